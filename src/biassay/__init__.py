@@ -1,0 +1,67 @@
+"""biassay measures social bias and stereotypes in text encoders and language models.
+
+    import biassay
+    biassay.weat(X, Y, A, B)                 four sets of vectors -> effect size and p-values
+    biassay.run(["use", "glove"])            models and tests by name -> a run with its results
+
+Importing the package loads nothing heavy; each name below is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from biassay.encoders.registry import open_encoder
+    from biassay.errors import BiassayError
+    from biassay.measures.weat import Association, weat, wefat
+    from biassay.pipeline import resume, run
+    from biassay.results.records import Result
+    from biassay.results.run import Run
+    from biassay.stats.multiple import Correction, benjamini_hochberg, holm
+    from biassay.stimuli.catalogue import select_tests
+
+__all__ = [
+    "Association",
+    "BiassayError",
+    "Correction",
+    "Result",
+    "Run",
+    "benjamini_hochberg",
+    "holm",
+    "open_encoder",
+    "resume",
+    "run",
+    "select_tests",
+    "weat",
+    "wefat",
+]
+
+_HOME = {
+    "Association": "biassay.measures.weat",
+    "BiassayError": "biassay.errors",
+    "Correction": "biassay.stats.multiple",
+    "Result": "biassay.results.records",
+    "Run": "biassay.results.run",
+    "benjamini_hochberg": "biassay.stats.multiple",
+    "holm": "biassay.stats.multiple",
+    "open_encoder": "biassay.encoders.registry",
+    "resume": "biassay.pipeline",
+    "run": "biassay.pipeline",
+    "select_tests": "biassay.stimuli.catalogue",
+    "weat": "biassay.measures.weat",
+    "wefat": "biassay.measures.weat",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("biassay")
+    if name not in _HOME:
+        raise AttributeError(f"module 'biassay' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,73 @@
+"""The front door: one module per command, loaded when the command is used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module, metadata
+from typing import Any
+
+import click
+
+from biassay.errors import BiassayError, nearest_names
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "run": ("biassay.cli.run", "Run association tests (WEAT, SEAT) on models."),
+    "tests": ("biassay.cli.tests", "List, show, check and export the tests."),
+}
+
+
+class _Commands(click.Group):
+    """Knows every command's name and summary, and imports a command only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(_COMMANDS[name][0]).command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in _COMMANDS:
+            near = nearest_names(args[0], _COMMANDS)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(_COMMANDS)}"
+            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(metadata.version("biassay"), prog_name="biassay")
+def _biassay() -> None:
+    """Measure social bias and stereotypes in text encoders and language models."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line; an error becomes one plain sentence and an exit code."""
+    try:
+        code = _biassay.main(args=args, standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = 1
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except BiassayError as error:
+        click.echo(f"error: {error}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"error: {where}{error.strerror or error}", err=True)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

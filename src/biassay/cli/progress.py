@@ -1,0 +1,77 @@
+"""How a long step shows itself: bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+__all__ = ["Bars", "Lines"]
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class Bars:
+    """Progress bars."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=console)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def encoding(self, model: str, done: int, total: int) -> None:
+        self._update(f"{model}: encoding texts", done, total)
+
+    def measuring(self, model: str, done: int, total: int) -> None:
+        self._update(f"{model}: measuring tests", done, total)
+
+    def notice(self, message: str) -> None:
+        self._progress.console.print(message, markup=False, highlight=False)
+
+    def _update(self, what: str, done: int, total: int) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._progress.add_task(what.replace("[", r"\["), total=total)
+        self._progress.update(self._tasks[what], completed=done)
+
+
+class Lines:
+    """A line now and then, for logs; nothing at all if quiet."""
+
+    def __init__(self, console: Console, *, quiet: bool) -> None:
+        self._console, self._quiet = console, quiet
+        self._last = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def encoding(self, model: str, done: int, total: int) -> None:
+        self._say(f"{model}: encoded {done} of {total} texts", last=done == total)
+
+    def measuring(self, model: str, done: int, total: int) -> None:
+        self._say(f"{model}: measured {done} of {total} tests", last=done == total)
+
+    def notice(self, message: str) -> None:
+        self._say(message, last=True)
+
+    def _say(self, message: str, *, last: bool) -> None:
+        if self._quiet or not (last or time.monotonic() - self._last > _SECONDS_BETWEEN_LINES):
+            return
+        self._last = time.monotonic()
+        self._console.print(message, markup=False, highlight=False, soft_wrap=True)

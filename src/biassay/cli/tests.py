@@ -1,0 +1,137 @@
+"""``biassay tests``: the catalogue and a user's own files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from biassay.errors import UsageError
+from biassay.files import write_atomically
+from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
+from biassay.stimuli.export import to_sent_bias, to_toml
+from biassay.stimuli.model import ROLES, Test
+from biassay.texts.sentences import texts_of
+
+__all__ = ["command"]
+
+_ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attributes", "B": "second attributes"}
+
+
+@click.group("tests")
+def command() -> None:
+    """List, show, check and export the tests."""
+
+
+@command.command("list")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN ...]")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
+    """All tests, or those that match patterns (sent-*), collections (may2019) or files."""
+    chosen = select_tests(patterns) if patterns else tuple(catalogue().tests.values())
+    if as_json:
+        click.echo(json.dumps([_about(test) for test in chosen], indent=1, ensure_ascii=False))
+        return
+    table = Table()
+    for column in ("test", "asks", "level", "texts", "source"):
+        table.add_column(column, justify="right" if column == "texts" else "left", overflow="fold")
+    for test in chosen:
+        title = f"same as {test.alias_of}" if test.alias_of else test.title
+        count = str(sum(1 for _ in texts_of(test)))
+        table.add_row(*map(escape, (test.name, title, test.level, count, test.source.name)))
+    _console().print(table)
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--texts", "with_texts", is_flag=True, help="Show every text, not only the words.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def show_test(name: str, with_texts: bool, as_json: bool) -> None:
+    """One test: its words, its sentences, where it comes from. NAME may be a file."""
+    for test in select_tests([name]):
+        if as_json:
+            click.echo(json.dumps(_about(test) | {"texts": _texts(test)}, indent=1, ensure_ascii=False))
+            continue
+        _show(test, with_texts)
+
+
+@command.command("validate")
+@click.argument("file", type=click.Path(path_type=Path))
+def validate_file(file: Path) -> None:
+    """Check a file of your own: sent-bias JSON, or TOML in the project's format."""
+    for test in load_tests(file):
+        sizes = ", ".join(f"{role} {len(texts_of(test).role(role))}" for role in ROLES)
+        click.echo(f"{file}: {test.name}: valid, {test.level} level, texts: {sizes}")
+
+
+@command.command("export")
+@click.argument("name")
+@click.option(
+    "--format", "file_format", type=click.Choice(["sent-bias", "toml"]), default="sent-bias", show_default=True
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Write to a file that does not exist yet, instead of printing."
+)
+def export_test(name: str, file_format: str, out: Path | None) -> None:
+    """Write a test to a file: all its texts (sent-bias), or its words and templates (toml)."""
+    chosen = select_tests([name])
+    if len(chosen) != 1:
+        raise UsageError(f"{name!r} matches {len(chosen)} tests; name one")
+    test = chosen[0]
+    content = to_toml(test) if file_format == "toml" else to_sent_bias(test, _texts(test))
+    if out is None:
+        click.echo(content, nl=False)
+        return
+    if out.exists():
+        raise UsageError(f"{out} exists; choose another file")
+    write_atomically(out, content.encode())
+    click.echo(f"written to {out}")
+
+
+def _texts(test: Test) -> dict[str, list[str]]:
+    asked = texts_of(test)
+    return {role: [text.text for text in asked.role(role)] for role in ROLES}
+
+
+def _about(test: Test) -> dict[str, object]:
+    return {
+        "name": test.name,
+        "title": test.title,
+        "level": test.level,
+        "alias_of": test.alias_of,
+        "concepts": {role: {"label": test.concept(role).label, "words": test.concept(role).words} for role in ROLES},
+        "source": test.source.name,
+        "citation": test.source.citation,
+        "licence": test.source.licence,
+        "version": test.source.version,
+        "digest": test.digest,
+    }
+
+
+def _show(test: Test, with_texts: bool) -> None:
+    console = _console()
+    console.print(f"[bold]{escape(test.name)}[/bold]  {escape(test.title)}")
+    asked = texts_of(test)
+    for role in ROLES:
+        concept = test.concept(role)
+        texts = asked.role(role)
+        counts = f"({len(concept.words)} words, {len(texts)} texts)"
+        console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold] {counts}")
+        console.print(escape(", ".join(concept.words)), highlight=False)
+        if with_texts and test.level == "sentence":
+            for text in texts:
+                console.print(escape(f"  {text.text}"), highlight=False)
+        elif test.templates(role) is not None:
+            first = [text.text for text in texts if text.stimulus == concept.words[0]]
+            console.print(escape(f"for example: {' '.join(first)}"), highlight=False, style="dim")
+    console.print(f"\nfrom: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)
+    console.print(f"licence: {escape(test.source.licence)}", highlight=False)
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, 140))

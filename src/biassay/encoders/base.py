@@ -1,0 +1,89 @@
+"""What every encoder is, whatever it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Encoded", "Encoder", "Identity", "Span"]
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which model, exactly.
+
+    Attributes
+    ----------
+    name : str
+        What the user typed, without its settings.
+    family : str
+        The kind of encoder.
+    revision : str or None
+        Version or fingerprint of the weights. None: not known, so vectors are never kept.
+    settings : tuple of (name, value)
+        Everything else that changes the vectors.
+    """
+
+    name: str
+    family: str
+    revision: str | None
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def options(self) -> str:
+        """The settings as the papers' ``options`` column writes them."""
+        return ";".join(f"{name}={value}" for name, value in self.settings)
+
+    @property
+    def key(self) -> str | None:
+        """Name of the store folder: equal for equal weights and settings, wherever the files lie."""
+        if self.revision is None:
+            return None
+        content = json.dumps([self.family, self.revision, self.settings], sort_keys=True)
+        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Vectors of some texts.
+
+    Attributes
+    ----------
+    vectors : (n, d) float32
+    unknown : n tuples of (start, end)
+        Places in each text that the model has no notion of. A text whose stimulus stands in such a place is lost.
+    """
+
+    vectors: NDArray[np.float32]
+    unknown: tuple[tuple[Span, ...], ...]
+
+    @classmethod
+    def complete(cls, vectors: NDArray[np.float32]) -> Encoded:
+        """Vectors of texts that were understood throughout."""
+        return cls(vectors, ((),) * len(vectors))
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors.
+
+    Making one is quick and checks what can be checked; ``prepare`` sees all texts before the first batch is encoded,
+    and is where weights are loaded. The length of a batch never changes a vector beyond rounding.
+    """
+
+    @property
+    def identity(self) -> Identity: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    def prepare(self, texts: Sequence[str]) -> None: ...
+
+    def encode(self, texts: Sequence[str]) -> Encoded: ...

@@ -1,0 +1,64 @@
+"""``python:MODULE:NAME``: the user's own object."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from biassay.encoders.base import Encoded, Identity
+from biassay.encoders.registry import ModelName
+from biassay.errors import MeasurementError, UnknownNameError, UsageError
+
+__all__ = ["provide"]
+
+
+def provide(model: ModelName) -> PythonEncoder:
+    module_name, _, name = model.name.partition(":")
+    if not module_name or not name:
+        raise UsageError(f"model {model.text!r}: write python:MODULE:NAME")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)  # a module beside the user, as `python -m` finds it
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        raise UsageError(f"model {model.text!r}: the module {module_name!r} cannot be imported: {error}") from error
+    if not hasattr(module, name):
+        raise UnknownNameError(f"name in the module {module_name!r}:", name, vars(module))
+    found = getattr(module, name)
+    if isinstance(found, type):
+        found = found()
+    if not callable(getattr(found, "encode", None)):
+        raise UsageError(f"model {model.text!r}: the object has no method encode(texts) -> array of shape (texts, d)")
+    return PythonEncoder(model, found)
+
+
+class PythonEncoder:
+    """Any object with ``encode(texts) -> array``.
+
+    Its vectors are kept in the store only if it has an attribute ``revision`` that names the state of its weights.
+    """
+
+    batch_size = 256
+
+    def __init__(self, model: ModelName, found: Any) -> None:
+        self._text, self._object = model.text, found
+        revision = getattr(found, "revision", None)
+        self.identity = Identity(model.text, f"python:{model.name}", None if revision is None else str(revision))
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        pass
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        vectors = np.asarray(self._object.encode(list(texts)), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise MeasurementError(
+                f"model {self._text!r}: encode() was given {len(texts)} texts and returned an array of shape "
+                f"{vectors.shape}; expected ({len(texts)}, d)"
+            )
+        return Encoded.complete(vectors)

@@ -1,0 +1,90 @@
+"""``vectors:PATH`` and ``glove``: static word vectors. A text is the mean of its words' vectors (CBoW)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.encoders.base import Encoded, Identity, Span
+from biassay.encoders.registry import ModelName
+from biassay.encoders.vector_files import file_fingerprint, read_vectors
+from biassay.errors import UnknownNameError, VectorFileError
+
+__all__ = ["StaticEncoder", "embedded_vectors", "provide", "provide_embedded", "tokens"]
+
+_TOKEN = re.compile(r"['’]s\b|\w+(?:[-'’](?!s\b)\w+)*|[^\w\s]")
+_DATA = resources.files("biassay.encoders") / "data"
+_CASES = ("keep", "fold")
+_Vectors = dict[str, NDArray[np.float32]]
+
+
+def tokens(text: str) -> list[tuple[str, Span]]:
+    """Words, possessive endings and punctuation marks with their places; inner hyphens join."""
+    return [(match.group(), match.span()) for match in _TOKEN.finditer(text)]
+
+
+def provide(model: ModelName) -> StaticEncoder:
+    case = model.settings.get("case", "keep")
+    if case not in _CASES:
+        raise UnknownNameError("case", case, _CASES, "(keep: as written; fold: lower-cased)")
+    path = Path(model.name).expanduser()
+    if not path.is_file():
+        raise VectorFileError(f"{path}: no such file of vectors")
+    file_format = model.settings.get("format")
+    identity = Identity(
+        f"vectors:{path.name}", "vectors", file_fingerprint(path), tuple({"case": case, **model.settings}.items())
+    )
+    return StaticEncoder(identity, lambda words: read_vectors(path, words, file_format), fold=case == "fold")
+
+
+def provide_embedded(_: ModelName) -> StaticEncoder:
+    provenance = json.loads((_DATA / "glove.json").read_text(encoding="utf-8"))
+    revision = f"{provenance['vectors']}, {provenance['npz_sha256'][:16]}"
+    identity = Identity("glove", "glove", revision, (("case", "fold"),))
+    return StaticEncoder(identity, lambda _: embedded_vectors(), fold=True)
+
+
+def embedded_vectors() -> _Vectors:
+    """All embedded GloVe vectors, most frequent words first."""
+    with (_DATA / "glove.npz").open("rb") as file, np.load(file) as archive:
+        words = archive["words"].tobytes().decode().split("\n")
+        return dict(zip(words, archive["vectors"].astype(np.float32), strict=True))
+
+
+class StaticEncoder:
+    """Mean of word vectors. Words that the vocabulary lacks are left out of the mean and reported as unknown."""
+
+    batch_size = 4096
+
+    def __init__(self, identity: Identity, load: Callable[[Collection[str]], _Vectors], *, fold: bool) -> None:
+        self.identity = identity
+        self._load, self._fold = load, fold
+        self._vectors: _Vectors = {}
+
+    def _tokens(self, text: str) -> list[tuple[str, Span]]:
+        return tokens(text.lower() if self._fold else text)
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        wanted = {token for text in texts for token, _ in self._tokens(text)}
+        self._vectors = self._load(wanted)
+        if not self._vectors:
+            hint = "" if self._fold else "; if its vocabulary is lower-cased, add ?case=fold to the model"
+            raise VectorFileError(f"model {self.identity.name!r} knows none of the {len(wanted)} words asked for{hint}")
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        dimension = len(next(iter(self._vectors.values())))
+        vectors = np.zeros((len(texts), dimension), dtype=np.float32)
+        unknown = []
+        for row, text in enumerate(texts):
+            parts = self._tokens(text)
+            known = [self._vectors[token] for token, _ in parts if token in self._vectors]
+            if known:
+                vectors[row] = np.mean(known, axis=0, dtype=np.float64)
+            unknown.append(tuple(span for token, span in parts if token not in self._vectors))
+        return Encoded(vectors, tuple(unknown))

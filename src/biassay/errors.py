@@ -1,0 +1,97 @@
+"""Every error biassay raises on purpose, in one tree.
+
+    BiassayError
+    ├── UsageError             what was asked for cannot be done as asked    (exit code 2)
+    │   ├── UnknownNameError       no such model, test, protocol, ...
+    │   ├── MissingExtraError      an optional dependency is not installed
+    │   ├── StimulusError          a test file or a set of stimuli is not valid
+    │   ├── VectorError            a vector is zero, not finite or of the wrong size
+    │   │   └── VectorFileError        a file of vectors cannot be read
+    │   └── RunFolderError         an output or run folder cannot be used
+    └── MeasurementError       what was asked for was tried and failed       (exit code 1)
+        └── DegenerateError        the numbers leave the statistic undefined
+
+A message says what was found, what is allowed, and what to do next.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "BiassayError",
+    "DegenerateError",
+    "MeasurementError",
+    "MissingExtraError",
+    "RunFolderError",
+    "StimulusError",
+    "UnknownNameError",
+    "UsageError",
+    "VectorError",
+    "VectorFileError",
+]
+
+
+class BiassayError(Exception):
+    """Base class of every deliberate error."""
+
+    exit_code = 1
+
+
+class UsageError(BiassayError, ValueError):
+    """The request itself is wrong; nothing was started."""
+
+    exit_code = 2
+
+
+class UnknownNameError(UsageError):
+    """A name is not in the list of known names; the nearest ones are offered."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        self.kind, self.name = kind, name
+        self.nearest = nearest_names(name, known)
+        message = f"unknown {kind} {name!r}"
+        if self.nearest:
+            message += "; did you mean " + " or ".join(repr(n) for n in self.nearest) + "?"
+        super().__init__(f"{message} {hint}".rstrip())
+
+
+class MissingExtraError(UsageError):
+    """An optional dependency is needed and absent."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f'{what} needs an extra that is not installed: pip install "biassay[{extra}]"')
+
+
+class StimulusError(UsageError):
+    """A test file, a concept or a stimulus is not valid."""
+
+
+class VectorError(UsageError):
+    """A vector has no direction or the wrong size, so that no cosine can be taken of it."""
+
+
+class VectorFileError(VectorError):
+    """A file of word vectors is missing, truncated or not in a known format."""
+
+
+class RunFolderError(UsageError):
+    """A run folder cannot be read, or an output folder cannot be written."""
+
+
+class MeasurementError(BiassayError):
+    """The measurement was started and could not be completed."""
+
+
+class DegenerateError(MeasurementError, ValueError):
+    """All associations are equal, so that an effect size would divide by zero."""
+
+
+def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Up to three known names most like ``name``, best first, blind to case."""
+    by_folded: dict[str, str] = {}
+    for candidate in known:
+        by_folded.setdefault(candidate.casefold(), candidate)
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)
+    return tuple(by_folded[folded] for folded in close)

@@ -1,0 +1,170 @@
+"""One test on one model: vectors of its texts in, a measurement or a refusal out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.encoders.base import Encoded
+from biassay.errors import BiassayError, StimulusError, UsageError
+from biassay.measures.weat import Association, weat
+from biassay.stats.association import unit_rows
+from biassay.stats.permutation import Alternative, Protocol
+from biassay.stimuli.model import ROLES, Test
+from biassay.texts.sentences import TestTexts, Text
+
+__all__ = ["Measurement", "Settings", "check_tests", "measure"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Choices that hold for a whole run."""
+
+    protocol: Protocol = "exact"
+    alternative: Alternative = "greater"
+    max_lost: float = 0.2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What came of one test on one model.
+
+    Attributes
+    ----------
+    association : Association or None
+        None if the test was refused or failed; then ``reason`` says why.
+    status : {"measured", "refused", "failed"}
+        Refused: too many words were lost. Failed: the numbers leave the statistic undefined.
+    num_texts, num_words : role -> int
+        Texts that were measured, and words they were made from.
+    lost : role -> words
+        Words, in the form in which they stood in a text, that the model does not know.
+    leaning : role -> word -> float
+        For targets the mean association with A rather than B; for attributes the mean cosine with X rather than Y.
+    """
+
+    association: Association | None
+    status: Literal["measured", "refused", "failed"]
+    reason: str | None
+    num_texts: Mapping[str, int]
+    num_words: Mapping[str, int]
+    lost: Mapping[str, tuple[str, ...]]
+    leaning: Mapping[str, Mapping[str, float]]
+
+
+def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
+    """Refuse, before anything is encoded, what the protocol cannot measure."""
+    for test in tests:
+        sizes = len(test.X.words), len(test.Y.words)
+        if settings.protocol == "may2019" and sizes[0] != sizes[1] and test.targets is None:
+            raise StimulusError(
+                f"test {test.name!r}: protocol may2019 needs target sets of one size, got {sizes[0]} and {sizes[1]}; "
+                "use protocol exact"
+            )
+
+
+def measure(test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], settings: Settings) -> Measurement:
+    """Measure one test; ``encoded`` holds the vectors of its texts by role."""
+    kept: dict[str, list[int]] = {}
+    lost: dict[str, tuple[str, ...]] = {}
+    for role in ROLES:
+        unknown = encoded[role].unknown
+        gone = [i for i, text in enumerate(texts.role(role)) if _overlaps(text, unknown[i])]
+        kept[role] = [i for i in range(len(unknown)) if i not in set(gone)]
+        lost[role] = tuple(dict.fromkeys(_form(texts.role(role)[i]) for i in gone))
+    reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
+    if settings.protocol == "may2019" and test.targets is not None:
+        _truncate(kept, np.random.default_rng(_seed(test, settings, "truncate")))
+    chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
+    counts = {
+        "num_texts": {role: len(chosen[role]) for role in ROLES},
+        "num_words": {role: len({text.stimulus for text in chosen[role]}) for role in ROLES},
+    }
+    if reason is not None:
+        return Measurement(None, "refused", reason, **counts, lost=lost, leaning={})
+    try:
+        vectors = {
+            role: unit_rows(encoded[role].vectors[kept[role]], test.concept(role).label, [t.text for t in chosen[role]])
+            for role in ROLES
+        }
+        found = weat(
+            *(vectors[role] for role in ROLES),
+            protocol=settings.protocol,
+            alternative=settings.alternative,
+            words=_words(test, chosen),
+            rng=np.random.default_rng(_seed(test, settings, "p-value")),
+        )
+    except UsageError as error:
+        return Measurement(None, "refused", str(error), **counts, lost=lost, leaning={})
+    except BiassayError as error:
+        return Measurement(None, "failed", str(error), **counts, lost=lost, leaning={})
+    return Measurement(found, "measured", None, **counts, lost=lost, leaning=_leaning(found, vectors, chosen))
+
+
+def _overlaps(text: Text, unknown: tuple[tuple[int, int], ...]) -> bool:
+    start, end = text.span
+    return any(a < end and start < b for a, b in unknown)
+
+
+def _form(text: Text) -> str:
+    """The word as it stands in the text, so that a lost plural is told from a lost singular."""
+    return text.text[text.span[0] : text.span[1]]
+
+
+def _too_many_lost(
+    test: Test,
+    texts: TestTexts,
+    kept: Mapping[str, list[int]],
+    lost: Mapping[str, tuple[str, ...]],
+    max_lost: float,
+) -> str | None:
+    for role in ROLES:
+        total = len(texts.role(role))
+        gone = total - len(kept[role])
+        if gone > max_lost * total or (gone and len(kept[role]) < 2):
+            words = ", ".join(lost[role])
+            return (
+                f"the model does not know {gone} of {total} {'words' if test.level == 'word' else 'texts'} of "
+                f"{test.concept(role).label} ({words}); the limit is {max_lost:.0%}, --max-lost changes it"
+            )
+    return None
+
+
+def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
+    """Cut the longer target set to the length of the shorter, at random and in order, as the published files were."""
+    size = min(len(kept["X"]), len(kept["Y"]))
+    for role in "XY":
+        if len(kept[role]) > size:
+            kept[role] = sorted(rng.choice(kept[role], size=size, replace=False).tolist())
+
+
+def _seed(test: Test, settings: Settings, purpose: str) -> list[int]:
+    """A seed that depends on nothing but the run's seed and the test, so that order and resuming do not matter."""
+    digest = hashlib.blake2b(f"{test.name} {purpose}".encode(), digest_size=8).digest()
+    return [settings.seed, int.from_bytes(digest)]
+
+
+def _words(test: Test, chosen: Mapping[str, list[Text]]) -> tuple[list[str], list[str]] | None:
+    if test.given_as_sentences:
+        return None
+    return [text.stimulus for text in chosen["X"]], [text.stimulus for text in chosen["Y"]]
+
+
+def _leaning(
+    found: Association, vectors: Mapping[str, NDArray[np.float64]], chosen: Mapping[str, list[Text]]
+) -> dict[str, dict[str, float]]:
+    between_targets = vectors["X"].mean(axis=0) - vectors["Y"].mean(axis=0)
+    scores = {"X": found.x, "Y": found.y, "A": vectors["A"] @ between_targets, "B": vectors["B"] @ between_targets}
+    means: dict[str, dict[str, float]] = {}
+    for role in ROLES:
+        gathered: dict[str, list[float]] = {}
+        for text, score in zip(chosen[role], scores[role], strict=True):
+            gathered.setdefault(text.stimulus, []).append(float(score))
+        means[role] = {word: float(np.mean(values)) for word, values in gathered.items()}
+    return means

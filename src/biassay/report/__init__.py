@@ -1,0 +1,1 @@
+"""Shown to a person. Reads results and nothing else."""

@@ -1,0 +1,46 @@
+"""The run as one page that opens without a network."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from biassay.files import write_atomically
+from biassay.report.words import LEGEND, MEANING, format_p, headline, mark, model_label, size_word, summary
+from biassay.results.run import Run
+
+__all__ = ["REPORT", "render_report", "write_report"]
+
+REPORT = "report.html"
+
+
+def render_report(run: Run) -> str:
+    """The page as text. Names and reasons come from outside and are escaped."""
+    import jinja2
+
+    source = (resources.files("biassay.report") / "templates" / "run.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals.update(format_p=format_p, mark=mark, model_label=model_label, size_word=size_word)
+    labels = list(dict.fromkeys(model_label(r) for r in run.results))
+    return environment.from_string(source).render(
+        run=run,
+        manifest=run.manifest,
+        headline=headline(run),
+        summary=summary(run),
+        legend=LEGEND,
+        meaning=MEANING,
+        labels=labels,
+        tests=list({r.test: r for r in run.results}.values()),
+        cells={(r.test, model_label(r)): r for r in run.results},
+        refused=[r for r in run.results if r.reason],
+        disagreeing=[r for r in run.results if r.significant and r.significant_by_word is False],
+        lossy=[r for r in run.results if any(r.lost.values())],
+    )
+
+
+def write_report(run: Run, folder: Path) -> Path:
+    path = folder / REPORT
+    write_atomically(path, render_report(run).encode())
+    return path

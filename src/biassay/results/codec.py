@@ -1,0 +1,84 @@
+"""Records to JSON and TSV, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from functools import cache
+from typing import Any, TypeVar
+
+from cattrs.errors import BaseValidationError
+from cattrs.preconf.json import JsonConverter, make_converter
+
+from biassay.errors import RunFolderError
+from biassay.results.records import PAPER_COLUMNS, Result
+
+__all__ = ["from_json", "to_json", "to_tsv"]
+
+_T = TypeVar("_T")
+_BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NOT_IN_TSV = ("leaning",)
+
+
+@cache
+def _converter() -> JsonConverter:
+    converter = make_converter()
+    converter.register_unstructure_hook(float, _float_out)
+    converter.register_structure_hook(float, lambda value, _: _float_in(value))
+    converter.register_structure_hook(float | None, lambda value, _: None if value is None else _float_in(value))
+    return converter
+
+
+def _float_out(value: float) -> float | str:
+    """JSON has no word for these three; strings are what every reader can take."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _float_in(value: Any) -> float:
+    if isinstance(value, str):
+        return _BY_NAME[value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"expected a number, got {value!r}")
+    return float(value)
+
+
+def to_json(record: Any) -> str:
+    return json.dumps(_converter().unstructure(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def from_json(content: str, kind: type[_T], where: str) -> _T:
+    """Read a record back; an error names the file."""
+    try:
+        return _converter().structure(json.loads(content), kind)
+    except json.JSONDecodeError as error:
+        raise RunFolderError(f"{where}: line {error.lineno}: not valid JSON: {error.msg}") from error
+    except (BaseValidationError, KeyError, ValueError, TypeError) as error:
+        raise RunFolderError(f"{where}: not a record of this version of biassay ({type(error).__name__})") from error
+
+
+def to_tsv(results: tuple[Result, ...]) -> str:
+    """The papers' nine columns first and in order, then the project's own. An empty cell was not computed."""
+    rest = [f.name for f in dataclasses.fields(Result) if f.name not in (*PAPER_COLUMNS, *_NOT_IN_TSV)]
+    columns = [*PAPER_COLUMNS, *rest]
+    lines = [columns, *([_cell(getattr(result, column)) for column in columns] for result in results)]
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        parts = (f"{key}: {' '.join(v) if isinstance(v, tuple) else v}" for key, v in value.items() if v)
+        return _clean("; ".join(parts))
+    return _clean(repr(value) if isinstance(value, float) else str(value))
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,135 @@
+"""Records made from what was asked and what was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import get_args
+
+from biassay.encoders.base import Identity
+from biassay.errors import UsageError
+from biassay.measures.seat import Measurement, Settings
+from biassay.results.records import FORMAT_VERSION, Manifest, ModelRecord, Result, TestRecord
+from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice
+from biassay.stimuli.model import Test
+
+__all__ = ["finished", "identified", "is_of", "new_manifest", "result_of"]
+
+
+def new_manifest(
+    models: tuple[str, ...],
+    tests: list[tuple[Test, str]],
+    protocol: str,
+    alternative: str,
+    alpha: float,
+    max_lost: float,
+    seed: int,
+) -> Manifest:
+    """The manifest of a run that is about to begin; settings out of range are refused."""
+    check_choice("protocol", protocol, PROTOCOLS)
+    check_choice("alternative", alternative, get_args(Alternative))
+    for name, value, low, high in (("alpha", alpha, 0.0, 1.0), ("max_lost", max_lost, 0.0, 1.0)):
+        if not low <= value <= high or (name == "alpha" and value in (low, high)):
+            raise UsageError(f"{name} must lie between 0 and 1, got {value}")
+    if seed < 0:
+        raise UsageError(f"the seed must not be negative, got {seed}")
+    if not models:
+        raise UsageError("no model was named")
+    records = {
+        t.name: TestRecord(t.name, p, t.digest, t.source.name, t.source.citation, t.source.licence, t.source.version)
+        for t, p in tests
+    }
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        status="running",
+        created=_now(),
+        finished=None,
+        versions={
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in ("biassay", "numpy", "scipy")},
+        },
+        models=tuple(ModelRecord(text, text, "", None, {}) for text in dict.fromkeys(models)),
+        tests=tuple(records.values()),
+        protocol=protocol,
+        alternative=alternative,
+        alpha=alpha,
+        max_lost=max_lost,
+        seed=seed,
+        words_lost={},
+    )
+
+
+def identified(text: str, identity: Identity) -> ModelRecord:
+    """A model as the user named it and as it was found."""
+    return ModelRecord(text, identity.name, identity.family, identity.revision, dict(identity.settings))
+
+
+def finished(manifest: Manifest, results: tuple[Result, ...]) -> Manifest:
+    """The manifest of a run that has ended."""
+    lost = {record.text: _all_lost(results, record) for record in manifest.models}
+    return dataclasses.replace(manifest, status="complete", finished=_now(), words_lost=lost)
+
+
+def result_of(test: Test, identity: Identity, measured: Measurement, settings: Settings) -> Result:
+    """One row of the results; what depends on the whole table is filled in later."""
+    found = measured.association
+    p, by_word = (found.p, found.by_word) if found else (None, None)
+    return Result(
+        model=identity.name,
+        options=identity.options,
+        test=test.name,
+        p_value=p.value if p else None,
+        effect_size=found.effect_size if found else None,
+        num_targ1=measured.num_texts["X"],
+        num_targ2=measured.num_texts["Y"],
+        num_attr1=measured.num_texts["A"],
+        num_attr2=measured.num_texts["B"],
+        status=measured.status,
+        reason=measured.reason,
+        title=test.title,
+        level=test.level,
+        targ1=test.X.label,
+        targ2=test.Y.label,
+        attr1=test.A.label,
+        attr2=test.B.label,
+        statistic=found.statistic if found else None,
+        log10_p_value=p.log10 if p else None,
+        p_route=p.route if p else None,
+        p_error=p.error if p else None,
+        p_value_by_word=by_word.value if by_word else None,
+        log10_p_value_by_word=by_word.log10 if by_word else None,
+        p_route_by_word=by_word.route if by_word else None,
+        num_words=dict(measured.num_words),
+        p_value_holm=None,
+        significant=None,
+        significant_holm=None,
+        p_value_by_word_holm=None,
+        significant_by_word=None,
+        significant_by_word_holm=None,
+        protocol=settings.protocol,
+        alternative=settings.alternative,
+        seed=settings.seed,
+        source=test.source.name,
+        test_version=test.source.version,
+        test_digest=test.digest,
+        model_revision=identity.revision,
+        lost=dict(measured.lost),
+        leaning={role: dict(words) for role, words in measured.leaning.items()},
+    )
+
+
+def is_of(result: Result, record: ModelRecord) -> bool:
+    """Does a result belong to a model of the run?"""
+    options = Identity(record.name, record.family, record.revision, tuple(record.settings.items())).options
+    return (result.model, result.options, result.model_revision) == (record.name, options, record.revision)
+
+
+def _all_lost(results: tuple[Result, ...], record: ModelRecord) -> tuple[str, ...]:
+    words = (word for r in results if is_of(r, record) for lost in r.lost.values() for word in lost)
+    return tuple(sorted(set(words)))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,43 @@
+"""Exact tail by looking at every partition."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.stats.subsets import SubsetTail
+
+__all__ = ["count_by_enumeration", "sums_by_size"]
+
+_BLOCK = 1 << 20
+
+
+def sums_by_size(scores: NDArray[np.float64], largest: int) -> list[NDArray[np.float64]]:
+    """Sums of all subsets of ``scores``, one array for every size from 0 to ``largest``."""
+    sums = [np.zeros(1)] + [np.empty(0) for _ in range(largest)]
+    for score in scores:
+        for size in range(largest, 0, -1):
+            sums[size] = np.concatenate([sums[size], sums[size - 1] + score])
+    return sums
+
+
+def count_by_enumeration(tail: SubsetTail) -> int:
+    """Number of subsets at or above the threshold, each of them summed.
+
+    The scores are cut into two halves: every subset is one subset of the first half beside one of the second, so
+    that all sums of a size come from one outer addition, done in blocks of bounded memory.
+    """
+    half = len(tail.scores) // 2
+    left = sums_by_size(tail.scores[:half], min(tail.size, half))
+    right = sums_by_size(tail.scores[half:], min(tail.size, len(tail.scores) - half))
+    level = tail.threshold - tail.tolerance
+    count = 0
+    for size, first in enumerate(left):
+        if not 0 <= tail.size - size < len(right):
+            continue
+        second = right[tail.size - size]
+        rows = max(1, _BLOCK // max(1, len(second)))
+        for start in range(0, len(first), rows):
+            block = np.add.outer(first[start : start + rows], second)
+            count += int(np.count_nonzero(block >= level))
+    return count

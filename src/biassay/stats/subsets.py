@@ -1,0 +1,78 @@
+"""The permutation null of an association test, as a question about subset sums.
+
+A partition of the targets into sets of the sizes |X| and |Y| is a choice of |X| of all the scores, and its
+statistic grows with the sum of the chosen ones. So every p-value asks: which share of the size-``n`` subsets has
+a sum of at least ``threshold``? The routes that answer it live in the modules beside this one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SubsetTail", "log_binomial"]
+
+_TIE_RTOL = 4e-15
+
+
+def log_binomial(total: int, chosen: int) -> float:
+    """Natural logarithm of the binomial coefficient."""
+    return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)
+
+
+@dataclass(frozen=True)
+class SubsetTail:
+    """Which share of the size-``size`` subsets of ``scores`` sums to at least ``threshold``?
+
+    Attributes
+    ----------
+    scores : (N,) float64
+        Associations of all targets, shifted so that their mean is zero: a common shift moves every sum alike.
+    size : int
+        Number of scores in a subset.
+    threshold : float
+        The observed sum. A sum within ``tolerance`` of it is a tie and counts.
+    """
+
+    scores: NDArray[np.float64]
+    size: int
+    threshold: float
+
+    @classmethod
+    def of(cls, x: NDArray[np.float64], y: NDArray[np.float64]) -> SubsetTail:
+        """The upper tail at the observed split into ``x`` (n,) and ``y`` (m,)."""
+        scores = np.concatenate([x, y]).astype(np.float64)
+        scores -= scores.mean()
+        return cls(scores, len(x), math.fsum(scores[: len(x)]))
+
+    @property
+    def tolerance(self) -> float:
+        """Sums of the same numbers in another order differ by rounding; anything closer than this is a tie."""
+        largest = float(np.max(np.abs(self.scores)))
+        return _TIE_RTOL * largest * math.sqrt(self.size)
+
+    @cached_property
+    def n_partitions(self) -> int:
+        return math.comb(len(self.scores), self.size)
+
+    @property
+    def mirrored(self) -> SubsetTail:
+        """The lower tail, asked as an upper tail: P[sum <= threshold]."""
+        return SubsetTail(-self.scores, self.size, -self.threshold)
+
+    @property
+    def reflected(self) -> SubsetTail:
+        """The other tail at the same distance from the mean sum, which is zero: P[sum <= -threshold]."""
+        return SubsetTail(-self.scores, self.size, self.threshold)
+
+    def smaller_side(self) -> SubsetTail:
+        """The same question about the complements, when those are the smaller sets."""
+        rest = len(self.scores) - self.size
+        if rest >= self.size:
+            return self
+        total = math.fsum(self.scores)
+        return SubsetTail(-self.scores, rest, self.threshold - total)

@@ -1,0 +1,121 @@
+"""The share of partitions at least as extreme as the one observed: which route, and how sure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from biassay.errors import MeasurementError, UnknownNameError
+from biassay.stats.counting import count_by_halves
+from biassay.stats.enumeration import count_by_enumeration
+from biassay.stats.lattice import lattice_log_tail, lattice_step
+from biassay.stats.saddlepoint import saddlepoint_tail
+from biassay.stats.subsets import SubsetTail
+
+__all__ = ["Route", "TailProbability", "tail_probability"]
+
+Route = Literal["auto", "enumeration", "counting", "saddle-point", "lattice"]
+
+_ENUMERATE_UP_TO = 10_000_000
+_COUNT_UP_TO = 36  # targets; halves of 18 hold 262,144 sums, a few milliseconds
+_QUICK_STATES = 1 << 21
+_MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
+_SMOOTH_ENOUGH = 3e-4
+
+
+@dataclass(frozen=True)
+class TailProbability:
+    """A probability, how it was found and how far off it may be.
+
+    Attributes
+    ----------
+    value : float
+        The probability; 0.0 only if it is below the smallest float, and then ``log10`` still holds it.
+    log10 : float
+        Its decimal logarithm.
+    route : str
+        ``enumeration``, ``counting`` and ``lattice`` are exact; ``saddle-point`` is an integral; ``sampling`` and
+        ``normal fit`` are the papers' protocols.
+    error : float
+        Relative error: 0 for an exact count, a bound for an integral, one standard error for a sample. NaN where
+        it is not known.
+    """
+
+    value: float
+    log10: float
+    route: str
+    error: float
+
+    @classmethod
+    def from_count(cls, count: int, total: int, route: str) -> TailProbability:
+        log10 = math.log10(count) - math.log10(total) if count else -math.inf
+        return cls(count / total, min(0.0, log10), route, 0.0)
+
+    @classmethod
+    def from_log(cls, log_p: float, route: str, error: float) -> TailProbability:
+        return cls(math.exp(log_p), log_p / math.log(10.0), route, error)
+
+    def plus(self, other: TailProbability) -> TailProbability:
+        """The probability of either of two tails."""
+        high, low = max(self.log10, other.log10), min(self.log10, other.log10)
+        log10 = high + math.log10(1.0 + 10.0 ** (low - high))
+        return TailProbability(
+            min(1.0, self.value + other.value), min(0.0, log10), self.route, max(self.error, other.error)
+        )
+
+
+def tail_probability(tail: SubsetTail, route: Route = "auto") -> TailProbability:
+    """P[sum >= threshold] over all subsets of the given size, without sampling.
+
+    ``auto`` enumerates up to ten million partitions, counts where that is quick, and integrates along the saddle
+    point elsewhere. Naming a route forces it; ``counting`` then takes seconds and about a gigabyte for 25 v 25.
+    """
+    if route == "auto":
+        return _automatic(tail)
+    if route == "enumeration":
+        return TailProbability.from_count(count_by_enumeration(tail), tail.n_partitions, route)
+    if route == "counting":
+        return _forced(_counted(tail, _MOST_STATES), tail, "sets this large cannot be counted in memory")
+    if route == "saddle-point":
+        return _forced(_smooth(tail), tail, "the split is too extreme to have a saddle point")
+    if route == "lattice":
+        return _forced(_on_lattice(tail), tail, "the scores are not multiples of a common step")
+    raise UnknownNameError("route", route, get_args(Route), f"(one of {', '.join(get_args(Route))})")
+
+
+def _automatic(tail: SubsetTail) -> TailProbability:
+    if tail.n_partitions <= _ENUMERATE_UP_TO:
+        return tail_probability(tail, "enumeration")
+    if len(tail.scores) <= _COUNT_UP_TO:
+        return tail_probability(tail, "counting")
+    on_lattice = _on_lattice(tail)
+    if on_lattice is not None:
+        return on_lattice
+    smooth = _smooth(tail)
+    if smooth is not None and smooth.error <= _SMOOTH_ENOUGH:
+        return smooth
+    counted = _counted(tail, _QUICK_STATES)
+    return counted or _forced(smooth, tail, "the tail can be neither counted nor integrated; try route='counting'")
+
+
+def _counted(tail: SubsetTail, max_states: int) -> TailProbability | None:
+    count = count_by_halves(tail, max_states)
+    return None if count is None else TailProbability.from_count(count, tail.n_partitions, "counting")
+
+
+def _smooth(tail: SubsetTail) -> TailProbability | None:
+    found = saddlepoint_tail(tail)
+    return None if found is None else TailProbability.from_log(found.log_p, "saddle-point", found.relative_error)
+
+
+def _on_lattice(tail: SubsetTail) -> TailProbability | None:
+    step = lattice_step(tail.scores)
+    log_p = None if step is None else lattice_log_tail(tail, step)
+    return None if log_p is None else TailProbability.from_log(min(0.0, log_p), "lattice", 1e-9)
+
+
+def _forced(found: TailProbability | None, tail: SubsetTail, why: str) -> TailProbability:
+    if found is None:
+        raise MeasurementError(f"no p-value for {tail.size} of {len(tail.scores)} scores: {why}")
+    return found

@@ -1,0 +1,160 @@
+"""All known tests: those shipped with the package and those in a user's files."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from biassay.errors import StimulusError, UnknownNameError
+from biassay.stimuli.document import Document, TestEntry, read_document
+from biassay.stimuli.model import ROLES, Concept, TemplateSet, Test
+
+__all__ = ["Catalogue", "catalogue", "load_tests", "select_tests"]
+
+_FILE_ENDINGS = (".json", ".jsonl", ".toml")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Tests, concepts and templates by name."""
+
+    tests: Mapping[str, Test]
+    concepts: Mapping[str, Concept]
+    sets: Mapping[str, TemplateSet]
+
+    @property
+    def collections(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(test.source.name for test in self.tests.values()))
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The catalogue shipped with the package."""
+    data = Path(str(resources.files("biassay.stimuli") / "data"))
+    by_year = sorted(data.glob("*/*.toml"), key=lambda path: path.stem[-4:])
+    return _resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}))
+
+
+def load_tests(path: Path) -> tuple[Test, ...]:
+    """The tests of a user's file; it may refer to concepts, templates and tests of the catalogue."""
+    document = read_document(path)
+    found = _resolve([document], catalogue())
+    tests = tuple(found.tests[entry.name] for entry in document.tests)
+    if not tests:
+        raise StimulusError(f"{path}: the file defines no tests; expected at least one table [tests.NAME]")
+    return tests
+
+
+def select_tests(patterns: Iterable[str] = ()) -> tuple[Test, ...]:
+    """Tests by name, pattern (``sent-*``), collection (``may2019``) or file; all of the catalogue by default.
+
+    Aliases (C1 for weat1) are taken when named, and left out of whole collections, so that nothing is run twice.
+    """
+    known = catalogue()
+    patterns = tuple(patterns)
+    if not patterns:
+        return tuple(test for test in known.tests.values() if test.alias_of is None)
+    chosen: dict[str, Test] = {}
+    for pattern in patterns:
+        for test in _matching(pattern, known):
+            if chosen.setdefault(test.name, test) != test:
+                raise StimulusError(f"two tests of the name {test.name!r} are asked for; rename the one in {pattern}")
+    return tuple(chosen.values())
+
+
+def _matching(pattern: str, known: Catalogue) -> tuple[Test, ...]:
+    if pattern in known.tests:
+        return (known.tests[pattern],)
+    if pattern in known.collections:
+        return tuple(t for t in known.tests.values() if t.source.name == pattern and t.alias_of is None)
+    if pattern.lower().endswith(_FILE_ENDINGS):
+        return load_tests(Path(pattern))
+    found = tuple(known.tests[name] for name in fnmatch.filter(known.tests, pattern))
+    if not found:
+        names = [*known.tests, *known.collections]
+        raise UnknownNameError(
+            "test", pattern, names, "('biassay tests list' shows all; a file ends in .json or .toml)"
+        )
+    return found
+
+
+def _resolve(documents: list[Document], base: Catalogue) -> Catalogue:
+    concepts = dict(base.concepts)
+    sets = dict(base.sets)
+    for document in documents:
+        concepts.update(document.concepts)
+        sets.update(document.sets)
+    tests = dict(base.tests)
+    resolver = _Resolver(concepts, sets, tests)
+    waiting = [(document, entry) for document in documents for entry in document.tests]
+    own = {entry.name for _, entry in waiting}
+    # A test may be made from one that stands later or in another file: go round until all are made.
+    while waiting:
+        later = [(d, e) for d, e in waiting if (e.of or e.alias) in own]
+        for document, entry in waiting:
+            if (entry.of or entry.alias) not in own:
+                tests[entry.name] = resolver.build(document, entry)
+        own = {entry.name for _, entry in later}
+        if len(later) == len(waiting):
+            raise StimulusError(f"{later[0][1].where}: the test is made from itself")
+        waiting = later
+    return Catalogue({name: tests[name] for name in _families(tests)}, concepts, sets)
+
+
+@dataclass(frozen=True)
+class _Resolver:
+    concepts: Mapping[str, Concept]
+    sets: Mapping[str, TemplateSet]
+    tests: Mapping[str, Test]
+
+    def build(self, document: Document, entry: TestEntry) -> Test:
+        targets = self.template_set(entry, entry.targets)
+        attributes = self.template_set(entry, entry.attributes)
+        if entry.of or entry.alias:
+            parent = self.tests.get(entry.of or entry.alias or "")
+            if parent is None:
+                raise StimulusError(
+                    f"{entry.where}: {UnknownNameError('test', entry.of or entry.alias or '', self.tests)}"
+                )
+            title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
+            made = replace(parent, name=entry.name, title=title, source=document.source, alias_of=entry.alias)
+            return self.checked(entry, made if entry.alias else replace(made, targets=targets, attributes=attributes))
+        x, y, a, b = (self.concept(entry, entry.roles[role]) for role in ROLES)
+        title, sentences = entry.title or entry.name, document.given_as_sentences
+        made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes, None, sentences)
+        return self.checked(entry, made)
+
+    def concept(self, entry: TestEntry, name: str) -> Concept:
+        if name not in self.concepts:
+            raise StimulusError(f"{entry.where}: {UnknownNameError('concept', name, self.concepts)}")
+        return self.concepts[name]
+
+    def template_set(self, entry: TestEntry, name: str | None) -> TemplateSet | None:
+        if name is None:
+            return None
+        if name not in self.sets:
+            raise StimulusError(f"{entry.where}: {UnknownNameError('template set', name, self.sets)}")
+        return self.sets[name]
+
+    @staticmethod
+    def checked(entry: TestEntry, test: Test) -> Test:
+        for one, other in (("X", "Y"), ("A", "B")):
+            shared = [word for word in test.concept(one).words if word in test.concept(other).words]
+            if shared:
+                words = ", ".join(map(repr, shared))
+                raise StimulusError(
+                    f"{entry.where}: {one} and {other} share {words}; a word can stand on one side only"
+                )
+        return test
+
+
+def _families(tests: Mapping[str, Test]) -> list[str]:
+    """Names in the order of definition, but a test made from another right behind it."""
+    first: dict[tuple[str, ...], int] = {}
+    for test in tests.values():
+        first.setdefault(tuple(test.concept(role).name for role in ROLES), len(first))
+    return sorted(tests, key=lambda name: first[tuple(tests[name].concept(role).name for role in ROLES)])

@@ -1,0 +1,64 @@
+"""Tests written to files that this project, and others, read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from biassay.stimuli.model import ROLES, TemplateSet, Test
+
+__all__ = ["to_sent_bias", "to_toml"]
+
+
+def to_sent_bias(test: Test, texts: Mapping[str, Sequence[str]]) -> str:
+    """The sent-bias form: four named lists of finished texts."""
+    keys = zip(ROLES, ("targ1", "targ2", "attr1", "attr2"), strict=True)
+    content = {key: {"category": test.concept(role).label, "examples": list(texts[role])} for role, key in keys}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def to_toml(test: Test) -> str:
+    """The project's own form: words and templates, so that every text keeps its word."""
+    source = test.source
+    lines = ["[source]"]
+    given = ((key, getattr(source, key)) for key in ("name", "citation", "doi", "licence", "version", "note"))
+    lines.extend(f"{key} = {_quoted(value)}" for key, value in given if value)
+    for role in ROLES:
+        concept = test.concept(role)
+        lines += ["", f"[concepts.{role}]", f"label = {_quoted(concept.label)}"]
+        if concept.gender:
+            lines.append(f"gender = {_quoted(concept.gender)}")
+        lines.append(f"words = {_listed(concept.words)}")
+    lines += ["", f"[tests.{_quoted(test.name)}]", f"title = {_quoted(test.title)}"]
+    lines += [f'{role} = "{role}"' for role in ROLES]
+    for key, templates in (("targets", test.targets), ("attributes", test.attributes)):
+        if templates is not None:
+            lines.append(f"{key} = {_quoted(templates.name)}")
+    for templates in {t.name: t for t in (test.targets, test.attributes) if t is not None}.values():
+        lines += ["", *_template_lines(templates)]
+    return "\n".join(lines) + "\n"
+
+
+def _template_lines(templates: TemplateSet) -> list[str]:
+    name = f"sets.{_quoted(templates.name)}"
+    lines = [f"[{name}]", f"title = {_quoted(templates.title)}"]
+    for key, pairs in (("plurals", templates.plurals), ("articles", templates.articles)):
+        if pairs:
+            lines += ["", f"[{name}.{key}]", *(f"{_quoted(a)} = {_quoted(b)}" for a, b in pairs)]
+    for word_class in templates.classes:
+        lines += ["", f"[[{name}.classes]]", f"name = {_quoted(word_class.name)}", f"rule = {_quoted(word_class.rule)}"]
+        if word_class.words:
+            lines.append(f"words = {_listed(sorted(word_class.words))}")
+        if word_class.except_ending:
+            lines.append(f"except_ending = {_quoted(word_class.except_ending)}")
+        lines.append(f"templates = {_listed(word_class.templates)}")
+    return lines
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string; JSON escapes are a subset of TOML's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return "[" + ", ".join(map(_quoted, words)) + "]"

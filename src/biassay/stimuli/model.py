@@ -1,0 +1,100 @@
+"""The records that data files become."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["ROLES", "Concept", "Source", "TemplateClass", "TemplateSet", "Test", "WordRule"]
+
+ROLES = ("X", "Y", "A", "B")
+WordRule = Literal["capitalised", "listed", "contains", "rest"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the facts in a data file come from, and on what terms."""
+
+    name: str
+    citation: str
+    licence: str
+    version: str
+    doi: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A set of stimuli that stand for one idea."""
+
+    name: str
+    label: str
+    words: tuple[str, ...]
+    gender: Literal["male", "female"] | None = None
+
+
+@dataclass(frozen=True)
+class TemplateClass:
+    """Templates for the words that a rule takes."""
+
+    name: str
+    rule: WordRule
+    templates: tuple[str, ...]
+    words: frozenset[str] = frozenset()
+    except_ending: str = ""
+
+
+@dataclass(frozen=True)
+class TemplateSet:
+    """How words become sentences: classes tried in order, the first that takes a word gives its templates."""
+
+    name: str
+    title: str
+    classes: tuple[TemplateClass, ...]
+    source: Source
+    plurals: tuple[tuple[str, str], ...] = ()
+    articles: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Test:
+    """One association test: targets X and Y against attributes A and B."""
+
+    __test__ = False  # not a test case, whatever its name tells a test runner
+
+    name: str
+    title: str
+    X: Concept
+    Y: Concept
+    A: Concept
+    B: Concept
+    source: Source
+    targets: TemplateSet | None = None
+    attributes: TemplateSet | None = None
+    alias_of: str | None = None
+    given_as_sentences: bool = False
+
+    @property
+    def level(self) -> Literal["word", "sentence"]:
+        return "sentence" if self.targets or self.attributes or self.given_as_sentences else "word"
+
+    def concept(self, role: str) -> Concept:
+        return {"X": self.X, "Y": self.Y, "A": self.A, "B": self.B}[role]
+
+    def templates(self, role: str) -> TemplateSet | None:
+        return self.targets if role in "XY" else self.attributes
+
+    @property
+    def digest(self) -> str:
+        """A short fingerprint of everything that decides which texts are asked."""
+        content = [
+            [
+                concept.words,
+                concept.gender,
+                None if templates is None else [[c.name, c.templates] for c in templates.classes],
+            ]
+            for concept, templates in ((self.concept(role), self.templates(role)) for role in ROLES)
+        ]
+        return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,1 @@
+"""Asked as text: sentences from templates."""

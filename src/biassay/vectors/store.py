@@ -1,0 +1,150 @@
+"""The vector store: a folder for every model, in it one file for every batch that was encoded.
+
+A file is named by the hash of its own bytes, so that a truncated or altered one is seen and never used. It appears
+under its name only when it is complete. Nothing is ever rewritten; two processes that encode the same texts write two
+files, which agree. There is no index to corrupt and no lock to leave behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.encoders.base import Encoded, Identity, Span
+from biassay.files import write_atomically
+
+__all__ = ["ModelStore", "VectorStore"]
+
+_STALE_SECONDS = 24 * 3600
+
+
+def _text_key(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a vector lies, and what its model did not know of the text."""
+
+    file: Path
+    row: int
+    unknown: tuple[Span, ...]
+
+
+class VectorStore:
+    """All stored vectors, by model. ``root=None`` keeps them in memory for the life of the object."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.root = root
+
+    def of(self, identity: Identity) -> ModelStore:
+        """The part of the store that belongs to one model and its settings."""
+        if self.root is None or identity.key is None:
+            return ModelStore(None)
+        folder = self.root / identity.key
+        folder.mkdir(parents=True, exist_ok=True)
+        about = folder / "model.json"
+        if not about.exists():
+            described = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
+            write_atomically(about, json.dumps(described, indent=1).encode())
+        return ModelStore(folder)
+
+
+class ModelStore:
+    """Stored vectors of one model.
+
+    Attributes
+    ----------
+    damaged : list of str
+        Names of the files that were found damaged and removed; their texts count as not stored.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._places: dict[bytes, _Place] = {}
+        self._memory: dict[bytes, tuple[NDArray[np.float32], tuple[Span, ...]]] = {}
+        self.damaged: list[str] = []
+        if folder is not None:
+            self._open(folder)
+
+    def _open(self, folder: Path) -> None:
+        for leftover in folder.glob(".*.tmp"):
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                leftover.unlink(missing_ok=True)
+        for file in sorted(folder.glob("*.npz")):
+            if not self._index(file):
+                self.damaged.append(file.name)
+                file.unlink(missing_ok=True)
+
+    def _index(self, file: Path) -> bool:
+        """Note what a file holds; False if it is not what its name says."""
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:  # another process found it damaged first
+            return True
+        if hashlib.blake2b(content, digest_size=16).hexdigest() != file.stem:
+            return False
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                keys = archive["keys"]
+                unknown = json.loads(archive["unknown"].tobytes())
+        except (ValueError, KeyError, zipfile.BadZipFile):
+            return False
+        for row, (key, spans) in enumerate(zip(keys, unknown, strict=True)):
+            self._places[key.tobytes()] = _Place(file, row, tuple((a, b) for a, b in spans))
+        return True
+
+    def missing(self, texts: Sequence[str]) -> list[str]:
+        """The distinct texts without a stored vector, in order."""
+        return [
+            text
+            for text in dict.fromkeys(texts)
+            if (key := _text_key(text)) not in self._places and key not in self._memory
+        ]
+
+    def add(self, texts: Sequence[str], encoded: Encoded) -> None:
+        """Keep the vectors of a batch, all or none."""
+        keys = [_text_key(text) for text in texts]
+        if self._folder is None:
+            rows = zip(encoded.vectors, encoded.unknown, strict=True)
+            self._memory.update(zip(keys, rows, strict=True))
+            return
+        buffer = io.BytesIO()
+        np.savez(
+            buffer,
+            keys=np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, 16),
+            vectors=encoded.vectors,
+            unknown=np.frombuffer(json.dumps(encoded.unknown).encode(), dtype=np.uint8),
+        )
+        content = buffer.getvalue()
+        file = self._folder / f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.npz"
+        write_atomically(file, content)
+        for row, (key, spans) in enumerate(zip(keys, encoded.unknown, strict=True)):
+            self._places[key] = _Place(file, row, spans)
+
+    def get(self, texts: Sequence[str]) -> Encoded:
+        """Vectors of texts that are all stored, in order; repeated texts are repeated."""
+        keys = [_text_key(text) for text in texts]
+        rows = self._rows(set(keys))
+        unknown = tuple(self._memory[key][1] if key in self._memory else self._places[key].unknown for key in keys)
+        return Encoded(np.stack([rows[key] for key in keys]), unknown)
+
+    def _rows(self, keys: set[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        rows = {key: self._memory[key][0] for key in keys if key in self._memory}
+        by_file: dict[Path, list[bytes]] = {}
+        for key in keys - rows.keys():
+            by_file.setdefault(self._places[key].file, []).append(key)
+        for file, wanted in by_file.items():
+            with np.load(file, allow_pickle=False) as archive:
+                vectors = archive["vectors"]
+            rows.update((key, vectors[self._places[key].row]) for key in wanted)
+        return rows
