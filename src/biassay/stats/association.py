@@ -19,7 +19,7 @@ def unit_rows(vectors: ArrayLike, what: str, names: Sequence[str] | None = None)
     array = np.asarray(vectors, dtype=np.float64)
     if array.ndim != 2 or array.shape[0] == 0 or array.shape[1] == 0:
         raise VectorError(f"{what} must be an array of shape (n, d) with n and d at least 1, got shape {array.shape}")
-    finite = np.isfinite(array).all(axis=1)
+    finite: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(array), axis=1)
     largest: NDArray[np.float64] = np.abs(np.where(finite[:, None], array, 1.0)).max(axis=1)
     for row in np.flatnonzero(~finite | (largest == 0.0)).tolist():
         name = repr(names[row]) if names is not None else f"row {row}"

@@ -1,0 +1,48 @@
+# Two commands do everything: `make demo` and `make test`. Each makes its own environment in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CONSTRAINTS := --constraint constraints.txt
+
+.PHONY: demo test test-core lint bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use]"
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use,frame,test,lint]"
+	touch $@ $(VENV)/.demo
+
+.venv-core/.done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-core
+	.venv-core/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) --editable . pytest hypothesis
+	touch $@
+
+demo: $(VENV)/.demo
+	rm -rf runs/demo
+	$(BIN)/biassay run use glove --out runs/demo
+
+test: $(VENV)/.test test-core
+	$(BIN)/pytest -n 2
+
+# The core alone: statistics and word vectors without any extra.
+test-core: .venv-core/.done
+	.venv-core/bin/python -m pytest -q -m "not extras"
+
+lint: $(VENV)/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) .venv-core runs build dist

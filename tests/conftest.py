@@ -1,0 +1,28 @@
+"""Fixtures for all rooms: no test touches the user's cache, and reference values are read in place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+_HERE = Path(__file__).resolve()
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A vector store of the test's own."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("BIASSAY_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """Folder of reference values; tests that need it are skipped where it is absent."""
+    given = os.environ.get("BIASSAY_REFERENCE")
+    folder = Path(given) if given else _HERE.parents[2] / "shared" / "reference"
+    if not folder.is_dir():
+        pytest.skip("reference values are absent: set BIASSAY_REFERENCE to their folder")
+    return folder
