@@ -1,0 +1,255 @@
+"""Routes to the tail are each other's witnesses; brute force and integer counts are everybody's."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from biassay.errors import MeasurementError, UnknownNameError
+from biassay.stats.counting import count_by_halves
+from biassay.stats.enumeration import count_by_enumeration
+from biassay.stats.lattice import lattice_log_tail, lattice_step
+from biassay.stats.saddlepoint import saddlepoint_tail, solve_tilt
+from biassay.stats.subsets import SubsetTail, log_binomial
+from biassay.stats.tails import tail_probability
+
+Scores = NDArray[np.float64]
+
+
+def brute_force(tail: SubsetTail) -> int:
+    """Every subset, summed without rounding."""
+    exact = [Fraction(float(score)) for score in tail.scores]
+    level = Fraction(tail.threshold) - Fraction(tail.tolerance)
+    return sum(sum(chosen) >= level for chosen in itertools.combinations(exact, tail.size))
+
+
+def separated(n: int, shift: float, seed: int = 0) -> tuple[Scores, Scores]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=n) + shift, rng.normal(size=n)
+
+
+def integer_counts(levels: list[int], size: int) -> list[int]:
+    """Number of size-``size`` subsets of small integers with each sum.
+
+    Dynamic programming in Python's integers, all sums of a size packed into one of them: adding a level to every sum
+    is a shift.
+    """
+    bits = len(levels) + 1
+    packed = [1] + [0] * size
+    for level in levels:
+        for chosen in range(size, 0, -1):
+            packed[chosen] += packed[chosen - 1] << (level * bits)
+    mask = (1 << bits) - 1
+    width = sum(sorted(levels)[-size:]) + 1
+    raw = packed[size].to_bytes((width * bits + 7) // 8, "little")
+    as_bits = int.from_bytes(raw, "little")
+    return [(as_bits >> (total * bits)) & mask for total in range(width)]
+
+
+def integer_tail(counts: list[int], at: int, total: int) -> float:
+    """Natural logarithm of the share of subsets with a sum of at least ``at``."""
+    return math.log(sum(counts[at:])) - math.log(total)
+
+
+scores = st.floats(-1.0, 1.0, allow_nan=False, width=32)
+
+
+@given(x=st.lists(scores, min_size=1, max_size=6), y=st.lists(scores, min_size=1, max_size=6))
+def test_enumeration_and_counting_agree_with_brute_force(x: list[float], y: list[float]) -> None:
+    tail = SubsetTail.of(np.array(x), np.array(y))
+    expected = brute_force(tail)
+    assert count_by_enumeration(tail) == expected
+    assert count_by_halves(tail, 1 << 20) == expected
+
+
+@given(
+    x=st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.7]), min_size=2, max_size=6),
+    y=st.lists(scores, min_size=2, max_size=6),
+)
+def test_equal_scores_are_ties_in_any_order(x: list[float], y: list[float]) -> None:
+    """0.1 + 0.2 + 0.3 summed in another order differs in the last bit; the count must not."""
+    tail = SubsetTail.of(np.array(x), np.array(y))
+    shuffled = SubsetTail.of(np.array(x)[::-1], np.array(y)[::-1])
+    assert count_by_enumeration(tail) == count_by_enumeration(shuffled) == count_by_halves(shuffled, 1 << 20)
+
+
+@given(
+    x=st.lists(st.integers(-50, 50), min_size=2, max_size=5), y=st.lists(st.integers(-50, 50), min_size=2, max_size=5)
+)
+def test_a_common_shift_or_scale_changes_nothing(x: list[int], y: list[int]) -> None:
+    still = SubsetTail.of(np.array(x, float), np.array(y, float))
+    moved = SubsetTail.of(0.001 * np.array(x) + 3.0, 0.001 * np.array(y) + 3.0)
+    assert count_by_enumeration(still) == count_by_halves(still, 1 << 12)
+    if len({*x, *y}) > 1:
+        # Around 3 the numbers are known to 4e-16, a thousand times coarser than their differences need.
+        loose = SubsetTail(moved.scores, moved.size, moved.threshold - 1e-12)
+        assert count_by_enumeration(loose) == count_by_enumeration(still)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 11), (11, 3), (2, 8), (9, 4)])
+def test_unequal_sizes_keep_their_sizes(n: int, m: int) -> None:
+    rng = np.random.default_rng(n)
+    tail = SubsetTail.of(rng.normal(size=n) + 0.5, rng.normal(size=m))
+    assert tail.n_partitions == math.comb(n + m, n)
+    assert count_by_enumeration(tail) == count_by_halves(tail, 1 << 20) == brute_force(tail)
+
+
+@pytest.mark.parametrize("shift", [-0.5, 0.0, 0.3, 1.0])
+def test_saddle_point_is_near_the_integer_count_for_16_v_16(shift: float) -> None:
+    tail = SubsetTail.of(*separated(16, shift, seed=3))
+    exact = tail_probability(tail, "counting")
+    smooth = tail_probability(tail, "saddle-point")
+    assert smooth.value == pytest.approx(exact.value, rel=1e-4)
+    assert abs(smooth.value / exact.value - 1.0) <= smooth.error
+
+
+@pytest.mark.parametrize("shift", [1.6, 1.9, 2.2, 2.6])
+def test_stated_error_bounds_the_true_one_in_far_tails(shift: float) -> None:
+    for seed in range(20):
+        tail = SubsetTail.of(*separated(25, shift, seed))
+        smooth = saddlepoint_tail(tail)
+        count = count_by_halves(tail, 1 << 22)
+        if smooth is None or count is None:
+            continue
+        true = abs(math.exp(smooth.log_p) * tail.n_partitions / count - 1.0)
+        assert true <= smooth.relative_error
+
+
+@pytest.mark.parametrize("n", [25, 32, 60])
+def test_automatic_route_is_exact_or_states_less_than_one_in_a_thousand(n: int) -> None:
+    for shift in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 6.0):
+        found = tail_probability(SubsetTail.of(*separated(n, shift, seed=n)))
+        assert found.error < 1e-3
+        assert found.route in ("counting", "saddle-point")
+
+
+def test_perfect_separation_is_one_partition_however_large_the_sets() -> None:
+    for n in (12, 25, 60, 350):
+        x, y = separated(n, 0.0)
+        tail = SubsetTail.of(np.abs(x) + 1.0, -np.abs(y) - 1.0)
+        found = tail_probability(tail)
+        assert found.log10 == pytest.approx(-log_binomial(2 * n, n) / math.log(10.0), rel=1e-12)
+        assert found.error == 0.0
+
+
+@pytest.mark.parametrize(("n", "top", "shift", "below"), [(40, 30, 14, 1e-10), (130, 12, 8, 1e-60)])
+def test_lattice_route_equals_integers_down_to_1e_60(n: int, top: int, shift: int, below: float) -> None:
+    rng = np.random.default_rng(n)
+    x, y = rng.integers(shift, top + 1, n), rng.integers(0, top + 1 - shift, n)
+    expected = integer_tail(integer_counts([*map(int, x), *map(int, y)], n), int(x.sum()), math.comb(2 * n, n))
+    assert expected < math.log(below)
+    tail = SubsetTail.of(x.astype(float), y.astype(float))
+    assert lattice_step(tail.scores) == pytest.approx(1.0)
+    found = tail_probability(tail)
+    assert found.route == "lattice"
+    assert found.log10 * math.log(10.0) == pytest.approx(expected, rel=1e-10)
+
+
+def test_saddle_point_is_sound_down_to_1e_60() -> None:
+    """Integers are the witness, and they lie on a lattice.
+
+    Half a step below a sum, a smooth tail that falls like exp(-b t) is larger than the sum over the lattice by the
+    factor 2 sinh(b / 2) / b; with that taken out the two must agree.
+    """
+    rng = np.random.default_rng(5)
+    n = 160
+    levels = np.concatenate([rng.integers(15, 61, n), rng.integers(0, 46, n)])
+    counts, total = integer_counts([int(v) for v in levels], n), math.comb(2 * n, n)
+    mean = float(levels.mean())
+    for log10 in (-1.0, -5.0, -20.0, -40.0, -60.0):
+        low, high = int(n * mean), len(counts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            above = integer_tail(counts, middle, total) > log10 * math.log(10.0)
+            low, high = (middle, high) if above else (low, middle)
+        tail = SubsetTail(levels - mean, n, low - 0.5 - n * mean)
+        smooth, tilt = saddlepoint_tail(tail), solve_tilt(tail)
+        assert smooth is not None
+        assert tilt is not None
+        lattice = math.log(2.0 * math.sinh(tilt[1] / 2.0) / tilt[1])
+        assert smooth.log_p - lattice == pytest.approx(integer_tail(counts, low, total), abs=1e-3)
+
+
+def test_scores_without_a_common_step_have_no_lattice() -> None:
+    assert lattice_step(np.random.default_rng(0).normal(size=50)) is None
+    assert lattice_step(np.ones(4)) is None
+    assert lattice_step(np.array([0.1, 0.4, 1.0, 0.7])) == pytest.approx(0.3)
+
+
+def test_lattice_table_that_would_be_too_large_is_declined() -> None:
+    rng = np.random.default_rng(0)
+    tail = SubsetTail.of(rng.integers(0, 90_000, 350).astype(float), rng.integers(0, 90_000, 350).astype(float))
+    assert lattice_log_tail(tail, 1.0) is None
+    assert tail_probability(tail).route == "saddle-point"
+
+
+def test_p_near_one_is_the_complement() -> None:
+    for n in (16, 40):
+        x, y = separated(n, 1.0, seed=1)
+        upper, lower = tail_probability(SubsetTail.of(x, y)), tail_probability(SubsetTail.of(y, x))
+        assert upper.value + lower.value == pytest.approx(1.0, abs=1e-6)
+
+
+def test_probability_too_small_for_a_float_keeps_its_logarithm() -> None:
+    x, y = separated(600, 0.0)
+    found = tail_probability(SubsetTail.of(np.abs(x) + 1.0, -np.abs(y) - 1.0))
+    assert found.value == 0.0
+    assert found.log10 == pytest.approx(-log_binomial(1200, 600) / math.log(10.0))
+
+
+def test_counting_declines_what_memory_cannot_hold() -> None:
+    tail = SubsetTail.of(*separated(40, 0.0))
+    assert count_by_halves(tail, 1 << 12) is None
+
+
+def test_forced_routes_say_why_they_cannot() -> None:
+    x, y = separated(20, 30.0)
+    with pytest.raises(MeasurementError, match="saddle point"):
+        tail_probability(SubsetTail.of(x, y), "saddle-point")
+    with pytest.raises(MeasurementError, match="common step"):
+        tail_probability(SubsetTail.of(x, y), "lattice")
+    with pytest.raises(UnknownNameError, match="did you mean 'counting'"):
+        tail_probability(SubsetTail.of(x, y), "countng")  # type: ignore[arg-type]
+
+
+def reference_cases(reference: Path) -> dict[str, dict[str, object]]:
+    return dict(json.loads((reference / "weat" / "expected.json").read_text()))
+
+
+def test_reference_counts_are_met_to_the_last_partition(reference: Path) -> None:
+    for name, expected in reference_cases(reference).items():
+        with np.load(reference / "weat" / f"{name}.npz") as case:
+            tail = SubsetTail.of(case["s_X"], case["s_Y"])
+        count = expected["exact"]["count_ge"]  # type: ignore[index]
+        if tail.n_partitions <= 10_000_000:
+            assert count_by_enumeration(tail) == count, name
+        if len(tail.scores) <= 32:
+            assert count_by_halves(tail, 1 << 20) == count, name
+        assert tail_probability(tail).value == pytest.approx(expected["exact"]["p_ge"], rel=1e-3), name  # type: ignore[index]
+
+
+def test_integer_count_of_25_v_25_on_request(reference: Path) -> None:
+    with np.load(reference / "weat" / "t25_a25_d050.npz") as case:
+        tail = SubsetTail.of(case["s_X"], case["s_Y"])
+    expected = reference_cases(reference)["t25_a25_d050"]["exact"]["count_ge"]  # type: ignore[index]
+    assert count_by_halves(tail, 1 << 26) == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(37, 60), m=st.integers(20, 60), shift=st.floats(-1.0, 2.5), seed=st.integers(0, 2**32 - 1))
+def test_smooth_tail_falls_as_the_threshold_rises(n: int, m: int, shift: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tail = SubsetTail.of(rng.normal(size=n) + shift, rng.normal(size=m))
+    higher = SubsetTail(tail.scores, tail.size, tail.threshold + 0.5)
+    low, high = saddlepoint_tail(tail), saddlepoint_tail(higher)
+    if low is not None and high is not None:
+        assert high.log_p < low.log_p <= 0.0
