@@ -1,0 +1,158 @@
+"""biassay.weat on arrays: reference values, brute force over words, and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import biassay
+from biassay.errors import DegenerateError, UsageError, VectorError
+
+Vectors = NDArray[np.float64]
+
+
+def vectors(seed: int, *sizes: int, d: int = 20) -> list[Vectors]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(n, d)) + 0.3 * (i == 0) for i, n in enumerate(sizes)]
+
+
+def test_reference_effect_sizes_and_exact_p_values(reference: Path) -> None:
+    expected = json.loads((reference / "weat" / "expected.json").read_text())
+    assert len(expected) == 12
+    for name, values in expected.items():
+        with np.load(reference / "weat" / f"{name}.npz") as case:
+            found = biassay.weat(*(case[key] for key in "XYAB"))
+        assert found.effect_size == pytest.approx(values["effect_size"], abs=1e-10)
+        assert found.statistic == pytest.approx(values["statistic_sum"], abs=1e-10)
+        exact = found.p.route in ("enumeration", "counting")
+        assert found.p_value == pytest.approx(values["exact"]["p_ge"], rel=1e-12 if exact else 1e-3)
+        assert abs(found.p_value / values["exact"]["p_ge"] - 1.0) <= found.p.error + 1e-12
+
+
+def test_released_p_values_under_the_released_protocol(reference: Path) -> None:
+    expected = json.loads((reference / "weat" / "expected.json").read_text())
+    for name, values in expected.items():
+        with np.load(reference / "weat" / f"{name}.npz") as case:
+            sets = [case[key] for key in "XYAB"]
+        found = biassay.weat(*sets, protocol="may2019", rng=1)
+        released = values["released"]
+        if released["mode"] == "exact":
+            assert found.p_value == pytest.approx(values["exact"]["p_ge"], rel=1e-12)
+        else:
+            spread = released["mc_standard_error"]
+            assert abs(found.p_value - released["expected_value_of_estimator"]) < 5 * spread
+        fitted = biassay.weat(*sets, protocol="caliskan2017", rng=1)
+        assert abs(fitted.p_value - released["p_value_parametric"]) < 8 * released["p_value_parametric_mc_se"]
+
+
+def test_real_glove_vectors(reference: Path) -> None:
+    folder = reference / "glove840b_caliskan"
+    rows = dict(zip((folder / "words.txt").read_text().splitlines(), np.load(folder / "vectors.npy"), strict=True))
+    expected = json.loads((folder / "expected.json").read_text())
+    for name, values in expected.items():
+        if name.startswith("_"):
+            continue
+        test = biassay.select_tests([name])[0]
+        sets = [[rows[word] for word in test.concept(role).words] for role in "XYAB"]
+        found = biassay.weat(*sets)
+        assert found.effect_size == pytest.approx(values["effect_size"], abs=1e-6)
+        if "exact" in values:
+            assert found.p_value == pytest.approx(values["exact"]["p_ge"], rel=1e-3)
+
+
+def test_table_4_of_the_paper(reference: Path) -> None:
+    """CBoW at word level: C1 1.50, C3 1.41, C6 1.81."""
+    folder = reference / "glove840b_caliskan"
+    rows = dict(zip((folder / "words.txt").read_text().splitlines(), np.load(folder / "vectors.npy"), strict=True))
+    for name, printed in (("weat1", 1.50), ("weat3", 1.41), ("weat6", 1.81)):
+        test = biassay.select_tests([name])[0]
+        sets = [[rows[word] for word in test.concept(role).words] for role in "XYAB"]
+        assert biassay.weat(*sets).effect_size == pytest.approx(printed, abs=0.005)
+
+
+def test_by_word_moves_the_texts_of_a_word_together() -> None:
+    X, Y, A, B = vectors(0, 12, 15, 6, 6)
+    x_words = [w for w in "abcd" for _ in range(3)]
+    y_words = [w for w in "efghi" for _ in range(3)]
+    found = biassay.weat(X, Y, A, B, words=(x_words, y_words))
+    means = [found.x.reshape(4, 3).mean(axis=1), found.y.reshape(5, 3).mean(axis=1)]
+    pooled = np.concatenate(means)
+    sums = [sum(chosen) for chosen in itertools.combinations(pooled, 4)]
+    assert found.p_value_by_word == pytest.approx(np.mean([s >= sum(means[0]) - 1e-12 for s in sums]), rel=1e-12)
+    assert found.p_value != found.p_value_by_word
+
+
+def test_by_word_weighs_words_alike_however_many_texts_they_have() -> None:
+    X, Y, A, B = vectors(1, 7, 6, 5, 5)
+    found = biassay.weat(X, Y, A, B, words=(list("aaaaabc"), list("ddefff")))
+    x = [found.x[:5].mean(), found.x[5], found.x[6]]
+    y = [found.y[:2].mean(), found.y[2], found.y[3:].mean()]
+    sums = [sum(chosen) for chosen in itertools.combinations([*x, *y], 3)]
+    assert found.p_value_by_word == pytest.approx(np.mean([s >= sum(x) - 1e-12 for s in sums]))
+
+
+def test_by_word_holds_its_level_where_sentences_do_not() -> None:
+    """Words without any difference, seven noisy texts each: p over texts is far too often small, p by word is not."""
+    rng = np.random.default_rng(11)
+    names = [[f"{side}{i}" for i in range(8) for _ in range(7)] for side in "xy"]
+    A, B = np.eye(2)[:1].repeat(2, axis=0), np.eye(2)[1:].repeat(2, axis=0)
+    by_text = by_word = 0
+    for _ in range(300):
+        angles = rng.normal(0.8, 0.1, 16).repeat(7) + rng.normal(0.0, 0.1, 112)
+        rows = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        found = biassay.weat(rows[:56], rows[56:], A, B, words=(names[0], names[1]))
+        by_text += found.p_value <= 0.05
+        by_word += (found.p_value_by_word or 0.0) <= 0.05
+    assert by_text / 300 > 0.15
+    assert by_word / 300 < 0.09
+
+
+def test_swapping_targets_or_attributes_changes_the_sign() -> None:
+    X, Y, A, B = vectors(3, 8, 8, 5, 7)
+    found = biassay.weat(X, Y, A, B)
+    assert biassay.weat(Y, X, A, B).effect_size == pytest.approx(-found.effect_size)
+    assert biassay.weat(X, Y, B, A).effect_size == pytest.approx(-found.effect_size)
+    assert biassay.weat(Y, X, B, A).p_value == pytest.approx(found.p_value)
+
+
+def test_two_sided_and_one_sided_are_told_apart() -> None:
+    X, Y, A, B = vectors(4, 6, 6, 5, 5)
+    one, two = (biassay.weat(X, Y, A, B, alternative=a) for a in ("greater", "two-sided"))  # type: ignore[arg-type]
+    assert two.p_value == pytest.approx(2.0 * min(one.p_value, 1.0 - one.p_value + 1.0 / 924.0), rel=1e-9)
+
+
+def test_result_is_frozen_and_complete() -> None:
+    found = biassay.weat(*vectors(5, 4, 5, 3, 2))
+    assert found.sizes == (4, 5, 3, 2)
+    assert found.by_word is None
+    assert found.p_value_by_word is None
+    assert found.log10_p_value == pytest.approx(np.log10(found.p_value))
+    with pytest.raises(AttributeError):
+        found.effect_size = 0.0  # type: ignore[misc]
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    X, Y, A, B = vectors(6, 4, 4, 3, 3)
+    with pytest.raises(VectorError, match=r"one dimension, got \[19, 20\]"):
+        biassay.weat(X[:, :19], Y, A, B)
+    with pytest.raises(UsageError, match="at least two"):
+        biassay.weat(X[:1], Y, A, B)
+    with pytest.raises(VectorError, match="Y: the vector of row 2 is zero"):
+        biassay.weat(X, np.where(np.arange(4)[:, None] == 2, 0.0, Y), A, B)
+    with pytest.raises(DegenerateError):
+        biassay.weat(X, Y, A, A)
+    with pytest.raises(UsageError, match="3 words for 4 texts"):
+        biassay.weat(X, Y, A, B, words=(list("abc"), list("defg")))
+
+
+def test_wefat_is_the_published_single_target_form() -> None:
+    words, A, B = vectors(7, 3, 5, 4)
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (words, A, B)]
+    cosines = np.concatenate([unit[0] @ unit[1].T, unit[0] @ unit[2].T], axis=1)
+    expected = (cosines[:, :5].mean(axis=1) - cosines[:, 5:].mean(axis=1)) / cosines.std(axis=1, ddof=1)
+    assert biassay.wefat(words, A, B) == pytest.approx(expected)

@@ -1,0 +1,193 @@
+"""The catalogue: every file is walked, and every published list is met."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from biassay.errors import StimulusError, UnknownNameError
+from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
+from biassay.stimuli.model import ROLES
+
+CALISKAN = [f"weat{i}" for i in range(1, 11)]
+SWAPPED = ["weat3b", "weat5b", "weat6b", "weat7b", "weat8b"]
+ANGRY = ["angry_black_woman_stereotype", "angry_black_woman_stereotype_b"]
+WORD_TESTS = [*CALISKAN, *SWAPPED, *ANGRY]
+DOUBLE_BIND = [
+    f"heilman_double_bind_{trait}_{form}"
+    for trait in ("competent", "likable")
+    for form in ("one_word", "one_sentence", "1", "1-", "1+3-")
+]
+PUBLISHED = [
+    *WORD_TESTS,
+    *(f"sent-{name}" for name in WORD_TESTS),
+    *DOUBLE_BIND,
+    "sent-heilman_double_bind_competent_one_word",
+    "sent-heilman_double_bind_likable_one_word",
+]
+
+
+def test_the_46_published_tests_and_no_others() -> None:
+    assert len(PUBLISHED) == 46
+    found = [name for name in catalogue().tests if not name.startswith(("C", "I"))]
+    assert sorted(found) == sorted(PUBLISHED)
+
+
+def test_ceat_tests_and_name_lists() -> None:
+    tests, concepts = catalogue().tests, catalogue().concepts
+    for number in range(1, 11):
+        alias = tests[f"C{number}"]
+        assert alias.alias_of == f"weat{number}"
+        assert alias.digest == tests[f"weat{number}"].digest
+    sizes = {name: tuple(len(tests[name].concept(role).words) for role in ROLES) for name in ("I1", "I2", "I3", "I4")}
+    assert sizes == {"I1": (12, 12, 13, 13), "I2": (12, 12, 8, 8), "I3": (12, 12, 12, 12), "I4": (12, 12, 6, 6)}
+    for race in ("african", "european", "mexican"):
+        for gender in ("females", "males"):
+            assert len(concepts[f"{race}-american-{gender}"].words) == 12
+
+
+def test_every_data_file_says_where_it_comes_from() -> None:
+    for test in catalogue().tests.values():
+        for text in (test.source.name, test.source.citation, test.source.licence, test.source.version):
+            assert len(text) > 0
+            assert text != "not stated"
+    for templates in catalogue().sets.values():
+        assert len(templates.source.citation) > 20
+
+
+def test_every_concept_is_clean() -> None:
+    for concept in catalogue().concepts.values():
+        assert len(set(concept.words)) == len(concept.words) >= 2
+        assert all(word == " ".join(word.split()) for word in concept.words)
+
+
+def test_word_lists_equal_the_published_ones(reference: Path) -> None:
+    for name in [*WORD_TESTS, "heilman_double_bind_competent_one_word", "heilman_double_bind_likable_one_word"]:
+        published = json.loads((reference / "sent_bias_tests" / f"{name}.jsonl").read_text())
+        for role, key in zip(ROLES, ("targ1", "targ2", "attr1", "attr2"), strict=True):
+            concept = catalogue().tests[name].concept(role)
+            assert list(concept.words) == published[key]["examples"], (name, role)
+            assert concept.label == published[key]["category"], (name, role)
+
+
+def test_selection_by_name_pattern_collection_and_alias() -> None:
+    assert [t.name for t in select_tests(["weat1", "weat1", "weat2"])] == ["weat1", "weat2"]
+    assert {t.name for t in select_tests(["sent-*"])} == {n for n in PUBLISHED if n.startswith("sent-")}
+    assert [t.name for t in select_tests(["caliskan2017"])] == CALISKAN
+    assert [t.name for t in select_tests(["guo2021"])] == ["I1", "I2", "I3", "I4"]
+    assert [t.name for t in select_tests(["C3"])] == ["C3"]
+    assert sorted(t.name for t in select_tests()) == sorted([*PUBLISHED, "I1", "I2", "I3", "I4"])
+
+
+def test_a_sentence_test_stands_behind_its_word_test() -> None:
+    names = [t.name for t in select_tests()]
+    assert names[:4] == ["weat1", "sent-weat1", "weat2", "sent-weat2"]
+    assert names.index("sent-weat10") == names.index("weat10") + 1
+
+
+def test_unknown_names_get_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="'sent-weat1'"):
+        select_tests(["sent_weat1"])
+
+
+OWN = """
+[source]
+name = "mine"
+citation = "A list of my own"
+licence = "CC0"
+version = "3"
+
+[concepts.cats]
+words = ["cat", "lynx", "puma"]
+
+[concepts.dogs]
+words = ["dog", "wolf"]
+
+[sets.plain]
+templates = ["I saw {a T}.", "{Ts} are near."]
+
+[tests.pets]
+X = "cats"
+Y = "dogs"
+A = "pleasant"
+B = "unpleasant"
+
+[tests.pets-in-sentences]
+of = "pets"
+targets = "plain"
+attributes = "bleached"
+"""
+
+
+def test_own_format_may_use_the_catalogue(tmp_path: Path) -> None:
+    path = tmp_path / "pets.toml"
+    path.write_text(OWN)
+    words, sentences = load_tests(path)
+    assert (words.name, words.level, sentences.level) == ("pets", "word", "sentence")
+    assert catalogue().concepts["pleasant"] == words.A
+    assert words.source.version == "3"
+    assert sentences.X.words == ("cat", "lynx", "puma")
+
+
+def test_two_tests_of_one_name_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "weat1.toml"
+    path.write_text(OWN.replace("[tests.pets]", "[tests.weat1]").replace('of = "pets"', 'of = "weat1"'))
+    with pytest.raises(StimulusError, match="two tests of the name 'weat1'"):
+        select_tests(["weat1", str(path)])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('words = ["dog", "wolf"]', 'words = ["dog"]'), r"field concepts\.dogs\.words: .*at least two words.*'dog'"),
+        (('words = ["dog", "wolf"]', "words = []"), r"concepts\.dogs\.words: the list is empty"),
+        (('words = ["dog", "wolf"]', 'words = ["dog", "dog"]'), r"'dog' stands there twice"),
+        (('words = ["dog", "wolf"]', 'words = ["dog", " wolf"]'), r"' wolf' begins or ends with a blank"),
+        (('words = ["dog", "wolf"]', 'words = ["dog", 3]'), r"concepts\.dogs\.words\[1\]: expected a text"),
+        (('words = ["dog", "wolf"]', 'words = ["dog", "cat"]'), r"X and Y share 'cat'"),
+        (('Y = "dogs"', 'Y = "dgos"'), r"unknown concept 'dgos'; did you mean 'dogs'"),
+        (('Y = "dogs"', ""), r"field tests\.pets: .*Y missing"),
+        (('targets = "plain"', 'targets = "plane"'), r"unknown template set 'plane'"),
+        (('of = "pets"', 'of = "pests"'), r"unknown test 'pests'"),
+        (('of = "pets"', 'of = "pets-in-sentences"'), r"made from itself"),
+        (('"I saw {a T}."', '"I saw it."'), r"no slot for the word"),
+        (('"I saw {a T}."', '"I saw {a B}."'), r"unknown slot \{a B\}"),
+        (('licence = "CC0"', 'license = "CC0"'), r"field source\.license: unknown field; did you mean 'licence'"),
+        (('version = "3"', ""), r"field source: the field 'version' is missing"),
+        (("[concepts.cats]", "[concept.cats]"), r"field concept: unknown field; did you mean 'concepts'"),
+        (('name = "mine"', 'name = "mine'), r"not valid TOML: .*line 3"),
+    ],
+)
+def test_faults_of_own_files_are_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    path = tmp_path / "faulty.toml"
+    assert change[0] in OWN
+    path.write_text(OWN.replace(*change))
+    with pytest.raises(StimulusError, match=message) as caught:
+        load_tests(path)
+    assert str(path) in str(caught.value)
+
+
+def test_the_line_of_a_faulty_field_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "faulty.toml"
+    path.write_text(OWN.replace('["dog", "wolf"]', "[]"))
+    with pytest.raises(StimulusError, match="line 12:"):
+        load_tests(path)
+
+
+def test_a_pronoun_needs_a_gender(tmp_path: Path) -> None:
+    from biassay.texts.sentences import texts_of
+
+    path = tmp_path / "pronoun.toml"
+    path.write_text(OWN.replace("{Ts} are near.", "{T} is near. {She} waits."))
+    _, sentences = load_tests(path)
+    with pytest.raises(StimulusError, match="'cats' needs a 'gender'"):
+        texts_of(sentences)
+
+
+def test_a_file_without_tests_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.toml"
+    path.write_text("[concepts.cats]\nwords = ['cat', 'lynx']\n")
+    with pytest.raises(StimulusError, match="defines no tests"):
+        load_tests(path)
