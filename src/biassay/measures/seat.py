@@ -77,7 +77,7 @@ def measure(test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], settin
         unknown = encoded[role].unknown
         gone = [i for i, text in enumerate(texts.role(role)) if _overlaps(text, unknown[i])]
         kept[role] = [i for i in range(len(unknown)) if i not in set(gone)]
-        lost[role] = tuple(dict.fromkeys(_form(texts.role(role)[i]) for i in gone))
+        lost[role] = _forms([texts.role(role)[i] for i in gone])
     reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
     if settings.protocol == "may2019" and test.targets is not None:
         _truncate(kept, np.random.default_rng(_seed(test, settings, "truncate")))
@@ -112,9 +112,13 @@ def _overlaps(text: Text, unknown: tuple[tuple[int, int], ...]) -> bool:
     return any(a < end and start < b for a, b in unknown)
 
 
-def _form(text: Text) -> str:
-    """The word as it stands in the text, so that a lost plural is told from a lost singular."""
-    return text.text[text.span[0] : text.span[1]]
+def _forms(texts: list[Text]) -> tuple[str, ...]:
+    """The words as they stand in the texts, so that a lost plural is told from a lost singular."""
+    forms: dict[str, str] = {}
+    for text in texts:
+        form = text.text[text.span[0] : text.span[1]]
+        forms.setdefault(form.casefold(), form)  # a capital may only tell that the word opens its sentence
+    return tuple(forms.values())
 
 
 def _too_many_lost(
