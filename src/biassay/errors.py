@@ -48,9 +48,9 @@ class UsageError(BiassayError, ValueError):
 class UnknownNameError(UsageError):
     """A name is not in the list of known names; the nearest ones are offered."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, like: str | None = None) -> None:
         self.kind, self.name = kind, name
-        self.nearest = nearest_names(name, known)
+        self.nearest = nearest_names(name if like is None else like, known)
         message = f"unknown {kind} {name!r}"
         if self.nearest:
             message += "; did you mean " + " or ".join(repr(n) for n in self.nearest) + "?"

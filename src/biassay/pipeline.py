@@ -204,9 +204,9 @@ def _one_model(plan: _Plan, current: Run, place: int, encoder: Encoder, store: V
         )
     encoded = encode_missing(encoder, texts, kept, lambda done, total: listener.encoding(record.text, done, total))
     vectors = _Vectors(texts, kept)
-    found = []
+    hint, found = encoder.identity.lost_hint, []
     for number, (test, asked) in enumerate(waiting, start=1):
-        measured = measure(test, asked, {role: vectors.of(asked, role) for role in ROLES}, plan.settings)
+        measured = measure(test, asked, {role: vectors.of(asked, role) for role in ROLES}, plan.settings, hint)
         found.append(result_of(test, encoder.identity, measured, plan.settings))
         listener.measuring(record.text, number, len(waiting))
     results = with_corrections((*current.results, *found), plan.manifest.alpha)

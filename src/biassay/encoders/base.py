@@ -30,12 +30,15 @@ class Identity:
         Version or fingerprint of the weights. None: not known, so vectors are never kept.
     settings : tuple of (name, value)
         Everything else that changes the vectors.
+    lost_hint : str
+        What a user may try when the model does not know a word.
     """
 
     name: str
     family: str
     revision: str | None
     settings: tuple[tuple[str, str], ...] = ()
+    lost_hint: str = ""
 
     @property
     def options(self) -> str:

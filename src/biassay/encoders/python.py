@@ -32,7 +32,10 @@ def provide(model: ModelName) -> PythonEncoder:
         raise UnknownNameError(f"name in the module {module_name!r}:", name, vars(module))
     found = getattr(module, name)
     if isinstance(found, type):
-        found = found()
+        try:
+            found = found()
+        except TypeError as error:
+            raise UsageError(f"model {model.text!r}: the class cannot be made without arguments: {error}") from error
     if not callable(getattr(found, "encode", None)):
         raise UsageError(f"model {model.text!r}: the object has no method encode(texts) -> array of shape (texts, d)")
     return PythonEncoder(model, found)
@@ -55,7 +58,11 @@ class PythonEncoder:
         pass
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        vectors = np.asarray(self._object.encode(list(texts)), dtype=np.float32)
+        returned = self._object.encode(list(texts))
+        try:
+            vectors = np.asarray(returned, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise MeasurementError(f"model {self._text!r}: encode() returned no array of numbers: {error}") from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise MeasurementError(
                 f"model {self._text!r}: encode() was given {len(texts)} texts and returned an array of shape "

@@ -57,7 +57,7 @@ def parse_model(text: str) -> ModelName:
     family, colon, name = head.partition(":")
     if family not in FAMILIES:
         forms = ", ".join(f.form for f in FAMILIES.values())
-        raise UnknownNameError("model", text, [*FAMILIES, *(f.form for f in FAMILIES.values())], f"(models: {forms})")
+        raise UnknownNameError("model", text, FAMILIES, f"(models: {forms})", like=family)
     known = FAMILIES[family]
     if known.takes_name and not name:
         raise UsageError(f"model {text!r} lacks a name; write {known.form}")

@@ -9,19 +9,20 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Identity, Span
 from biassay.encoders.registry import ModelName
-from biassay.encoders.vector_files import file_fingerprint, read_vectors
+from biassay.encoders.vector_files import check_format, file_fingerprint, read_vectors
+from biassay.encoders.vector_text import WordVectors
 from biassay.errors import UnknownNameError, VectorFileError
 
 __all__ = ["StaticEncoder", "embedded_vectors", "provide", "provide_embedded", "tokens"]
 
-_TOKEN = re.compile(r"['’]s\b|\w+(?:[-'’](?!s\b)\w+)*|[^\w\s]")
+# Letters, digits and, beyond the Latin blocks, whatever is neither punctuation nor a symbol: vowel signs, accents.
+_LETTER = r"(?:\w|[^\x00-\u02ff\u2000-\u2bff\u3000-\u303f\ufe10-\uff0f\s])"
+_TOKEN = re.compile(rf"['’][sS]\b|{_LETTER}+(?:[-'’](?![sS]\b){_LETTER}+)*|\S")
 _DATA = resources.files("biassay.encoders") / "data"
 _CASES = ("keep", "fold")
-_Vectors = dict[str, NDArray[np.float32]]
 
 
 def tokens(text: str) -> list[tuple[str, Span]]:
@@ -33,12 +34,18 @@ def provide(model: ModelName) -> StaticEncoder:
     case = model.settings.get("case", "keep")
     if case not in _CASES:
         raise UnknownNameError("case", case, _CASES, "(keep: as written; fold: lower-cased)")
+    file_format = model.settings.get("format")
+    if file_format is not None:
+        check_format(file_format)
     path = Path(model.name).expanduser()
     if not path.is_file():
         raise VectorFileError(f"{path}: no such file of vectors")
-    file_format = model.settings.get("format")
     identity = Identity(
-        f"vectors:{path.name}", "vectors", file_fingerprint(path), tuple({"case": case, **model.settings}.items())
+        f"vectors:{path.name}",
+        "vectors",
+        file_fingerprint(path),
+        tuple({"case": case, **model.settings}.items()),
+        lost_hint="if the vocabulary is lower-cased, add ?case=fold to the model" if case == "keep" else "",
     )
     return StaticEncoder(identity, lambda words: read_vectors(path, words, file_format), fold=case == "fold")
 
@@ -50,11 +57,13 @@ def provide_embedded(_: ModelName) -> StaticEncoder:
     return StaticEncoder(identity, lambda _: embedded_vectors(), fold=True)
 
 
-def embedded_vectors() -> _Vectors:
+def embedded_vectors() -> WordVectors:
     """All embedded GloVe vectors, most frequent words first."""
     with (_DATA / "glove.npz").open("rb") as file, np.load(file) as archive:
-        words = archive["words"].tobytes().decode().split("\n")
-        return dict(zip(words, archive["vectors"].astype(np.float32), strict=True))
+        words, matrix = archive["words"].tobytes().decode().split("\n"), archive["vectors"].astype(np.float32)
+    vectors = WordVectors(matrix.shape[1])
+    vectors.update(zip(words, matrix, strict=True))
+    return vectors
 
 
 class StaticEncoder:
@@ -62,24 +71,20 @@ class StaticEncoder:
 
     batch_size = 4096
 
-    def __init__(self, identity: Identity, load: Callable[[Collection[str]], _Vectors], *, fold: bool) -> None:
+    def __init__(self, identity: Identity, load: Callable[[Collection[str]], WordVectors], *, fold: bool) -> None:
         self.identity = identity
         self._load, self._fold = load, fold
-        self._vectors: _Vectors = {}
+        self._vectors = WordVectors(0)
 
     def _tokens(self, text: str) -> list[tuple[str, Span]]:
-        return tokens(text.lower() if self._fold else text)
+        found = tokens(text)
+        return [(token.lower(), span) for token, span in found] if self._fold else found
 
     def prepare(self, texts: Sequence[str]) -> None:
-        wanted = {token for text in texts for token, _ in self._tokens(text)}
-        self._vectors = self._load(wanted)
-        if not self._vectors:
-            hint = "" if self._fold else "; if its vocabulary is lower-cased, add ?case=fold to the model"
-            raise VectorFileError(f"model {self.identity.name!r} knows none of the {len(wanted)} words asked for{hint}")
+        self._vectors = self._load({token for text in texts for token, _ in self._tokens(text)})
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        dimension = len(next(iter(self._vectors.values())))
-        vectors = np.zeros((len(texts), dimension), dtype=np.float32)
+        vectors = np.zeros((len(texts), self._vectors.dimension), dtype=np.float32)
         unknown = []
         for row, text in enumerate(texts):
             parts = self._tokens(text)

@@ -69,7 +69,9 @@ def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
             )
 
 
-def measure(test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], settings: Settings) -> Measurement:
+def measure(
+    test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], settings: Settings, lost_hint: str = ""
+) -> Measurement:
     """Measure one test; ``encoded`` holds the vectors of its texts by role."""
     kept: dict[str, list[int]] = {}
     lost: dict[str, tuple[str, ...]] = {}
@@ -79,6 +81,8 @@ def measure(test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], settin
         kept[role] = [i for i in range(len(unknown)) if i not in set(gone)]
         lost[role] = _forms([texts.role(role)[i] for i in gone])
     reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
+    if reason is not None and lost_hint:
+        reason += f"; {lost_hint}"
     if settings.protocol == "may2019" and test.targets is not None:
         _truncate(kept, np.random.default_rng(_seed(test, settings, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}

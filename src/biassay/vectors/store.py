@@ -7,6 +7,7 @@ files, which agree. There is no index to corrupt and no lock to leave behind.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -78,8 +79,9 @@ class ModelStore:
 
     def _open(self, folder: Path) -> None:
         for leftover in folder.glob(".*.tmp"):
-            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-                leftover.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # its process may have finished in between
+                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                    leftover.unlink()
         for file in sorted(folder.glob("*.npz")):
             if not self._index(file):
                 self.damaged.append(file.name)
@@ -115,7 +117,7 @@ class ModelStore:
         """Keep the vectors of a batch, all or none."""
         keys = [_text_key(text) for text in texts]
         if self._folder is None:
-            rows = zip(encoded.vectors, encoded.unknown, strict=True)
+            rows = zip(encoded.vectors.copy(), encoded.unknown, strict=True)
             self._memory.update(zip(keys, rows, strict=True))
             return
         buffer = io.BytesIO()

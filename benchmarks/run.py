@@ -1,0 +1,204 @@
+"""Measure the figures of benchmarks/README.md. Every one is a ratio, or is taken, within one run on one machine.
+
+make bench                    all of them
+python benchmarks/run.py p    those whose name contains "p"
+"""
+
+from __future__ import annotations
+
+import platform
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import biassay
+from biassay.encoders.registry import open_encoder
+from biassay.stats.association import associations, unit_rows
+from biassay.stats.subsets import SubsetTail
+from biassay.stats.tails import tail_probability
+from biassay.stimuli.model import ROLES
+from biassay.texts.sentences import texts_of
+from biassay.vectors.fill import encode_missing
+from biassay.vectors.store import ModelStore
+
+sys.path.insert(0, str(Path(__file__).parent))
+from loops import shuffled_test
+
+LOOP_TESTS = ("weat1", "weat6", "weat9", "sent-weat6", "sent-weat7", "sent-weat1")
+
+
+def timed(work: Callable[[], object], repeats: int = 1) -> float:
+    """Seconds of the quickest of several goes."""
+    best = float("inf")
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def bench_statistics_of_46_tests() -> None:
+    """All 46 published tests with exact p-values by text and by word, against 99,999 shuffles a test."""
+    tests = biassay.select_tests(["caliskan2017", "may2019"])
+    assert len(tests) == 46
+    encoder, store = open_encoder("glove"), ModelStore(None)
+    asked = {test.name: texts_of(test) for test in tests}
+    encode_missing(encoder, [text.text for texts in asked.values() for text in texts], store)
+    sets = {}
+    for name, texts in asked.items():
+        rows = {}
+        for role in ROLES:
+            vectors = store.get([text.text for text in texts.role(role)]).vectors
+            known = vectors.any(axis=1)
+            rows[role] = vectors[known], [t.stimulus for t, k in zip(texts.role(role), known, strict=True) if k]
+        sets[name] = rows
+
+    def ours() -> None:
+        for rows in sets.values():
+            biassay.weat(*(rows[role][0] for role in ROLES), words=(rows["X"][1], rows["Y"][1]))
+
+    own = timed(ours, repeats=3)
+    # The loop would take an hour; its time per draw grows with the number of targets, so a few tests of different
+    # size, 2,000 draws each, give the time of every test by interpolation.
+    sizes, seconds = [], []
+    rng = random.Random(0)
+    for name in LOOP_TESTS:
+        unit = {role: unit_rows(sets[name][role][0], role) for role in ROLES}
+        x, y = (associations(unit[role], unit["A"], unit["B"]).tolist() for role in "XY")
+        sizes.append(len(x) + len(y))
+        seconds.append(timed(lambda x=x, y=y: shuffled_test(x, y, 2_000, rng)) * 99_999 / 2_000)
+    order = np.argsort(sizes)
+    total = float(
+        sum(
+            np.interp(len(rows["X"][0]) + len(rows["Y"][0]), np.array(sizes)[order], np.array(seconds)[order])
+            for rows in sets.values()
+        )
+    )
+    report("46 tests, exact p by text and by word", f"{own:.3f} s")
+    report("46 tests, loop of 99,999 shuffles (timed on 2,000, scaled)", f"{total:.0f} s")
+    report("ratio (wanted: 10, aim: 20)", f"{total / own:.0f}")
+
+
+def bench_shuffles_in_numpy() -> None:
+    """The same against a loop that leaves the summing to NumPy, the quickest plain loop we know."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(0.1, 1.0, 350), rng.normal(0.0, 1.0, 350)
+    pooled = np.concatenate([x, y])
+
+    def loop() -> None:
+        for _ in range(5_000):
+            rng.permutation(pooled)[:350].sum()
+
+    plain = timed(loop) * 99_999 / 5_000
+    own = timed(lambda: tail_probability(SubsetTail.of(x, y)), repeats=5)
+    report("350 v 350, NumPy loop of 99,999 shuffles (timed on 5,000)", f"{plain:.2f} s")
+    report("ratio to the exact p-value", f"{plain / own:.0f}")
+
+
+def bench_p_values() -> None:
+    """Default p-value, by size and by how far out in the tail."""
+    for n in (16, 25, 32, 100, 350):
+        for shift in (0.0, 0.6, 1.2, 2.0):
+            rng = np.random.default_rng(n)
+            tail = SubsetTail.of(rng.normal(shift, 1.0, n), rng.normal(0.0, 1.0, n))
+            found = tail_probability(tail)
+            seconds = timed(lambda tail=tail: tail_probability(tail), repeats=3)
+            report(f"{n} v {n}, p = 1e{found.log10:.1f}, {found.route}, error {found.error:.0e}", f"{seconds:.4f} s")
+
+
+def bench_start_up() -> None:
+    """`biassay --help` against a bare interpreter."""
+    command = str(Path(sys.executable).with_name("biassay"))
+    own = timed(lambda: subprocess.run([command, "--help"], check=True, capture_output=True), repeats=10)
+    bare = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), repeats=10)
+    report("biassay --help (wanted: below 0.5 s)", f"{own:.3f} s")
+    report("ratio to python -c pass (wanted: below 25)", f"{own / bare:.1f}")
+
+
+_READ = """
+import resource, sys, time
+from pathlib import Path
+path = Path(sys.argv[1])
+began = time.perf_counter()
+if sys.argv[2] == "lines":
+    with path.open("rb") as file:
+        for line in file:
+            pass
+else:
+    import biassay
+    biassay.run(f"vectors:{path}", "weat1", cache=sys.argv[3])
+print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def bench_large_vector_file() -> None:
+    """One test on a GloVe text file of two million words, against reading its lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.txt"
+        write_large_file(path, 2_000_000, 50)
+        report("file", f"{path.stat().st_size / 1e9:.2f} GB, 2,000,000 words, 50 dimensions")
+        figures = {}
+        for what in ("lines", "run", "lines", "run"):
+            arguments = [
+                sys.executable,
+                "-c",
+                _READ,
+                str(path),
+                what,
+                f"{folder}/cache{len(figures)}{what}{time.time()}",
+            ]
+            output = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.split()
+            seconds, megabytes = map(float, output)
+            figures[what] = min(figures.get(what, (1e9, 0.0)), (seconds, megabytes))
+        report("reading its lines", f"{figures['lines'][0]:.2f} s")
+        report("biassay.run on weat1, from start to result", f"{figures['run'][0]:.2f} s")
+        report("ratio (wanted: below 3)", f"{figures['run'][0] / figures['lines'][0]:.2f}")
+        report("peak memory (wanted: below 300 MB)", f"{figures['run'][1]:.0f} MB")
+
+
+def write_large_file(path: Path, words: int, dimension: int) -> None:
+    """Random vectors in GloVe's text form; the stimuli of weat1 stand at the end, where nothing can stop early."""
+    rng = np.random.default_rng(0)
+    test = biassay.select_tests(["weat1"])[0]
+    stimuli = [word for role in ROLES for word in test.concept(role).words]
+    block = [" ".join(f"{v:.5f}" for v in row) for row in rng.normal(size=(2_000, dimension))]
+    with path.open("w") as file:
+        for i in range(words - len(stimuli)):
+            file.write(f"word{i} {block[i % len(block)]}\n")
+        for i, word in enumerate(stimuli):
+            file.write(f"{word} {block[i]}\n")
+
+
+def bench_demo() -> None:
+    """The default model over the whole catalogue: first run, and second run from the store."""
+    with tempfile.TemporaryDirectory() as folder:
+        first = timed(lambda: biassay.run("use", cache=folder))
+        second = timed(lambda: biassay.run("use", cache=folder))
+    report("use, 50 tests, 5,092 distinct texts, first run", f"{first:.2f} s")
+    report("use, second run from the store", f"{second:.2f} s")
+    report("ratio", f"{first / second:.1f}")
+
+
+def report(what: str, value: str) -> None:
+    print(f"  {what:<68} {value}", flush=True)
+
+
+def main() -> None:
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    print(f"python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}")
+    for name, function in list(globals().items()):
+        if name.startswith("bench_") and wanted in name:
+            print(f"\n{name.removeprefix('bench_').replace('_', ' ')}: {(function.__doc__ or '').strip()}")
+            function()
+    print(f"\npeak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""``biassay tests``: the catalogue and a user's own files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from biassay.cli import main
+from biassay.stimuli.catalogue import catalogue, load_tests
+from biassay.stimuli.model import ROLES, Test
+from biassay.texts.sentences import texts_of
+
+Cli = Callable[..., tuple[int, str, str]]
+NAMES = sorted(catalogue().tests)
+
+TWO_TESTS = """
+[concepts.cats]
+label = "Cats"
+words = ["cat", "kitten"]
+[concepts.dogs]
+label = "Dogs"
+words = ["dog", "puppy", "hound"]
+[tests.pets]
+title = "Cats or dogs, pleasant or unpleasant"
+X = "cats"
+Y = "dogs"
+A = "pleasant"
+B = "unpleasant"
+[tests.sent-pets]
+of = "pets"
+targets = "bleached"
+"""
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command in this process: exit code, stdout, stderr."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main(["tests", *map(str, args)])
+        said = capsys.readouterr()
+        return int(stop.value.code or 0), said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    concepts = {"pleasant": ["love", "peace"], "unpleasant": ["war", "hate"]}
+    more = "".join(f"[concepts.{name}]\nwords = {json.dumps(words)}\n" for name, words in concepts.items())
+    path = tmp_path / "pets.toml"
+    path.write_text(more + TWO_TESTS)
+    return path
+
+
+def all_texts(test: Test) -> dict[str, list[str]]:
+    return {role: [text.text for text in texts_of(test).role(role)] for role in ROLES}
+
+
+def test_list_names_every_test_of_the_catalogue(cli: Cli) -> None:
+    code, stdout, _ = cli("list")
+    assert code == 0
+    shown = {row.split()[1] for row in stdout.splitlines() if row.startswith("│")}
+    assert shown - {"│"} == set(NAMES)
+    row = next(row for row in stdout.splitlines() if " sent-weat6 " in row)
+    assert str(sum(map(len, all_texts(catalogue().tests["sent-weat6"]).values()))) in row
+    assert "same as weat6" in next(row for row in stdout.splitlines() if " C6 " in row)
+
+
+def test_list_as_json_describes_every_test(cli: Cli) -> None:
+    code, stdout, _ = cli("list", "--json")
+    assert code == 0
+    listed = {entry["name"]: entry for entry in json.loads(stdout)}
+    assert sorted(listed) == NAMES
+    for name, entry in listed.items():
+        test = catalogue().tests[name]
+        assert entry["digest"] == test.digest
+        assert entry["concepts"]["A"] == {"label": test.A.label, "words": list(test.A.words)}
+        for field in ("citation", "licence", "version", "source", "title"):
+            assert entry[field]
+
+
+def test_list_takes_patterns_collections_and_files(cli: Cli, own: Path) -> None:
+    listed = [entry["name"] for entry in json.loads(cli("list", "weat6", "I*", own, "--json")[1])]
+    assert listed == ["weat6", "I1", "I2", "I3", "I4", "pets", "sent-pets"]
+    collection = json.loads(cli("list", "caliskan2017", "--json")[1])
+    assert {entry["source"] for entry in collection} == {"caliskan2017"}
+    assert len(collection) == 10
+
+
+def test_list_of_an_unknown_name_offers_the_nearest(cli: Cli) -> None:
+    code, stdout, stderr = cli("list", "waet6")
+    assert (code, stdout) == (2, "")
+    assert "did you mean 'weat6'" in stderr
+
+
+def test_show_gives_words_source_and_an_example(cli: Cli) -> None:
+    code, stdout, _ = cli("show", "sent-weat6")
+    flat = " ".join(stdout.split())
+    test = catalogue().tests["sent-weat6"]
+    assert code == 0
+    for role in ROLES:
+        assert ", ".join(test.concept(role).words) in flat
+        assert f"({len(test.concept(role).words)} words, {len(texts_of(test).role(role))} texts)" in flat
+    assert texts_of(test).X[0].text in flat
+    assert test.source.licence in flat
+    assert texts_of(test).X[-1].text not in flat
+
+
+def test_show_texts_gives_every_text(cli: Cli) -> None:
+    lines = {line.strip() for line in cli("show", "sent-weat6", "--texts")[1].splitlines()}
+    for texts in all_texts(catalogue().tests["sent-weat6"]).values():
+        assert lines >= set(texts)
+
+
+def test_show_as_json_holds_every_text(cli: Cli) -> None:
+    shown = json.loads(cli("show", "sent-weat6", "--json")[1])
+    assert shown["texts"] == all_texts(catalogue().tests["sent-weat6"])
+
+
+def test_show_as_json_of_a_file_with_two_tests_is_json(cli: Cli, own: Path) -> None:
+    stdout = cli("show", own, "--json")[1]
+    assert [test["name"] for test in json.loads(stdout)] == ["pets", "sent-pets"]
+
+
+def test_show_of_a_file_shows_all_its_tests(cli: Cli, own: Path) -> None:
+    code, stdout, _ = cli("show", own)
+    assert code == 0
+    assert "pets  Cats or dogs, pleasant or unpleasant" in stdout
+    assert "sent-pets" in stdout
+    assert "not stated" in stdout
+
+
+def test_markup_in_a_file_is_shown_as_it_is(cli: Cli, own: Path) -> None:
+    own.write_text(own.read_text().replace('"kitten"', '"[red]kitten[/red]"').replace('"Cats"', '"[b]Cats"'))
+    stdout = cli("show", own)[1]
+    assert "[red]kitten[/red]" in stdout
+    assert "[b]Cats" in stdout
+
+
+def test_validate_reports_each_test_with_its_sizes(cli: Cli, own: Path) -> None:
+    code, stdout, stderr = cli("validate", own)
+    assert (code, stderr) == (0, "")
+    sizes = {role: len(texts) for role, texts in all_texts(load_tests(own)[1]).items()}
+    assert sizes["Y"] > 3
+    assert stdout.splitlines() == [
+        f"{own}: pets: valid, word level, texts: X 2, Y 3, A 2, B 2",
+        f"{own}: sent-pets: valid, sentence level, texts: X {sizes['X']}, Y {sizes['Y']}, A 2, B 2",
+    ]
+
+
+def test_validate_refuses_what_run_would_refuse(cli: Cli, own: Path) -> None:
+    own.write_text(own.read_text().replace('["cat", "kitten"]', '["cat", "dog"]'))
+    code, stdout, stderr = cli("validate", own)
+    assert (code, stdout) == (2, "")
+    assert str(own) in stderr
+    assert "X and Y share 'dog'" in stderr
+
+
+def test_validate_of_a_missing_file(cli: Cli, tmp_path: Path) -> None:
+    code, _, stderr = cli("validate", tmp_path / "none.json")
+    assert code == 2
+    assert "none.json: cannot be read" in stderr
+
+
+def test_every_published_sentence_file_is_valid(reference: Path, cli: Cli) -> None:
+    files = sorted((reference / "sent_bias_tests").glob("*.jsonl"))
+    assert len(files) >= 27
+    for file in files:
+        code, stdout, stderr = cli("validate", file)
+        assert code == 0, stderr
+        assert ": valid, " in stdout
+
+
+@pytest.mark.parametrize(("form", "ending"), [("sent-bias", "json"), ("toml", "toml")])
+def test_every_test_exports_to_a_file_that_reads_back_to_the_same_texts(
+    form: str, ending: str, tmp_path: Path, cli: Cli
+) -> None:
+    for name in NAMES:
+        test = catalogue().tests[name]
+        path = tmp_path / f"{name}.{ending}"
+        code, stdout, stderr = cli("export", name, "--format", form, "--out", path)
+        assert (code, stderr) == (0, ""), name
+        assert str(path) in stdout
+        (back,) = load_tests(path)
+        assert back.name == name
+        assert all_texts(back) == all_texts(test), name
+        assert [back.concept(role).label for role in ROLES] == [test.concept(role).label for role in ROLES], name
+        assert back.level == test.level, name
+        if form == "toml":
+            assert back.digest == test.digest, name
+            assert [t.stimulus for t in texts_of(back)] == [t.stimulus for t in texts_of(test)], name
+            assert (back.title, back.source) == (test.title, test.source), name
+
+
+def test_exported_tests_measure_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
+    results = []
+    cli("export", "sent-weat6", "--format", "toml", "--out", tmp_path / "a.toml")
+    cli("export", "sent-weat6", "--out", tmp_path / "sent-weat6.json")
+    for given in ("sent-weat6", tmp_path / "a.toml", tmp_path / "sent-weat6.json"):
+        with pytest.raises(SystemExit):
+            main(["run", "glove", "--json", "--quiet", "--tests", str(given)])
+        results.append(json.loads(capsys.readouterr().out)["results"][0])
+    assert results[0]["effect_size"] == results[1]["effect_size"]
+    assert results[0]["p_value_by_word"] == results[1]["p_value_by_word"] is not None
+    assert results[2]["p_value_by_word"] is None  # finished sentences do not say their words
+    assert {r["num_targ1"] for r in results[:2]} == {results[0]["num_targ1"]}
+
+
+def test_export_prints_what_it_would_write(tmp_path: Path, cli: Cli) -> None:
+    for form in ("sent-bias", "toml"):
+        _, stdout, _ = cli("export", "weat6", "--format", form)
+        path = tmp_path / form
+        cli("export", "weat6", "--format", form, "--out", path)
+        assert path.read_text() == stdout
+    assert set(json.loads((tmp_path / "sent-bias").read_text())) == {"targ1", "targ2", "attr1", "attr2"}
+
+
+def test_export_refuses_to_overwrite(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "weat6.json"
+    path.write_text("mine")
+    code, stdout, stderr = cli("export", "weat6", "--out", path)
+    assert (code, stdout) == (2, "")
+    assert f"{path} exists" in stderr
+    assert path.read_text() == "mine"
+
+
+def test_export_takes_one_test(cli: Cli) -> None:
+    code, stdout, stderr = cli("export", "sent-weat*")
+    assert (code, stdout) == (2, "")
+    assert "matches 15 tests" in stderr
+
+
+def test_export_into_a_folder_that_is_not_there_names_the_file(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "none" / "weat6.json"
+    code, stdout, stderr = cli("export", "weat6", "--out", path)
+    assert (code, stdout) == (2, "")
+    assert str(path) in stderr
+    assert ".tmp" not in stderr
+
+
+def test_a_users_own_file_exports_to_both_forms(tmp_path: Path, cli: Cli, own: Path) -> None:
+    own.write_text(own.read_text().partition("[tests.sent-pets]")[0])
+    for form, ending in (("sent-bias", "json"), ("toml", "toml")):
+        path = tmp_path / f"back.{ending}"
+        assert cli("export", own, "--format", form, "--out", path)[0] == 0
+        assert all_texts(load_tests(path)[0]) == all_texts(load_tests(own)[0])
+
+
+def test_sentences_given_as_json_stay_sentences_as_toml(tmp_path: Path, cli: Cli) -> None:
+    cli("export", "sent-weat9", "--out", tmp_path / "nine.json")
+    code, _, stderr = cli("export", tmp_path / "nine.json", "--format", "toml", "--out", tmp_path / "nine.toml")
+    assert code == 0, stderr
+    (given,), (back,) = load_tests(tmp_path / "nine.json"), load_tests(tmp_path / "nine.toml")
+    assert all_texts(back) == all_texts(given)
+    assert back.level == given.level == "sentence"
+    assert back.given_as_sentences

