@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
 __all__ = ["write_atomically"]
@@ -10,7 +11,7 @@ __all__ = ["write_atomically"]
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that is either complete or not there, whatever happens in between."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(content)

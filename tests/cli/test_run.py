@@ -301,7 +301,9 @@ def test_cache_names_where_vectors_are_kept(tmp_path: Path, cli: Cli, own_cache:
 def test_a_damaged_store_is_told_and_encoded_again(cli: Cli, own_cache: Path) -> None:
     first = measured(cli("run", "glove", "--tests", "weat6", "--json")[1])
     (stored,) = own_cache.rglob("*.npz")
-    stored.write_bytes(stored.read_bytes()[:-100])
+    content = bytearray(stored.read_bytes())
+    content[len(content) // 2] ^= 1  # one bit of one vector
+    stored.write_bytes(content)
     code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--json")
     assert code == 0
     assert "1 damaged file" in stderr
@@ -400,6 +402,24 @@ def test_sets_without_any_difference_fail_with_a_reason(tmp_path: Path, cli: Cli
     result = measured(stdout)["own"]
     assert (result["status"], result["effect_size"]) == ("failed", None)
     assert "divide by zero" in result["reason"]
+
+
+def test_one_failed_test_is_exit_code_one_though_others_were_measured(tmp_path: Path, cli: Cli) -> None:
+    vectors = write_vectors(tmp_path / "v.txt")
+    with vectors.open("a") as file:
+        file.writelines(f"same{i} 1 2 3 4 5 6 7 8\n" for i in range(4))
+    flat = write_test(tmp_path / "flat.json")
+    text = flat.read_text()
+    for i, word in enumerate(("x0", "x1", "y0", "y1")):
+        text = text.replace(f'"{word}"', f'"same{i}"')
+    content = json.loads(text)
+    for key in ("targ1", "targ2"):
+        content[key]["examples"] = content[key]["examples"][:2]
+    flat.write_text(json.dumps(content))
+    args = ("run", f"vectors:{vectors}", "--tests", flat, write_test(tmp_path / "own.json"), "--json")
+    code, stdout, _ = cli(*args)
+    assert {name: r["status"] for name, r in measured(stdout).items()} == {"flat": "failed", "own": "measured"}
+    assert code == 1
 
 
 def test_an_interrupt_leaves_a_run_that_resume_completes(

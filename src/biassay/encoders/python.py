@@ -26,8 +26,8 @@ def provide(model: ModelName) -> PythonEncoder:
         sys.path.insert(0, here)  # a module beside the user, as `python -m` finds it
     try:
         module = import_module(module_name)
-    except ImportError as error:
-        raise UsageError(f"model {model.text!r}: the module {module_name!r} cannot be imported: {error}") from error
+    except Exception as error:  # whatever the user's module does while it is imported
+        raise UsageError(f"model {model.text!r}: the module {module_name!r} cannot be imported: {error!r}") from error
     if not hasattr(module, name):
         raise UnknownNameError(f"name in the module {module_name!r}:", name, vars(module))
     found = getattr(module, name)

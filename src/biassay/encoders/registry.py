@@ -63,7 +63,10 @@ def parse_model(text: str) -> ModelName:
         raise UsageError(f"model {text!r} lacks a name; write {known.form}")
     if colon and not known.takes_name:
         raise UsageError(f"model {text!r}: {family!r} takes no name; write {known.form}")
-    settings = dict(parse_qsl(query, keep_blank_values=True))
+    pairs = parse_qsl(query, keep_blank_values=True)
+    settings = dict(pairs)
+    if len(settings) < len(pairs):
+        raise UsageError(f"model {text!r}: a setting is given twice")
     if query and not settings:
         raise UsageError(f"model {text!r}: settings are written ?name=value&name=value, got {query!r}")
     for setting in settings:

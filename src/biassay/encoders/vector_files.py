@@ -86,13 +86,12 @@ def _detect(path: Path) -> Format:
     if path.suffix.lower() == ".npy":
         return "npy"
     with _opened(path) as file:
-        start = file.read(1 << 16)
-    first, _, rest = start.partition(b"\n")
-    header = word2vec_header(first)
+        header = word2vec_header(file.readline(CHUNK))
+        first = file.readline(CHUNK).rstrip()
     if header is None or header[1] < 1:
         return "text"
-    values = rest.partition(b"\n")[0].split()[1:]
-    return "text" if all(_is_number(value) for value in values[:-1]) and len(values) > 1 else "word2vec-binary"
+    values = first.rsplit(b" ", header[1])[1:]
+    return "text" if len(values) == header[1] and all(map(_is_number, values)) else "word2vec-binary"
 
 
 def _is_number(field: bytes) -> bool:

@@ -37,7 +37,7 @@ def encode_missing(encoder: Encoder, texts: Sequence[str], store: ModelStore, pr
 def _check(encoder: Encoder, texts: Sequence[str], encoded: Encoded) -> None:
     """Refuse vectors without a direction before they are stored; a text of unknown words only may be zero."""
     name = encoder.identity.name
-    if len(encoded.vectors) != len(texts):
+    if not len(encoded.vectors) == len(encoded.unknown) == len(texts):
         raise VectorError(f"model {name!r} gave {len(encoded.vectors)} vectors for {len(texts)} texts")
     finite = np.isfinite(encoded.vectors).all(axis=1)
     if not finite.all():

@@ -42,7 +42,7 @@ class _Place:
 
 
 class VectorStore:
-    """All stored vectors, by model. ``root=None`` keeps them in memory for the life of the object."""
+    """All stored vectors, by model. Without a root, or for a model of unknown revision, they are kept in memory."""
 
     def __init__(self, root: Path | None) -> None:
         self.root = root
@@ -100,6 +100,8 @@ class ModelStore:
                 keys = archive["keys"]
                 unknown = json.loads(archive["unknown"].tobytes())
         except (ValueError, KeyError, zipfile.BadZipFile):
+            return False
+        if len(keys) != len(unknown):
             return False
         for row, (key, spans) in enumerate(zip(keys, unknown, strict=True)):
             self._places[key.tobytes()] = _Place(file, row, tuple((a, b) for a, b in spans))
