@@ -1,0 +1,85 @@
+"""README and docs are true: their commands and examples are run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from biassay.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [content for kind, content in BLOCK.findall(page.read_text()) if kind == language]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_examples_run(page: Path) -> None:
+    for example in blocks(page, "python"):
+        exec(compile(example, str(page), "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for block in blocks(page, "console"):
+        for line in block.splitlines():
+            command, *arguments = shlex.split(line.removeprefix("$ "))
+            assert command == "biassay"
+            with pytest.raises(SystemExit) as stop:
+                main(arguments)
+            assert stop.value.code == 0, (line, capsys.readouterr().err)
+
+
+def test_the_pages_have_examples() -> None:
+    assert sum(len(blocks(page, "python")) for page in PAGES) >= 3
+    assert sum(block.count("$ biassay") for page in PAGES for block in blocks(page, "console")) >= 6
+
+
+def test_the_test_file_in_the_docs_is_valid_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (content,) = blocks(ROOT / "docs" / "tests.md", "toml")
+    (tmp_path / "animals.toml").write_text(content)
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "glove", "--tests", "animals.toml"])
+    assert stop.value.code == 0
+    assert "animals-seen" in capsys.readouterr().out
+
+
+def test_columns_named_in_the_docs_are_those_of_the_results() -> None:
+    import dataclasses
+
+    from biassay.results.records import Result
+
+    text = (ROOT / "docs" / "results.md").read_text()
+    fields = [field.name for field in dataclasses.fields(Result)]
+    table = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
+    named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
+    assert named <= set(fields)
+
+
+def test_readme_shows_both_commands_and_links_that_exist() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "make demo" in text
+    assert "make test" in text
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("name", ["biassay.measures.weat"])
+def test_docstring_examples(name: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
