@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as TypingProtocol
@@ -19,10 +20,10 @@ from biassay.encoders.base import Encoded, Encoder
 from biassay.encoders.registry import open_encoder, parse_model
 from biassay.errors import RunFolderError, StimulusError, UsageError
 from biassay.measures.seat import Settings, check_tests, measure
-from biassay.report.html import write_report
+from biassay.report.html import REPORT, write_report
 from biassay.results.making import finished, identified, is_of, new_manifest, result_of
 from biassay.results.records import Manifest, Result
-from biassay.results.run import MANIFEST, Run, with_corrections
+from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run, with_corrections
 from biassay.stats.permutation import Alternative, Protocol
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
@@ -116,7 +117,10 @@ def run(
     if folder is not None:
         _check_free(folder)
     plan = _plan(manifest, tuple(dict.fromkeys(test for test, _ in chosen)))
-    return _carry_out(plan, (), folder, cache, listener or _Silent())
+    if folder is None:
+        return _carry_out(plan, (), None, cache, listener or _Silent())
+    with _taken_back_if_empty(folder):
+        return _carry_out(plan, (), folder, cache, listener or _Silent())
 
 
 def resume(folder: PathLike, *, cache: PathLike | None = None, listener: Listener | None = None) -> Run:
@@ -134,6 +138,7 @@ def resume(folder: PathLike, *, cache: PathLike | None = None, listener: Listene
     for record, encoder in zip(earlier.manifest.models, plan.encoders, strict=True):
         if record.revision != encoder.identity.revision:
             raise UsageError(f"{folder}: the model {record.text!r} has changed since the run began; start a new run")
+    plan = dataclasses.replace(plan, manifest=earlier.manifest)  # which says what finished models took
     return _carry_out(plan, earlier.results, folder, cache, listener or _Silent())
 
 
@@ -173,15 +178,10 @@ def _carry_out(
     current = Run(plan.manifest, results)
     if folder is not None:
         current.save(folder)
-    try:
-        for place, encoder in enumerate(plan.encoders):
-            current = _one_model(plan, current, place, encoder, store, listener)
-            if folder is not None:
-                current.save(folder)
-    except UsageError:
-        if folder is not None and not current.results:
-            _remove(folder)
-        raise
+    for place, encoder in enumerate(plan.encoders):
+        current = _one_model(plan, current, place, encoder, store, listener)
+        if folder is not None:
+            current.save(folder)
     current = Run(finished(current.manifest, current.results), current.results)
     if folder is not None:
         write_report(current, folder)
@@ -229,8 +229,16 @@ class _Vectors:
         return Encoded(self._all.vectors[rows], tuple(self._all.unknown[row] for row in rows))
 
 
-def _remove(folder: Path) -> None:
-    """Take back an output folder in which nothing was measured."""
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
+@contextmanager
+def _taken_back_if_empty(folder: Path) -> Iterator[None]:
+    """Leave nothing behind if the request proves wrong, or the disk full, before anything was measured."""
+    existed = folder.exists()
+    try:
+        yield
+    except (UsageError, OSError):
+        if folder.is_dir() and not ((folder / MANIFEST).exists() and Run.load(folder).results):
+            for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
+                (folder / name).unlink(missing_ok=True)
+            if not existed:
+                folder.rmdir()
+        raise

@@ -787,7 +787,7 @@ def test_a_full_disk_at_any_moment(
     assert (code, stdout) == (1, "")
     assert "No space left on device" in stderr
     assert not [path for folder in (out, own_cache) for path in folder.rglob(".*")]
-    assert not [path for path in out.iterdir() if path.stat().st_size == 0]
+    assert not [path for path in out.rglob("*") if path.stat().st_size == 0]
     if (out / "manifest.json").exists():
         assert Run.load(out).manifest.status == "running"
         assert f"biassay run --resume {out}" in " ".join(stderr.split())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from biassay.encoders.registry import FAMILIES, ModelName, open_encoder, parse_model
-from biassay.errors import BiassayError, MeasurementError, MissingExtraError, UnknownNameError, UsageError
+from biassay.errors import BiassayError, MissingExtraError, UnknownNameError, UsageError, VectorError
 
 
 @pytest.mark.parametrize(
@@ -201,14 +201,14 @@ def test_object_with_revision_has_a_place_in_the_store(
 )
 def test_wrong_shape_is_named(name: str, shape: str, module: Callable[[str], str]) -> None:
     encoder = open_encoder(module(name))
-    with pytest.raises(MeasurementError, match=rf"own_encoders:{name}.*2 texts .*{shape}; expected \(2, d\)"):
+    with pytest.raises(VectorError, match=rf"own_encoders:{name}.*2 texts .*{shape}; expected \(2, d\)"):
         encoder.encode(["cat", "dog"])
 
 
 @pytest.mark.parametrize("name", ["ragged", "words"])
 def test_what_is_no_array_of_numbers_is_named(name: str, module: Callable[[str], str]) -> None:
     encoder = open_encoder(module(name))
-    with pytest.raises(MeasurementError, match=f"own_encoders:{name}"):
+    with pytest.raises(VectorError, match=f"own_encoders:{name}"):
         encoder.encode(["cat", "dog"])
 
 

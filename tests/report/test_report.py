@@ -16,7 +16,7 @@ from rich.console import Console
 import biassay
 from biassay.report.html import render_report, write_report
 from biassay.report.terminal import print_run
-from biassay.report.words import format_p, headline, mark, model_label, size_word, summary
+from biassay.report.words import format_p, headline, mark, model_labels, size_word, summary
 from biassay.results.records import Manifest, Result
 from biassay.results.run import Run
 
@@ -135,11 +135,11 @@ def test_the_numbers_in_the_terminal_are_those_of_the_results(measured: Run) -> 
         row = next(line for line in lines if re.match(rf"│ {re.escape(r.test)} ", line))
         cells = [cell.strip() for cell in row.strip("│").split("│")]
         if r.effect_size is None:
-            assert cells[2:] == [r.status, "–", "–"]
+            assert cells[1:] == [r.status, "–", "–"]
         else:
-            assert cells[2] == f"{r.effect_size:.2f}{mark(r)}"
-            assert cells[3] == format_p(r.p_value, r.log10_p_value)
-            assert cells[4] == format_p(r.p_value_by_word, r.log10_p_value_by_word)
+            assert cells[1] == f"{r.effect_size:.2f}{mark(r)}"
+            assert cells[2] == format_p(r.p_value, r.log10_p_value)
+            assert cells[3] == format_p(r.p_value_by_word, r.log10_p_value_by_word)
 
 
 def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run) -> None:
@@ -239,7 +239,7 @@ def test_a_run_with_nothing_but_refusals_is_shown(measured: Run) -> None:
     run = Run(measured.manifest, tuple(as_refused(r) for r in measured.results))
     page = Page(render_report(run))
     assert "Not measured" in page.headings
-    assert "of 0 measured tests, 0 show" in page.text
+    assert "0 of 0 tests found the association" in page.text
     assert printed(run).count("too many words") == len(run.results)
 
 
@@ -331,11 +331,14 @@ def test_marks(significant: bool, holm: bool, by_word: bool, shown: str, measure
 def test_the_summary_counts_what_was_found(measured: Run) -> None:
     (sentence,) = summary(measured)
     rows = [r for r in measured.results if r.status == "measured"]
-    counts = [len(rows), *(sum(bool(getattr(r, f)) for r in rows) for f in ("significant", "significant_holm"))]
-    assert [int(n) for n in re.findall(r"\b(\d+) (?:measured|show|of them)", sentence)] == counts
+    by_word, corrected, by_text, by_text_corrected = (
+        sum(bool(getattr(r, f"significant{f}")) for r in rows) for f in ("_by_word", "_by_word_holm", "", "_holm")
+    )
+    assert f"{by_word} of {len(rows)} tests found the association at p <= 0.01, {corrected} of them" in sentence
+    assert f"it would be {by_text} and {by_text_corrected}." in sentence
     assert sentence.endswith(f"Not measured: {', '.join(r.test for r in measured.results if r not in rows)}.")
-    largest = max((r for r in rows if r.significant_holm), key=lambda r: abs(r.effect_size or 0))
-    assert f"The largest corrected one is {largest.test} " in sentence
+    largest = max((r for r in rows if r.significant_by_word_holm), key=lambda r: abs(r.effect_size or 0))
+    assert f"The largest that stands up to correction: {largest.test} " in sentence
 
 
 def test_the_headline_counts_tests_and_models(measured: Run) -> None:
@@ -344,5 +347,7 @@ def test_the_headline_counts_tests_and_models(measured: Run) -> None:
 
 
 def test_a_label_names_the_options(measured: Run) -> None:
-    assert model_label(measured.results[0]) == "glove (case=fold)"
-    assert model_label(dataclasses.replace(measured.results[0], options="")) == "glove"
+    assert set(model_labels(measured).values()) == {"glove (case=fold)"}
+    plain = dataclasses.replace(measured.results[0], options="")
+    other = dataclasses.replace(plain, model_revision="another")
+    assert list(model_labels(Run(measured.manifest, (plain, other))).values()) == ["glove", "glove #2"]

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biassay.errors import MissingExtraError, RunFolderError
-from biassay.results.codec import from_json, to_json, to_tsv
+from biassay.results.codec import structured, to_json, to_tsv
 from biassay.results.records import FORMAT_VERSION, PAPER_COLUMNS, Manifest, ModelRecord, Result, TestRecord
 from biassay.results.run import Run, with_corrections
 
@@ -170,12 +170,12 @@ manifests = st.builds(
 
 @given(results)
 def test_a_result_through_json_is_equal(record: Result) -> None:
-    assert from_json(to_json(record), Result, "here") == record
+    assert structured(json.loads(to_json(record)), Result, "here") == record
 
 
 @given(manifests)
 def test_a_manifest_through_json_is_equal(record: Manifest) -> None:
-    assert from_json(to_json(record), Manifest, "here") == record
+    assert structured(json.loads(to_json(record)), Manifest, "here") == record
 
 
 @given(results)
@@ -195,7 +195,7 @@ def test_a_run_saved_and_loaded_is_equal(made: Manifest, found: tuple[Result, ..
 
 @pytest.mark.parametrize("value", [None, NAN, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1e-60, 0.1, 1])
 def test_numbers_keep_their_value_in_json(value: float | None) -> None:
-    back = from_json(to_json(result(p_value=value)), Result, "here").p_value
+    back = structured(json.loads(to_json(result(p_value=value))), Result, "here").p_value
     if value is None:
         assert back is None
     else:
@@ -264,9 +264,7 @@ def test_a_record_of_the_wrong_shape_names_the_file() -> None:
     without = {key: value for key, value in whole.items() if key != "model"}
     for wrong in (without, whole | {"p_value": "small"}, whole | {"p_value": True}, whole | {"status": "odd"}, [], 3):
         with pytest.raises(RunFolderError, match=r"some/results\.json"):
-            from_json(json.dumps(wrong), Result, "some/results.json")
-    with pytest.raises(RunFolderError, match=r"some/results\.json: line 2"):
-        from_json('{"model":\n', Result, "some/results.json")
+            structured(wrong, Result, "some/results.json")
 
 
 def test_loading_what_is_not_a_run(tmp_path: Path) -> None:

@@ -177,13 +177,10 @@ def test_the_line_of_a_faulty_field_is_told(tmp_path: Path) -> None:
 
 
 def test_a_pronoun_needs_a_gender(tmp_path: Path) -> None:
-    from biassay.texts.sentences import texts_of
-
     path = tmp_path / "pronoun.toml"
     path.write_text(OWN.replace("{Ts} are near.", "{T} is near. {She} waits."))
-    _, sentences = load_tests(path)
     with pytest.raises(StimulusError, match="'cats' needs a 'gender'"):
-        texts_of(sentences)
+        load_tests(path)
 
 
 def test_a_file_without_tests_is_refused(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ class _TestsTakeMany(click.Command):
         taking = False
         for i, arg in enumerate(args):
             if arg.startswith("-"):
-                taking = arg == "--tests"
-                if not taking or i + 1 == len(args) or args[i + 1].startswith("-"):
+                taking = arg == "--tests" or arg.startswith("--tests=")
+                if arg != "--tests" or i + 1 == len(args) or args[i + 1].startswith("-"):
                     spread.append(arg)
             elif taking:
                 spread += ["--tests", arg]
@@ -108,7 +108,8 @@ def command(
     except (KeyboardInterrupt, BiassayError, OSError):
         folder = resumed or out
         if folder is not None and (folder / "manifest.json").exists() and Run.load(folder).manifest.status == "running":
-            errors.print(f"go on with: biassay run --resume {folder}", markup=False, highlight=False)
+            hint = f"go on with: biassay run --resume {folder}"
+            errors.print(hint, markup=False, highlight=False, soft_wrap=True)
         raise
     _show(found, resumed or out, quiet=quiet, as_json=as_json)
     measured = [r for r in found.results if r.status == "measured"]

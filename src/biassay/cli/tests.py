@@ -52,10 +52,12 @@ def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def show_test(name: str, with_texts: bool, as_json: bool) -> None:
     """One test: its words, its sentences, where it comes from. NAME may be a file."""
-    for test in select_tests([name]):
-        if as_json:
-            click.echo(json.dumps(_about(test) | {"texts": _texts(test)}, indent=1, ensure_ascii=False))
-            continue
+    chosen = select_tests([name])
+    if as_json:
+        content = [_about(test) | {"texts": _texts(test)} for test in chosen]
+        click.echo(json.dumps(content if len(content) > 1 else content[0], indent=1, ensure_ascii=False))
+        return
+    for test in chosen:
         _show(test, with_texts)
 
 
@@ -88,6 +90,8 @@ def export_test(name: str, file_format: str, out: Path | None) -> None:
         return
     if out.exists():
         raise UsageError(f"{out} exists; choose another file")
+    if not out.parent.is_dir():
+        raise UsageError(f"{out}: the folder {out.parent} does not exist")
     write_atomically(out, content.encode())
     click.echo(f"written to {out}")
 

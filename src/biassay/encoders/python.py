@@ -12,7 +12,7 @@ import numpy as np
 
 from biassay.encoders.base import Encoded, Identity
 from biassay.encoders.registry import ModelName
-from biassay.errors import MeasurementError, UnknownNameError, UsageError
+from biassay.errors import UnknownNameError, UsageError, VectorError
 
 __all__ = ["provide"]
 
@@ -62,9 +62,9 @@ class PythonEncoder:
         try:
             vectors = np.asarray(returned, dtype=np.float32)
         except (TypeError, ValueError) as error:
-            raise MeasurementError(f"model {self._text!r}: encode() returned no array of numbers: {error}") from error
+            raise VectorError(f"model {self._text!r}: encode() returned no array of numbers: {error}") from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise MeasurementError(
+            raise VectorError(
                 f"model {self._text!r}: encode() was given {len(texts)} texts and returned an array of shape "
                 f"{vectors.shape}; expected ({len(texts)}, d)"
             )

@@ -136,11 +136,10 @@ def _too_many_lost(
         total = len(texts.role(role))
         gone = total - len(kept[role])
         if gone > max_lost * total or (gone and len(kept[role]) < 2):
-            words = ", ".join(lost[role])
-            return (
-                f"the model does not know {gone} of {total} {'words' if test.level == 'word' else 'texts'} of "
-                f"{test.concept(role).label} ({words}); the limit is {max_lost:.0%}, --max-lost changes it"
-            )
+            kind = "words" if test.level == "word" else "texts"
+            count = f"the model does not know {gone} of {total} {kind} of {test.concept(role).label}"
+            limit = f"the limit is {max_lost:.0%}, --max-lost changes it" if max_lost < 1.0 else "too few are left"
+            return f"{count} ({', '.join(lost[role])}); {limit}"
     return None
 
 

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from biassay.files import write_atomically
-from biassay.report.words import LEGEND, MEANING, format_p, headline, mark, model_label, size_word, summary
+from biassay.report.words import LEGEND, MEANING, format_p, headline, mark, model_key, model_labels, size_word, summary
 from biassay.results.run import Run
 
 __all__ = ["REPORT", "render_report", "write_report"]
@@ -22,8 +22,10 @@ def render_report(run: Run) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals.update(format_p=format_p, mark=mark, model_label=model_label, size_word=size_word)
-    labels = list(dict.fromkeys(model_label(r) for r in run.results))
+    labels = model_labels(run)
+    environment.globals.update(
+        format_p=format_p, mark=mark, model_label=lambda result: labels[model_key(result)], size_word=size_word
+    )
     return environment.from_string(source).render(
         run=run,
         manifest=run.manifest,
@@ -31,9 +33,9 @@ def render_report(run: Run) -> str:
         summary=summary(run),
         legend=LEGEND,
         meaning=MEANING,
-        labels=labels,
+        labels=list(labels.values()),
         tests=list({r.test: r for r in run.results}.values()),
-        cells={(r.test, model_label(r)): r for r in run.results},
+        cells={(r.test, labels[model_key(r)]): r for r in run.results},
         refused=[r for r in run.results if r.reason],
         disagreeing=[r for r in run.results if r.significant and r.significant_by_word is False],
         lossy=[r for r in run.results if any(r.lost.values())],

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.words import LEGEND, MEANING, format_p, headline, mark, model_label, summary
+from biassay.report.words import LEGEND, MEANING, format_p, headline, mark, model_key, model_labels, summary
 from biassay.results.records import Result
 from biassay.results.run import Run
 
-__all__ = ["print_run", "run_table"]
+__all__ = ["print_run", "run_tables"]
+
+_TEST_WIDTH, _MODEL_WIDTH = 46, 36
 
 
 def print_run(run: Run, console: Console) -> None:
     """Print the table, what its signs mean, and the findings in words."""
-    parts: list[RenderableType] = [run_table(run), Text(LEGEND, style="dim"), Text("")]
+    labels = model_labels(run)
+    parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
+    parts += [Text(LEGEND, style="dim"), Text("")]
     parts.extend(Text(sentence) for sentence in summary(run))
     parts.extend(
-        Text(f"{model_label(result)}, {result.test}: {result.status}: {result.reason}", style="yellow")
+        Text(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}", style="yellow")
         for result in run.results
         if result.reason
     )
@@ -27,23 +33,25 @@ def print_run(run: Run, console: Console) -> None:
     console.print(Group(*parts))
 
 
-def run_table(run: Run) -> Table:
-    """Tests down, models across; effect size with its marks, and the p-value over words."""
-    labels = list(dict.fromkeys(model_label(r) for r in run.results))
-    cells = {(r.test, model_label(r)): r for r in run.results}
-    table = Table(title=headline(run), title_justify="left")
+def run_tables(run: Run, width: int) -> Iterator[Table]:
+    """Tests down, models across, as many models beside each other as the width holds."""
+    labels = list(model_labels(run).items())
+    beside = max(1, (width - _TEST_WIDTH) // _MODEL_WIDTH)
+    for start in range(0, len(labels), beside):
+        yield _table(run, labels[start : start + beside])
+
+
+def _table(run: Run, labels: list[tuple[tuple[str, str, str | None], str]]) -> Table:
+    cells = {(r.test, model_key(r)): r for r in run.results}
+    table = Table(show_lines=False)
     table.add_column("test", overflow="fold")
-    table.add_column("first targets → first attributes", overflow="fold")
-    for label in labels:
-        table.add_column(f"{escape(label)}\neffect", justify="right", no_wrap=True)
-        table.add_column("p by text", justify="right", no_wrap=True)
-        table.add_column("p by word", justify="right", no_wrap=True)
-    for test in dict.fromkeys(r.test for r in run.results):
-        rows = [cells.get((test, label)) for label in labels]
-        first = next(r for r in rows if r is not None)
-        table.add_row(
-            escape(test), escape(f"{first.targ1} → {first.attr1}"), *(text for r in rows for text in _cells(r))
-        )
+    for _, label in labels:
+        table.add_column(f"{escape(label)}\neffect", justify="right", overflow="fold", min_width=9)
+        table.add_column("\np by text", justify="right", no_wrap=True)
+        table.add_column("\np by word", justify="right", no_wrap=True)
+    for test, title in dict.fromkeys((r.test, r.title) for r in run.results):
+        rows = [cells.get((test, key)) for key, _ in labels]
+        table.add_row(f"{escape(test)}\n[dim]{escape(title)}[/dim]", *(text for r in rows for text in _cells(r)))
     return table
 
 

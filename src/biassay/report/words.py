@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from biassay.results.records import Result
 from biassay.results.run import Run
 
-__all__ = ["LEGEND", "MEANING", "format_p", "headline", "mark", "model_label", "size_word", "summary"]
+__all__ = ["LEGEND", "MEANING", "format_p", "headline", "mark", "model_key", "model_labels", "size_word", "summary"]
 
 LEGEND = (
     "*  p at or below alpha.   ** also after Holm's correction over all rows.   "
@@ -22,8 +22,20 @@ MEANING = (
 )
 
 
-def model_label(result: Result) -> str:
-    return f"{result.model} ({result.options})" if result.options else result.model
+def model_labels(run: Run) -> dict[tuple[str, str, str | None], str]:
+    """A label for every model of a run; models that differ in nothing but their weights get a number."""
+    labels: dict[tuple[str, str, str | None], str] = {}
+    for result in run.results:
+        if model_key(result) not in labels:
+            label = f"{result.model} ({result.options})" if result.options else result.model
+            same = sum(known[:2] == (result.model, result.options) for known in labels)
+            labels[model_key(result)] = f"{label} #{same + 1}" if same else label
+    return labels
+
+
+def model_key(result: Result) -> tuple[str, str, str | None]:
+    """What tells the models of a run apart."""
+    return result.model, result.options, result.model_revision
 
 
 def size_word(effect_size: float) -> str:
@@ -58,33 +70,33 @@ def format_p(value: float | None, log10: float | None) -> str:
 
 def headline(run: Run) -> str:
     """One line: what was run."""
-    models = len({(r.model, r.options) for r in run.results})
     tests = len({r.test for r in run.results})
-    counts = f"{_count(tests, 'test')} on {_count(models, 'model')}"
+    counts = f"{_count(tests, 'test')} on {_count(len(model_labels(run)), 'model')}"
     return f"{counts}, protocol {run.manifest.protocol}, alpha {run.manifest.alpha:g}"
 
 
 def summary(run: Run) -> list[str]:
-    """What a run found, a sentence a model, in plain words."""
-    sentences = []
-    for label in dict.fromkeys(model_label(r) for r in run.results):
-        rows = [r for r in run.results if model_label(r) == label]
-        sentences.append(_about_model(label, rows))
-    return sentences
+    """What a run found, some sentences a model, in plain words."""
+    return [
+        _about_model(label, [r for r in run.results if model_key(r) == key], run.manifest.alpha)
+        for key, label in model_labels(run).items()
+    ]
 
 
-def _about_model(label: str, rows: Sequence[Result]) -> str:
+def _about_model(label: str, rows: Sequence[Result], alpha: float) -> str:
     measured = [r for r in rows if r.status == "measured"]
-    corrected = [r for r in measured if r.significant_holm]
-    by_word = [r for r in measured if r.significant_by_word]
+    by_text, by_word = [r for r in measured if r.significant], [r for r in measured if r.significant_by_word]
+    corrected = [r for r in measured if r.significant_by_word_holm]
     text = (
-        f"{label}: of {_count(len(measured), 'measured test')}, {len([r for r in measured if r.significant])} show an "
-        f"association at the chosen level, {len(corrected)} of them after correction for the number of tests; "
-        f"with words as the observations it is {len(by_word)}."
+        f"{label}: with words as observations, {len(by_word)} of {_count(len(measured), 'test')} found the association "
+        f"at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests. With every text "
+        f"as an observation it would be {len(by_text)} and {len([r for r in measured if r.significant_holm])}."
     )
     if corrected:
         largest = max(corrected, key=lambda r: abs(r.effect_size or 0.0))
-        text += f" The largest corrected one is {largest.test} ({largest.title}; {largest.effect_size:.2f})."
+        text += (
+            f" The largest that stands up to correction: {largest.test} ({largest.title}), {largest.effect_size:.2f}."
+        )
     refused = [r for r in rows if r.status != "measured"]
     if refused:
         text += f" Not measured: {', '.join(r.test for r in refused)}."

@@ -6,15 +6,17 @@ import dataclasses
 import json
 import math
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
+from cattrs import transform_error
 from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import JsonConverter, make_converter
 
 from biassay.errors import RunFolderError
 from biassay.results.records import PAPER_COLUMNS, Result
 
-__all__ = ["from_json", "to_json", "to_tsv"]
+__all__ = ["columns", "from_json", "structured", "to_json", "to_tsv"]
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -51,21 +53,40 @@ def to_json(record: Any) -> str:
     return json.dumps(_converter().unstructure(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def from_json(content: str, kind: type[_T], where: str) -> _T:
-    """Read a record back; an error names the file."""
+def from_json(path: Path, kind: type[_T], version: int) -> _T:
+    """Read a file of records of a format version; an error names the file."""
     try:
-        return _converter().structure(json.loads(content), kind)
+        content = json.loads(path.read_bytes().decode())
+    except FileNotFoundError as error:
+        raise RunFolderError(f"{path}: the file is missing") from error
+    except UnicodeDecodeError as error:
+        raise RunFolderError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except json.JSONDecodeError as error:
-        raise RunFolderError(f"{where}: line {error.lineno}: not valid JSON: {error.msg}") from error
+        raise RunFolderError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
+    found = content.get("format_version") if isinstance(content, dict) else None
+    if found != version:
+        raise RunFolderError(f"{path}: the run has format version {found}, this biassay reads {version}")
+    return structured(content, kind, str(path))
+
+
+def structured(content: object, kind: type[_T], where: str) -> _T:
+    """A record from parsed JSON; an error says where it came from and what is wrong with it."""
+    try:
+        return _converter().structure(content, kind)
     except (BaseValidationError, KeyError, ValueError, TypeError) as error:
-        raise RunFolderError(f"{where}: not a record of this version of biassay ({type(error).__name__})") from error
+        faults = "; ".join(transform_error(error)) if isinstance(error, BaseValidationError) else str(error)
+        raise RunFolderError(f"{where}: not a record of biassay: {faults}") from error
+
+
+def columns() -> list[str]:
+    """The columns of the table, the papers' nine first."""
+    names = [field.name for field in dataclasses.fields(Result)]
+    return [*PAPER_COLUMNS, *(name for name in names if name not in (*PAPER_COLUMNS, *_NOT_IN_TSV))]
 
 
 def to_tsv(results: tuple[Result, ...]) -> str:
     """The papers' nine columns first and in order, then the project's own. An empty cell was not computed."""
-    rest = [f.name for f in dataclasses.fields(Result) if f.name not in (*PAPER_COLUMNS, *_NOT_IN_TSV)]
-    columns = [*PAPER_COLUMNS, *rest]
-    lines = [columns, *([_cell(getattr(result, column)) for column in columns] for result in results)]
+    lines = [columns(), *([_cell(getattr(result, column)) for column in columns()] for result in results)]
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
@@ -75,7 +96,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        parts = (f"{key}: {' '.join(v) if isinstance(v, tuple) else v}" for key, v in value.items() if v)
+        parts = (f"{key}: {', '.join(v) if isinstance(v, tuple) else v}" for key, v in value.items() if v)
         return _clean("; ".join(parts))
     return _clean(repr(value) if isinstance(value, float) else str(value))
 

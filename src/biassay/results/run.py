@@ -6,13 +6,14 @@ import dataclasses
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from biassay.errors import MissingExtraError, RunFolderError
 from biassay.files import write_atomically
-from biassay.results.codec import from_json, to_json, to_tsv
+from biassay.results.codec import columns, from_json, to_json, to_tsv
 from biassay.results.records import FORMAT_VERSION, Manifest, Result
 from biassay.stats.multiple import holm
 
@@ -38,23 +39,37 @@ class Run:
     results: tuple[Result, ...] = field(default=())
 
     def to_frame(self) -> pd.DataFrame:
-        """The results as a data frame, one row a test and model, columns as in results.tsv."""
+        """The results as a data frame, one row a test and model, columns as in results.tsv.
+
+        What was not computed is ``pandas.NA``, which NaN is not.
+        """
         try:
             import pandas as pd
         except ImportError as error:
             raise MissingExtraError("to_frame()", "frame") from error
-        return pd.DataFrame([dataclasses.asdict(result) for result in self.results])
+        return pd.DataFrame({name: _column(pd, [getattr(r, name) for r in self.results]) for name in columns()})
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write manifest.json, results.json and results.tsv, each whole or not at all."""
+        """Write manifest.json, results.json and results.tsv, each whole or not at all.
+
+        Another run in the folder is an error; an earlier state of the same run is brought up to date.
+        """
         folder = Path(folder)
+        if (folder / MANIFEST).exists() and Run.load(folder).manifest.created != self.manifest.created:
+            raise RunFolderError(f"{folder} holds another run; choose another folder")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
-        write_atomically(folder / RESULTS_JSON, to_json(_ResultsFile(FORMAT_VERSION, self.results)).encode())
-        write_atomically(folder / RESULTS_TSV, to_tsv(self.results).encode())
-        write_atomically(folder / MANIFEST, to_json(self.manifest).encode())
+        contents = {
+            RESULTS_JSON: to_json(_ResultsFile(FORMAT_VERSION, self.results)),
+            RESULTS_TSV: to_tsv(self.results),
+            MANIFEST: to_json(self.manifest),
+        }
+        # A manifest that says "complete" is written last; one that says "running" first, so that a run can be resumed.
+        names = list(contents) if self.manifest.status == "complete" else [MANIFEST, RESULTS_JSON, RESULTS_TSV]
+        for name in names:
+            write_atomically(folder / name, contents[name].encode())
         return folder
 
     @classmethod
@@ -63,15 +78,21 @@ class Run:
         folder = Path(folder)
         if not (folder / MANIFEST).is_file():
             raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
-        manifest = from_json((folder / MANIFEST).read_text(encoding="utf-8"), Manifest, str(folder / MANIFEST))
-        if manifest.format_version != FORMAT_VERSION:
-            raise RunFolderError(
-                f"{folder}: the run has format version {manifest.format_version}, this biassay reads {FORMAT_VERSION}"
-            )
-        path = folder / RESULTS_JSON
-        if not path.is_file():
+        manifest = from_json(folder / MANIFEST, Manifest, FORMAT_VERSION)
+        if manifest.status == "running" and not (folder / RESULTS_JSON).exists():
             return cls(manifest)
-        return cls(manifest, from_json(path.read_text(encoding="utf-8"), _ResultsFile, str(path)).results)
+        return cls(manifest, from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results)
+
+
+def _column(pd: ModuleType, values: list[Any]) -> Any:
+    """Numbers and truth values with a mask for those that are missing; anything else as it is."""
+    missing = np.array([value is None for value in values], dtype=bool)
+    present = [value for value in values if value is not None]
+    if present and all(isinstance(value, float) for value in present):
+        return pd.arrays.FloatingArray(np.array([0.0 if v is None else v for v in values], dtype=float), missing)
+    if present and all(isinstance(value, bool) for value in present):
+        return pd.arrays.BooleanArray(np.array([bool(v) for v in values], dtype=bool), missing)
+    return values
 
 
 def with_corrections(results: tuple[Result, ...], alpha: float) -> tuple[Result, ...]:

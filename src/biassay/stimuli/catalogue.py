@@ -124,7 +124,7 @@ class _Resolver:
             made = replace(parent, name=entry.name, title=title, source=document.source, alias_of=entry.alias)
             return self.checked(entry, made if entry.alias else replace(made, targets=targets, attributes=attributes))
         x, y, a, b = (self.concept(entry, entry.roles[role]) for role in ROLES)
-        title, sentences = entry.title or entry.name, document.given_as_sentences
+        title, sentences = entry.title or entry.name, entry.given_as_sentences
         made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes, None, sentences)
         return self.checked(entry, made)
 
@@ -149,6 +149,11 @@ class _Resolver:
                 raise StimulusError(
                     f"{entry.where}: {one} and {other} share {words}; a word can stand on one side only"
                 )
+        for role in ROLES:
+            templates, concept = test.templates(role), test.concept(role)
+            if templates is not None and templates.uses_pronouns and concept.gender is None:
+                slots = f"its templates {templates.name!r} use pronouns"
+                raise StimulusError(f"{entry.where}: the concept {concept.name!r} needs a 'gender', for {slots}")
         return test
 
 

@@ -18,7 +18,8 @@ __all__ = ["Document", "TestEntry", "read_document"]
 _UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
 _SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
 _SENTENCE_END = re.compile(r"[.!?]\W*$")
-_TEST_KEYS = {"title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes"}
+_TEST_KEYS = {"title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"}
+_NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _SLOTS = ("T", "a T", "Ts", "she", "her", "She", "Her")
 
@@ -37,6 +38,7 @@ class TestEntry:
     alias: str | None = None
     targets: str | None = None
     attributes: str | None = None
+    given_as_sentences: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,6 @@ class Document:
     concepts: Mapping[str, Concept]
     sets: Mapping[str, TemplateSet]
     tests: tuple[TestEntry, ...]
-    given_as_sentences: bool = False
 
 
 def read_document(path: Path) -> Document:
@@ -96,15 +97,19 @@ class _Reader:
 
     def fail(self, where: str, problem: str) -> NoReturn:
         line = self._line(where)
-        raise StimulusError(f"{self.path}: {f'line {line}: ' if line else ''}field {where}: {problem}")
+        field = f"field {where}: " if where else ""
+        raise StimulusError(f"{self.path}: {f'line {line}: ' if line else ''}{field}{problem}")
 
     def _line(self, where: str) -> int | None:
-        """First line on which the last named part of ``where`` stands after the parts before it."""
-        start = found = None
-        for part in re.sub(r"\[\d+\]", "", where).split("."):
-            for number in range(start or 0, len(self.lines)):
-                if re.search(rf"""(^|["'\[.\s]){re.escape(part)}(["'\]\s=:.]|$)""", self.lines[number]):
-                    start, found = number, number + 1
+        """Line of the last part of ``where`` that stands in the file, each part sought within the one before it."""
+        found = None
+        for part in filter(None, re.sub(r"\[\d+\]", "", where).split(".")):
+            name = re.compile(rf"""(^|["'\[.\s]){re.escape(part)}(["'\]\s=:.]|$)""")
+            for number in range((found or 1) - 1, len(self.lines)):
+                if name.search(self.lines[number]):
+                    found = number + 1
+                    break
+                if found is not None and number >= found and _NEW_PART.match(self.lines[number]):
                     break
         return found
 
@@ -177,6 +182,9 @@ class _Reader:
     def test(self, name: str, value: Any) -> TestEntry:
         where = f"tests.{name}"
         fields = self.table(value, where, _TEST_KEYS)
+        sentences = fields.pop("given_as_sentences", False)
+        if not isinstance(sentences, bool):
+            self.fail(f"{where}.given_as_sentences", f"expected true or false, got {_kind(sentences)}")
         given = {key: self.string(text, f"{where}.{key}") for key, text in fields.items()}
         roles = {role: given[role] for role in "XYAB" if role in given}
         complete = [len(roles) == 4, "of" in given, "alias" in given]
@@ -185,8 +193,17 @@ class _Reader:
             self.fail(
                 where, f"a test names four concepts as X, Y, A and B, or another test as 'of' ({missing} missing)"
             )
-        rest = {key: given[key] for key in ("title", "of", "alias", "targets", "attributes") if key in given}
-        return TestEntry(name, f"{self.path}: field {where}", roles=roles, **rest)
+        return TestEntry(
+            name,
+            f"{self.path}: field {where}",
+            title=given.get("title", ""),
+            roles=roles,
+            of=given.get("of"),
+            alias=given.get("alias"),
+            targets=given.get("targets"),
+            attributes=given.get("attributes"),
+            given_as_sentences=sentences,
+        )
 
     def sentence_tests(self, value: Any) -> Iterator[TestEntry]:
         if not isinstance(value, list):
@@ -215,26 +232,30 @@ class _Reader:
                 TemplateClass(name, "rest", self.templates(fields["templates"], f"{where}.templates")),
             )
         else:
+            if not isinstance(fields["classes"], list):
+                self.fail(f"{where}.classes", f"expected a list of tables, got {_kind(fields['classes'])}")
             classes = tuple(
                 self.template_class(item, f"{where}.classes[{i}]") for i, item in enumerate(fields["classes"])
             )
-        pairs = {
-            key: tuple(self.table(fields.get(key, {}), f"{where}.{key}").items()) for key in ("plurals", "articles")
-        }
+        pairs = {key: self.pairs(fields.get(key, {}), f"{where}.{key}") for key in ("plurals", "articles")}
         return TemplateSet(name, self.string(fields.get("title", name), f"{where}.title"), classes, source, **pairs)
+
+    def pairs(self, value: Any, where: str) -> tuple[tuple[str, str], ...]:
+        return tuple((key, self.string(text, f"{where}.{key}")) for key, text in self.table(value, where).items())
 
     def template_class(self, value: Any, where: str) -> TemplateClass:
         fields = self.table(value, where, {"name", "rule", "words", "templates", "except_ending"})
         rule = fields.get("rule")
         if rule not in get_args(WordRule):
             self.fail(f"{where}.rule", f"expected one of {', '.join(get_args(WordRule))}, got {rule!r}")
-        words = self.strings(fields["words"], f"{where}.words") if rule in ("listed", "contains") else ()
+        words = self.strings(fields.get("words"), f"{where}.words") if rule in ("listed", "contains") else ()
+        ending = self.string(fields["except_ending"], f"{where}.except_ending") if "except_ending" in fields else ""
         return TemplateClass(
             self.string(fields.get("name"), f"{where}.name"),
             cast("WordRule", rule),
             self.templates(fields.get("templates"), f"{where}.templates"),
             frozenset(words),
-            fields.get("except_ending", ""),
+            ending,
         )
 
     def templates(self, value: Any, where: str) -> tuple[str, ...]:
@@ -261,9 +282,9 @@ class _Reader:
         roles = {role: key for key, role in _SENT_BIAS_ROLES.items()}
         labels = " or ".join(concepts[k].label for k in ("targ1", "targ2"))
         title = f"{labels}, {concepts['attr1'].label} or {concepts['attr2'].label}"
-        entry = TestEntry(self.path.stem, f"{self.path}", title=title, roles=roles)
         sentences = any(_SENTENCE_END.search(word) for concept in concepts.values() for word in concept.words)
-        return Document(str(self.path), _UNKNOWN_SOURCE, concepts, {}, (entry,), sentences)
+        entry = TestEntry(self.path.stem, f"{self.path}", title=title, roles=roles, given_as_sentences=sentences)
+        return Document(str(self.path), _UNKNOWN_SOURCE, concepts, {}, (entry,))
 
 
 def _kind(value: Any) -> str:

@@ -31,6 +31,8 @@ def to_toml(test: Test) -> str:
         lines.append(f"words = {_listed(concept.words)}")
     lines += ["", f"[tests.{_quoted(test.name)}]", f"title = {_quoted(test.title)}"]
     lines += [f'{role} = "{role}"' for role in ROLES]
+    if test.given_as_sentences:
+        lines.append("given_as_sentences = true")
     for key, templates in (("targets", test.targets), ("attributes", test.attributes)):
         if templates is not None:
             lines.append(f"{key} = {_quoted(templates.name)}")

@@ -7,9 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ROLES", "Concept", "Source", "TemplateClass", "TemplateSet", "Test", "WordRule"]
+__all__ = ["PRONOUN_SLOTS", "ROLES", "Concept", "Source", "TemplateClass", "TemplateSet", "Test", "WordRule"]
 
 ROLES = ("X", "Y", "A", "B")
+PRONOUN_SLOTS = ("{she}", "{her}", "{She}", "{Her}")
 WordRule = Literal["capitalised", "listed", "contains", "rest"]
 
 
@@ -57,6 +58,16 @@ class TemplateSet:
     plurals: tuple[tuple[str, str], ...] = ()
     articles: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def content(self) -> list[object]:
+        """Everything that decides which sentences are made."""
+        classes = [[c.name, c.rule, c.templates, sorted(c.words), c.except_ending] for c in self.classes]
+        return [classes, self.plurals, self.articles]
+
+    @property
+    def uses_pronouns(self) -> bool:
+        return any(slot in text for c in self.classes for text in c.templates for slot in PRONOUN_SLOTS)
+
 
 @dataclass(frozen=True)
 class Test:
@@ -90,11 +101,7 @@ class Test:
     def digest(self) -> str:
         """A short fingerprint of everything that decides which texts are asked."""
         content = [
-            [
-                concept.words,
-                concept.gender,
-                None if templates is None else [[c.name, c.templates] for c in templates.classes],
-            ]
-            for concept, templates in ((self.concept(role), self.templates(role)) for role in ROLES)
+            [self.concept(role).words, self.concept(role).gender, t and t.content]
+            for role, t in ((role, self.templates(role)) for role in ROLES)
         ]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()

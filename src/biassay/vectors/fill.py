@@ -24,10 +24,15 @@ def encode_missing(encoder: Encoder, texts: Sequence[str], store: ModelStore, pr
     if not missing:
         return 0
     encoder.prepare(missing)
+    dimension = None
     for start in range(0, len(missing), encoder.batch_size):
         batch = missing[start : start + encoder.batch_size]
         encoded = encoder.encode(batch)
         _check(encoder, batch, encoded)
+        if dimension not in (None, encoded.vectors.shape[1]):
+            sizes = f"{dimension} and {encoded.vectors.shape[1]}"
+            raise VectorError(f"model {encoder.identity.name!r} gave vectors of different dimensions, {sizes}")
+        dimension = encoded.vectors.shape[1]
         store.add(batch, encoded)
         if progress is not None:
             progress(min(start + len(batch), len(missing)), len(missing))
