@@ -225,8 +225,7 @@ class _Vectors:
         self._rows = {text: row for row, text in enumerate(texts)}
 
     def of(self, texts: TestTexts, role: str) -> Encoded:
-        rows = [self._rows[text.text] for text in texts.role(role)]
-        return Encoded(self._all.vectors[rows], tuple(self._all.unknown[row] for row in rows))
+        return self._all.rows([self._rows[text.text] for text in texts.role(role)])
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def test_results_tsv_begins_with_the_papers_nine_columns(tmp_path: Path, cli: Cl
     loaded = Run.load(tmp_path / "run").results
     for row, result in zip(rows, loaded, strict=True):
         assert len(row) == len(header)
-        assert (row[0], row[1]) == ("glove", "case=fold")
+        assert (row[0], row[1]) == ("glove", "")
         assert (float(row[3]), float(row[4])) == (result.p_value, result.effect_size)
         assert [int(n) for n in row[5:9]] == [result.num_targ1, result.num_targ2, result.num_attr1, result.num_attr2]
     assert rows[1][5:9] == ["24", "25", "25", "25"]  # GloVe 6B does not know 'gladiola'

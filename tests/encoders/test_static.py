@@ -230,6 +230,6 @@ def test_embedded_vectors_fold_case() -> None:
 def test_embedded_model_says_what_it_is() -> None:
     identity = open_encoder("glove").identity
     provenance = json.loads((DATA / "glove.json").read_text(encoding="utf-8"))
-    assert (identity.name, identity.options) == ("glove", "case=fold")
+    assert (identity.name, identity.options) == ("glove", "")
     assert identity.revision is not None
     assert provenance["npz_sha256"].startswith(identity.revision.split()[-1])

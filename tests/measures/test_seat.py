@@ -20,7 +20,7 @@ def encoded(test: Test, unknown: tuple[str, ...] = (), seed: int = 0) -> dict[st
     rng = np.random.default_rng(seed)
     texts = texts_of(test)
     return {
-        role: Encoded(
+        role: Encoded.of(
             rng.normal(size=(len(texts.role(role)), 16)).astype(np.float32),
             tuple(_spans(text, unknown) for text in texts.role(role)),
         )
@@ -127,7 +127,7 @@ def test_texts_given_as_sentences_have_no_p_by_word() -> None:
 
 def test_degenerate_vectors_fail_with_a_reason() -> None:
     test = catalogue().tests["weat6"]
-    same = {role: Encoded.complete(np.ones((8, 4), dtype=np.float32)) for role in ROLES}
+    same = {role: Encoded.of(np.ones((8, 4), dtype=np.float32)) for role in ROLES}
     found = measure(test, texts_of(test), same, Settings())
     assert (found.status, found.association) == ("failed", None)
     assert found.reason is not None

@@ -52,7 +52,7 @@ class Counting:
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         self.batches.append(list(texts))
-        return Encoded.complete(vectors_of(texts))
+        return Encoded.of(vectors_of(texts))
 
 
 class Announcing(Counting):
@@ -74,7 +74,7 @@ class Giving(Counting):
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         super().encode(texts)
-        return Encoded(self._given, ((),) * len(self._given) if self._unknown is None else self._unknown)
+        return Encoded.of(self._given, self._unknown)
 
 
 def store_in(root: Path | None, encoder: Counting) -> ModelStore:

@@ -27,7 +27,7 @@ def vectors_of(texts: list[str], dimension: int = 6) -> np.ndarray:
 
 
 def encoded(texts: list[str]) -> Encoded:
-    return Encoded.complete(vectors_of(texts))
+    return Encoded.of(vectors_of(texts))
 
 
 def open_store(root: Path, identity: Identity = IDENTITY) -> ModelStore:
@@ -123,7 +123,7 @@ def test_store_describes_its_model(tmp_path: Path) -> None:
 def test_unknown_places_survive(tmp_path: Path) -> None:
     unknown = ((), ((0, 3),), ((0, 2), (5, 9)), ())
     store = open_store(tmp_path)
-    store.add(TEXTS, Encoded(vectors_of(TEXTS), unknown))
+    store.add(TEXTS, Encoded.of(vectors_of(TEXTS), unknown))
     for later in (store, open_store(tmp_path)):
         assert later.get(TEXTS).unknown == unknown
         assert later.get([TEXTS[2], TEXTS[0], TEXTS[2]]).unknown == (unknown[2], unknown[0], unknown[2])
@@ -132,7 +132,7 @@ def test_unknown_places_survive(tmp_path: Path) -> None:
 def test_unknown_places_survive_in_memory() -> None:
     unknown = ((), ((0, 3),), ((0, 2), (5, 9)), ())
     store = VectorStore(None).of(IDENTITY)
-    store.add(TEXTS, Encoded(vectors_of(TEXTS), unknown))
+    store.add(TEXTS, Encoded.of(vectors_of(TEXTS), unknown))
     assert store.get(TEXTS[::-1]).unknown == unknown[::-1]
 
 
@@ -158,7 +158,7 @@ def test_vectors_in_memory_are_the_stores_own() -> None:
     reused = np.empty((2, 6), dtype=np.float32)
     for batch in (TEXTS[:2], TEXTS[2:]):
         reused[:] = vectors_of(batch)
-        store.add(batch, Encoded.complete(reused))
+        store.add(batch, Encoded.of(reused))
     np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors_of(TEXTS))
 
 

@@ -63,15 +63,28 @@ class Encoded:
     vectors : (n, d) float32
     unknown : n tuples of (start, end)
         Places in each text that the model has no notion of. A text whose stimulus stands in such a place is lost.
+    cut : n of int or None
+        The character from which on the model did not read the text, because it was too long. None: read to the end.
     """
 
     vectors: NDArray[np.float32]
     unknown: tuple[tuple[Span, ...], ...]
+    cut: tuple[int | None, ...]
 
     @classmethod
-    def complete(cls, vectors: NDArray[np.float32]) -> Encoded:
-        """Vectors of texts that were understood throughout."""
-        return cls(vectors, ((),) * len(vectors))
+    def of(
+        cls,
+        vectors: NDArray[np.float32],
+        unknown: Sequence[tuple[Span, ...]] | None = None,
+        cut: Sequence[int | None] | None = None,
+    ) -> Encoded:
+        """Vectors of texts; what is not said of them is that they were understood and read to the end."""
+        n = len(vectors)
+        return cls(vectors, tuple(unknown) if unknown else ((),) * n, tuple(cut) if cut else (None,) * n)
+
+    def rows(self, rows: Sequence[int]) -> Encoded:
+        """Some of the texts, in the order asked for."""
+        return Encoded(self.vectors[list(rows)], tuple(self.unknown[r] for r in rows), tuple(self.cut[r] for r in rows))
 
 
 class Encoder(Protocol):

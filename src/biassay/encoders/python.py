@@ -68,4 +68,4 @@ class PythonEncoder:
                 f"model {self._text!r}: encode() was given {len(texts)} texts and returned an array of shape "
                 f"{vectors.shape}; expected ({len(texts)}, d)"
             )
-        return Encoded.complete(vectors)
+        return Encoded.of(vectors)

@@ -21,6 +21,7 @@ class Family:
     about: str
     provider: str
     settings: tuple[str, ...] = ()
+    extra: str | None = None
 
     @property
     def takes_name(self) -> bool:
@@ -28,12 +29,42 @@ class Family:
 
 
 FAMILIES: Mapping[str, Family] = {
-    "use": Family("use", "Universal Sentence Encoder, multilingual v3 (the default)", "biassay.encoders.use:provide"),
+    "use": Family(
+        "use", "Universal Sentence Encoder, multilingual v3 (the default)", "biassay.encoders.use:provide", extra="use"
+    ),
     "glove": Family(
         "glove", "GloVe 6B word vectors, shipped with the package", "biassay.encoders.static:provide_embedded"
     ),
     "vectors": Family(
         "vectors:PATH", "any file of word vectors", "biassay.encoders.static:provide", ("case", "format")
+    ),
+    "elmo": Family(
+        "elmo:DIR",
+        "ELMo from options.json and weights.hdf5",
+        "biassay.encoders.elmo:provide",
+        ("pool", "layers", "device"),
+        extra="elmo",
+    ),
+    "infersent": Family(
+        "infersent:DIR",
+        "InferSent V1 or V2 from its checkpoint and word vectors",
+        "biassay.encoders.infersent:provide",
+        ("version", "device"),
+        extra="infersent",
+    ),
+    "gensen": Family(
+        "gensen:DIR[+DIR]",
+        "GenSen, one model or two side by side",
+        "biassay.encoders.gensen:provide",
+        ("pool", "expand", "lower", "device"),
+        extra="gensen",
+    ),
+    "api": Family(
+        "api:MODEL",
+        "any OpenAI-compatible embeddings endpoint",
+        "biassay.encoders.api:provide",
+        ("base_url", "key_env", "batch", "concurrency", "retries", "timeout", "dimensions"),
+        extra="api",
     ),
     "python": Family(
         "python:MODULE:NAME", "your own object with encode(texts) -> array", "biassay.encoders.python:provide"

@@ -53,8 +53,7 @@ def provide(model: ModelName) -> StaticEncoder:
 def provide_embedded(_: ModelName) -> StaticEncoder:
     provenance = json.loads((_DATA / "glove.json").read_text(encoding="utf-8"))
     revision = f"{provenance['vectors']}, {provenance['npz_sha256'][:16]}"
-    identity = Identity("glove", "glove", revision, (("case", "fold"),))
-    return StaticEncoder(identity, lambda _: embedded_vectors(), fold=True)
+    return StaticEncoder(Identity("glove", "glove", revision), lambda _: embedded_vectors(), fold=True)
 
 
 def embedded_vectors() -> WordVectors:
@@ -92,4 +91,4 @@ class StaticEncoder:
             if known:
                 vectors[row] = np.mean(known, axis=0, dtype=np.float64)
             unknown.append(tuple(span for token, span in parts if token not in self._vectors))
-        return Encoded(vectors, tuple(unknown))
+        return Encoded.of(vectors, unknown)

@@ -40,4 +40,4 @@ class UseEncoder:
         pass
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        return Encoded.complete(np.asarray(self._model.encode(list(texts)), dtype=np.float32))
+        return Encoded.of(np.asarray(self._model.encode(list(texts)), dtype=np.float32))

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Encoded
+from biassay.encoders.base import Encoded, Span
 from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.measures.weat import Association, weat
 from biassay.stats.association import unit_rows
@@ -41,8 +41,8 @@ class Measurement:
         None if the test was refused or failed; then ``reason`` says why.
     status : {"measured", "refused", "failed"}
         Refused: too many words were lost. Failed: the numbers leave the statistic undefined.
-    num_texts, num_words : role -> int
-        Texts that were measured, and words they were made from.
+    num_texts, num_words, num_cut : role -> int
+        Texts that were measured, words they were made from, and texts the model did not read to the end.
     lost : role -> words
         Words, in the form in which they stood in a text, that the model does not know.
     leaning : role -> word -> float
@@ -54,6 +54,7 @@ class Measurement:
     reason: str | None
     num_texts: Mapping[str, int]
     num_words: Mapping[str, int]
+    num_cut: Mapping[str, int]
     lost: Mapping[str, tuple[str, ...]]
     leaning: Mapping[str, Mapping[str, float]]
 
@@ -76,9 +77,9 @@ def measure(
     kept: dict[str, list[int]] = {}
     lost: dict[str, tuple[str, ...]] = {}
     for role in ROLES:
-        unknown = encoded[role].unknown
-        gone = [i for i, text in enumerate(texts.role(role)) if _overlaps(text, unknown[i])]
-        kept[role] = [i for i in range(len(unknown)) if i not in set(gone)]
+        of_role = encoded[role]
+        gone = [i for i, t in enumerate(texts.role(role)) if _is_lost(t, of_role.unknown[i], of_role.cut[i])]
+        kept[role] = [i for i in range(len(texts.role(role))) if i not in set(gone)]
         lost[role] = _forms([texts.role(role)[i] for i in gone])
     reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
     if reason is not None and lost_hint:
@@ -89,6 +90,7 @@ def measure(
     counts = {
         "num_texts": {role: len(chosen[role]) for role in ROLES},
         "num_words": {role: len({text.stimulus for text in chosen[role]}) for role in ROLES},
+        "num_cut": {role: sum(encoded[role].cut[i] is not None for i in kept[role]) for role in ROLES},
     }
     if reason is not None:
         return Measurement(None, "refused", reason, **counts, lost=lost, leaning={})
@@ -111,9 +113,10 @@ def measure(
     return Measurement(found, "measured", None, **counts, lost=lost, leaning=_leaning(found, vectors, chosen))
 
 
-def _overlaps(text: Text, unknown: tuple[tuple[int, int], ...]) -> bool:
+def _is_lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> bool:
+    """Did the model not know the word, or not read as far as it?"""
     start, end = text.span
-    return any(a < end and start < b for a, b in unknown)
+    return (cut is not None and cut < end) or any(a < end and start < b for a, b in unknown)
 
 
 def _forms(texts: list[Text]) -> tuple[str, ...]:

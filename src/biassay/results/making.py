@@ -102,6 +102,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         log10_p_value_by_word=by_word.log10 if by_word else None,
         p_route_by_word=by_word.route if by_word else None,
         num_words=dict(measured.num_words),
+        num_cut=dict(measured.num_cut),
         p_value_holm=None,
         significant=None,
         significant_holm=None,

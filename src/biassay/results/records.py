@@ -74,6 +74,7 @@ class Result(_Record):
     log10_p_value_by_word: float | None
     p_route_by_word: str | None
     num_words: dict[str, int]
+    num_cut: dict[str, int]
     p_value_holm: float | None
     significant: bool | None
     significant_holm: bool | None

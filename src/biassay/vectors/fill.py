@@ -20,7 +20,8 @@ def encode_missing(encoder: Encoder, texts: Sequence[str], store: ModelStore, pr
 
     Returns the number of texts that had to be encoded. A batch is in the store before the next one begins.
     """
-    missing = store.missing(texts)
+    # Texts of one length in one batch: a model that pads wastes nothing.
+    missing = sorted(store.missing(texts), key=len)
     if not missing:
         return 0
     encoder.prepare(missing)
@@ -42,7 +43,7 @@ def encode_missing(encoder: Encoder, texts: Sequence[str], store: ModelStore, pr
 def _check(encoder: Encoder, texts: Sequence[str], encoded: Encoded) -> None:
     """Refuse vectors without a direction before they are stored; a text of unknown words only may be zero."""
     name = encoder.identity.name
-    if not len(encoded.vectors) == len(encoded.unknown) == len(texts):
+    if not len(encoded.vectors) == len(encoded.unknown) == len(encoded.cut) == len(texts):
         raise VectorError(f"model {name!r} gave {len(encoded.vectors)} vectors for {len(texts)} texts")
     finite = np.isfinite(encoded.vectors).all(axis=1)
     if not finite.all():

@@ -33,12 +33,19 @@ def _text_key(text: str) -> bytes:
 
 
 @dataclass(frozen=True)
+class _Notes:
+    """What the model did not know of a text, and where it stopped reading."""
+
+    unknown: tuple[Span, ...]
+    cut: int | None
+
+
+@dataclass(frozen=True)
 class _Place:
-    """Where a vector lies, and what its model did not know of the text."""
+    """Where a vector lies."""
 
     file: Path
     row: int
-    unknown: tuple[Span, ...]
 
 
 class VectorStore:
@@ -71,8 +78,9 @@ class ModelStore:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
+        self._notes: dict[bytes, _Notes] = {}
         self._places: dict[bytes, _Place] = {}
-        self._memory: dict[bytes, tuple[NDArray[np.float32], tuple[Span, ...]]] = {}
+        self._memory: dict[bytes, NDArray[np.float32]] = {}
         self.damaged: list[str] = []
         if folder is not None:
             self._open(folder)
@@ -98,52 +106,50 @@ class ModelStore:
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 keys = archive["keys"]
-                unknown = json.loads(archive["unknown"].tobytes())
+                notes = json.loads(archive["notes"].tobytes())
         except (ValueError, KeyError, zipfile.BadZipFile):
             return False
-        if len(keys) != len(unknown):
+        if len(keys) != len(notes):
             return False
-        for row, (key, spans) in enumerate(zip(keys, unknown, strict=True)):
-            self._places[key.tobytes()] = _Place(file, row, tuple((a, b) for a, b in spans))
+        for row, (key, (spans, cut)) in enumerate(zip(keys, notes, strict=True)):
+            self._places[key.tobytes()] = _Place(file, row)
+            self._notes[key.tobytes()] = _Notes(tuple((a, b) for a, b in spans), cut)
         return True
 
     def missing(self, texts: Sequence[str]) -> list[str]:
         """The distinct texts without a stored vector, in order."""
-        return [
-            text
-            for text in dict.fromkeys(texts)
-            if (key := _text_key(text)) not in self._places and key not in self._memory
-        ]
+        return [text for text in dict.fromkeys(texts) if _text_key(text) not in self._notes]
 
     def add(self, texts: Sequence[str], encoded: Encoded) -> None:
         """Keep the vectors of a batch, all or none."""
         keys = [_text_key(text) for text in texts]
+        notes = list(zip(encoded.unknown, encoded.cut, strict=True))
         if self._folder is None:
-            rows = zip(encoded.vectors.copy(), encoded.unknown, strict=True)
-            self._memory.update(zip(keys, rows, strict=True))
+            self._memory.update(zip(keys, encoded.vectors.copy(), strict=True))
+            self._notes.update((key, _Notes(*note)) for key, note in zip(keys, notes, strict=True))
             return
         buffer = io.BytesIO()
         np.savez(
             buffer,
             keys=np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, 16),
             vectors=encoded.vectors,
-            unknown=np.frombuffer(json.dumps(encoded.unknown).encode(), dtype=np.uint8),
+            notes=np.frombuffer(json.dumps(notes).encode(), dtype=np.uint8),
         )
         content = buffer.getvalue()
         file = self._folder / f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.npz"
         write_atomically(file, content)
-        for row, (key, spans) in enumerate(zip(keys, encoded.unknown, strict=True)):
-            self._places[key] = _Place(file, row, spans)
+        self._places.update((key, _Place(file, row)) for row, key in enumerate(keys))
+        self._notes.update((key, _Notes(*note)) for key, note in zip(keys, notes, strict=True))
 
     def get(self, texts: Sequence[str]) -> Encoded:
         """Vectors of texts that are all stored, in order; repeated texts are repeated."""
         keys = [_text_key(text) for text in texts]
         rows = self._rows(set(keys))
-        unknown = tuple(self._memory[key][1] if key in self._memory else self._places[key].unknown for key in keys)
-        return Encoded(np.stack([rows[key] for key in keys]), unknown)
+        notes = [self._notes[key] for key in keys]
+        return Encoded.of(np.stack([rows[key] for key in keys]), [n.unknown for n in notes], [n.cut for n in notes])
 
     def _rows(self, keys: set[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        rows = {key: self._memory[key][0] for key in keys if key in self._memory}
+        rows = {key: self._memory[key] for key in keys if key in self._memory}
         by_file: dict[Path, list[bytes]] = {}
         for key in keys - rows.keys():
             by_file.setdefault(self._places[key].file, []).append(key)
