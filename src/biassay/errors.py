@@ -5,6 +5,7 @@
     │   ├── UnknownNameError       no such model, test, protocol, ...
     │   ├── MissingExtraError      an optional dependency is not installed
     │   ├── StimulusError          a test file or a set of stimuli is not valid
+    │   ├── ModelError             a model cannot be opened, or not as asked
     │   ├── VectorError            a vector is zero, not finite or of the wrong size
     │   │   └── VectorFileError        a file of vectors cannot be read
     │   └── RunFolderError         an output or run folder cannot be used
@@ -24,6 +25,7 @@ __all__ = [
     "DegenerateError",
     "MeasurementError",
     "MissingExtraError",
+    "ModelError",
     "RunFolderError",
     "StimulusError",
     "UnknownNameError",
@@ -66,6 +68,10 @@ class MissingExtraError(UsageError):
 
 class StimulusError(UsageError):
     """A test file, a concept or a stimulus is not valid."""
+
+
+class ModelError(UsageError):
+    """A model is missing, incomplete, damaged, or has not what was asked of it."""
 
 
 class VectorError(UsageError):

@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one."""
+"""Files: where they are kept, and how to write one so that a reader never sees half of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import os
 import uuid
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+__all__ = ["default_cache", "write_atomically"]
+
+
+def default_cache() -> Path:
+    """Where vectors and converted models are kept: $BIASSAY_CACHE, or the user's cache folder."""
+    import platformdirs
+
+    return Path(os.environ.get("BIASSAY_CACHE") or platformdirs.user_cache_path("biassay"))
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -19,6 +19,7 @@ from typing import cast
 from biassay.encoders.base import Encoded, Encoder
 from biassay.encoders.registry import open_encoder, parse_model
 from biassay.errors import RunFolderError, StimulusError, UsageError
+from biassay.files import default_cache
 from biassay.measures.seat import Settings, check_tests, measure
 from biassay.report.html import REPORT, write_report
 from biassay.results.making import finished, identified, is_of, new_manifest, result_of
@@ -31,7 +32,7 @@ from biassay.texts.sentences import TestTexts, texts_of
 from biassay.vectors.fill import encode_missing
 from biassay.vectors.store import ModelStore, VectorStore
 
-__all__ = ["Listener", "default_cache", "resume", "run"]
+__all__ = ["Listener", "resume", "run"]
 
 PathLike = str | os.PathLike[str]
 
@@ -65,13 +66,6 @@ class _Plan:
     encoders: tuple[Encoder, ...]
     tests: tuple[Test, ...]
     settings: Settings
-
-
-def default_cache() -> Path:
-    """Where vectors are kept: $BIASSAY_CACHE, or the user's cache folder."""
-    import platformdirs
-
-    return Path(os.environ.get("BIASSAY_CACHE") or platformdirs.user_cache_path("biassay"))
 
 
 def run(

@@ -38,6 +38,20 @@ FAMILIES: Mapping[str, Family] = {
     "vectors": Family(
         "vectors:PATH", "any file of word vectors", "biassay.encoders.static:provide", ("case", "format")
     ),
+    "hf": Family(
+        "hf:NAME[@REVISION]",
+        "any Hugging Face encoder or causal model, by name, folder or GGUF file",
+        "biassay.encoders.hf:provide",
+        ("pool", "layer", "join", "dtype", "device", "trust_remote_code"),
+        extra="hf",
+    ),
+    "st": Family(
+        "st:NAME[@REVISION]",
+        "any sentence-transformers model, by name or folder",
+        "biassay.encoders.st:provide",
+        ("device", "dtype", "trust_remote_code"),
+        extra="st",
+    ),
     "elmo": Family(
         "elmo:DIR",
         "ELMo from options.json and weights.hdf5",

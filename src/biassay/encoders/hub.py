@@ -1,0 +1,201 @@
+"""Opening models of the Hugging Face form: by hub name, folder or GGUF file. Never with a part made up at random."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from biassay.encoders.registry import ModelName
+from biassay.encoders.vector_files import file_fingerprint
+from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError
+from biassay.files import default_cache
+
+__all__ = ["Source", "choose_device", "load_weights", "loading", "locate", "open_config", "open_tokenizer"]
+
+_WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*.txt", "*.model", "*.tiktoken", "*/config.json")
+_DEVICES = ("auto", "cpu", "cuda")
+# Parts that pooling token states never uses: a checkpoint may lack them.
+_UNUSED = ("pooler.",)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model lies.
+
+    Attributes
+    ----------
+    place : str
+        A folder, or a name on the hub.
+    revision : str or None
+        On the hub: branch, tag or commit.
+    name : str
+        How results call it.
+    trusted : bool
+        Whether the user allows code that comes with the model to run.
+    """
+
+    place: str
+    revision: str | None
+    name: str
+    trusted: bool
+
+    @property
+    def is_folder(self) -> bool:
+        return Path(self.place).is_dir()
+
+    def has(self, file: str) -> bool:
+        """Does the model come with a file? On the hub that is not asked."""
+        return not self.is_folder or (Path(self.place) / file).is_file()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"revision": self.revision or "main", "trust_remote_code": self.trusted}
+
+    def fingerprint(self, config: Any) -> str:
+        """The commit of a hub model; of a folder, what its files hold."""
+        if not self.is_folder:
+            return str(getattr(config, "_commit_hash", None) or self.revision or "main") + f" {self.place}"
+        files = sorted({file for pattern in _WEIGHTS for file in Path(self.place).glob(pattern)})
+        digest = hashlib.blake2b(digest_size=16)
+        for file in files:
+            digest.update(f"{file.relative_to(self.place)} {file_fingerprint(file)}".encode())
+        return digest.hexdigest()
+
+
+def locate(model: ModelName) -> Source:
+    """Find out whether a model string names a folder, a GGUF file or a hub model."""
+    trusted = _flag(model, "trust_remote_code")
+    path = Path(model.name).expanduser()
+    if path.suffix.lower() == ".gguf":
+        return Source(str(_from_gguf(path, model)), None, f"{model.family}:{path.name}", trusted)
+    if path.is_dir():
+        named = "/".join(path.resolve().parts[-2:]).lstrip("/")  # folders are often called "model"
+        return Source(str(path), None, f"{model.family}:{named}", trusted)
+    if model.name.startswith(("/", ".", "~")):
+        raise ModelError(f"model {model.text!r}: there is no folder {path}")
+    name, _, revision = model.name.partition("@")
+    return Source(name, revision or None, f"{model.family}:{model.name}", trusted)
+
+
+def _flag(model: ModelName, setting: str) -> bool:
+    value = model.settings.get(setting, "false").lower()
+    if value not in ("true", "false", "1", "0"):
+        raise UsageError(f"model {model.text!r}: {setting} is true or false, got {value!r}")
+    return value in ("true", "1")
+
+
+@contextmanager
+def loading(name: str, what: str) -> Iterator[None]:
+    """Turn what can go wrong inside the library into one sentence."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except ImportError as error:
+        raise ModelError(f"model {name!r}: its {what} needs a package that is not installed: {error}") from error
+    except Exception as error:  # the library raises OSError, ValueError, KeyError, SafetensorError, ...
+        text = " ".join(str(error).split())
+        if "trust_remote_code" in text:
+            raise ModelError(
+                f"model {name!r} comes with code of its own, which would run on this machine; "
+                "if you trust it, add ?trust_remote_code=true"
+            ) from error
+        raise ModelError(
+            f"model {name!r}: its {what} cannot be loaded: {text[:300] or type(error).__name__}"
+        ) from error
+
+
+def _quiet_library() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError("models of the families hf and st", "hf") from error
+    library: Any = transformers
+    library.utils.logging.set_verbosity_error()
+    library.utils.logging.disable_progress_bar()
+    return library
+
+
+def open_config(source: Source) -> Any:
+    """The model's configuration; small, and enough to check most of what a user may ask for."""
+    library = _quiet_library()
+    with loading(source.name, "configuration"):
+        return library.AutoConfig.from_pretrained(source.place, **source.options)
+
+
+def open_tokenizer(source: Source) -> Any:
+    """The model's tokeniser; one without a vocabulary is no tokeniser."""
+    library = _quiet_library()
+    with loading(source.name, "tokenizer"):
+        tokenizer = library.AutoTokenizer.from_pretrained(source.place, **source.options)
+        if len(tokenizer) <= len(tokenizer.all_special_ids):
+            raise ModelError(f"model {source.name!r} has no tokenizer: neither tokenizer.json nor a vocabulary file")
+        return tokenizer
+
+
+def load_weights(source: Source, auto_class: str, dtype: str, device: str, unused: tuple[str, ...] = _UNUSED) -> Any:
+    """The model, ready to run. A part that the checkpoint lacks is an error that names it."""
+    import torch
+
+    library = _quiet_library()
+    with loading(source.name, "weights"):
+        model, info = getattr(library, auto_class).from_pretrained(
+            source.place, dtype=getattr(torch, dtype), output_loading_info=True, **source.options
+        )
+    missing = sorted(key for key in info["missing_keys"] if not key.startswith(unused))
+    wrong = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
+    if missing or wrong:
+        parts = ", ".join((missing + wrong)[:5])
+        more = len(missing) + len(wrong) - 5
+        raise ModelError(
+            f"model {source.name!r}: the checkpoint lacks {parts}{f' and {more} more' if more > 0 else ''}; "
+            "a model with parts made up at random is never run"
+        )
+    return model.to(device).eval()
+
+
+def choose_device(model: ModelName) -> str:
+    """cpu or cuda; ``auto`` takes a GPU where there is one."""
+    asked = model.settings.get("device", "auto")
+    if asked not in _DEVICES:
+        raise UnknownNameError("device", asked, _DEVICES, f"(one of {', '.join(_DEVICES)})")
+    if asked == "cpu":
+        return "cpu"
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    if asked == "cuda":
+        raise UsageError(
+            f"model {model.text!r}: CUDA was asked for, and this machine has no usable GPU; use device=cpu"
+        )
+    return "cpu"
+
+
+def _from_gguf(path: Path, model: ModelName) -> Path:
+    """The folder of a GGUF model, dequantised once and kept in the cache folder."""
+    if not path.is_file():
+        raise ModelError(f"model {model.text!r}: there is no file {path}")
+    kept = default_cache() / "gguf" / file_fingerprint(path)
+    if kept.is_dir():
+        return kept
+    library = _quiet_library()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    working = Path(tempfile.mkdtemp(prefix=".", dir=kept.parent))
+    try:
+        with loading(model.text, "GGUF file"):
+            options = {"gguf_file": path.name}
+            library.AutoModelForCausalLM.from_pretrained(str(path.parent), **options).save_pretrained(working)
+            library.AutoTokenizer.from_pretrained(str(path.parent), **options).save_pretrained(working)
+        if not kept.is_dir():
+            os.replace(working, kept)
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+    return kept

@@ -1,0 +1,64 @@
+"""``st:NAME``: any sentence-transformers model, pooled as it was trained to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from biassay.encoders.base import Encoded, Identity
+from biassay.encoders.hub import Source, choose_device, loading, locate, open_config, open_tokenizer
+from biassay.encoders.registry import ModelName
+from biassay.encoders.tokenising import Tokeniser
+from biassay.errors import MissingExtraError, ModelError
+
+__all__ = ["StEncoder", "provide"]
+
+
+def provide(model: ModelName) -> StEncoder:
+    source = locate(model)
+    config = open_config(source)
+    return StEncoder(model, source, config, Tokeniser(open_tokenizer(source), config, source.name))
+
+
+class StEncoder:
+    """A model with its own pooling and whatever layers follow it."""
+
+    def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
+        self._source, self._tokeniser = source, tokeniser
+        self._device = choose_device(model)
+        self._model: Any = None
+        self.identity = Identity(source.name, "st", source.fingerprint(config))
+        self.batch_size = 512 if self._device == "cpu" else 16_384
+
+    def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
+        if self._model is not None:
+            return
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingExtraError("models of the family st", "st") from error
+        if not self._source.has("modules.json"):
+            raise ModelError(
+                f"model {self._source.name!r} is no sentence-transformers model (no modules.json); use hf:"
+            )
+        with loading(self._source.name, "weights"):
+            self._model = SentenceTransformer(
+                self._source.place,
+                device=self._device,
+                revision=self._source.revision,
+                trust_remote_code=self._source.trusted,
+            )
+        if self._model.max_seq_length:
+            self._tokeniser.limit = min(self._tokeniser.limit, int(self._model.max_seq_length))
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        vectors = self._model.encode(
+            list(texts),
+            batch_size=64 if self._device == "cpu" else 1024,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        tokenised = self._tokeniser(texts)
+        return Encoded.of(np.asarray(vectors, dtype=np.float32), tokenised.unknown, tokenised.cut)
