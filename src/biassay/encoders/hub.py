@@ -149,16 +149,20 @@ def load_weights(source: Source, auto_class: str, dtype: str, device: str, unuse
         model, info = getattr(library, auto_class).from_pretrained(
             source.place, dtype=getattr(torch, dtype), output_loading_info=True, **source.options
         )
+    _refuse_missing(source.name, info, unused)
+    return model.to(device).eval()
+
+
+def _refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
     missing = sorted(key for key in info["missing_keys"] if not key.startswith(unused))
     wrong = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     if missing or wrong:
         parts = ", ".join((missing + wrong)[:5])
         more = len(missing) + len(wrong) - 5
         raise ModelError(
-            f"model {source.name!r}: the checkpoint lacks {parts}{f' and {more} more' if more > 0 else ''}; "
+            f"model {name!r}: the checkpoint lacks {parts}{f' and {more} more' if more > 0 else ''}; "
             "a model with parts made up at random is never run"
         )
-    return model.to(device).eval()
 
 
 def choose_device(model: ModelName) -> str:
@@ -191,9 +195,14 @@ def _from_gguf(path: Path, model: ModelName) -> Path:
     working = Path(tempfile.mkdtemp(prefix=".", dir=kept.parent))
     try:
         with loading(model.text, "GGUF file"):
-            options = {"gguf_file": path.name}
-            library.AutoModelForCausalLM.from_pretrained(str(path.parent), **options).save_pretrained(working)
-            library.AutoTokenizer.from_pretrained(str(path.parent), **options).save_pretrained(working)
+            folder, file = str(path.parent), path.name
+            dense = library.GgufConfig(dequantize=True)
+            loaded, info = library.AutoModelForCausalLM.from_pretrained(
+                folder, gguf_file=file, quantization_config=dense, output_loading_info=True
+            )
+            _refuse_missing(model.text, info, ())
+            loaded.save_pretrained(working)
+            library.AutoTokenizer.from_pretrained(folder, gguf_file=file).save_pretrained(working)
         if not kept.is_dir():
             os.replace(working, kept)
     finally:
