@@ -25,5 +25,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # the temporary name says nothing to anyone
     finally:
         temporary.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Protocol as TypingProtocol
 from typing import cast
 
 from biassay.encoders.base import Encoded, Encoder
+from biassay.encoders.python import wrap
 from biassay.encoders.registry import open_encoder, parse_model
 from biassay.errors import RunFolderError, StimulusError, UsageError
 from biassay.files import default_cache
@@ -69,7 +70,7 @@ class _Plan:
 
 
 def run(
-    models: str | Sequence[str] = ("use",),
+    models: object = ("use",),
     tests: str | Sequence[str] = (),
     *,
     protocol: str = "exact",
@@ -85,8 +86,8 @@ def run(
 
     Parameters
     ----------
-    models : str or list of str
-        Model strings: ``use``, ``glove``, ``vectors:PATH``, ...
+    models : str, object or list of them
+        Model strings (``use``, ``glove``, ``vectors:PATH``, ...) or objects with ``encode(texts) -> array``.
     tests : str or list of str
         Names, patterns, collections or files; all tests of the catalogue by default.
     protocol, alternative : str
@@ -102,15 +103,17 @@ def run(
     cache : path, optional
         Where vectors are kept; by default the user's cache folder.
     """
-    models = (models,) if isinstance(models, str) else tuple(models)
+    asked = tuple(models) if isinstance(models, list | tuple) else (models,)
+    given = {encoder.identity.name: encoder for encoder in map(wrap, (m for m in asked if not isinstance(m, str)))}
+    names = (*(m for m in asked if isinstance(m, str)), *given)
     patterns = (tests,) if isinstance(tests, str) else tuple(tests)
     chosen = [(test, pattern) for pattern in (patterns or ("",)) for test in select_tests([pattern] if pattern else [])]
     select_tests(patterns)  # two different tests of one name are an error
-    manifest = new_manifest(models, chosen, protocol, alternative, alpha, max_lost, seed)
+    manifest = new_manifest(names, chosen, protocol, alternative, alpha, max_lost, seed)
     folder = None if out is None else Path(out)
     if folder is not None:
         _check_free(folder)
-    plan = _plan(manifest, tuple(dict.fromkeys(test for test, _ in chosen)))
+    plan = _plan(manifest, tuple(dict.fromkeys(test for test, _ in chosen)), given)
     if folder is None:
         return _carry_out(plan, (), None, cache, listener or _Silent())
     with _taken_back_if_empty(folder):
@@ -136,19 +139,21 @@ def resume(folder: PathLike, *, cache: PathLike | None = None, listener: Listene
     return _carry_out(plan, earlier.results, folder, cache, listener or _Silent())
 
 
-def _plan(manifest: Manifest, tests: tuple[Test, ...]) -> _Plan:
+def _plan(manifest: Manifest, tests: tuple[Test, ...], given: Mapping[str, Encoder] | None = None) -> _Plan:
     """Check everything that can be checked before the first text is encoded."""
     settings = Settings(
         protocol=cast("Protocol", manifest.protocol),
         alternative=cast("Alternative", manifest.alternative),
+        alpha=manifest.alpha,
         max_lost=manifest.max_lost,
         seed=manifest.seed,
     )
     check_tests(tests, settings)
     for test in tests:
         texts_of(test)
-    parsed = [parse_model(record.text) for record in manifest.models]
-    encoders = tuple(open_encoder(model) for model in parsed)
+    given = given or {}
+    parsed = {r.text: parse_model(r.text) for r in manifest.models if r.text not in given}
+    encoders = tuple(given.get(r.text) or open_encoder(parsed[r.text]) for r in manifest.models)
     records = tuple(
         identified(record.text, encoder.identity) for record, encoder in zip(manifest.models, encoders, strict=True)
     )

@@ -54,20 +54,27 @@ def main(args: list[str] | None = None) -> None:
         code = _biassay.main(args=args, standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        _say("interrupted", error)
         code = 1
     except click.ClickException as error:
         error.show()
         code = 2
     except BiassayError as error:
-        click.echo(f"error: {error}", err=True)
+        _say(f"error: {error}", error)
         code = error.exit_code
     except BrokenPipeError:
         sys.stderr.close()
         code = 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"error: {where}{error.strerror or error}", err=True)
+        _say(f"error: {where}{error.strerror or error}", error)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: str, error: BaseException) -> None:
+    """The message and what to do next; click raises its own error from an interrupt, which holds the notes."""
+    first = error.__cause__ if isinstance(error, click.Abort) else error
+    for line in (message, *getattr(first, "__notes__", ())):
+        click.echo(line, err=True)

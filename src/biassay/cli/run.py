@@ -14,7 +14,7 @@ from biassay.errors import BiassayError
 from biassay.report.html import REPORT
 from biassay.report.terminal import print_run
 from biassay.results.codec import to_json
-from biassay.results.run import Run
+from biassay.results.run import MANIFEST, Run
 from biassay.stats.permutation import PROTOCOLS
 
 __all__ = ["command"]
@@ -105,11 +105,11 @@ def command(
                     cache=cache,
                     listener=listener,
                 )
-    except (KeyboardInterrupt, BiassayError, OSError):
+    except (KeyboardInterrupt, BiassayError, OSError) as error:
         folder = resumed or out
-        if folder is not None and (folder / "manifest.json").exists() and Run.load(folder).manifest.status == "running":
-            hint = f"go on with: biassay run --resume {folder}"
-            errors.print(hint, markup=False, highlight=False, soft_wrap=True)
+        if folder is not None and (folder / MANIFEST).exists() and Run.load(folder).manifest.status == "running":
+            kept = f" --cache {cache}" if cache is not None else ""
+            error.add_note(f"go on with: biassay run --resume {folder}{kept}")
         raise
     _show(found, resumed or out, quiet=quiet, as_json=as_json)
     measured = [r for r in found.results if r.status == "measured"]

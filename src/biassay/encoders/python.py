@@ -12,9 +12,9 @@ import numpy as np
 
 from biassay.encoders.base import Encoded, Identity
 from biassay.encoders.registry import ModelName
-from biassay.errors import UnknownNameError, UsageError, VectorError
+from biassay.errors import MeasurementError, UnknownNameError, UsageError, VectorError
 
-__all__ = ["provide"]
+__all__ = ["PythonEncoder", "provide", "wrap"]
 
 
 def provide(model: ModelName) -> PythonEncoder:
@@ -41,6 +41,15 @@ def provide(model: ModelName) -> PythonEncoder:
     return PythonEncoder(model, found)
 
 
+def wrap(found: Any) -> PythonEncoder:
+    """An encoder of an object that the user holds in hand."""
+    if not callable(getattr(found, "encode", None)):
+        raise UsageError(f"a model is a string or an object with encode(texts) -> array, got {type(found).__name__}")
+    kind = type(found)
+    text = f"{kind.__module__}:{kind.__qualname__}"
+    return PythonEncoder(ModelName(f"object:{text}", "python", text, {}), found)
+
+
 class PythonEncoder:
     """Any object with ``encode(texts) -> array``.
 
@@ -58,7 +67,10 @@ class PythonEncoder:
         pass
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        returned = self._object.encode(list(texts))
+        try:
+            returned = self._object.encode(list(texts))
+        except Exception as error:
+            raise MeasurementError(f"model {self._text!r}: encode() raised {error!r}") from error
         try:
             vectors = np.asarray(returned, dtype=np.float32)
         except (TypeError, ValueError) as error:

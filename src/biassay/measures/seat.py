@@ -27,6 +27,7 @@ class Settings:
 
     protocol: Protocol = "exact"
     alternative: Alternative = "greater"
+    alpha: float = 0.01
     max_lost: float = 0.2
     seed: int = 0
 

@@ -30,6 +30,8 @@ class Association:
         Under the protocol; over texts, as the papers do.
     by_word : TailProbability or None
         Exact, over words: all texts of a word move together. None where the words of the texts are not known.
+    effect_size_by_word : float or None
+        The effect size over the mean associations of the words.
     protocol, alternative : str
     sizes : (int, int, int, int)
         Number of vectors in X, Y, A and B.
@@ -41,6 +43,7 @@ class Association:
     statistic: float
     p: TailProbability
     by_word: TailProbability | None
+    effect_size_by_word: float | None
     protocol: Protocol
     alternative: Alternative
     sizes: tuple[int, int, int, int]
@@ -79,7 +82,7 @@ def weat(
     X, Y, A, B : (n, d), (m, d), (k, d), (l, d) array-like
         Vectors; only their directions count.
     protocol : {"exact", "may2019", "caliskan2017"}
-        How the p-value is found; `exact` samples nothing and has no floor.
+        How the p-value is found; `exact` samples nothing.
     alternative : {"greater", "two-sided"}
     route : {"auto", "enumeration", "counting", "saddle-point", "lattice"}
         Forces one exact route, for instance ``counting`` for an integer count.
@@ -108,15 +111,17 @@ def weat(
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
     size = effect_size(x, y)
     p = permutation_test(x, y, protocol=protocol, alternative=alternative, route=route, rng=rng)
-    by_word = None
+    by_word = size_by_word = None
     if words is not None:
         x_words, y_words = (_word_means(scores, names) for scores, names in zip((x, y), words, strict=True))
         by_word = permutation_test(x_words, y_words, alternative=alternative)
+        size_by_word = effect_size(x_words, y_words)
     return Association(
         effect_size=size,
         statistic=float(x.sum() - y.sum()),
         p=p,
         by_word=by_word,
+        effect_size_by_word=size_by_word,
         protocol=protocol,
         alternative=alternative,
         sizes=(len(x_rows), len(y_rows), len(a_rows), len(b_rows)),

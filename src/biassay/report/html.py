@@ -6,7 +6,18 @@ from importlib import resources
 from pathlib import Path
 
 from biassay.files import write_atomically
-from biassay.report.words import LEGEND, MEANING, format_p, headline, mark, model_key, model_labels, size_word, summary
+from biassay.report.words import (
+    LEGEND,
+    MEANING,
+    cannot_reach,
+    headline,
+    model_key,
+    model_labels,
+    p_by_text,
+    p_by_word,
+    size_word,
+    summary,
+)
 from biassay.results.run import Run
 
 __all__ = ["REPORT", "render_report", "write_report"]
@@ -24,7 +35,10 @@ def render_report(run: Run) -> str:
     )
     labels = model_labels(run)
     environment.globals.update(
-        format_p=format_p, mark=mark, model_label=lambda result: labels[model_key(result)], size_word=size_word
+        p_by_text=p_by_text,
+        p_by_word=p_by_word,
+        model_label=lambda result: labels[model_key(result)],
+        size_word=size_word,
     )
     return environment.from_string(source).render(
         run=run,
@@ -37,7 +51,9 @@ def render_report(run: Run) -> str:
         tests=list({r.test: r for r in run.results}.values()),
         cells={(r.test, labels[model_key(r)]): r for r in run.results},
         refused=[r for r in run.results if r.reason],
-        disagreeing=[r for r in run.results if r.significant and r.significant_by_word is False],
+        disagreeing=[
+            r for r in run.results if r.significant and r.significant_by_word is False and not cannot_reach(r)
+        ],
         lossy=[r for r in run.results if any(r.lost.values())],
     )
 

@@ -9,13 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.words import LEGEND, MEANING, format_p, headline, mark, model_key, model_labels, summary
+from biassay.report.words import LEGEND, MEANING, headline, model_key, model_labels, p_by_text, p_by_word, summary
 from biassay.results.records import Result
 from biassay.results.run import Run
 
 __all__ = ["print_run", "run_tables"]
 
-_TEST_WIDTH, _MODEL_WIDTH = 46, 36
+_TEST_WIDTH, _MODEL_WIDTH = 46, 38
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -60,8 +60,4 @@ def _cells(result: Result | None) -> tuple[str, str, str]:
         return "", "", ""
     if result.effect_size is None:
         return result.status, "–", "–"
-    return (
-        f"{result.effect_size:.2f}{mark(result):<3}",
-        format_p(result.p_value, result.log10_p_value),
-        format_p(result.p_value_by_word, result.log10_p_value_by_word),
-    )
+    return f"{result.effect_size:.2f}", p_by_text(result), p_by_word(result)

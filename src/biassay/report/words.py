@@ -8,17 +8,29 @@ from collections.abc import Sequence
 from biassay.results.records import Result
 from biassay.results.run import Run
 
-__all__ = ["LEGEND", "MEANING", "format_p", "headline", "mark", "model_key", "model_labels", "size_word", "summary"]
+__all__ = [
+    "LEGEND",
+    "MEANING",
+    "cannot_reach",
+    "format_p",
+    "headline",
+    "model_key",
+    "model_labels",
+    "p_by_text",
+    "p_by_word",
+    "size_word",
+    "summary",
+]
 
 LEGEND = (
-    "*  p at or below alpha.   ** also after Holm's correction over all rows.   "
-    "†  only if every sentence counts as an observation of its own: by words p is above alpha."
+    "* p at or below alpha   ** also after Holm's correction over all rows of its column   "
+    "‡ too few words: no split of them could bring p by word down to alpha"
 )
 MEANING = (
-    "A positive effect size says that the first targets lean to the first attributes and the second to the second, "
-    "in standard deviations (about 0.2 is small, 0.5 medium, 0.8 large; 2 is the most there can be). "
-    "A significant association shows that the model holds it for these words. A missing one does not show "
-    "that the model is free of it: the tests can find bias, not its absence."
+    "A positive effect size says that the first targets lean to the first attributes and the second targets to the "
+    "second, in standard deviations over all targets (by convention 0.2 is called small, 0.5 medium, 0.8 large). A "
+    "small p-value says that a random split of the same targets would hardly do as well. Both speak of these words; "
+    "and a test that finds nothing does not show that the model is free of bias."
 )
 
 
@@ -44,11 +56,26 @@ def size_word(effect_size: float) -> str:
     return "large" if size >= 0.8 else "medium" if size >= 0.5 else "small" if size >= 0.2 else "negligible"
 
 
-def mark(result: Result) -> str:
-    """Stars for significance, a dagger where words do not bear out what sentences say."""
-    stars = "**" if result.significant_holm else "*" if result.significant else ""
-    dagger = "†" if result.significant and result.significant_by_word is False else ""
-    return stars + dagger
+def p_by_text(result: Result) -> str:
+    """The p-value over texts with its stars."""
+    return format_p(result.p_value, result.log10_p_value) + _stars(result.significant, result.significant_holm)
+
+
+def p_by_word(result: Result) -> str:
+    """The p-value over words with its stars, or the sign that no star was possible."""
+    text = format_p(result.p_value_by_word, result.log10_p_value_by_word)
+    if cannot_reach(result):
+        return f"{text}‡"
+    return text + _stars(result.significant_by_word, result.significant_by_word_holm)
+
+
+def cannot_reach(result: Result) -> bool:
+    """Has the test too few words for any result to be significant by word?"""
+    return result.significant_by_word is False and (result.p_floor_by_word or 0.0) > result.alpha
+
+
+def _stars(significant: bool | None, corrected: bool | None) -> str:
+    return "**" if corrected else "*" if significant else ""
 
 
 def format_p(value: float | None, log10: float | None) -> str:
@@ -85,6 +112,9 @@ def summary(run: Run) -> list[str]:
 
 def _about_model(label: str, rows: Sequence[Result], alpha: float) -> str:
     measured = [r for r in rows if r.status == "measured"]
+    refused = ", ".join(r.test for r in rows if r.status != "measured")
+    if not measured:
+        return f"{label}: no test could be measured ({refused})."
     by_text, by_word = [r for r in measured if r.significant], [r for r in measured if r.significant_by_word]
     corrected = [r for r in measured if r.significant_by_word_holm]
     text = (
@@ -97,10 +127,7 @@ def _about_model(label: str, rows: Sequence[Result], alpha: float) -> str:
         text += (
             f" The largest that stands up to correction: {largest.test} ({largest.title}), {largest.effect_size:.2f}."
         )
-    refused = [r for r in rows if r.status != "measured"]
-    if refused:
-        text += f" Not measured: {', '.join(r.test for r in refused)}."
-    return text
+    return f"{text} Not measured: {refused}." if refused else text
 
 
 def _count(number: int, noun: str) -> str:

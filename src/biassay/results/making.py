@@ -12,7 +12,7 @@ from biassay.encoders.base import Identity
 from biassay.errors import UsageError
 from biassay.measures.seat import Measurement, Settings
 from biassay.results.records import FORMAT_VERSION, Manifest, ModelRecord, Result, TestRecord
-from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice
+from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice, smallest_p
 from biassay.stimuli.model import Test
 
 __all__ = ["finished", "identified", "is_of", "new_manifest", "result_of"]
@@ -76,6 +76,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
     """One row of the results; what depends on the whole table is filled in later."""
     found = measured.association
     p, by_word = (found.p, found.by_word) if found else (None, None)
+    floor = smallest_p(measured.num_words["X"], measured.num_words["Y"], settings.alternative)
     return Result(
         model=identity.name,
         options=identity.options,
@@ -98,9 +99,11 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         log10_p_value=p.log10 if p else None,
         p_route=p.route if p else None,
         p_error=p.error if p else None,
+        effect_size_by_word=found.effect_size_by_word if found else None,
         p_value_by_word=by_word.value if by_word else None,
         log10_p_value_by_word=by_word.log10 if by_word else None,
         p_route_by_word=by_word.route if by_word else None,
+        p_floor_by_word=floor if by_word else None,
         num_words=dict(measured.num_words),
         num_cut=dict(measured.num_cut),
         p_value_holm=None,
@@ -111,6 +114,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         significant_by_word_holm=None,
         protocol=settings.protocol,
         alternative=settings.alternative,
+        alpha=settings.alpha,
         seed=settings.seed,
         source=test.source.name,
         test_version=test.source.version,

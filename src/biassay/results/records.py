@@ -45,8 +45,9 @@ class Result(_Record):
     """One test on one model.
 
     The first nine fields are the columns of the published results. ``p_value`` is over texts under ``protocol``;
-    ``p_value_by_word`` is exact and over words, whose texts move together. ``significant`` and ``significant_holm``
-    compare ``p_value`` with the run's alpha, before and after Holm's correction over all rows of the run.
+    ``p_value_by_word`` is exact and over words, whose texts move together; ``p_floor_by_word`` is the smallest it could
+    be with so many words. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha, before and
+    after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
     """
 
     model: str
@@ -70,9 +71,11 @@ class Result(_Record):
     log10_p_value: float | None
     p_route: str | None
     p_error: float | None
+    effect_size_by_word: float | None
     p_value_by_word: float | None
     log10_p_value_by_word: float | None
     p_route_by_word: str | None
+    p_floor_by_word: float | None
     num_words: dict[str, int]
     num_cut: dict[str, int]
     p_value_holm: float | None
@@ -83,6 +86,7 @@ class Result(_Record):
     significant_by_word_holm: bool | None
     protocol: str
     alternative: str
+    alpha: float
     seed: int
     source: str
     test_version: str

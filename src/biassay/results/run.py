@@ -31,12 +31,18 @@ class _ResultsFile:
     results: tuple[Result, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """Everything a run found and how it was made."""
 
     manifest: Manifest
     results: tuple[Result, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        models = ", ".join(record.text for record in self.manifest.models)
+        return (
+            f"Run({len(self.results)} results of {models}; protocol {self.manifest.protocol}, {self.manifest.status})"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """The results as a data frame, one row a test and model, columns as in results.tsv.

@@ -14,7 +14,7 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.stats.subsets import SubsetTail
 from biassay.stats.tails import Route, TailProbability, tail_probability
 
-__all__ = ["PROTOCOLS", "Alternative", "Protocol", "Rng", "check_choice", "permutation_test"]
+__all__ = ["PROTOCOLS", "Alternative", "Protocol", "Rng", "check_choice", "permutation_test", "smallest_p"]
 
 Protocol = Literal["exact", "may2019", "caliskan2017"]
 Alternative = Literal["greater", "two-sided"]
@@ -23,6 +23,12 @@ PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 _DRAWS = 100_000
 _BLOCK = 1 << 21
+
+
+def smallest_p(n: int, m: int, alternative: Alternative = "greater") -> float:
+    """The smallest p-value that any scores of n against m could have: one split of them all."""
+    sides = 2 if alternative == "two-sided" and n == m else 1
+    return sides / math.comb(n + m, n)
 
 
 def check_choice(kind: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -76,9 +76,8 @@ def _matching(pattern: str, known: Catalogue) -> tuple[Test, ...]:
     found = tuple(known.tests[name] for name in fnmatch.filter(known.tests, pattern))
     if not found:
         names = [*known.tests, *known.collections]
-        raise UnknownNameError(
-            "test", pattern, names, "('biassay tests list' shows all; a file ends in .json or .toml)"
-        )
+        hint = "('biassay tests list' shows all; a file ends in .json or .toml; models are named before --tests)"
+        raise UnknownNameError("test", pattern, names, hint)
     return found
 
 

@@ -195,7 +195,7 @@ class _Reader:
             )
         return TestEntry(
             name,
-            f"{self.path}: field {where}",
+            f"{self.path}: line {self._line(where)}: field {where}",
             title=given.get("title", ""),
             roles=roles,
             of=given.get("of"),
