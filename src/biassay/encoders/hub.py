@@ -147,7 +147,11 @@ def load_weights(source: Source, auto_class: str, dtype: str, device: str, unuse
     library = _quiet_library()
     with loading(source.name, "weights"):
         model, info = getattr(library, auto_class).from_pretrained(
-            source.place, dtype=getattr(torch, dtype), output_loading_info=True, **source.options
+            source.place,
+            dtype=getattr(torch, dtype),
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # so that they are named below
+            **source.options,
         )
     _refuse_missing(source.name, info, unused)
     return model.to(device).eval()
