@@ -58,7 +58,7 @@ class HfEncoder:
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         tokenised = self._tokeniser(texts)
-        order = np.argsort([len(ids) for ids in tokenised.ids], kind="stable")
+        order = np.argsort(tokenised.lengths, kind="stable")
         vectors: NDArray[np.float32] | None = None
         for rows in _by_size(order, tokenised, _TOKENS_AT_ONCE[self._device]):
             found = self._pooled(tokenised, rows)
@@ -100,7 +100,7 @@ def _by_size(order: NDArray[np.intp], tokenised: Tokenised, most: int) -> Iterat
     """Texts of like length together, as many as the number of padded tokens allows."""
     start = 0
     for end in range(1, len(order) + 1):
-        if end < len(order) and (end - start + 1) * len(tokenised.ids[order[end]]) <= most:
+        if end < len(order) and (end - start + 1) * tokenised.lengths[order[end]] <= most:
             continue
         yield order[start:end]
         start = end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,28 +20,33 @@ _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
 
 @dataclass(frozen=True)
 class Tokenised:
-    """Token numbers of some texts.
+    """Token numbers of some texts, one text behind the other.
 
-    ``words`` tells tokens of the text itself from special ones; ``unknown`` and ``cut`` are as in `Encoded`.
+    Attributes
+    ----------
+    ids, words : (tokens,)
+        Numbers of all tokens, and which are of the text itself rather than special.
+    lengths, starts : (texts,)
+        How many tokens a text has, and where they begin.
+    unknown, cut
+        As in `Encoded`.
     """
 
-    ids: list[NDArray[np.int64]]
-    words: list[NDArray[np.bool_]]
+    ids: NDArray[np.int64]
+    words: NDArray[np.bool_]
+    lengths: NDArray[np.int64]
+    starts: NDArray[np.int64]
     unknown: list[tuple[Span, ...]]
     cut: list[int | None]
     padding: int
 
     def padded(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(ids, mask, words) of some texts, each (texts, longest), padded on the right."""
-        longest = max(len(self.ids[row]) for row in rows)
-        ids = np.full((len(rows), longest), self.padding, dtype=np.int64)
-        mask, words = np.zeros_like(ids), np.zeros_like(ids)
-        for i, row in enumerate(rows):
-            length = len(self.ids[row])
-            ids[i, :length] = self.ids[row]
-            mask[i, :length] = 1
-            words[i, :length] = self.words[row]
-        return ids, mask, words
+        places = np.arange(self.lengths[rows].max())
+        mask = places < self.lengths[rows, None]
+        at = np.minimum(self.starts[rows, None] + places, len(self.ids) - 1)
+        ids = np.where(mask, self.ids[at], self.padding)
+        return ids, mask.astype(np.int64), (mask & self.words[at]).astype(np.int64)
 
 
 class Tokeniser:
@@ -68,20 +74,27 @@ class Tokeniser:
         return self._tokenizer.cls_token_id is not None and first == [self._tokenizer.cls_token_id]
 
     def __call__(self, texts: Sequence[str]) -> Tokenised:
-        found = self._backend.encode_batch_fast(list(texts), add_special_tokens=True)
-        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in found]
+        numbers = [encoding.ids for encoding in self._backend.encode_batch_fast(list(texts), add_special_tokens=True)]
         unknown: list[tuple[Span, ...]] = [()] * len(texts)
         cut: list[int | None] = [None] * len(texts)
-        for i, numbers in enumerate(ids):
-            if len(numbers) > self.limit or (numbers == self._unknown).any():
-                ids[i], unknown[i], cut[i] = self._unusual(texts[i])
-        words = [~np.isin(numbers, self._special) for numbers in ids]
-        for text, kept in zip(texts, words, strict=True):
-            if not kept.any():
-                raise VectorError(f"model {self._name!r}: the text {text!r} has no token besides special ones")
-        return Tokenised(ids, words, unknown, cut, self._padding)
+        for i in self._unusual_rows(numbers):
+            numbers[i], unknown[i], cut[i] = self._unusual(texts[i])
+        ids, lengths, starts = _flat(numbers)
+        words = ~np.isin(ids, self._special)
+        own = np.add.reduceat(np.append(words, False).astype(np.int64), starts) * (lengths > 0)
+        if not own.all():
+            text = texts[int(np.argmin(own))]
+            raise VectorError(f"model {self._name!r}: the text {text!r} has no token besides special ones")
+        return Tokenised(ids, words, lengths, starts, unknown, cut, self._padding)
 
-    def _unusual(self, text: str) -> tuple[NDArray[np.int64], tuple[Span, ...], int | None]:
+    def _unusual_rows(self, numbers: list[list[int]]) -> list[int]:
+        """Texts that are too long or hold an unknown token."""
+        ids, lengths, starts = _flat(numbers)
+        strange = np.add.reduceat(np.append(ids == self._unknown, False).astype(np.int64), starts) * (lengths > 0)
+        rows: list[int] = np.flatnonzero((strange > 0) | (lengths > self.limit)).tolist()
+        return rows
+
+    def _unusual(self, text: str) -> tuple[list[int], tuple[Span, ...], int | None]:
         """A text with unknown tokens, or too long: its middle is cut so that special tokens stay at both ends."""
         encoding = self._backend.encode(text)
         ids, offsets = list(encoding.ids), list(encoding.offsets)
@@ -93,7 +106,14 @@ class Tokeniser:
             cut = offsets[end - excess][0]
             del ids[end - excess : end], offsets[end - excess : end]
         spans = tuple((a, b) for number, (a, b) in zip(ids, offsets, strict=True) if number == self._unknown)
-        return np.array(ids, dtype=np.int64), spans, cut
+        return ids, spans, cut
+
+
+def _flat(numbers: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """All numbers in a row, the length of each list, and where it starts."""
+    lengths = np.fromiter(map(len, numbers), dtype=np.int64, count=len(numbers))
+    ids = np.fromiter(chain.from_iterable(numbers), dtype=np.int64, count=int(lengths.sum()))
+    return ids, lengths, np.cumsum(lengths) - lengths
 
 
 def _limit(tokenizer: Any, config: Any) -> int:

@@ -1,0 +1,412 @@
+"""``api:MODEL?base_url=...``: any OpenAI-compatible embeddings endpoint.
+
+The key comes from the environment and goes into one request header; `_Key` is the only object that holds it besides
+the HTTP client, and every word of a server passes its ``hidden_in`` before it is shown.
+"""
+
+from __future__ import annotations
+
+import html
+import ipaddress
+import json
+import os
+import random
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.encoders.base import Encoded, Identity
+from biassay.encoders.registry import ModelName
+from biassay.errors import MeasurementError, MissingExtraError, UsageError, VectorError
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["ApiEncoder", "Pace", "provide"]
+
+_OPENAI = "https://api.openai.com/v1"
+_KEY_VARIABLES = ("BIASSAY_API_KEY", "OPENAI_API_KEY")
+_FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
+# 16,000 numbers of 20 characters each are 320 kB; what is longer is no answer to what was asked.
+_BYTES_A_TEXT, _BYTES_AROUND = 512 * 1024, 64 * 1024
+_SHOWN = 300  # characters of a server's message
+
+
+def provide(model: ModelName, pace: Pace | None = None) -> ApiEncoder:
+    try:
+        import httpx
+    except ImportError as error:
+        raise MissingExtraError("a model 'api:...'", "api") from error
+    options = _options(model)
+    base = _base_url(model)
+    key = _key(model, _is_loopback(base.host))
+    client = httpx.Client(
+        headers=key.header,
+        timeout=options.timeout,
+        limits=httpx.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency),
+        follow_redirects=False,  # the key and the texts go where the user said and nowhere else
+        verify=base.scheme == "https",  # plain http has no certificates, and reading them takes a while
+        trust_env=not _is_loopback(base.host),  # a proxy is not asked for this very machine
+    )
+    return ApiEncoder(model.name, str(base).rstrip("/"), options, key, client, pace or Pace())
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long to wait before another attempt, by a clock that a test can replace.
+
+    ``sleep`` waits so many seconds or until the event is set; ``jitter`` draws from 0 to 1, so that requests that were
+    refused together do not come back together.
+    """
+
+    sleep: Callable[[threading.Event, float], object] = threading.Event.wait
+    jitter: Callable[[], float] = field(default_factory=lambda: random.Random().random)
+    now: Callable[[], float] = time.time
+
+    def delay(self, failures: int, retry_after: str | None) -> float:
+        """Seconds to wait after so many failures in a row: doubled each time, or what the server asks if it is more."""
+        backoff = _FIRST_BACKOFF * 2.0 ** (failures - 1) * (1 + self.jitter()) / 2
+        return min(max(backoff, self._asked(retry_after)), _LONGEST_WAIT)
+
+    def _asked(self, retry_after: str | None) -> float:
+        if retry_after is None:
+            return 0.0
+        try:
+            seconds = float(retry_after)
+        except ValueError:
+            try:
+                date = parsedate_to_datetime(retry_after)
+                seconds = date.replace(tzinfo=date.tzinfo or UTC).timestamp() - self.now()
+            except (ValueError, TypeError, OverflowError):
+                return 0.0
+        return seconds if seconds > 0 else 0.0  # and nan is 0
+
+
+@dataclass(frozen=True)
+class _Options:
+    batch: int
+    concurrency: int
+    retries: int
+    timeout: float
+    dimensions: int | None
+
+
+def _who(name: str) -> str:
+    return f"model {f'api:{name}'!r}"
+
+
+def _options(model: ModelName) -> _Options:
+    return _Options(
+        batch=int(_number(model, "batch", 64, 1, 2048)),
+        concurrency=int(_number(model, "concurrency", 4, 1, 64)),
+        retries=int(_number(model, "retries", 5, 0, 100)),
+        timeout=_number(model, "timeout", 60, 0.001, 3600, whole=False),
+        dimensions=int(_number(model, "dimensions", 0, 1, 100_000)) or None,
+    )
+
+
+def _number(model: ModelName, name: str, default: float, least: float, most: float, *, whole: bool = True) -> float:
+    text = model.settings.get(name)
+    if text is None:
+        return default
+    try:
+        number: float = int(text) if whole else float(text)
+    except ValueError:
+        number = float("nan")
+    if not least <= number <= most:
+        kind = "a whole number" if whole else "a number"
+        raise UsageError(f"{_who(model.name)}: {name} must be {kind} from {least} to {most}, got {text!r}")
+    return number
+
+
+def _base_url(model: ModelName) -> httpx.URL:
+    """Where the endpoint is. What may hold a secret is refused, and not repeated in the message."""
+    import httpx
+
+    given, origin = model.settings.get("base_url"), "base_url"
+    if given is None:
+        given, origin = os.environ.get("OPENAI_BASE_URL") or _OPENAI, "OPENAI_BASE_URL"
+    where = f"{_who(model.name)}: {origin}"
+    if "@" in given or "?" in given or "#" in given:
+        raise UsageError(
+            f"{where} must not hold a user, a password, a query or a fragment (not shown here); "
+            f"the key is read from the environment: {' or '.join(_KEY_VARIABLES)}, or name a variable by key_env="
+        )
+    try:
+        url: httpx.URL | None = httpx.URL(given.rstrip("/"))
+    except httpx.InvalidURL:
+        url = None
+    if url is None or url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
+        raise UsageError(f"{where} must be like http://host:port/v1, got {given!r}")
+    if url.path.endswith("/embeddings"):
+        raise UsageError(f"{where} is the part before /embeddings, got {given!r}")
+    return url
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+@dataclass(frozen=True, repr=False)
+class _Key:
+    """A secret, or its absence, and the variables it was looked for in."""
+
+    value: str | None
+    variables: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<key of {self.names}>" if self.value else f"<no key in {self.names}>"
+
+    @property
+    def names(self) -> str:
+        return " or ".join(self.variables)
+
+    @property
+    def header(self) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {self.value}"} if self.value else {}
+
+    def hidden_in(self, words: str) -> str:
+        """What a server said, fit to be shown: on one line, printable, short, and without the key."""
+        words = "".join(c if c.isprintable() or c.isspace() else "?" for c in words)
+        words = " ".join(words.split())
+        if self.value:
+            escaped = json.dumps(self.value)[1:-1]
+            urls = quote(self.value), quote(self.value, safe="")
+            for form in (self.value, escaped, escaped.replace("/", "\\/"), html.escape(self.value), *urls):
+                words = words.replace(form, "[key]")
+        return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
+
+
+def _key(model: ModelName, loopback: bool) -> _Key:
+    named = model.settings.get("key_env")
+    # A key pasted here by mistake would end in the manifest; keys hardly ever look like a variable's name.
+    if named is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", named):
+        raise UsageError(
+            f"{_who(model.name)}: key_env takes the name of an environment variable, of capital letters, digits "
+            "and _, never the key itself (what was given is not shown here)"
+        )
+    variables = _KEY_VARIABLES if named is None else (named,)
+    for variable in variables:
+        value = os.environ.get(variable, "").strip()
+        if value and not (value.isascii() and value.isprintable() and " " not in value):
+            raise UsageError(f"the environment variable {variable} holds characters that cannot be part of a key")
+        if value:
+            return _Key(value, (variable,))
+    missing = _Key(None, variables)
+    if not loopback:
+        raise UsageError(
+            f"{_who(model.name)} needs a key: set the environment variable {missing.names}"
+            " (only a server on this machine, http://localhost:PORT/..., may go without)"
+        )
+    return missing
+
+
+class _MalformedError(Exception):
+    """An answer that is not what the protocol says."""
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What went wrong with one attempt, and whether another may go better."""
+
+    found: str
+    again: bool
+    retry_after: str | None = None
+    advice: str = ""
+
+
+class ApiEncoder:
+    """Asks an endpoint for vectors, several requests at a time.
+
+    ``batch_size`` is the number of texts that are on their way at once, so that the store has all that was finished.
+    """
+
+    def __init__(
+        self, model: str, base_url: str, options: _Options, key: _Key, client: httpx.Client, pace: Pace
+    ) -> None:
+        self._model, self._url, self._options, self._key = model, f"{base_url}/embeddings", options, key
+        self._client, self._pace = client, pace
+        weakref.finalize(self, client.close)  # an encoder has no end of its own
+        settings = (("dimensions", str(options.dimensions)),) if options.dimensions else ()
+        self.identity = Identity(f"api:{model}", "api", f"{base_url} {model}", settings)
+        self.batch_size = options.batch * options.concurrency
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        pass
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        batch = self._options.batch
+        parts = [list(texts[start : start + batch]) for start in range(0, len(texts), batch)]
+        if not parts:
+            return Encoded.of(np.empty((0, self._options.dimensions or 0), dtype=np.float32))
+        vectors = self._all(parts)
+        sizes = sorted({part.shape[1] for part in vectors})
+        if len(sizes) > 1:
+            raise VectorError(f"{_who(self._model)} gave vectors of different dimensions: {sizes}")
+        return Encoded.of(np.concatenate(vectors))
+
+    def _all(self, parts: list[list[str]]) -> list[NDArray[np.float32]]:
+        stop = threading.Event()
+        pool = ThreadPoolExecutor(self._options.concurrency, thread_name_prefix="biassay-api")
+        try:
+            futures = [pool.submit(self._request, part, stop) for part in parts]
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()
+            return [future.result() for future in futures]
+        finally:
+            # After a failure or Ctrl-C nothing new is sent, and what is on its way is not waited for.
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _request(self, texts: list[str], stop: threading.Event) -> NDArray[np.float32]:
+        attempts = 0
+        while not stop.is_set():
+            outcome = self._attempt(texts)
+            if not isinstance(outcome, _Failure):
+                return outcome
+            attempts += 1
+            if not outcome.again or attempts > self._options.retries:
+                raise MeasurementError(self._told(outcome, attempts))
+            self._pace.sleep(stop, self._pace.delay(attempts, outcome.retry_after))
+        raise MeasurementError(f"{_who(self._model)}: given up, since another request failed")
+
+    def _attempt(self, texts: list[str]) -> NDArray[np.float32] | _Failure:
+        """One request. Errors become values here, so that no exception of the HTTP library is chained to ours."""
+        import httpx
+
+        asked: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._options.dimensions:
+            asked["dimensions"] = self._options.dimensions
+        most = _BYTES_AROUND + _BYTES_A_TEXT * len(texts)
+        try:
+            with self._client.stream("POST", self._url, json=asked) as response:
+                body = _read(response, most, self._options.timeout)
+        except (httpx.TimeoutException, TimeoutError):
+            return _Failure(f"gave no answer within {self._options.timeout:g} s", again=True)
+        except httpx.RequestError as error:
+            return _Failure(f"gave no answer: {type(error).__name__}: {error}", again=True)
+        if not response.is_success:
+            return self._refused(response, body)
+        if len(body) > most:
+            return _Failure(f"answered with more than {most:,} bytes to {len(texts)} texts", again=False)
+        try:
+            rows = _rows(body, len(texts))
+        except _MalformedError as error:
+            return _Failure(f"answered with {error}", again=True)
+        return self._vectors(texts, rows)
+
+    def _vectors(self, texts: list[str], rows: list[list[float]]) -> NDArray[np.float32]:
+        """What a server will say again if it is asked again, is an error at once."""
+        name, expected = _who(self._model), self._options.dimensions
+        sizes = sorted({len(row) for row in rows})
+        if expected and sizes != [expected]:
+            raise VectorError(f"{name}: asked for dimensions={expected}, got vectors of {sizes}; leave dimensions out")
+        if len(sizes) > 1:
+            raise VectorError(f"{name} gave vectors of different dimensions: {sizes}")
+        with np.errstate(over="ignore"):
+            vectors = np.array(rows, dtype=np.float64).astype(np.float32)
+        finite = np.isfinite(vectors).all(axis=1)
+        if not finite.all():
+            raise VectorError(f"{name}: the vector of {texts[int(np.argmin(finite))]!r} is not finite")
+        return vectors
+
+    def _refused(self, response: httpx.Response, body: bytes) -> _Failure:
+        status = response.status_code
+        said = response.headers.get("Location", "") if response.is_redirect else _message(body)
+        # 501 is "not implemented": no later attempt changes that.
+        again = status in (408, 429) or (status >= 500 and status != 501)
+        found = f"answered {status}: {said}" if said else f"answered {status}"
+        return _Failure(found, again, response.headers.get("Retry-After"), self._advice(response))
+
+    def _advice(self, response: httpx.Response) -> str:
+        if response.is_redirect:
+            return "redirects are not followed: give the right place as base_url="
+        if response.status_code in (401, 403):
+            return f"the key {'is that of' if self._key.value else 'is missing: set'} {self._key.names}"
+        if response.status_code == 404:
+            return "check the model's name and base_url="
+        if response.status_code in (400, 413, 422):
+            return f"if that is too many texts at once, give a smaller batch= (now {self._options.batch})"
+        return ""
+
+    def _told(self, failure: _Failure, attempts: int) -> str:
+        tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+        what = f"{_who(self._model)}: {self._url} {self._key.hidden_in(failure.found)} ({tried})"
+        kept = "vectors that came before are kept, so that the run can be resumed"
+        return "; ".join(part for part in (what, failure.advice, kept) if part)
+
+
+def _read(response: httpx.Response, most: int, seconds: float) -> bytes:
+    """The body, up to a little more than ``most`` bytes; the client's own limit is for each piece of it."""
+    end, body = time.monotonic() + seconds, bytearray()
+    for piece in response.iter_bytes():
+        body += piece
+        if len(body) > most:
+            break
+        if time.monotonic() > end:
+            raise TimeoutError
+    return bytes(body)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise _MalformedError(f"what is no JSON: {body[:1000].decode(errors='replace')}") from None
+
+
+def _rows(body: bytes, n: int) -> list[list[float]]:
+    """The vectors of an answer by their index: the order of an answer is free."""
+    answer = _json(body)
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list):
+        raise _MalformedError(f"no list 'data': {_message(body)}")
+    rows: dict[int, list[float]] = {}
+    for item in data:
+        index = item.get("index") if isinstance(item, dict) else None
+        if type(index) is not int or not 0 <= index < n:
+            raise _MalformedError(f"an index that is not one of 0 to {n - 1}")
+        if index in rows:
+            raise _MalformedError(f"the index {index} twice")
+        rows[index] = _row(item.get("embedding"))
+    if len(rows) < n:
+        raise _MalformedError(f"{len(rows)} vectors to {n} texts")
+    return [rows[index] for index in range(n)]
+
+
+def _row(row: object) -> list[float]:
+    if not isinstance(row, list) or not row:
+        raise _MalformedError("an embedding that is no list of numbers")
+    strange = set(map(type, row)) - {int, float}  # True is an int to Python
+    if strange:
+        raise _MalformedError(f"an embedding that holds {', '.join(sorted(kind.__name__ for kind in strange))}")
+    try:
+        return [float(number) for number in row]
+    except OverflowError:
+        raise _MalformedError("an embedding that holds a whole number too large for any vector") from None
+
+
+def _message(body: bytes) -> str:
+    """What a server says went wrong, in any of the usual forms, or else all it said."""
+    try:
+        found = _json(body)
+    except _MalformedError:
+        return body.decode(errors="replace")
+    for name in ("error", "message", "detail"):
+        while isinstance(found, dict) and found.get(name):
+            found = found[name]
+    return found if isinstance(found, str) else body.decode(errors="replace")
