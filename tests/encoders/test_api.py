@@ -462,7 +462,7 @@ def test_the_words_of_a_server_are_found_and_shortened(endpoint: Endpoint, body:
     assert len(str(caught.value)) < 600
 
 
-@pytest.mark.parametrize(("setting", "names"), [("", "BIASSAY_API_KEY or OPENAI_API_KEY"), ("key_env=OURS", "OURS")])
+@pytest.mark.parametrize(("setting", "names"), [("", "BIASSAY_API_KEY"), ("key_env=OURS", "OURS")])
 def test_a_missing_key_is_named_when_the_server_wants_one(endpoint: Endpoint, setting: str, names: str) -> None:
     endpoint.always = lambda _: Reply(401)
     with pytest.raises(MeasurementError, match=f"answered 401.*the key is missing: set {names};"):
@@ -643,8 +643,9 @@ def test_the_whole_address_of_the_endpoint_is_refused() -> None:
     ("model", "names"),
     [
         ("api:toy", "BIASSAY_API_KEY or OPENAI_API_KEY"),
-        ("api:toy?base_url=https://example.com/v1", "BIASSAY_API_KEY or OPENAI_API_KEY"),
-        ("api:toy?base_url=http://127.0.0.1.example.com/v1", "BIASSAY_API_KEY or OPENAI_API_KEY"),
+        ("api:toy?base_url=https://api.openai.com/v1/", "BIASSAY_API_KEY or OPENAI_API_KEY"),
+        ("api:toy?base_url=https://example.com/v1", "BIASSAY_API_KEY"),
+        ("api:toy?base_url=http://127.0.0.1.example.com/v1", "BIASSAY_API_KEY"),
         ("api:toy?base_url=http://10.0.0.1/v1&key_env=OUR_KEY", "OUR_KEY"),
     ],
 )
@@ -664,22 +665,88 @@ def test_no_key_is_needed_for_this_machine(host: str) -> None:
     assert open_encoder(f"api:toy?base_url=http://{host}:1/v1").identity.family == "api"
 
 
+def sent_key(server: Endpoint, model: str) -> str | None:
+    """The key that the server is given, if any."""
+    open_encoder(model).encode(["one"])
+    header = server.seen[-1][1].get("Authorization")
+    return None if header is None else header.removeprefix("Bearer ")
+
+
 @pytest.mark.parametrize(
     ("environment", "setting", "sent"),
     [
         ({"OPENAI_API_KEY": "o"}, "", "o"),
+        ({"OPENAI_API_KEY": "o"}, "?key_env=OPENAI_API_KEY", "o"),
         ({"OPENAI_API_KEY": "o", "BIASSAY_API_KEY": "b"}, "", "b"),
         ({"OPENAI_API_KEY": "o", "BIASSAY_API_KEY": " "}, "", "o"),
-        ({"OPENAI_API_KEY": "o", "BIASSAY_API_KEY": "b", "OUR_KEY": "k\n"}, "key_env=OUR_KEY", "k"),
+        ({"OPENAI_API_KEY": "o", "BIASSAY_API_KEY": "b", "OUR_KEY": "k\n"}, "?key_env=OUR_KEY", "k"),
     ],
 )
-def test_which_variable_gives_the_key(
+def test_which_variable_gives_the_key_where_the_environment_gives_the_address(
     endpoint: Endpoint, environment: dict[str, str], setting: str, sent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in environment.items():
+    for name, value in {**environment, "OPENAI_BASE_URL": endpoint.base}.items():
         monkeypatch.setenv(name, value)
-    opened(endpoint, setting).encode(["one"])
-    assert endpoint.seen[0][1]["Authorization"] == f"Bearer {sent}"
+    assert sent_key(endpoint, f"api:toy{setting}") == sent
+
+
+@pytest.mark.parametrize(
+    ("environment", "setting", "sent"),
+    [
+        ({}, "", None),
+        ({"BIASSAY_API_KEY": " "}, "", None),
+        ({"BIASSAY_API_KEY": "b"}, "", "b"),
+        ({"BIASSAY_API_KEY": "b", "OUR_KEY": "k"}, "&key_env=OUR_KEY", "k"),
+    ],
+)
+def test_openais_key_is_not_sent_where_a_model_string_gives_the_address(
+    endpoint: Endpoint, environment: dict[str, str], setting: str, sent: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not to this machine either: on a shared one the port may be someone else's."""
+    for name, value in {**environment, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://elsewhere/v1"}.items():
+        monkeypatch.setenv(name, value)
+    assert sent_key(endpoint, f"api:toy?base_url={endpoint.base}{setting}") == sent
+
+
+STRANGERS = [
+    "https://example.com/v1",
+    "http://api.openai.com/v1",  # in the open
+    "https://api.openai.com:8443/v1",
+    "https://api.openai.com.example.com/v1",
+    "https://api.openai.com/v1/other",
+]
+
+
+@pytest.mark.parametrize("address", STRANGERS)
+def test_openais_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(
+        UsageError, match=r"set the environment variable BIASSAY_API_KEY \(.*OPENAI_API_KEY is not sent"
+    ):
+        open_encoder(f"api:toy?base_url={address}")
+    with pytest.raises(UsageError, match=r"OPENAI_API_KEY is not sent .* set OPENAI_BASE_URL") as caught:
+        open_encoder(f"api:toy?base_url={address}&key_env=OPENAI_API_KEY")
+    assert_hidden("".join(traceback.format_exception(caught.value)))
+
+
+@pytest.mark.parametrize("setting", ["", "?key_env=OPENAI_API_KEY", "?base_url=https://API.openai.com:443/v1/"])
+def test_openais_key_is_for_openai(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    encoder = provide(parse_model(f"api:toy{setting}"))
+    assert encoder._client.headers["Authorization"] == f"Bearer {KEY}"
+    assert encoder.identity.revision == "https://api.openai.com/v1 toy"
+
+
+def test_a_strangers_run_folder_cannot_collect_openais_key(
+    endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.always = lambda _: Reply(401)
+    with pytest.raises(MeasurementError):
+        biassay.run(f"api:toy?base_url={endpoint.base}", tests="weat6", out=tmp_path / "run", cache=tmp_path / "cache")
+    endpoint.always = good
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    biassay.resume(tmp_path / "run", cache=tmp_path / "cache")
+    assert not any("Authorization" in headers for _, headers, _ in endpoint.seen)
 
 
 @pytest.mark.parametrize("value", ["sk-se cret", "sk-se\ncret", "sk-secrét", "sk-se\x7fcret"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from biassay.encoders.registry import FAMILIES, ModelName, open_encoder, parse_model
+from biassay.encoders.registry import FAMILIES, Family, ModelName, open_encoder, parse_model
 from biassay.errors import BiassayError, MissingExtraError, UnknownNameError, UsageError, VectorError
 
 
@@ -93,6 +94,45 @@ def test_unknown_setting_gets_the_nearest_and_all() -> None:
 def test_settings_that_cannot_be_read_are_refused(query: str) -> None:
     with pytest.raises(UsageError, match="settings are written"):
         parse_model(f"vectors:v.txt?{query}")
+
+
+SECRET = "sk-proj-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"apo:model?key={SECRET}",
+        f"?{SECRET}",
+        f"api:?key={SECRET}",
+        f"api?key={SECRET}",
+        f"use:large?key={SECRET}",
+        f"api:model?key={SECRET}",
+        f"api:model?{SECRET}",
+        f"api:model?key_env={SECRET}&key_env={SECRET}",
+        f"api:model?batch=2&{SECRET}=",
+        f"glove?{SECRET}",
+    ],
+)
+def test_what_follows_the_question_mark_is_in_no_message(text: str) -> None:
+    """A key pasted there would be shown, and kept by whatever keeps the messages."""
+    with pytest.raises(UsageError) as caught:
+        parse_model(text)
+    assert "sk-proj" not in "".join(traceback.format_exception(caught.value))
+    assert repr(text.partition("?")[0]) in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "family"), FAMILIES.items())
+def test_what_a_family_needs_comes_with_its_extra(name: str, family: Family) -> None:
+    assert (family.extra is None) == (family.needs == ()) == (family.install is None)
+    assert family.install in (None, f'pip install "biassay[{name}]"')
+
+
+def test_what_is_missing_is_found_without_importing(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = Family("x:NAME", "", "", needs=("no_such_package_here", "colorsys"), extra="x")
+    assert family.missing == ("no_such_package_here",)
+    monkeypatch.setitem(sys.modules, "colorsys", None)  # as a test or a user hides a package
+    assert family.missing == ("no_such_package_here", "colorsys")
 
 
 def test_setting_without_a_value_is_refused(tmp_path: Path) -> None:

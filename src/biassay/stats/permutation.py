@@ -44,6 +44,7 @@ def permutation_test(
     protocol: Protocol = "exact",
     alternative: Alternative = "greater",
     route: Route = "auto",
+    noise: float = 0.0,
     rng: Rng = None,
 ) -> TailProbability:
     """How often does a random split of the scores favour X at least as much as the one observed?
@@ -59,6 +60,8 @@ def permutation_test(
         Two-sided counts splits whose difference of means is as far from zero on either side.
     route : str
         Under ``exact``: how, see `tail_probability`.
+    noise : float
+        How far two scores that should be equal may lie apart, by rounding; at least some units in the last place.
     rng : numpy Generator or seed
         Used by the protocols that draw.
     """
@@ -68,7 +71,7 @@ def permutation_test(
         raise UsageError(
             f"protocol may2019 needs target sets of one size, got {len(x)} and {len(y)}; use protocol exact"
         )
-    tail = SubsetTail.of(x, y)
+    tail = SubsetTail.of(x, y, noise)
     if protocol == "exact" or (protocol == "may2019" and tail.n_partitions <= _DRAWS):
         return _exact(tail, alternative, "enumeration" if protocol == "may2019" else route)
     draws = np.concatenate(list(_drawn_sums(tail, _DRAWS - (protocol == "may2019"), np.random.default_rng(rng))))
@@ -81,11 +84,11 @@ def _exact(tail: SubsetTail, alternative: Alternative, route: Route) -> TailProb
     if alternative == "greater":
         return tail_probability(tail, route)
     if tail.threshold < 0.0:
-        tail = tail.mirrored
+        tail = tail.lower_tail
     # A threshold that is a tie with the mean puts every split on one side or the other.
     if tail.threshold <= tail.tolerance:
         return TailProbability(1.0, 0.0, "enumeration", 0.0)
-    return tail_probability(tail, route).plus(tail_probability(tail.reflected, route))
+    return tail_probability(tail, route).plus(tail_probability(tail.opposite_tail, route))
 
 
 def _drawn_sums(tail: SubsetTail, draws: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
@@ -93,7 +96,7 @@ def _drawn_sums(tail: SubsetTail, draws: int, rng: np.random.Generator) -> Itera
     total = len(tail.scores)
     rows = max(1, _BLOCK // total)
     for start in range(0, draws, rows):
-        keys = rng.random((min(rows, draws - start), total), dtype=np.float32)
+        keys = rng.random((min(rows, draws - start), total))
         chosen = np.argpartition(keys, tail.size - 1, axis=1)[:, : tail.size]
         yield tail.scores[chosen].sum(axis=1)
 
@@ -109,6 +112,8 @@ def _sampled(tail: SubsetTail, sums: NDArray[np.float64], alternative: Alternati
 
 
 def _normal_fit(tail: SubsetTail, sums: NDArray[np.float64], alternative: Alternative) -> TailProbability:
+    if tail.extremes[1] - tail.extremes[0] <= tail.tolerance:
+        return TailProbability(1.0, 0.0, "normal fit", math.nan)
     z = (tail.threshold - sums.mean()) / sums.std(ddof=1)
     log_p = float(special.log_ndtr(-abs(z) if alternative == "two-sided" else -z))
     if alternative == "two-sided":

@@ -8,6 +8,12 @@ over complex a (which picks the size) and b (which picks the sum). On the lines 
 integrand is a bell, and the trapezoid rule converges faster than any power of the step. In the words of probability:
 every score joins the subset by its own coin, the coins are biased until size and sum are expected to be n and t, and
 the integral is what remains to correct. Nothing is sampled, and nothing underflows.
+
+Sums are discrete, and a bell is not. Far from its centre the integrand of scores in general position is noise, whose
+effect is below the square root of the number of subsets in the tail. Scores that lie on a lattice, in clusters or far
+apart bring the bell back at some distance: a Fourier transform of the coins finds where, the integral is carried on
+that far, and what is left out is part of the stated error. On a lattice the sum over its points is taken instead of the
+integral, which is exact.
 """
 
 from __future__ import annotations
@@ -17,17 +23,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from biassay.stats.subsets import SubsetTail, log_binomial
 
 __all__ = ["SmoothTail", "saddlepoint_tail", "solve_tilt"]
 
 _NEWTON_STEPS = 200
-_STEEPEST = 600.0
+_STEEPEST = 600.0  # of b, per largest score: beyond it a coin is decided to the last bit
 _NEGLIGIBLE = 1e-13
-_BLOCK = 1 << 21
 _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are all but decided, and there is no bell
-_DIGITS = 34.0  # the pole's alias is damped by exp(-34), about 1e-15
+_POLE_DAMPING = 34.0  # the trapezoid rule's alias of the pole is damped by exp(-34), about 1e-15
+_GRID = 1 << 20  # points of the Fourier transform that looks for the bell's return
+_MOST_FACTORS = 40_000_000  # complex factors an integral may take, about a second
+_LEFT_OUT = 3e-5  # relative size at which what is left out no longer matters
 
 
 @dataclass(frozen=True)
@@ -53,12 +62,12 @@ def solve_tilt(tail: SubsetTail) -> tuple[float, float] | None:
         gradient = np.array([p.sum() - n, p @ s - t])
         hessian = np.array([[w.sum(), w @ s], [w @ s, w @ (s * s)]])
         determinant = float(np.linalg.det(hessian))
-        if determinant <= 1e-300 or abs(b) > _STEEPEST or w.sum() < _FEWEST_COINS:
+        if determinant <= 1e-300 or abs(b) > _STEEPEST:
             return None
         move = -np.linalg.solve(hessian, gradient)
         decrease = -float(gradient @ move)
         if decrease < 1e-22 * max(1.0, abs(value)):
-            return a, b / spread
+            return (a, b / spread) if w.sum() > _FEWEST_COINS else None
         step = 1.0
         while step > 1e-12:
             candidate = _objective(s, n, t, a + step * move[0], b + step * move[1])
@@ -93,18 +102,16 @@ def _size_tilt(s: NDArray[np.float64], n: int, b: float) -> float:
     return a
 
 
-def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
-    """P[sum >= threshold] as a smooth function of the threshold, or None where no saddle point exists.
-
-    The count of partitions is not smooth; among M partitions in the tail its steps are of relative size M**-0.5 at
-    the most, and that is the error stated.
-    """
+def saddlepoint_tail(tail: SubsetTail, step: float | None = None) -> SmoothTail | None:
+    """P[sum >= threshold], or None where no saddle point exists. ``step`` is that of the scores' lattice, if any."""
     if tail.threshold < 0.0:
-        other = saddlepoint_tail(tail.mirrored)
+        # What is not in the upper tail is strictly below: on a lattice, one step below.
+        below = SubsetTail(tail.scores, tail.size, tail.threshold - (step or 0.0), tail.noise)
+        other = saddlepoint_tail(below.lower_tail, step)
         if other is None:
             return None
         p = math.exp(other.log_p)
-        return SmoothTail(math.log1p(-p), other.relative_error * p / (1.0 - p))
+        return SmoothTail(math.log1p(-p), other.relative_error * p / (1.0 - p)) if p < 1.0 else None
     saddle = solve_tilt(tail)
     if saddle is None:
         return None
@@ -114,38 +121,88 @@ def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
     deviation = math.sqrt(share * (1.0 - share) * float(s @ s))
     b = max(saddle[1], 1.0 / deviation)
     a = saddle[0] if b == saddle[1] else _size_tilt(s, n, b)
-    integral = _integral(s, n, t, a, b)
-    if not integral > 0.0:
+    found = _Integral(s, n, t, a, b, step).value()
+    if found is None or not found[0] > 0.0:
         return None
+    integral, left_out = found
     log_count = _objective(s, n, t, a, b) + math.log(integral)
-    return SmoothTail(min(0.0, log_count - log_binomial(len(s), n)), math.exp(-0.5 * log_count) + 1e-10)
+    steps = 0.0 if step is not None else math.exp(-0.5 * log_count)
+    log_p = min(0.0, log_count - log_binomial(len(s), n))
+    return SmoothTail(log_p, steps + left_out / integral + 1e-9)
 
 
-def _integral(s: NDArray[np.float64], n: int, t: float, a: float, b: float) -> float:
-    p = _chance(s, a, b)
-    w = p * (1.0 - p)
-    size_deviation = math.sqrt(float(w.sum()))
-    centre = float(w @ s / w.sum())
-    s = s - centre
-    t = t - n * centre
-    sum_deviation = math.sqrt(float(w @ (s * s)))
-    # Sizes n + k m alias onto n on a grid of m angles: m = N + 1 is exact, ten deviations is as good.
-    m = min(len(s) + 1, math.ceil(10.0 * size_deviation) + 1)
-    angles = 2.0 * np.pi * np.arange(-(m // 2), (m + 1) // 2) / m
-    step = min(2.0 * np.pi * b / _DIGITS, 0.6 / sum_deviation)
-    total, u, chunk = 0.0, 0.0, max(8, _BLOCK // (64 * len(s) * len(angles)))
-    while True:
-        us = u + step * np.arange(chunk, dtype=np.float64)
-        values = _integrand(s, p, n, t, angles, us) / (b + 1j * us)
-        weights = np.where(us == 0.0, 1.0, 2.0)  # the other half is the complex conjugate
-        row = values.sum(axis=0)
-        total += float((weights * row).sum().real)
-        u += step * chunk
-        if u * sum_deviation > 4.0 and float(np.abs(row[-4:]).sum()) < _NEGLIGIBLE * abs(total):
-            break
-        if u * sum_deviation > 40.0:
-            break
-    return total * step / (2.0 * np.pi * m)
+class _Integral:
+    """The double integral along the saddle point, as far out as the scores make it matter."""
+
+    def __init__(self, s: NDArray[np.float64], n: int, t: float, a: float, b: float, step: float | None) -> None:
+        self._p = _chance(s, a, b)
+        w = self._p * (1.0 - self._p)
+        centre = float(w @ s / w.sum())
+        self._s, self._n, self._t, self._b, self._step = s - centre, n, t - n * centre, b, step
+        self._coins = w
+        self._deviation = math.sqrt(float(w @ (self._s * self._s)))
+        # Sizes n + k m alias onto n on a grid of m angles: m = N + 1 is exact, ten deviations is as good.
+        self._m = min(len(s) + 1, math.ceil(10.0 * math.sqrt(float(w.sum()))) + 1)
+        self._angles = 2.0 * np.pi * np.arange(-(self._m // 2), (self._m + 1) // 2) / self._m
+
+    def value(self) -> tuple[float, float] | None:
+        """The integral and a bound on what was left out of it."""
+        span = float(np.ptp(self._s))
+        if self._deviation < 1e-9 * span:
+            return None  # only equal scores are undecided: their sums do not spread into a bell
+        width = min(2.0 * np.pi * self._b / _POLE_DAMPING, 0.6 / self._deviation)
+        end = np.inf if self._step is None else np.pi / self._step
+        if self._step is not None:
+            width = end / max(1, math.ceil(end / width))
+        places, beyond = self._returns(span)
+        total, u, used = 0.0, 0.0, 0
+        chunk = max(8, 32_768 // (len(self._s) * self._m // 16 + 1))
+        while True:
+            us = np.asarray(u + width * np.arange(chunk), dtype=np.float64)
+            us = us[us <= end * (1.0 + 1e-12)]
+            values = _integrand(self._s, self._p, self._n, self._t, self._angles, us)
+            row = np.asarray(values.sum(axis=0) * self._kernel(us))
+            # The other half is the complex conjugate; both ends of a lattice's period are halves of one point.
+            weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0)
+            total += float((weights * row).sum().real)
+            used += len(us) * len(self._s) * self._m
+            u += width * chunk
+            integral = total * width / (2.0 * np.pi * self._m)
+            left_out = float(beyond[min(int(np.searchsorted(places, u)), len(beyond) - 1)]) if u < end else 0.0
+            quiet = u * self._deviation > 4.0 and float(np.abs(row[-4:]).sum()) < _NEGLIGIBLE * abs(total)
+            noisy = u * self._deviation > 40.0
+            if u >= end or ((quiet or noisy) and left_out < _LEFT_OUT * abs(integral)) or used > _MOST_FACTORS:
+                return integral, left_out
+
+    def _kernel(self, us: NDArray[np.float64]) -> NDArray[np.complex128]:
+        """The transform of "at least": an integral from the threshold on, or a sum over the points of a lattice."""
+        z = self._b + 1j * us
+        if self._step is None:
+            return np.asarray(1.0 / z)
+        return np.asarray(self._step / -np.expm1(-self._step * z))
+
+    def _returns(self, span: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where along u the bell returns: places, and a bound on the integral from each of them on.
+
+        Averaged over angles, the integrand's size is at most exp(-W) I0(|g(u)|) / u, with g the Fourier transform of
+        the coins' variances w and W their sum. Where |g| is larger than chance makes it, sizes add up; elsewhere phases
+        are random and squares add up, of which four deviations are allowed for.
+        """
+        cells = np.bincount(
+            np.rint((self._s - self._s.min()) / span * (_GRID // 4 - 1)).astype(np.int64),
+            weights=self._coins,
+            minlength=_GRID,
+        )
+        g = np.abs(np.fft.rfft(cells))[1 : _GRID // 8]
+        places = np.pi / 2.0 / span * np.arange(1, len(g) + 1)
+        chance = 4.5 * math.sqrt(float(self._coins @ self._coins))
+        size = special.i0e(g) * np.exp(g - self._coins.sum()) / places * (places[0] / np.pi)
+        coherent = np.cumsum(np.where(g > chance, size, 0.0)[::-1])[::-1]
+        random = np.cumsum((np.where(g > chance, 0.0, size) ** 2)[::-1])[::-1]
+        beyond = coherent + 4.0 * np.sqrt(random)
+        if np.mean(g[-len(g) // 16 :] > chance) > 0.5:
+            beyond += np.inf  # scores so far apart that the transform cannot tell the rest of them from each other
+        return np.asarray(places), np.asarray(beyond)
 
 
 def _integrand(

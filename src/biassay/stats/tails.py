@@ -6,22 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+
 from biassay.errors import MeasurementError, UnknownNameError
-from biassay.stats.counting import count_by_halves
+from biassay.stats.counting import count_by_halves, states_of_halves
 from biassay.stats.enumeration import count_by_enumeration
-from biassay.stats.lattice import lattice_log_tail, lattice_step
+from biassay.stats.lattice import lattice_step
 from biassay.stats.saddlepoint import saddlepoint_tail
 from biassay.stats.subsets import SubsetTail
 
 __all__ = ["Route", "TailProbability", "tail_probability"]
 
-Route = Literal["auto", "enumeration", "counting", "saddle-point", "lattice"]
+Route = Literal["auto", "enumeration", "counting", "saddle-point"]
 
 _ENUMERATE_UP_TO = 10_000_000
-_COUNT_UP_TO = 36  # targets; halves of 18 hold 262,144 sums, a few milliseconds
-_QUICK_STATES = 1 << 21
+_QUICK_STATES = 1 << 21  # sums in a half: 21 v 21, or 4 v 160, in some tenths of a second
 _MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
 _SMOOTH_ENOUGH = 3e-4
+_OUTLYING = 8.0  # deviations of the other scores
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,11 @@ class TailProbability:
     log10 : float
         Its decimal logarithm.
     route : str
-        ``enumeration``, ``counting`` and ``lattice`` are exact; ``saddle-point`` is an integral; ``sampling`` and
-        ``normal fit`` are the papers' protocols.
+        ``enumeration`` and ``counting`` are exact; ``saddle-point`` is an integral; ``sampling`` and ``normal fit`` are
+        the papers' protocols.
     error : float
-        Relative error: 0 for an exact count, a bound for an integral, one standard error for a sample. NaN where
-        it is not known.
+        Relative error: 0 for an exact count, an estimate from above for an integral (infinite where there is none), one
+        standard error for a sample, NaN for the normal fit.
     """
 
     value: float
@@ -59,9 +61,14 @@ class TailProbability:
     def plus(self, other: TailProbability) -> TailProbability:
         """The probability of either of two tails."""
         high, low = max(self.log10, other.log10), min(self.log10, other.log10)
+        if math.isinf(high):
+            return self
         log10 = high + math.log10(1.0 + 10.0 ** (low - high))
         return TailProbability(
-            min(1.0, self.value + other.value), min(0.0, log10), self.route, max(self.error, other.error)
+            min(1.0, self.value + other.value),
+            min(0.0, log10),
+            " and ".join(dict.fromkeys([self.route, other.route])),
+            max(self.error, other.error),
         )
 
 
@@ -71,6 +78,10 @@ def tail_probability(tail: SubsetTail, route: Route = "auto") -> TailProbability
     ``auto`` enumerates up to ten million partitions, counts where that is quick, and integrates along the saddle
     point elsewhere. Naming a route forces it; ``counting`` then takes seconds and about a gigabyte for 25 v 25.
     """
+    if tail.threshold <= tail.extremes[0] + tail.tolerance:
+        return TailProbability(1.0, 0.0, "enumeration", 0.0)
+    if tail.threshold > tail.extremes[1] + tail.tolerance:
+        return TailProbability(0.0, -math.inf, "enumeration", 0.0)
     if route == "auto":
         return _automatic(tail)
     if route == "enumeration":
@@ -79,24 +90,35 @@ def tail_probability(tail: SubsetTail, route: Route = "auto") -> TailProbability
         return _forced(_counted(tail, _MOST_STATES), tail, "sets this large cannot be counted in memory")
     if route == "saddle-point":
         return _forced(_smooth(tail), tail, "the split is too extreme to have a saddle point")
-    if route == "lattice":
-        return _forced(_on_lattice(tail), tail, "the scores are not multiples of a common step")
     raise UnknownNameError("route", route, get_args(Route), f"(one of {', '.join(get_args(Route))})")
 
 
 def _automatic(tail: SubsetTail) -> TailProbability:
     if tail.n_partitions <= _ENUMERATE_UP_TO:
         return tail_probability(tail, "enumeration")
-    if len(tail.scores) <= _COUNT_UP_TO:
+    if states_of_halves(len(tail.scores), tail.size) <= _QUICK_STATES:
         return tail_probability(tail, "counting")
-    on_lattice = _on_lattice(tail)
-    if on_lattice is not None:
-        return on_lattice
     smooth = _smooth(tail)
     if smooth is not None and smooth.error <= _SMOOTH_ENOUGH:
         return smooth
-    counted = _counted(tail, _QUICK_STATES)
-    return counted or _forced(smooth, tail, "the tail can be neither counted nor integrated; try route='counting'")
+    exact = _counted(tail, _QUICK_STATES) or _by_outlier(tail)
+    return exact or _forced(smooth, tail, "the tail can be neither counted nor integrated")
+
+
+def _by_outlier(tail: SubsetTail) -> TailProbability | None:
+    """The tail as that of the subsets with an extreme score and that of those without it, if there is such a score."""
+    extreme = int(np.argmax(np.abs(tail.scores)))
+    score, rest = float(tail.scores[extreme]), np.delete(tail.scores, extreme)
+    if abs(score) < _OUTLYING * float(rest.std()):
+        return None
+    parts = []
+    for taken, share in ((1, tail.size), (0, len(rest) + 1 - tail.size)):
+        size = tail.size - taken
+        threshold = tail.threshold - taken * score - size * float(rest.mean())
+        part = tail_probability(SubsetTail(rest - rest.mean(), size, threshold, tail.noise))
+        log10 = part.log10 + math.log10(share / (len(rest) + 1))
+        parts.append(TailProbability(part.value * share / (len(rest) + 1), log10, part.route, part.error))
+    return parts[0].plus(parts[1])
 
 
 def _counted(tail: SubsetTail, max_states: int) -> TailProbability | None:
@@ -105,14 +127,8 @@ def _counted(tail: SubsetTail, max_states: int) -> TailProbability | None:
 
 
 def _smooth(tail: SubsetTail) -> TailProbability | None:
-    found = saddlepoint_tail(tail)
+    found = saddlepoint_tail(tail, lattice_step(tail.scores, tail.noise))
     return None if found is None else TailProbability.from_log(found.log_p, "saddle-point", found.relative_error)
-
-
-def _on_lattice(tail: SubsetTail) -> TailProbability | None:
-    step = lattice_step(tail.scores)
-    log_p = None if step is None else lattice_log_tail(tail, step)
-    return None if log_p is None else TailProbability.from_log(min(0.0, log_p), "lattice", 1e-9)
 
 
 def _forced(found: TailProbability | None, tail: SubsetTail, why: str) -> TailProbability:

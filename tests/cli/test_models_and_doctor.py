@@ -1,0 +1,334 @@
+"""``biassay models`` and ``biassay doctor``: what is there, what is not, and what does not work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+
+from biassay.cli import doctor, main, models
+from biassay.encoders import selftest
+from biassay.encoders.base import Encoded, Identity
+from biassay.encoders.registry import FAMILIES
+from biassay.encoders.selftest import SELFTESTS, Outcome, check, self_test
+from biassay.errors import MeasurementError
+
+Cli = Callable[..., tuple[int, str, str]]
+CORE = ["glove", "vectors", "python"]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(list(arguments))
+        shown = capsys.readouterr()
+        assert isinstance(stopped.value.code, int)
+        return stopped.value.code, shown.out, shown.err
+
+    return call
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("biassay.encoders.registry.find_spec", lambda _: None)
+
+
+@pytest.fixture
+def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python:` lets modules beside the user be found, for as long as the process lasts."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+# models
+
+
+def test_models_names_every_family_with_its_settings(cli: Cli) -> None:
+    code, stdout, stderr = cli("models")
+    assert (code, stderr) == (0, "")
+    for family in FAMILIES.values():
+        [row] = [line for line in stdout.splitlines() if f"│ {family.form} " in line]
+        assert family.about[:20] in row
+        assert all(setting in stdout for setting in family.settings)
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_without_extras_models_gives_the_install_commands(cli: Cli) -> None:
+    code, stdout, _ = cli("models")
+    assert code == 0
+    rows = {name: line for name, f in FAMILIES.items() for line in stdout.splitlines() if f"│ {f.form} " in line}
+    for name, row in rows.items():
+        usable = row.rstrip("│ ").rsplit("│", 1)[1].strip()
+        assert usable == ("yes" if name in CORE else f'no: pip install "biassay[{name}]"')
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_a_command_to_copy_is_whole_on_a_narrow_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "_console", lambda: Console(width=80))
+    _, stdout, _ = cli("models")
+    for family in FAMILIES.values():
+        assert family.install is None or family.install in stdout
+        assert family.form in stdout
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_models_as_json(cli: Cli) -> None:
+    code, stdout, _ = cli("models", "--json")
+    assert code == 0
+    found = {entry["family"]: entry for entry in json.loads(stdout)}
+    assert list(found) == list(FAMILIES)
+    assert [name for name, entry in found.items() if entry["usable"]] == CORE
+    assert found["elmo"] == {
+        "family": "elmo",
+        "form": "elmo:DIR",
+        "about": "ELMo from options.json and weights.hdf5",
+        "settings": ["pool", "layers", "device"],
+        "usable": False,
+        "needs": ["torch", "h5py"],
+        "missing": ["torch", "h5py"],
+        "install": 'pip install "biassay[elmo]"',
+    }
+    assert found["glove"]["install"] is None
+
+
+@pytest.mark.parametrize("arguments", [["models"], ["models", "--json"], ["doctor", "--help"]])
+def test_looking_imports_no_model(arguments: list[str]) -> None:
+    """In a new process, since other tests may have imported them here."""
+    code = (
+        f"import sys\nfrom biassay.cli import main\ntry:\n main({arguments})\nexcept SystemExit: pass\n"
+        "print('\\n', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "biassay" in loaded
+    assert not loaded & {package for family in FAMILIES.values() for package in family.needs}
+
+
+# doctor
+
+
+@pytest.mark.usefixtures("nothing_installed", "own_path")
+def test_without_extras_doctor_tests_the_core_and_skips_the_rest(cli: Cli, own_cache: Path) -> None:
+    (own_cache / "deep").mkdir()
+    (own_cache / "deep" / "file").write_bytes(b"x" * 1500)
+    code, stdout, stderr = cli("doctor")
+    assert code == 0
+    assert re.search(rf"^Python +{re.escape(sys.version.split()[0])}$", stdout, re.MULTILINE)
+    assert re.search(r"^numpy +\d", stdout, re.MULTILINE)
+    assert re.search(rf"^cache +{re.escape(str(own_cache))} \(1\.5 kB in 1 files\)$", stdout, re.MULTILINE)
+    assert re.search(r"^device +not known: torch is not installed$", stdout, re.MULTILINE)
+    lines = [line.split(maxsplit=1) for line in stdout.splitlines()]
+    results = {name: rest for name, rest in lines if name in FAMILIES}
+    for name, family in FAMILIES.items():
+        expected = r"PASS +\d+\.\d\d s" if name in CORE else re.escape(f"skipped (not installed: {family.install})")
+        assert re.fullmatch(expected, results[name]), name
+    assert stderr.splitlines() == [f"self-test {list(FAMILIES).index(n) + 1} of {len(FAMILIES)}: {n} ..." for n in CORE]
+    assert [path.name for path in own_cache.rglob("*")] == ["deep", "file"]
+
+
+@pytest.mark.usefixtures("nothing_installed", "own_path")
+def test_doctor_as_json(cli: Cli, own_cache: Path) -> None:
+    code, stdout, stderr = cli("doctor", "--json")
+    assert code == 0
+    found = json.loads(stdout)
+    assert found["versions"]["Python"] == sys.version.split()[0]
+    assert found["device"] is None
+    assert found["cache"] == {"folder": str(own_cache), "files": 0, "bytes": 0}
+    outcomes = {entry.pop("family"): entry for entry in found["selftests"]}
+    assert outcomes["hf"] == {"status": "skipped", "seconds": None, "error": ""}
+    assert outcomes["glove"]["status"] == "PASS"
+    assert outcomes["glove"]["seconds"] > 0
+    assert stderr.count("self-test") == len(CORE)
+    assert cli("doctor", "--json", "--quiet")[2] == ""
+
+
+@pytest.mark.usefixtures("nothing_installed", "own_path")
+def test_quiet_says_nothing_if_all_is_well(cli: Cli) -> None:
+    assert cli("doctor", "--quiet") == (0, "", "")
+
+
+@pytest.mark.parametrize("flag", ["--quiet", "--json"])
+@pytest.mark.usefixtures("nothing_installed", "own_path")
+def test_a_failure_is_told_in_one_line_and_the_rest_goes_on(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    @contextmanager
+    def broken(folder: Path) -> Iterator[str]:
+        raise OSError(f"libfirst.so:\n  cannot open {'x' * 500}")
+        yield str(folder)
+
+    monkeypatch.setitem(SELFTESTS, "vectors", broken)  # type: ignore[arg-type]
+    code, stdout, stderr = cli("doctor", flag)
+    assert code == 1
+    [line] = [line for line in stderr.splitlines() if line.startswith("error")]
+    assert line.startswith("error: the self-test of 'vectors' failed: OSError: libfirst.so: cannot open xxx")
+    assert len(line) < 400
+    if flag == "--json":
+        statuses = {entry["family"]: entry["status"] for entry in json.loads(stdout)["selftests"]}
+        assert [statuses[name] for name in CORE] == ["PASS", "FAIL", "PASS"]
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_a_cache_that_is_not_there_is_not_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BIASSAY_CACHE", str(tmp_path / "none"))
+    assert doctor._cache(tmp_path / "none") == doctor._Cache(str(tmp_path / "none"), 0, 0)
+    assert self_test("vectors").status == "PASS"
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (12_700_000, "12.7 MB"), (10**12, "1000.0 GB")]
+)
+def test_sizes_in_words(count: int, shown: str) -> None:
+    assert doctor._size(count) == shown
+
+
+# Self-tests
+
+
+def test_every_family_has_a_self_test_and_every_self_test_a_family() -> None:
+    assert list(SELFTESTS) == list(FAMILIES)
+
+
+@pytest.mark.usefixtures("own_path")
+@pytest.mark.parametrize("family", CORE)
+def test_the_environment_is_as_before(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
+    before = dict(os.environ)
+    assert self_test(family).status == "PASS"
+    assert dict(os.environ) == before
+
+
+def test_hubs_are_not_to_be_asked_during_a_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, str] = {}
+
+    @contextmanager
+    def looking(folder: Path) -> Iterator[str]:
+        seen.update(os.environ)
+        yield f"vectors:{folder}/none"
+
+    monkeypatch.setitem(SELFTESTS, "vectors", looking)  # type: ignore[arg-type]
+    outcome = self_test("vectors")
+    assert (outcome.status, outcome.error.split(":")[0]) == ("FAIL", "VectorFileError")
+    assert (seen["HF_HUB_OFFLINE"], seen["TRANSFORMERS_OFFLINE"]) == ("1", "1")
+    assert not Path(seen["BIASSAY_CACHE"]).parent.exists()
+
+
+class Wrong:
+    """An encoder that is right but for what is done to its vectors."""
+
+    identity = Identity("wrong", "wrong", None)
+    batch_size = 2
+
+    def __init__(self, change: Callable[[NDArray[np.float32]], Any], unknown: tuple[tuple[int, int], ...] = ()) -> None:
+        self.change, self.unknown = change, unknown
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        pass
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        vectors = np.array(selftest.Letters().encode(texts), dtype=np.float32)
+        return Encoded.of(np.asarray(self.change(vectors)), [self.unknown] * len(texts))
+
+
+def test_a_right_encoder_passes_with_rounding() -> None:
+    check(Wrong(lambda vectors: vectors * (1 + 1e-6 * len(vectors))))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v[:1], r"shape \[\(1, 5\), \(1, 5\), \(1, 5\)\]"),
+        (lambda v: v[:, : len(v)], r"shape \[\(2, 2\), \(1, 1\), \(1, 1\)\]"),
+        (lambda v: v[:, :0], r"shape \[\(2, 0\)"),
+        (lambda v: v[0], r"shape \[\(5,\)"),
+        (lambda v: v * np.nan, "not finite"),
+        (lambda v: v + (np.inf if len(v) == 1 else 0), "not finite"),
+        (lambda v: v * 0, "the same vector"),
+        (lambda v: v * 0 + 1, "the same vector"),
+        (lambda v: v + 0.01 * len(v), "depends on its batch: off by 0.01, where the largest is 3"),
+        (lambda v: v[::-1], "depends on its batch"),
+    ],
+)
+def test_a_wrong_encoder_is_found_out(change: Callable[[NDArray[np.float32]], Any], message: str) -> None:
+    with pytest.raises(MeasurementError, match=message):
+        check(Wrong(change))
+
+
+def test_words_that_are_not_found_are_found_out() -> None:
+    with pytest.raises(MeasurementError, match="not found"):
+        check(Wrong(lambda vectors: vectors, unknown=((0, 3),)))
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.usefixtures("own_path")
+def test_every_installed_family_passes(family: str) -> None:
+    outcome = self_test(family)
+    expected = "skipped" if FAMILIES[family].missing else "PASS"
+    assert outcome == Outcome(family, expected, outcome.seconds)
+
+
+# Connections are seen before they are made: names are not even looked up.
+GUARD = """
+import ipaddress, sys
+def guard(event, arguments):
+    if event == "socket.connect" and not (
+        isinstance(arguments[1], tuple) and ipaddress.ip_address(arguments[1][0]).is_loopback
+    ):
+        print("REACHED OUT", arguments[1:], file=sys.stderr)
+    if event == "socket.getaddrinfo" and arguments[0] not in ("127.0.0.1", "localhost"):
+        print("REACHED OUT", arguments, file=sys.stderr)
+sys.addaudithook(guard)
+from biassay.cli import main
+main(["doctor", "--json"])
+"""
+
+
+@pytest.mark.extras
+def test_doctor_reaches_out_to_nobody_and_leaves_nothing(tmp_path: Path) -> None:
+    """In a process of its own, with a home and a folder for temporary files of its own."""
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    kept = ("BIASSAY_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    environment = {name: value for name, value in os.environ.items() if name not in kept}
+    environment |= {"HOME": str(home), "TMPDIR": str(temporary), "BIASSAY_API_KEY": "sk-not to be used"}
+    done = subprocess.run([sys.executable, "-c", GUARD], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    for entry in found["selftests"]:
+        assert entry["status"] == ("skipped" if FAMILIES[entry["family"]].missing else "PASS")
+    assert "REACHED OUT" not in done.stderr
+    assert all(line.startswith("self-test ") for line in done.stderr.splitlines())
+    assert found["cache"]["folder"].startswith(str(home))
+    assert list(home.rglob("*")) == []
+    assert list(temporary.rglob("*")) == []
+
+
+@pytest.mark.extras
+def test_the_device_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert selftest.device() == "CPU; torch finds no CUDA GPU"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
+    assert selftest.device() == "CUDA: NVIDIA H200"
+
+    def fails() -> bool:
+        raise RuntimeError("the driver\nis too old")
+
+    monkeypatch.setattr(torch.cuda, "is_available", fails)
+    assert selftest.device() == "not known: RuntimeError: the driver is too old"
