@@ -77,7 +77,7 @@ def test_sampling_draws_every_subset_alike() -> None:
     x, y = np.arange(10.0), np.arange(10.0, 20.0)
     low = permutation_test(y, x, protocol="may2019", rng=1)
     high = permutation_test(x, y, protocol="may2019", rng=1)
-    assert low.value == 1e-5
+    assert low.value < 5e-5  # one partition in 184,756
     assert high.value == 1.0
 
 

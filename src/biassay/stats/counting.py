@@ -9,6 +9,8 @@ far tail little else remains; and subsets of equal scores, which have equal sums
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,9 @@ from biassay.stats.subsets import SubsetTail
 __all__ = ["count_by_halves", "states_of_halves"]
 
 _Ints = NDArray[np.int64]
-_States = dict[int, tuple[_Ints, NDArray[np.object_] | None]]  # subset size -> distinct sums, and how often each occurs
+_Counts = NDArray[np.int64] | NDArray[np.object_]
+_WORK_PER_STATE = 30
+_States = dict[int, tuple[_Ints, _Counts | None]]  # subset size -> distinct sums, and how often each occurs
 
 
 def states_of_halves(total: int, size: int) -> int:
@@ -34,9 +38,13 @@ def count_by_halves(tail: SubsetTail, max_states: int) -> int | None:
     order = np.argsort(scores)[::-1]
     # Alternating between the halves gives each its share of high scores, which lets both prune.
     halves = scores[order[::2]], scores[order[1::2]]
-    merging = len(np.unique(scores)) < 0.7 * len(scores)
-    left = _reachable_sums(halves[0], halves[1], tail.size, level, max_states, merging)
-    right = left and _reachable_sums(halves[1], halves[0], tail.size, level, max_states, merging)
+    ones: _Counts | None = None
+    if len(np.unique(scores)) < 0.7 * len(scores):
+        ones = np.ones(1, dtype=np.int64 if tail.n_partitions < 2**62 else object)
+        if ones.dtype == object:
+            max_states //= 16  # Python's integers are exact, and slow
+    left = _reachable_sums(halves[0], halves[1], tail.size, level, max_states, ones)
+    right = left and _reachable_sums(halves[1], halves[0], tail.size, level, max_states, ones)
     if left is None or right is None:
         return None
     return sum(
@@ -49,21 +57,29 @@ def count_by_halves(tail: SubsetTail, max_states: int) -> int | None:
 def _as_integers(tail: SubsetTail) -> tuple[_Ints, int]:
     """Scores and the lowest counting sum, on a common integer grid; scores that differ by rounding become one."""
     largest = float(np.max(np.abs(tail.scores)))
-    scale = 2.0**61 / ((len(tail.scores) + 2) * largest) if largest > 0 else 1.0
+    if largest <= tail.noise:
+        return np.zeros(len(tail.scores), dtype=np.int64), 0 if tail.threshold <= tail.tolerance else 1
+    scale = 2.0**61 / ((len(tail.scores) + 2) * largest)
     order = np.argsort(tail.scores)
     ordered = tail.scores[order]
-    group = np.concatenate([[0], np.cumsum(np.diff(ordered) > tail.noise)])
+    first = np.concatenate([[True], np.diff(ordered) > tail.noise])
     snapped = np.empty_like(ordered)
-    snapped[order] = (np.bincount(group, weights=ordered) / np.bincount(group))[group]
+    snapped[order] = ordered[first][np.cumsum(first) - 1]
     scores = np.rint(snapped * scale).astype(np.int64)
-    return scores, round(tail.threshold * scale) - round(tail.tolerance * scale)
+    # The threshold has more digits than a float: exact, and half a unit of rounding for every score.
+    level = round(Fraction(tail.threshold - tail.tolerance) * Fraction(scale)) - len(scores)
+    return scores, level
 
 
-def _reachable_sums(own: _Ints, other: _Ints, size: int, level: int, max_states: int, merging: bool) -> _States | None:
+def _reachable_sums(
+    own: _Ints, other: _Ints, size: int, level: int, max_states: int, ones: _Counts | None
+) -> _States | None:
     """Sums of subsets of ``own``, by subset size, that some completion from ``other`` lifts to ``level``."""
-    sums: _States = {0: (np.zeros(1, dtype=np.int64), np.ones(1, dtype=object) if merging else None)}
+    work = 0
+    sums: _States = {0: (np.zeros(1, dtype=np.int64), ones)}
     for i, score in enumerate(own):
-        best = np.concatenate([[0], np.cumsum(np.sort(np.concatenate([own[i + 1 :], other]))[::-1])])
+        left = np.concatenate([own[i + 1 : i + 1 + size], other[:size]])  # both are in descending order
+        best = np.concatenate([[0], np.cumsum(np.sort(left)[::-1])])
         grown: _States = {}
         for chosen in range(min(size, i + 1) + 1):
             if size - chosen >= len(best):
@@ -72,16 +88,18 @@ def _reachable_sums(own: _Ints, other: _Ints, size: int, level: int, max_states:
             if state is not None:
                 grown[chosen] = _kept(state, level - int(best[size - chosen]))
         sums = {chosen: state for chosen, state in grown.items() if len(state[0])}
-        if sum(len(values) for values, _ in sums.values()) > max_states:
+        states = sum(len(values) for values, _ in sums.values())
+        work += states
+        if states > max_states or work > _WORK_PER_STATE * max_states:
             return None
     return sums
 
 
 def _joined(
-    without: tuple[_Ints, NDArray[np.object_] | None] | None,
-    before: tuple[_Ints, NDArray[np.object_] | None] | None,
+    without: tuple[_Ints, _Counts | None] | None,
+    before: tuple[_Ints, _Counts | None] | None,
     score: np.int64,
-) -> tuple[_Ints, NDArray[np.object_] | None] | None:
+) -> tuple[_Ints, _Counts | None] | None:
     """The sums without an element and, lifted by its score, those with it."""
     parts = [] if without is None else [without]
     if before is not None:
@@ -93,20 +111,18 @@ def _joined(
     if not counts:
         return values, None
     distinct, place = np.unique(values, return_inverse=True)
-    merged = np.zeros(len(distinct), dtype=object)
+    merged: Any = np.zeros(len(distinct), dtype=counts[0].dtype)
     np.add.at(merged, place, np.concatenate(counts))
     return distinct, merged
 
 
-def _kept(state: tuple[_Ints, NDArray[np.object_] | None], lowest: int) -> tuple[_Ints, NDArray[np.object_] | None]:
+def _kept(state: tuple[_Ints, _Counts | None], lowest: int) -> tuple[_Ints, _Counts | None]:
     values, counts = state
     enough = values >= lowest
     return values[enough], None if counts is None else counts[enough]
 
 
-def _pairs_at_least(
-    first: tuple[_Ints, NDArray[np.object_] | None], second: tuple[_Ints, NDArray[np.object_] | None], level: int
-) -> int:
+def _pairs_at_least(first: tuple[_Ints, _Counts | None], second: tuple[_Ints, _Counts | None], level: int) -> int:
     """Number of pairs of subsets, one of each half, whose sum is at least ``level``."""
     if first[1] is None or second[1] is None:
         needed = np.sort(level - first[0])
@@ -115,4 +131,4 @@ def _pairs_at_least(
     # Sums and their numbers are in ascending order after merging.
     above = np.concatenate([np.cumsum(second[1][::-1])[::-1], [0]])
     place = np.searchsorted(second[0], level - first[0], side="left")
-    return int(sum(count * above[at] for count, at in zip(first[1], place, strict=True)))
+    return int((first[1] * above[place]).sum())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +16,13 @@ _BLOCK = 1 << 20
 
 def sums_by_size(scores: NDArray[np.float64], largest: int) -> list[NDArray[np.float64]]:
     """Sums of all subsets of ``scores``, one array for every size from 0 to ``largest``."""
-    sums = [np.zeros(1)] + [np.empty(0) for _ in range(largest)]
+    sums = [np.zeros(math.comb(len(scores), size)) for size in range(largest + 1)]
+    filled = [1] + [0] * largest
     for score in scores:
         for size in range(largest, 0, -1):
-            sums[size] = np.concatenate([sums[size], sums[size - 1] + score])
+            start, more = filled[size], filled[size - 1]
+            np.add(sums[size - 1][:more], score, out=sums[size][start : start + more])
+            filled[size] += more
     return sums
 
 

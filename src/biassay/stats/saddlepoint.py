@@ -35,7 +35,7 @@ _NEGLIGIBLE = 1e-13
 _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are all but decided, and there is no bell
 _POLE_DAMPING = 34.0  # the trapezoid rule's alias of the pole is damped by exp(-34), about 1e-15
 _GRID = 1 << 20  # points of the Fourier transform that looks for the bell's return
-_MOST_FACTORS = 40_000_000  # complex factors an integral may take, about a second
+_MOST_FACTORS = 20_000_000  # complex factors an integral may take, some tenths of a second
 _LEFT_OUT = 3e-5  # relative size at which what is left out no longer matters
 
 
@@ -136,10 +136,13 @@ class _Integral:
 
     def __init__(self, s: NDArray[np.float64], n: int, t: float, a: float, b: float, step: float | None) -> None:
         self._p = _chance(s, a, b)
+        self._height = _objective(s, n, t, a, b)
         w = self._p * (1.0 - self._p)
         centre = float(w @ s / w.sum())
         self._s, self._n, self._t, self._b, self._step = s - centre, n, t - n * centre, b, step
         self._coins = w
+        values, first, times = np.unique(self._s, return_index=True, return_counts=True)
+        self._distinct = values, self._p[first], times
         self._deviation = math.sqrt(float(w @ (self._s * self._s)))
         # Sizes n + k m alias onto n on a grid of m angles: m = N + 1 is exact, ten deviations is as good.
         self._m = min(len(s) + 1, math.ceil(10.0 * math.sqrt(float(w.sum()))) + 1)
@@ -156,22 +159,28 @@ class _Integral:
             width = end / max(1, math.ceil(end / width))
         places, beyond = self._returns(span)
         total, u, used = 0.0, 0.0, 0
-        chunk = max(8, 32_768 // (len(self._s) * self._m // 16 + 1))
+        chunk = max(8, 32_768 // (len(self._distinct[0]) * self._m // 16 + 1))
         while True:
             us = np.asarray(u + width * np.arange(chunk), dtype=np.float64)
             us = us[us <= end * (1.0 + 1e-12)]
-            values = _integrand(self._s, self._p, self._n, self._t, self._angles, us)
+            values = _integrand(self._distinct, self._n, self._t, self._angles, us)
             row = np.asarray(values.sum(axis=0) * self._kernel(us))
             # The other half is the complex conjugate; both ends of a lattice's period are halves of one point.
             weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0)
             total += float((weights * row).sum().real)
-            used += len(us) * len(self._s) * self._m
+            used += len(us) * len(self._distinct[0]) * self._m
             u += width * chunk
             integral = total * width / (2.0 * np.pi * self._m)
             left_out = float(beyond[min(int(np.searchsorted(places, u)), len(beyond) - 1)]) if u < end else 0.0
             quiet = u * self._deviation > 4.0 and float(np.abs(row[-4:]).sum()) < _NEGLIGIBLE * abs(total)
             noisy = u * self._deviation > 40.0
-            if u >= end or ((quiet or noisy) and left_out < _LEFT_OUT * abs(integral)) or used > _MOST_FACTORS:
+            # There is no point in being more precise than the number of subsets allows.
+            enough = (
+                1e-10
+                if self._step
+                else max(_LEFT_OUT, 0.3 * math.exp(-0.5 * (self._height + math.log(max(integral, 1e-300)))))
+            )
+            if u >= end or ((quiet or noisy) and left_out < enough * abs(integral)) or used > _MOST_FACTORS:
                 return integral, left_out
 
     def _kernel(self, us: NDArray[np.float64]) -> NDArray[np.complex128]:
@@ -197,26 +206,34 @@ class _Integral:
         places = np.pi / 2.0 / span * np.arange(1, len(g) + 1)
         chance = 4.5 * math.sqrt(float(self._coins @ self._coins))
         size = special.i0e(g) * np.exp(g - self._coins.sum()) / places * (places[0] / np.pi)
+        if self._step is not None:
+            size[places > np.pi / self._step] = 0.0  # beyond its period a lattice has no more to say
         coherent = np.cumsum(np.where(g > chance, size, 0.0)[::-1])[::-1]
         random = np.cumsum((np.where(g > chance, 0.0, size) ** 2)[::-1])[::-1]
         beyond = coherent + 4.0 * np.sqrt(random)
-        if np.mean(g[-len(g) // 16 :] > chance) > 0.5:
+        if self._step is None and np.mean(g[-len(g) // 16 :] > chance) > 0.5:
             beyond += np.inf  # scores so far apart that the transform cannot tell the rest of them from each other
         return np.asarray(places), np.asarray(beyond)
 
 
 def _integrand(
-    s: NDArray[np.float64],
-    p: NDArray[np.float64],
+    distinct: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]],
     n: int,
     t: float,
     angles: NDArray[np.float64],
     us: NDArray[np.float64],
 ) -> NDArray[np.complex128]:
-    """prod_i (1 - p_i + p_i exp(i (angle + u s_i))) exp(-i (angle n + u t)), shape (angles, us)."""
+    """prod_i (1 - p_i + p_i exp(i (angle + u s_i))) exp(-i (angle n + u t)), shape (angles, us).
+
+    ``distinct`` holds the distinct scores s, their chances p, and how often each occurs.
+    """
+    s, p, times = distinct
+    repeated = bool((times > 1).any())
     turned = np.exp(1j * np.multiply.outer(us, s))
     product = np.empty((len(angles), len(us)), dtype=np.complex128)
     for k, angle in enumerate(angles):
         factors = 1.0 + p * (turned * np.exp(1j * angle) - 1.0)
+        if repeated:
+            factors = factors**times
         product[k] = np.prod(factors, axis=1) * np.exp(-1j * (angle * n + us * t))
     return product

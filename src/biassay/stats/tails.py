@@ -19,8 +19,9 @@ __all__ = ["Route", "TailProbability", "tail_probability"]
 
 Route = Literal["auto", "enumeration", "counting", "saddle-point"]
 
-_ENUMERATE_UP_TO = 10_000_000
+_ENUMERATE_UP_TO = 20_000_000
 _QUICK_STATES = 1 << 21  # sums in a half: 21 v 21, or 4 v 160, in some tenths of a second
+_PATIENT_STATES = 1 << 23  # where nothing else will do: 23 v 23, a second
 _MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
 _SMOOTH_ENOUGH = 3e-4
 _OUTLYING = 8.0  # deviations of the other scores
@@ -101,7 +102,7 @@ def _automatic(tail: SubsetTail) -> TailProbability:
     smooth = _smooth(tail)
     if smooth is not None and smooth.error <= _SMOOTH_ENOUGH:
         return smooth
-    exact = _counted(tail, _QUICK_STATES) or _by_outlier(tail)
+    exact = _counted(tail, _PATIENT_STATES) or _by_outlier(tail)
     return exact or _forced(smooth, tail, "the tail can be neither counted nor integrated")
 
 
