@@ -252,7 +252,7 @@ def test_nan_is_shown_as_nan_and_not_as_a_number(measured: Run) -> None:
     run = changed(Run(measured.manifest, measured.results[:1]), effect_size=math.nan, p_value=math.nan)
     (row,) = [row for row in Page(render_report(run)).rows if row[0].startswith("weat6")]
     assert row[1].casefold().startswith("nan")
-    assert row[2] .startswith("NaN")
+    assert row[2].startswith("NaN")
     assert "NaN" in printed(run)
 
 

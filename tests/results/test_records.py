@@ -55,6 +55,7 @@ def result(**given: Any) -> Result:
         "num_words": {"X": 3, "Y": 3, "A": 3, "B": 3},
         "effect_size_by_word": 0.5,
         "p_floor_by_word": 0.05,
+        "p_error_by_word": 0.0,
         "alpha": 0.01,
         "num_cut": {"X": 0, "Y": 0, "A": 0, "B": 0},
         "p_value_holm": None,
@@ -79,6 +80,7 @@ def result(**given: Any) -> Result:
 def manifest(**given: Any) -> Manifest:
     fields: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
+        "run_id": "one",
         "status": "complete",
         "created": "2026-01-01T00:00:00+00:00",
         "finished": None,
@@ -137,6 +139,7 @@ results = st.builds(
     num_cut=st.dictionaries(roles, counts),
     effect_size_by_word=maybe_float,
     p_floor_by_word=maybe_float,
+    p_error_by_word=maybe_float,
     alpha=st.floats(0.001, 0.1),
     p_value_holm=maybe_float,
     significant=maybe_bool,
@@ -278,7 +281,7 @@ def test_a_record_of_the_wrong_shape_names_the_file() -> None:
 def test_loading_what_is_not_a_run(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="no run there"):
         Run.load(tmp_path)
-    Run(manifest(format_version=FORMAT_VERSION + 1)).save(tmp_path)
+    Run(manifest(run_id="r", format_version=FORMAT_VERSION + 1)).save(tmp_path)
     with pytest.raises(RunFolderError, match=f"format version {FORMAT_VERSION + 1}"):
         Run.load(tmp_path)
 

@@ -82,7 +82,8 @@ def command(
 ) -> None:
     """Run association tests on models.
 
-    A MODEL is `use` (the default), `glove`, `vectors:PATH`, `python:MODULE:NAME`. Models come before --tests.
+    A MODEL is `use` (the default), `glove`, `vectors:PATH`, `hf:NAME`, ...: `biassay models` lists them all. Models
+    come before --tests.
     """
     errors = Console(stderr=True)
     listener = Lines(errors, quiet=quiet) if quiet or not errors.is_terminal else Bars(errors)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 __all__ = ["Encoded", "Encoder", "Identity", "Span"]
 
 Span = tuple[int, int]
+_STORE_FORMAT = 2  # of the files that hold vectors: another format is another folder
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class Identity:
 
     @property
     def key(self) -> str | None:
-        """Name of the store folder: equal for equal weights and settings, wherever the files lie."""
+        """Name of the store folder: that of the weights and the settings, not of the place where the files lie."""
         if self.revision is None:
             return None
-        content = json.dumps([self.family, self.revision, self.settings], sort_keys=True)
+        content = json.dumps([_STORE_FORMAT, self.family, self.revision, self.settings], sort_keys=True)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 

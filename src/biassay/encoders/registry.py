@@ -78,7 +78,7 @@ FAMILIES: Mapping[str, Family] = {
         "st:NAME[@REVISION]",
         "any sentence-transformers model, by name or folder",
         "biassay.encoders.st:provide",
-        ("device", "dtype", "trust_remote_code"),
+        ("device", "trust_remote_code"),
         extra="st",
         needs=("torch", "transformers", "sentence_transformers"),
     ),

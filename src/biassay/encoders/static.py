@@ -47,7 +47,14 @@ def provide(model: ModelName) -> StaticEncoder:
         tuple({"case": case, **model.settings}.items()),
         lost_hint="if the vocabulary is lower-cased, add ?case=fold to the model" if case == "keep" else "",
     )
-    return StaticEncoder(identity, lambda words: read_vectors(path, words, file_format), fold=case == "fold")
+
+    def load(words: Collection[str]) -> WordVectors:
+        found = read_vectors(path, words, file_format)
+        if file_fingerprint(path) != identity.revision:
+            raise VectorFileError(f"{path}: the file changed while it was read; run again")
+        return found
+
+    return StaticEncoder(identity, load, fold=case == "fold")
 
 
 def provide_embedded(_: ModelName) -> StaticEncoder:

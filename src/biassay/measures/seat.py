@@ -80,7 +80,7 @@ def measure(
     for role in ROLES:
         of_role = encoded[role]
         gone = [i for i, t in enumerate(texts.role(role)) if _is_lost(t, of_role.unknown[i], of_role.cut[i])]
-        kept[role] = [i for i in range(len(texts.role(role))) if i not in set(gone)]
+        kept[role] = sorted(set(range(len(texts.role(role)))) - set(gone))
         lost[role] = _forms([texts.role(role)[i] for i in gone])
     reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
     if reason is not None and lost_hint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import uuid
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import get_args
@@ -43,6 +44,7 @@ def new_manifest(
     }
     return Manifest(
         format_version=FORMAT_VERSION,
+        run_id=uuid.uuid4().hex,
         status="running",
         created=_now(),
         finished=None,
@@ -103,6 +105,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         p_value_by_word=by_word.value if by_word else None,
         log10_p_value_by_word=by_word.log10 if by_word else None,
         p_route_by_word=by_word.route if by_word else None,
+        p_error_by_word=by_word.error if by_word else None,
         p_floor_by_word=floor if by_word else None,
         num_words=dict(measured.num_words),
         num_cut=dict(measured.num_cut),

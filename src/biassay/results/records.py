@@ -75,6 +75,7 @@ class Result(_Record):
     p_value_by_word: float | None
     log10_p_value_by_word: float | None
     p_route_by_word: str | None
+    p_error_by_word: float | None
     p_floor_by_word: float | None
     num_words: dict[str, int]
     num_cut: dict[str, int]
@@ -130,6 +131,7 @@ class Manifest(_Record):
     """How a run was made."""
 
     format_version: int
+    run_id: str
     status: Literal["running", "complete"]
     created: str
     finished: str | None

@@ -61,7 +61,7 @@ class Run:
         Another run in the folder is an error; an earlier state of the same run is brought up to date.
         """
         folder = Path(folder)
-        if (folder / MANIFEST).exists() and Run.load(folder).manifest.created != self.manifest.created:
+        if (folder / MANIFEST).exists() and Run.load(folder).manifest.run_id != self.manifest.run_id:
             raise RunFolderError(f"{folder} holds another run; choose another folder")
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ _STEEPEST = 600.0  # of b, per largest score: beyond it a coin is decided to the
 _NEGLIGIBLE = 1e-13
 _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are all but decided, and there is no bell
 _POLE_DAMPING = 34.0  # the trapezoid rule's alias of the pole is damped by exp(-34), about 1e-15
-_GRID = 1 << 20  # points of the Fourier transform that looks for the bell's return
+_GRID = 1 << 18  # points of the Fourier transform that looks for the bell's return
 _MOST_FACTORS = 20_000_000  # complex factors an integral may take, some tenths of a second
 _LEFT_OUT = 3e-5  # relative size at which what is left out no longer matters
 
@@ -157,7 +157,7 @@ class _Integral:
         end = np.inf if self._step is None else np.pi / self._step
         if self._step is not None:
             width = end / max(1, math.ceil(end / width))
-        places, beyond = self._returns(span)
+        places, returning, noise = self._returns(span)
         total, u, used = 0.0, 0.0, 0
         chunk = max(8, 32_768 // (len(self._distinct[0]) * self._m // 16 + 1))
         while True:
@@ -171,7 +171,8 @@ class _Integral:
             used += len(us) * len(self._distinct[0]) * self._m
             u += width * chunk
             integral = total * width / (2.0 * np.pi * self._m)
-            left_out = float(beyond[min(int(np.searchsorted(places, u)), len(beyond) - 1)]) if u < end else 0.0
+            at = min(int(np.searchsorted(places, u)), len(places) - 1)
+            to_come = float(returning[at]) if u < end else 0.0
             quiet = u * self._deviation > 4.0 and float(np.abs(row[-4:]).sum()) < _NEGLIGIBLE * abs(total)
             noisy = u * self._deviation > 40.0
             # There is no point in being more precise than the number of subsets allows.
@@ -180,8 +181,8 @@ class _Integral:
                 if self._step
                 else max(_LEFT_OUT, 0.3 * math.exp(-0.5 * (self._height + math.log(max(integral, 1e-300)))))
             )
-            if u >= end or ((quiet or noisy) and left_out < enough * abs(integral)) or used > _MOST_FACTORS:
-                return integral, left_out
+            if u >= end or ((quiet or noisy) and to_come < enough * abs(integral)) or used > _MOST_FACTORS:
+                return integral, to_come + (float(noise[at]) if u < end else 0.0)
 
     def _kernel(self, us: NDArray[np.float64]) -> NDArray[np.complex128]:
         """The transform of "at least": an integral from the threshold on, or a sum over the points of a lattice."""
@@ -190,12 +191,12 @@ class _Integral:
             return np.asarray(1.0 / z)
         return np.asarray(self._step / -np.expm1(-self._step * z))
 
-    def _returns(self, span: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where along u the bell returns: places, and a bound on the integral from each of them on.
+    def _returns(self, span: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Where along u the bell returns: places, and what is to come from each on, of returns and of noise.
 
         Averaged over angles, the integrand's size is at most exp(-W) I0(|g(u)|) / u, with g the Fourier transform of
         the coins' variances w and W their sum. Where |g| is larger than chance makes it, sizes add up; elsewhere phases
-        are random and squares add up, of which four deviations are allowed for.
+        are random and squares add up. Both leave out that phases cancel along the angles too.
         """
         cells = np.bincount(
             np.rint((self._s - self._s.min()) / span * (_GRID // 4 - 1)).astype(np.int64),
@@ -210,10 +211,11 @@ class _Integral:
             size[places > np.pi / self._step] = 0.0  # beyond its period a lattice has no more to say
         coherent = np.cumsum(np.where(g > chance, size, 0.0)[::-1])[::-1]
         random = np.cumsum((np.where(g > chance, 0.0, size) ** 2)[::-1])[::-1]
-        beyond = coherent + 4.0 * np.sqrt(random)
+        # Returns in the last octave that was looked at will go on in those that were not.
+        returning = coherent + 3.0 * coherent[len(g) // 2]
         if self._step is None and np.mean(g[-len(g) // 16 :] > chance) > 0.5:
-            beyond += np.inf  # scores so far apart that the transform cannot tell the rest of them from each other
-        return np.asarray(places), np.asarray(beyond)
+            returning += np.inf  # scores so far apart that the transform cannot tell the rest of them from each other
+        return np.asarray(places), np.asarray(returning), np.sqrt(random)
 
 
 def _integrand(

@@ -21,6 +21,7 @@ Route = Literal["auto", "enumeration", "counting", "saddle-point"]
 
 _ENUMERATE_UP_TO = 20_000_000
 _QUICK_STATES = 1 << 21  # sums in a half: 21 v 21, or 4 v 160, in some tenths of a second
+_FEW_STATES = 1 << 17  # so far out in the tail that pruning leaves next to nothing: milliseconds
 _PATIENT_STATES = 1 << 23  # where nothing else will do: 23 v 23, a second
 _MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
 _SMOOTH_ENOUGH = 3e-4
@@ -99,6 +100,9 @@ def _automatic(tail: SubsetTail) -> TailProbability:
         return tail_probability(tail, "enumeration")
     if states_of_halves(len(tail.scores), tail.size) <= _QUICK_STATES:
         return tail_probability(tail, "counting")
+    far_out = _counted(tail, _FEW_STATES)
+    if far_out is not None:
+        return far_out
     smooth = _smooth(tail)
     if smooth is not None and smooth.error <= _SMOOTH_ENOUGH:
         return smooth

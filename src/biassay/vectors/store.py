@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Identity, Span
+from biassay.errors import MeasurementError
 from biassay.files import write_atomically
 
 __all__ = ["ModelStore", "VectorStore"]
@@ -108,9 +109,7 @@ class ModelStore:
                 keys = archive["keys"]
                 notes = json.loads(archive["notes"].tobytes())
         except (ValueError, KeyError, zipfile.BadZipFile):
-            return False
-        if len(keys) != len(notes):
-            return False
+            return True  # whole, but not ours: leave it alone
         for row, (key, (spans, cut)) in enumerate(zip(keys, notes, strict=True)):
             self._places[key.tobytes()] = _Place(file, row)
             self._notes[key.tobytes()] = _Notes(tuple((a, b) for a, b in spans), cut)
@@ -154,7 +153,10 @@ class ModelStore:
         for key in keys - rows.keys():
             by_file.setdefault(self._places[key].file, []).append(key)
         for file, wanted in by_file.items():
-            with np.load(file, allow_pickle=False) as archive:
-                vectors = archive["vectors"]
+            try:
+                with np.load(file, allow_pickle=False) as archive:
+                    vectors = archive["vectors"]
+            except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+                raise MeasurementError(f"{file}: changed while in use; run again to encode its texts anew") from error
             rows.update((key, vectors[self._places[key].row]) for key in wanted)
         return rows
