@@ -65,7 +65,7 @@ class _Plan:
 
     manifest: Manifest
     encoders: tuple[Encoder, ...]
-    tests: tuple[Test, ...]
+    tests: tuple[tuple[Test, TestTexts], ...]
     settings: Settings
 
 
@@ -149,15 +149,14 @@ def _plan(manifest: Manifest, tests: tuple[Test, ...], given: Mapping[str, Encod
         seed=manifest.seed,
     )
     check_tests(tests, settings)
-    for test in tests:
-        texts_of(test)
     given = given or {}
     parsed = {r.text: parse_model(r.text) for r in manifest.models if r.text not in given}
     encoders = tuple(given.get(r.text) or open_encoder(parsed[r.text]) for r in manifest.models)
     records = tuple(
         identified(record.text, encoder.identity) for record, encoder in zip(manifest.models, encoders, strict=True)
     )
-    return _Plan(dataclasses.replace(manifest, models=records), encoders, tests, settings)
+    asked = tuple((test, texts_of(test)) for test in tests)
+    return _Plan(dataclasses.replace(manifest, models=records), encoders, asked, settings)
 
 
 def _check_free(folder: Path) -> None:
@@ -191,7 +190,7 @@ def _carry_out(
 def _one_model(plan: _Plan, current: Run, place: int, encoder: Encoder, store: VectorStore, listener: Listener) -> Run:
     record = current.manifest.models[place]
     have = {result.test for result in current.results if is_of(result, record)}
-    waiting = [(test, texts_of(test)) for test in plan.tests if test.name not in have]
+    waiting = [(test, asked) for test, asked in plan.tests if test.name not in have]
     if not waiting:
         return current
     began = time.monotonic()

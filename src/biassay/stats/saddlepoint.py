@@ -36,6 +36,7 @@ _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are al
 _POLE_DAMPING = 34.0  # the trapezoid rule's alias of the pole is damped by exp(-34), about 1e-15
 _GRID = 1 << 18  # points of the Fourier transform that looks for the bell's return
 _MOST_FACTORS = 20_000_000  # complex factors an integral may take, some tenths of a second
+_NOISE_WORTH_REDUCING = 1e-4
 _LEFT_OUT = 3e-5  # relative size at which what is left out no longer matters
 
 
@@ -174,7 +175,9 @@ class _Integral:
             at = min(int(np.searchsorted(places, u)), len(places) - 1)
             to_come = float(returning[at]) if u < end else 0.0
             quiet = u * self._deviation > 4.0 and float(np.abs(row[-4:]).sum()) < _NEGLIGIBLE * abs(total)
-            noisy = u * self._deviation > 40.0
+            noisy = u * self._deviation > 40.0 and (
+                float(noise[at]) < _NOISE_WORTH_REDUCING * abs(integral) or used > _MOST_FACTORS // 5
+            )
             # There is no point in being more precise than the number of subsets allows.
             enough = (
                 1e-10

@@ -21,7 +21,7 @@ Route = Literal["auto", "enumeration", "counting", "saddle-point"]
 
 _ENUMERATE_UP_TO = 20_000_000
 _QUICK_STATES = 1 << 21  # sums in a half: 21 v 21, or 4 v 160, in some tenths of a second
-_FEW_STATES = 1 << 17  # so far out in the tail that pruning leaves next to nothing: milliseconds
+_FEW_STATES = 1 << 15  # so far out in the tail that pruning leaves next to nothing: milliseconds
 _PATIENT_STATES = 1 << 23  # where nothing else will do: 23 v 23, a second
 _MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
 _SMOOTH_ENOUGH = 3e-4
