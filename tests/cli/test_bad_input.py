@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from biassay import files
-from biassay.cli import main
 from biassay.results.run import Run
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -72,20 +71,6 @@ class Needy:
     def encode(self, texts):
         return vectors(texts)
 """
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command in this process: exit code, stdout, stderr. Anything but a clean exit fails the test."""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return int(stop.value.code or 0), said.out, said.err
-
-    return call
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from biassay.cli import main
 from biassay.results.run import Run
 
 BIASSAY = [sys.executable, "-c", "from biassay.cli import main; main()"]
@@ -37,20 +36,6 @@ class Steady:
     def encode(self, texts):
         return np.array([vector(text) for text in texts])
 """
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command in this process: exit code, stdout, stderr."""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main([str(arg) for arg in args])
-        said = capsys.readouterr()
-        return int(stop.value.code or 0), said.out, said.err
-
-    return call
 
 
 def words(letter: str, count: int) -> list[str]:
