@@ -291,3 +291,15 @@ def test_every_public_name_is_there() -> None:
     assert set(biassay.__all__) < set(dir(biassay))
     with pytest.raises(AttributeError, match="no attribute 'wheat'"):
         _ = biassay.wheat  # type: ignore[attr-defined]
+
+
+def test_objects_are_models_and_keep_their_place(tmp_path: Path) -> None:
+    class Lengths:
+        def encode(self, texts: list[str]) -> object:
+            return np.array([[len(text), text.count("e") + 1.0, 1.0] for text in texts])
+
+    run = biassay.run([Lengths(), "glove"], tests="weat1", cache=tmp_path)
+    assert [result.model for result in run.results] == [run.manifest.models[0].text, "glove"]
+    assert run.manifest.models[0].text.startswith("object:")
+    with pytest.raises(UsageError, match="got int"):
+        biassay.run([3], tests="weat1", cache=tmp_path)

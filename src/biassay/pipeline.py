@@ -104,8 +104,9 @@ def run(
         Where vectors are kept; by default the user's cache folder.
     """
     asked = tuple(models) if isinstance(models, list | tuple) else (models,)
-    given = {encoder.identity.name: encoder for encoder in map(wrap, (m for m in asked if not isinstance(m, str)))}
-    names = (*(m for m in asked if isinstance(m, str)), *given)
+    opened = [m if isinstance(m, str) else wrap(m) for m in asked]
+    given = {m.identity.name: m for m in opened if not isinstance(m, str)}
+    names = tuple(m if isinstance(m, str) else m.identity.name for m in opened)
     patterns = (tests,) if isinstance(tests, str) else tuple(tests)
     chosen = [(test, pattern) for pattern in (patterns or ("",)) for test in select_tests([pattern] if pattern else [])]
     select_tests(patterns)  # two different tests of one name are an error

