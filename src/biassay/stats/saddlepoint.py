@@ -159,12 +159,13 @@ class _Integral:
         if self._step is not None:
             width = end / max(1, math.ceil(end / width))
         places, returning, noise = self._returns(span)
+        angles = self._angles_needed(places, returning + noise)
         total, u, used = 0.0, 0.0, 0
         chunk = max(8, 32_768 // (len(self._distinct[0]) * self._m // 16 + 1))
         while True:
             us = np.asarray(u + width * np.arange(chunk), dtype=np.float64)
             us = us[us <= end * (1.0 + 1e-12)]
-            values = _integrand(self._distinct, self._n, self._t, self._angles, us)
+            values = _integrand(self._distinct, self._n, self._t, angles, us)
             row = np.asarray(values.sum(axis=0) * self._kernel(us))
             # The other half is the complex conjugate; both ends of a lattice's period are halves of one point.
             weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0)
@@ -186,6 +187,15 @@ class _Integral:
             )
             if u >= end or ((quiet or noisy) and to_come < enough * abs(integral)) or used > _MOST_FACTORS:
                 return integral, to_come + (float(noise[at]) if u < end else 0.0)
+
+    def _angles_needed(self, places: NDArray[np.float64], to_come: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All angles, or those under the bell if nothing worth mentioning lies elsewhere, as in all large sets."""
+        size_deviation = math.sqrt(float(self._coins.sum()))
+        bell = 1.0 / (2.0 * np.pi * size_deviation * self._deviation * self._b)
+        at = min(int(np.searchsorted(places, 10.0 / self._deviation)), len(places) - 1)
+        if to_come[at] > 1e-10 * bell:
+            return self._angles
+        return np.asarray(self._angles[np.abs(self._angles) < 9.0 / size_deviation])
 
     def _kernel(self, us: NDArray[np.float64]) -> NDArray[np.complex128]:
         """The transform of "at least": an integral from the threshold on, or a sum over the points of a lattice."""
