@@ -65,6 +65,9 @@ def main(args: list[str] | None = None) -> None:
     except BiassayError as error:
         _say(f"error: {error}", error)
         code = error.exit_code
+    except ImportError as error:  # a package that is installed and broken
+        _say(f"error: a package that is needed cannot be imported: {error}", error)
+        code = 1
     except BrokenPipeError:
         sys.stderr.close()
         code = 1

@@ -148,6 +148,8 @@ def find_key(model: ModelName, address: Address) -> Key:
         if value:
             return Key(value, (variable,))
     missing = Key(None, variables)
+    if "key_env" in model.settings:
+        raise UsageError(f"{who(model.name)}: the environment variable {missing.names} that key_env= names is not set")
     if not address.is_loopback:
         kept = "" if address.chosen_by_user else f"; {_OPENAI_VARIABLE} is not sent to an address given by base_url="
         raise UsageError(
