@@ -37,6 +37,7 @@ _WORDS = ("this", "is", "the", "red", "rose", "joy")
 _TOLERANCE = 1e-4
 _SIZE, _HIDDEN = 8, 6
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+_KEY = "BIASSAY_SELFTEST_KEY"
 _SHOWN = 300  # characters of an error
 
 
@@ -68,7 +69,8 @@ def self_test(family: str) -> Outcome:
 @contextmanager
 def _apart(folder: Path) -> Iterator[None]:
     """No hub is asked, and what a family may keep is not kept in the user's cache."""
-    changed = {**_OFFLINE, "BIASSAY_CACHE": str(folder / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "torch")}
+    own = {"BIASSAY_CACHE": str(folder / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "torch"), _KEY: "none"}
+    changed = {**_OFFLINE, **own}
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
@@ -204,8 +206,8 @@ def _api(_: Path) -> Iterator[str]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
-            # The user's own key is for other servers: the variable named here is not set.
-            yield f"api:tiny?base_url=http://127.0.0.1:{server.server_port}&key_env=BIASSAY_SELFTEST_KEY&retries=0"
+            # The user's own key is for other servers.
+            yield f"api:tiny?base_url=http://127.0.0.1:{server.server_port}&key_env={_KEY}&retries=0"
         finally:
             server.shutdown()
             thread.join()
