@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from biassay.cli import doctor, main, models
+from biassay.cli import doctor, models
 from biassay.encoders import selftest
 from biassay.encoders.base import Encoded, Identity
 from biassay.encoders.registry import FAMILIES
@@ -26,18 +26,6 @@ from biassay.errors import MeasurementError
 
 Cli = Callable[..., tuple[int, str, str]]
 CORE = ["glove", "vectors", "python"]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            main(list(arguments))
-        shown = capsys.readouterr()
-        assert isinstance(stopped.value.code, int)
-        return stopped.value.code, shown.out, shown.err
-
-    return call
 
 
 @pytest.fixture
