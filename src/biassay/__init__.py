@@ -2,6 +2,7 @@
 
     import biassay
     biassay.weat(X, Y, A, B)                 four sets of vectors -> effect size and p-values
+    biassay.ceat(X, Y, A, B)                 the same with many contexts per word -> a distribution and its mean
     biassay.run(["use", "glove"])            models and tests by name -> a run with its results
 
 Importing the package loads nothing heavy; each name below is imported when it is first used.
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
+    from biassay.measures.ceat import ContextualAssociation, ceat
     from biassay.measures.weat import Association, weat, wefat
     from biassay.pipeline import resume, run
     from biassay.results.records import Result
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Association",
     "BiassayError",
+    "ContextualAssociation",
     "Correction",
     "Result",
     "Run",
     "benjamini_hochberg",
+    "ceat",
     "holm",
     "open_encoder",
     "resume",
@@ -41,10 +45,12 @@ __all__ = [
 _HOME = {
     "Association": "biassay.measures.weat",
     "BiassayError": "biassay.errors",
+    "ContextualAssociation": "biassay.measures.ceat",
     "Correction": "biassay.stats.multiple",
     "Result": "biassay.results.records",
     "Run": "biassay.results.run",
     "benjamini_hochberg": "biassay.stats.multiple",
+    "ceat": "biassay.measures.ceat",
     "holm": "biassay.stats.multiple",
     "open_encoder": "biassay.encoders.registry",
     "resume": "biassay.pipeline",

@@ -1,0 +1,218 @@
+"""CEAT: the distribution of an association over the contexts in which the words occur."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biassay.errors import DegenerateError, UsageError, VectorError
+from biassay.stats.association import effect_size
+from biassay.stats.contextual import (
+    Pools,
+    check_draws,
+    draw_contexts,
+    mean_directions,
+    sample_associations,
+    sample_cosines,
+)
+from biassay.stats.meta import RandomEffects, random_effects
+from biassay.stats.permutation import Rng, permutation_test
+from biassay.stats.sample_tails import sample_p_values
+from biassay.stats.tails import TailProbability
+from biassay.stats.word_bootstrap import bootstrap_means, word_interval
+
+__all__ = ["ContextualAssociation", "ceat"]
+
+_FLAT = 1e-12
+_BOOTSTRAPPED = 1000  # samples: the pooled effect size is then known far better than other words would give it
+_NOISE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-15}
+
+
+@dataclass(frozen=True, eq=False)
+class ContextualAssociation:
+    """What a contextualised association test found.
+
+    Attributes
+    ----------
+    pooled : RandomEffects
+        The random-effects model over the samples; its p-value is the paper's, and says nothing about other words.
+    samples, variances, sample_p_values : (n_samples,) float64
+        Effect size and variance of every sample, and the one-sided permutation p-value of each.
+    by_word : TailProbability
+        Exact and two-sided: would a random split of the target words, each with its association averaged over all its
+        contexts, do as well?
+    effect_size_by_word : float
+        The effect size of those averages. Averaging removes the contexts' noise, so it lies further from zero.
+    interval : (float, float) or None
+        Where the pooled effect size would lie with other words of the same kinds, by resampling words.
+    x, y : (|X|,), (|Y|,) float64
+        Associations of the target words averaged over their contexts.
+    pool_sizes : (words,) int64
+        Contexts of every word, in the order X, Y, A, B.
+    sizes : (int, int, int, int)
+    """
+
+    pooled: RandomEffects
+    samples: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    sample_p_values: NDArray[np.float64]
+    by_word: TailProbability
+    effect_size_by_word: float
+    interval: tuple[float, float] | None
+    confidence: float
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    pool_sizes: NDArray[np.int64]
+    sizes: tuple[int, int, int, int]
+
+    @property
+    def effect_size(self) -> float:
+        """The combined effect size (CES)."""
+        return self.pooled.mean
+
+    @property
+    def standard_error(self) -> float:
+        return self.pooled.standard_error
+
+    @property
+    def p_value(self) -> float:
+        return self.pooled.p_value
+
+    @property
+    def log10_p(self) -> float:
+        return self.pooled.log10_p
+
+    @property
+    def tau2(self) -> float:
+        return self.pooled.tau2
+
+    @property
+    def Q(self) -> float:
+        return self.pooled.q
+
+    @property
+    def I2(self) -> float:
+        return self.pooled.i2
+
+    @property
+    def prediction_interval(self) -> tuple[float, float]:
+        return self.pooled.prediction_interval
+
+    @property
+    def p_value_by_word(self) -> float:
+        return self.by_word.value
+
+
+def ceat(
+    X: Sequence[ArrayLike],
+    Y: Sequence[ArrayLike],
+    A: Sequence[ArrayLike],
+    B: Sequence[ArrayLike],
+    *,
+    n_samples: int = 10_000,
+    draws: ArrayLike | None = None,
+    rng: Rng = None,
+    replicates: int = 1000,
+    confidence: float = 0.95,
+    threads: int | None = None,
+) -> ContextualAssociation:
+    """How strongly, over many contexts, do the targets X more than Y lean to the attributes A more than to B?
+
+    Parameters
+    ----------
+    X, Y, A, B : lists of (contexts, d) array-like
+        For every stimulus the vectors of its contexts; only their directions count. float16 and float32 are computed in
+        float32, anything else in float64.
+    n_samples : int
+        Samples of one context per stimulus; without replacement from a stimulus that has at least so many contexts.
+    draws : (n_samples, stimuli) array-like of int, optional
+        Row numbers in the order X, Y, A, B, instead of drawing.
+    rng : numpy Generator or seed
+    replicates : int
+        Of the words, for the interval; 0 leaves it out.
+    confidence : float
+        Of that interval.
+    threads : int, optional
+        All cores by default. The numbers do not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np, biassay
+    >>> rng = np.random.default_rng(0)
+    >>> def words(n, lean):
+    ...     return [rng.normal(lean, 1.0, (20, 10)) for _ in range(n)]
+    >>> found = biassay.ceat(words(6, 1), words(6, -1), words(6, 1), words(6, -1), n_samples=1000, rng=0)
+    >>> found.effect_size > 1.5, found.p_value_by_word < 0.01
+    (True, True)
+    """
+    x, y, a, b = (Pools.of(_arrays(given, name), name) for given, name in zip((X, Y, A, B), "XYAB", strict=True))
+    sizes = (len(x.rows), len(y.rows), len(a.rows), len(b.rows))
+    targets = Pools(x.rows + y.rows, x.scales + y.scales, np.result_type(x.dtype, y.dtype))
+    _check(targets, a, b, sizes)
+    generator = np.random.default_rng(rng)
+    pool_sizes = np.concatenate([targets.sizes, a.sizes, b.sizes])
+    table = _draws(draws, pool_sizes, n_samples, generator)
+    scores = sample_associations(targets, a, b, table, threads)
+    samples, variances = _effects(scores, sizes[0])
+    means = mean_directions(targets) @ (mean_directions(a).mean(axis=0) - mean_directions(b).mean(axis=0))
+    mean_x, mean_y = means[: sizes[0]], means[sizes[0] :]
+    noise = _NOISE[np.dtype(np.result_type(targets.dtype, a.dtype, b.dtype))]
+    interval = None
+    if replicates:
+        cosines = sample_cosines(targets, (a, b), table[:_BOOTSTRAPPED], threads)
+        interval = word_interval(bootstrap_means(cosines, sizes, replicates, generator), confidence)
+    return ContextualAssociation(
+        pooled=random_effects(samples, variances),
+        samples=samples,
+        variances=variances,
+        sample_p_values=sample_p_values(scores, sizes[0]),
+        by_word=permutation_test(mean_x, mean_y, alternative="two-sided", noise=noise),
+        effect_size_by_word=effect_size(mean_x, mean_y),
+        interval=interval,
+        confidence=confidence,
+        x=mean_x,
+        y=mean_y,
+        pool_sizes=pool_sizes,
+        sizes=sizes,
+    )
+
+
+def _arrays(given: Sequence[ArrayLike], name: str) -> list[NDArray[np.floating]]:
+    if not isinstance(given, list | tuple):
+        raise UsageError(f"{name} must be a list with one array (contexts, d) per stimulus, got {type(given).__name__}")
+    return [np.asarray(array) for array in given]
+
+
+def _check(targets: Pools, a: Pools, b: Pools, sizes: tuple[int, int, int, int]) -> None:
+    if min(sizes[:2]) < 2 or min(sizes[2:]) < 1:
+        raise UsageError(f"X and Y need at least two stimuli each, A and B one, got {', '.join(map(str, sizes))}")
+    dimensions = {array.shape[1] for pools in (targets, a, b) for array in pools.rows}
+    if len(dimensions) > 1:
+        raise VectorError(f"vectors of one test must have one dimension, got {sorted(dimensions)}")
+
+
+def _draws(
+    draws: ArrayLike | None, pool_sizes: NDArray[np.int64], n_samples: int, rng: np.random.Generator
+) -> NDArray[np.integer]:
+    if draws is not None:
+        table = np.asarray(draws)
+        check_draws(table, pool_sizes)
+        n_samples = len(table)
+    if n_samples < 3:
+        raise UsageError(f"n_samples must be at least 3, got {n_samples}")
+    return table if draws is not None else draw_contexts(pool_sizes, n_samples, rng)
+
+
+def _effects(scores: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Effect size and variance of every sample."""
+    variances = scores.var(axis=1, ddof=1)
+    flat = variances <= (_FLAT * np.maximum(1.0, np.abs(scores).max(axis=1))) ** 2
+    if flat.any():
+        raise DegenerateError(
+            f"in sample {int(np.argmax(flat))} all targets have the same association with the attributes: "
+            "its effect size would divide by zero"
+        )
+    return (scores[:, :n].mean(axis=1) - scores[:, n:].mean(axis=1)) / np.sqrt(variances), variances

@@ -1,0 +1,178 @@
+"""biassay.ceat: the reference replayed, a loop over words as the witness, simulations of what the p-values promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import biassay
+from biassay.errors import DegenerateError, UsageError, VectorError
+from biassay.stats.contextual import Pools, draw_contexts
+
+Pool = NDArray[np.float64]
+CASES = ("equal_pools", "unequal_pools", "zero_tau", "near_null")
+
+
+def pools(seed: int, sizes: tuple[int, int, int, int], contexts: int = 20, d: int = 12) -> list[list[Pool]]:
+    rng = np.random.default_rng(seed)
+    lean = np.array([1.0, -1.0, 1.0, -1.0])
+    return [[rng.normal(0.4 * lean[i], 1.0, (contexts + w, d)) for w in range(n)] for i, n in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_reference_replays_through_draws(reference: Path, case: str) -> None:
+    expected = json.loads((reference / "ceat" / "expected.json").read_text())[case]["meta"]
+    with np.load(reference / "ceat" / f"{case}.npz") as z:
+        rows = np.split(z["vectors"], np.cumsum(z["pool_sizes"])[:-1])
+        ends = np.cumsum(z["set_sizes"])
+        sets = [rows[end - size : end] for size, end in zip(z["set_sizes"], ends, strict=True)]
+        found = biassay.ceat(*sets, draws=z["index_table"], rng=0)
+        assert np.abs(found.samples - z["effect_sizes"]).max() < 1e-8
+        assert np.abs(found.variances - z["variances"]).max() < 1e-8
+    assert found.effect_size == pytest.approx(expected["CES"], abs=1e-8)
+    assert found.standard_error == pytest.approx(expected["SE"], abs=1e-8)
+    assert found.tau2 == pytest.approx(expected["tau2"], abs=1e-8)
+    assert pytest.approx(expected["Q"], rel=1e-8) == found.Q
+    assert found.p_value == pytest.approx(expected["p_two_sided"], rel=1e-8)
+    assert found.log10_p == pytest.approx(expected["log10_p_two_sided"], rel=1e-8)
+    assert found.pooled.p_value_upper == pytest.approx(expected["p_one_sided_upper"], rel=1e-6)
+    assert len(found.samples) == expected["N"]
+
+
+def word_by_word(sets: list[list[Pool]], row: NDArray[np.integer]) -> tuple[float, float]:
+    """One sample by the definition: a loop over words and pairs."""
+    drawn, column = [], 0
+    for given in sets:
+        drawn.append([])
+        for pool in given:
+            drawn[-1].append(pool[row[column]])
+            column += 1
+
+    def cosine(u: Pool, v: Pool) -> float:
+        return float(u @ v / np.linalg.norm(u) / np.linalg.norm(v))
+
+    def s(w: Pool) -> float:
+        return float(np.mean([cosine(w, a) for a in drawn[2]]) - np.mean([cosine(w, b) for b in drawn[3]]))
+
+    x, y = [s(w) for w in drawn[0]], [s(w) for w in drawn[1]]
+    spread = np.std(x + y, ddof=1)
+    return float((np.mean(x) - np.mean(y)) / spread), float(spread**2)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-5), ("float16", 5e-3)])
+def test_samples_agree_with_a_loop_over_words(dtype: str, tolerance: float) -> None:
+    sets = pools(1, (5, 6, 4, 7))
+    draws = draw_contexts(np.array([len(p) for given in sets for p in given]), 50, np.random.default_rng(3))
+    narrow = [[p.astype(dtype) for p in given] for given in sets]
+    found = biassay.ceat(*narrow, draws=draws, replicates=0)
+    for row, size, variance in zip(draws, found.samples, found.variances, strict=True):
+        assert (size, variance) == pytest.approx(word_by_word(sets, row), abs=tolerance)
+
+
+def test_sample_p_values_and_by_word_are_those_of_weat() -> None:
+    sets = pools(2, (4, 5, 4, 4))
+    found = biassay.ceat(*sets, n_samples=40, rng=0)
+    draws = draw_contexts(found.pool_sizes, 40, np.random.default_rng(0))
+    for row, p in zip(draws, found.sample_p_values, strict=True):
+        flat = [pool[i] for pool, i in zip([p for given in sets for p in given], row, strict=True)]
+        parts = np.split(np.array(flat), [4, 9, 13])
+        assert p == pytest.approx(biassay.weat(*parts).p_value, abs=1e-12)
+    # Averages over contexts of unit vectors: a mean of cosines is the product of the means.
+    unit = [[p / np.linalg.norm(p, axis=1, keepdims=True) for p in given] for given in sets]
+    across = np.mean([p.mean(axis=0) for p in unit[2]], axis=0) - np.mean([p.mean(axis=0) for p in unit[3]], axis=0)
+    assert found.x == pytest.approx([p.mean(axis=0) @ across for p in unit[0]], abs=1e-14)
+    assert found.y == pytest.approx([p.mean(axis=0) @ across for p in unit[1]], abs=1e-14)
+
+
+def test_draws_without_replacement_where_there_are_enough_contexts() -> None:
+    table = draw_contexts(np.array([100, 99, 250, 1]), 100, np.random.default_rng(0))
+    assert sorted(table[:, 0]) == list(range(100))
+    assert len(set(table[:, 1])) < 99
+    assert len(set(table[:, 2])) == 100
+    assert set(table[:, 3]) == {0}
+
+
+def test_every_context_is_drawn_equally_often() -> None:
+    table = draw_contexts(np.array([8, 40_000]), 40_000, np.random.default_rng(1))
+    counts = np.bincount(table[:, 0])
+    assert np.sum((counts - 5000) ** 2 / 5000) < 24.3  # chi-squared with 7 degrees of freedom, p = 0.001
+
+
+def test_same_seed_same_numbers_whatever_the_threads() -> None:
+    sets = [[p.astype(np.float32) for p in given] for given in pools(5, (8, 8, 8, 8), contexts=50, d=300)]
+    one, two = (biassay.ceat(*sets, n_samples=2000, rng=7, threads=t) for t in (1, 3))
+    assert np.array_equal(one.samples, two.samples)
+    assert (one.interval, one.effect_size) == (two.interval, two.effect_size)
+    assert not np.array_equal(one.samples, biassay.ceat(*sets, n_samples=2000, rng=8).samples)
+
+
+def test_only_directions_count() -> None:
+    sets = pools(6, (4, 4, 4, 4))
+    longer = [[p * np.geomspace(1e-3, 1e3, len(p))[:, None] for p in given] for given in sets]
+    one, two = (biassay.ceat(*s, n_samples=100, rng=0) for s in (sets, longer))
+    assert one.samples == pytest.approx(two.samples, abs=1e-12)
+
+
+def test_static_vectors_give_the_effect_size_of_weat() -> None:
+    sets = [[p[:1] for p in given] for given in pools(7, (6, 6, 5, 5))]
+    found = biassay.ceat(*sets, n_samples=20, rng=0)
+    static = biassay.weat(*(np.concatenate(given) for given in sets), alternative="two-sided")
+    assert found.effect_size == pytest.approx(static.effect_size, abs=1e-12)
+    assert found.p_value_by_word == pytest.approx(static.p_value, abs=1e-12)
+
+
+def under_the_null(seed: int, words: int) -> list[list[Pool]]:
+    """Words of one population: X and Y differ only in which words they happen to hold."""
+    rng = np.random.default_rng(seed)
+    return [[rng.normal(size=10) + rng.normal(size=(15, 10)) for _ in range(words)] for _ in range(4)]
+
+
+def test_by_word_keeps_its_level_and_the_pooled_p_does_not() -> None:
+    found = [biassay.ceat(*under_the_null(s, 8), n_samples=500, rng=0, replicates=0) for s in range(200)]
+    by_word, pooled = (np.mean([getattr(f, p) <= 0.05 for f in found]) for p in ("p_value_by_word", "p_value"))
+    assert by_word < 0.11  # binomial(200, 0.05): 22 or more has probability 0.0003
+    assert pooled > 0.6
+
+
+def test_word_interval_holds_zero_under_the_null() -> None:
+    found = [biassay.ceat(*under_the_null(s, 12), n_samples=200, rng=0, replicates=300) for s in range(60)]
+    inside = np.mean([f.interval is not None and f.interval[0] <= 0.0 <= f.interval[1] for f in found])
+    assert inside > 0.8
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"X": []}, UsageError, "at least two stimuli"),
+        ({"A": []}, UsageError, "A and B one"),
+        ({"X": np.zeros((3, 4, 5))}, UsageError, "list with one array"),
+        ({"Y": [np.ones((2, 12)), np.ones(12)]}, VectorError, "Y: word 1: expected an array of shape"),
+        ({"Y": [np.ones((2, 12)), np.zeros((0, 12))]}, VectorError, "not empty"),
+        ({"B": [np.ones((2, 12)), np.array([[1.0] * 12, [np.nan] * 12])]}, VectorError, "context 1 holds a value"),
+        ({"B": [np.array([[1.0] * 12, [0.0] * 12])]}, VectorError, "B: word 0: the vector of context 1 is zero"),
+        ({"B": [np.ones((2, 11))]}, VectorError, r"one dimension, got \[11, 12\]"),
+        ({"n_samples": 2}, UsageError, "at least 3"),
+        ({"draws": np.zeros((5, 3), int)}, UsageError, r"shape \(samples, 16\)"),
+        ({"draws": np.zeros((5, 16))}, UsageError, "whole numbers"),
+        ({"draws": np.full((5, 16), 99)}, UsageError, "draws of word 0: row numbers go from 0 to 19"),
+        ({"draws": np.full((5, 16), -1)}, UsageError, "row numbers go from 0"),
+    ],
+)
+def test_refuses(change: dict[str, object], error: type[Exception], words: str) -> None:
+    given: dict[str, object] = dict(zip("XYAB", pools(9, (4, 4, 4, 4)), strict=True)) | {"n_samples": 10} | change
+    with pytest.raises(error, match=words):
+        biassay.ceat(given.pop("X"), given.pop("Y"), given.pop("A"), given.pop("B"), **given)  # type: ignore[arg-type]
+
+
+def test_equal_associations_are_degenerate() -> None:
+    same = [np.ones((2, 3)), np.ones((2, 3))]
+    with pytest.raises(DegenerateError, match="in sample 0 all targets have the same association"):
+        biassay.ceat(same, same, same, [np.eye(3)], n_samples=5, rng=0)
+
+
+def test_pools_take_whole_numbers_for_numbers() -> None:
+    assert Pools.of([np.ones((2, 3), dtype=int)], "X").dtype == np.float64
