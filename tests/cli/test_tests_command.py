@@ -62,14 +62,38 @@ def all_texts(test: Test) -> dict[str, list[str]]:
     return {role: [text.text for text in texts_of(test).role(role)] for role in ROLES}
 
 
-def test_list_names_every_test_of_the_catalogue(cli: Cli) -> None:
+def names_in_the_table(stdout: str) -> set[str]:
+    return {row.split()[1] for row in stdout.splitlines() if row.startswith("│")} - {"│"}
+
+
+def test_list_names_every_test_of_the_main_collections(cli: Cli) -> None:
     code, stdout, _ = cli("list")
     assert code == 0
-    shown = {row.split()[1] for row in stdout.splitlines() if row.startswith("│")}
-    assert shown - {"│"} == set(NAMES)
+    assert names_in_the_table(stdout) == {t.name for t in catalogue().tests.values() if not t.source.supplementary}
     row = next(row for row in stdout.splitlines() if " sent-weat6 " in row)
     assert str(sum(map(len, all_texts(catalogue().tests["sent-weat6"]).values()))) in row
     assert "same as weat6" in next(row for row in stdout.splitlines() if " C6 " in row)
+
+
+def test_list_sums_up_supplementary_collections_and_shows_them_when_named(cli: Cli) -> None:
+    last = cli("list")[1].splitlines()[-1]
+    assert last.startswith("guo2021-supplement: 60 more tests")
+    assert "'biassay tests list guo2021-supplement'" in last
+    code, stdout, _ = cli("list", "guo2021-supplement")
+    assert code == 0
+    assert names_in_the_table(stdout) == {t.name for t in catalogue().tests.values() if t.source.supplementary}
+    assert "more tests" not in stdout
+    listed = json.loads(cli("list", "EM-*", "weat6", "--json")[1])
+    assert [entry["supplementary"] for entry in listed] == [True] * 20 + [False]
+
+
+def test_show_of_a_supplementary_test(cli: Cli) -> None:
+    code, stdout, _ = cli("show", "EM-EF-career")
+    assert code == 0
+    assert "European American males or European American females, Career or Family" in stdout
+    for words in ("Andrew, Brad, Frank", "Carrie, Colleen, Ellen", "executive, management", "home, parents"):
+        assert words in stdout
+    assert "Tables 3 and 4" in " ".join(stdout.split())
 
 
 def test_list_as_json_describes_every_test(cli: Cli) -> None:

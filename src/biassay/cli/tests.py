@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -31,19 +33,29 @@ def command() -> None:
 @click.argument("patterns", nargs=-1, metavar="[PATTERN ...]")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
-    """All tests, or those that match patterns (sent-*), collections (may2019) or files."""
+    """All tests, or those that match patterns (sent-*), collections (may2019) or files.
+
+    Without patterns, the table sums up supplementary collections in a line each.
+    """
     chosen = select_tests(patterns) if patterns else tuple(catalogue().tests.values())
     if as_json:
         click.echo(json.dumps([_about(test) for test in chosen], indent=1, ensure_ascii=False))
         return
+    _console().print(_table(test for test in chosen if patterns or not test.source.supplementary))
+    summed_up = Counter(test.source.name for test in chosen if not patterns and test.source.supplementary)
+    for name, count in summed_up.items():
+        click.echo(f"{name}: {count} more tests, run only when asked for; 'biassay tests list {name}' shows them")
+
+
+def _table(tests: Iterable[Test]) -> Table:
     table = Table()
     for column in ("test", "asks", "level", "texts", "source"):
         table.add_column(column, justify="right" if column == "texts" else "left", overflow="fold")
-    for test in chosen:
+    for test in tests:
         title = f"same as {test.alias_of}" if test.alias_of else test.title
         count = str(sum(1 for _ in texts_of(test)))
         table.add_row(*map(escape, (test.name, title, test.level, count, test.source.name)))
-    _console().print(table)
+    return table
 
 
 @command.command("show")
@@ -112,6 +124,7 @@ def _about(test: Test) -> dict[str, object]:
         "citation": test.source.citation,
         "licence": test.source.licence,
         "version": test.source.version,
+        "supplementary": test.source.supplementary,
         "digest": test.digest,
     }
 

@@ -35,7 +35,7 @@ class Catalogue:
 def catalogue() -> Catalogue:
     """The catalogue shipped with the package."""
     data = Path(str(resources.files("biassay.stimuli") / "data"))
-    by_year = sorted(data.glob("*/*.toml"), key=lambda path: path.stem[-4:])
+    by_year = sorted(data.glob("*/*.toml"), key=lambda path: ("".join(filter(str.isdigit, path.stem)), path.stem))
     return _resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}))
 
 
@@ -50,14 +50,15 @@ def load_tests(path: Path) -> tuple[Test, ...]:
 
 
 def select_tests(patterns: Iterable[str] = ()) -> tuple[Test, ...]:
-    """Tests by name, pattern (``sent-*``), collection (``may2019``) or file; all of the catalogue by default.
+    """Tests by name, pattern (``sent-*``), collection (``may2019``) or file; those of the main collections by default.
 
     Aliases (C1 for weat1) are taken when named, and left out of whole collections, so that nothing is run twice.
+    Supplementary collections are taken when named: a default run, and its correction for many tests, is without them.
     """
     known = catalogue()
     patterns = tuple(patterns)
     if not patterns:
-        return tuple(test for test in known.tests.values() if test.alias_of is None)
+        return tuple(t for t in known.tests.values() if t.alias_of is None and not t.source.supplementary)
     chosen: dict[str, Test] = {}
     for pattern in patterns:
         for test in _matching(pattern, known):
@@ -123,7 +124,7 @@ class _Resolver:
             made = replace(parent, name=entry.name, title=title, source=document.source, alias_of=entry.alias)
             return self.checked(entry, made if entry.alias else replace(made, targets=targets, attributes=attributes))
         x, y, a, b = (self.concept(entry, entry.roles[role]) for role in ROLES)
-        title, sentences = entry.title or entry.name, entry.given_as_sentences
+        title, sentences = entry.title or f"{x.label} or {y.label}, {a.label} or {b.label}", entry.given_as_sentences
         made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes, None, sentences)
         return self.checked(entry, made)
 

@@ -7,10 +7,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
-from typing import Any, NoReturn, cast, get_args
+from typing import Any, cast, get_args
 
-from biassay.errors import StimulusError, nearest_names
+from biassay.errors import StimulusError
+from biassay.stimuli.fields import FieldReader, kind
 from biassay.stimuli.model import Concept, Source, TemplateClass, TemplateSet, WordRule
 
 __all__ = ["Document", "TestEntry", "read_document"]
@@ -19,7 +21,6 @@ _UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
 _SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
 _SENTENCE_END = re.compile(r"[.!?]\W*$")
 _TEST_KEYS = {"title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"}
-_NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _SLOTS = ("T", "a T", "Ts", "she", "her", "She", "Her")
 
@@ -89,51 +90,8 @@ def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return seen
 
 
-class _Reader:
-    """Turns parsed values into records, knowing the file they came from."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self.path, self.lines = path, text.splitlines()
-
-    def fail(self, where: str, problem: str) -> NoReturn:
-        line = self._line(where)
-        field = f"field {where}: " if where else ""
-        raise StimulusError(f"{self.path}: {f'line {line}: ' if line else ''}{field}{problem}")
-
-    def _line(self, where: str) -> int | None:
-        """Line of the last part of ``where`` that stands in the file, each part sought within the one before it."""
-        found = None
-        for part in filter(None, re.sub(r"\[\d+\]", "", where).split(".")):
-            name = re.compile(rf"""(^|["'\[.\s]){re.escape(part)}(["'\]\s=:.]|$)""")
-            for number in range((found or 1) - 1, len(self.lines)):
-                if name.search(self.lines[number]):
-                    found = number + 1
-                    break
-                if found is not None and number >= found and _NEW_PART.match(self.lines[number]):
-                    break
-        return found
-
-    def table(self, value: Any, where: str, allowed: set[str] | None = None) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            self.fail(where, f"expected a table of fields, got {_kind(value)}")
-        for key in value:
-            if allowed is not None and key not in allowed:
-                near = nearest_names(key, allowed)
-                hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(sorted(allowed))}"
-                self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
-        return value
-
-    def string(self, value: Any, where: str) -> str:
-        if not isinstance(value, str) or not value.strip():
-            self.fail(where, f"expected a text that is not empty, got {_kind(value)}")
-        return value
-
-    def strings(self, value: Any, where: str) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            self.fail(where, f"expected a list of texts, got {_kind(value)}")
-        if not value:
-            self.fail(where, "the list is empty")
-        return tuple(self.string(item, f"{where}[{i}]") for i, item in enumerate(value))
+class _Reader(FieldReader):
+    """Turns parsed values into records."""
 
     def words(self, value: Any, where: str) -> tuple[str, ...]:
         words = self.strings(value, where)
@@ -147,7 +105,7 @@ class _Reader:
         return words
 
     def own(self, root: dict[str, Any]) -> Document:
-        self.table(root, "", {"source", "concepts", "sets", "tests", "sentences"})
+        self.table(root, "", {"source", "concepts", "sets", "tests", "pairs", "sentences"})
         source = self.source(root["source"]) if "source" in root else _UNKNOWN_SOURCE
         concepts = {
             name: self.concept(name, value) for name, value in self.table(root.get("concepts", {}), "concepts").items()
@@ -157,16 +115,22 @@ class _Reader:
             for name, value in self.table(root.get("sets", {}), "sets").items()
         }
         tests = [self.test(name, value) for name, value in self.table(root.get("tests", {}), "tests").items()]
+        tests.extend(self.paired_tests(root["pairs"]) if "pairs" in root else ())
         tests.extend(self.sentence_tests(root.get("sentences", [])))
+        names = [entry.name for entry in tests]
+        for entry in tests:
+            if names.count(entry.name) > 1:
+                raise StimulusError(f"{entry.where}: the file defines the test {entry.name!r} twice")
         return Document(str(self.path), source, concepts, sets, tuple(tests))
 
     def source(self, value: Any) -> Source:
-        fields = self.table(value, "source", {"name", "citation", "licence", "version", "doi", "note"})
+        fields = self.table(value, "source", {"name", "citation", "licence", "version", "doi", "note", "supplementary"})
+        supplementary = self.flag(fields.pop("supplementary", False), "source.supplementary")
         given = {key: self.string(text, f"source.{key}") for key, text in fields.items()}
         for key in ("name", "citation", "licence", "version"):
             if key not in given:
                 self.fail("source", f"the field {key!r} is missing")
-        return Source(**given)
+        return Source(**given, supplementary=supplementary)
 
     def concept(self, name: str, value: Any) -> Concept:
         where = f"concepts.{name}"
@@ -182,9 +146,7 @@ class _Reader:
     def test(self, name: str, value: Any) -> TestEntry:
         where = f"tests.{name}"
         fields = self.table(value, where, _TEST_KEYS)
-        sentences = fields.pop("given_as_sentences", False)
-        if not isinstance(sentences, bool):
-            self.fail(f"{where}.given_as_sentences", f"expected true or false, got {_kind(sentences)}")
+        sentences = self.flag(fields.pop("given_as_sentences", False), f"{where}.given_as_sentences")
         given = {key: self.string(text, f"{where}.{key}") for key, text in fields.items()}
         roles = {role: given[role] for role in "XYAB" if role in given}
         complete = [len(roles) == 4, "of" in given, "alias" in given]
@@ -195,7 +157,7 @@ class _Reader:
             )
         return TestEntry(
             name,
-            f"{self.path}: line {self._line(where)}: field {where}",
+            f"{self.path}: line {self.line(where)}: field {where}",
             title=given.get("title", ""),
             roles=roles,
             of=given.get("of"),
@@ -204,6 +166,22 @@ class _Reader:
             attributes=given.get("attributes"),
             given_as_sentences=sentences,
         )
+
+    def paired_tests(self, value: Any) -> Iterator[TestEntry]:
+        fields = self.table(value, "pairs", {"groups", "attributes"})
+        groups = self.texts_by_name(fields.get("groups"), "pairs.groups")
+        if len(groups) < 2:
+            self.fail("pairs.groups", f"expected at least two groups, got {len(groups)}")
+        attributes = self.table(fields.get("attributes"), "pairs.attributes")
+        if not attributes:
+            self.fail("pairs.attributes", "the table is empty; expected at least one NAME = [A, B]")
+        for name, concepts in attributes.items():
+            if len(self.strings(concepts, f"pairs.attributes.{name}")) != 2:
+                self.fail(f"pairs.attributes.{name}", f"expected the names of two concepts, got {len(concepts)}")
+        for (first, X), (second, Y) in combinations(groups, 2):
+            for name, (A, B) in attributes.items():
+                roles = {"X": X, "Y": Y, "A": A, "B": B}
+                yield TestEntry(f"{first}-{second}-{name}", f"{self.path}: field pairs", roles=roles)
 
     def sentence_tests(self, value: Any) -> Iterator[TestEntry]:
         if not isinstance(value, list):
@@ -233,15 +211,12 @@ class _Reader:
             )
         else:
             if not isinstance(fields["classes"], list):
-                self.fail(f"{where}.classes", f"expected a list of tables, got {_kind(fields['classes'])}")
+                self.fail(f"{where}.classes", f"expected a list of tables, got {kind(fields['classes'])}")
             classes = tuple(
                 self.template_class(item, f"{where}.classes[{i}]") for i, item in enumerate(fields["classes"])
             )
-        pairs = {key: self.pairs(fields.get(key, {}), f"{where}.{key}") for key in ("plurals", "articles")}
+        pairs = {key: self.texts_by_name(fields.get(key, {}), f"{where}.{key}") for key in ("plurals", "articles")}
         return TemplateSet(name, self.string(fields.get("title", name), f"{where}.title"), classes, source, **pairs)
-
-    def pairs(self, value: Any, where: str) -> tuple[tuple[str, str], ...]:
-        return tuple((key, self.string(text, f"{where}.{key}")) for key, text in self.table(value, where).items())
 
     def template_class(self, value: Any, where: str) -> TemplateClass:
         fields = self.table(value, where, {"name", "rule", "words", "templates", "except_ending"})
@@ -280,14 +255,6 @@ class _Reader:
             label = self.string(fields.get("category"), f"{key}.category")
             concepts[key] = Concept(key, label, self.words(fields.get("examples"), f"{key}.examples"))
         roles = {role: key for key, role in _SENT_BIAS_ROLES.items()}
-        labels = " or ".join(concepts[k].label for k in ("targ1", "targ2"))
-        title = f"{labels}, {concepts['attr1'].label} or {concepts['attr2'].label}"
         sentences = any(_SENTENCE_END.search(word) for concept in concepts.values() for word in concept.words)
-        entry = TestEntry(self.path.stem, f"{self.path}", title=title, roles=roles, given_as_sentences=sentences)
+        entry = TestEntry(self.path.stem, f"{self.path}", roles=roles, given_as_sentences=sentences)
         return Document(str(self.path), _UNKNOWN_SOURCE, concepts, {}, (entry,))
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    return f"{type(value).__name__} {value!r}"[:60]

@@ -23,6 +23,8 @@ def to_toml(test: Test) -> str:
     lines = ["[source]"]
     given = ((key, getattr(source, key)) for key in ("name", "citation", "doi", "licence", "version", "note"))
     lines.extend(f"{key} = {_quoted(value)}" for key, value in given if value)
+    if source.supplementary:
+        lines.append("supplementary = true")
     for role in ROLES:
         concept = test.concept(role)
         lines += ["", f"[concepts.{role}]", f"label = {_quoted(concept.label)}"]

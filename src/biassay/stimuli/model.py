@@ -24,6 +24,8 @@ class Source:
     version: str
     doi: str = ""
     note: str = ""
+    supplementary: bool = False
+    """Whether its tests are measured only when they, or their collection, are named."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,75 @@
+"""Values of a parsed data file, checked one by one, each with the field and, where it is known, the line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from biassay.errors import StimulusError, nearest_names
+
+__all__ = ["FieldReader", "kind"]
+
+_NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
+
+
+class FieldReader:
+    """Takes tables, texts and flags from parsed values, knowing the file they came from."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.lines = path, text.splitlines()
+
+    def fail(self, where: str, problem: str) -> NoReturn:
+        line = self.line(where)
+        field = f"field {where}: " if where else ""
+        raise StimulusError(f"{self.path}: {f'line {line}: ' if line else ''}{field}{problem}")
+
+    def line(self, where: str) -> int | None:
+        """Line of the last part of ``where`` that stands in the file, each part sought within the one before it."""
+        found = None
+        for part in filter(None, re.sub(r"\[\d+\]", "", where).split(".")):
+            name = re.compile(rf"""(^|["'\[.\s]){re.escape(part)}(["'\]\s=:.]|$)""")
+            for number in range((found or 1) - 1, len(self.lines)):
+                if name.search(self.lines[number]):
+                    found = number + 1
+                    break
+                if found is not None and number >= found and _NEW_PART.match(self.lines[number]):
+                    break
+        return found
+
+    def table(self, value: Any, where: str, allowed: set[str] | None = None) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self.fail(where, f"expected a table of fields, got {kind(value)}")
+        for key in value:
+            if allowed is not None and key not in allowed:
+                near = nearest_names(key, allowed)
+                hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(sorted(allowed))}"
+                self.fail(f"{where}.{key}" if where else key, f"unknown field; {hint}")
+        return value
+
+    def string(self, value: Any, where: str) -> str:
+        if not isinstance(value, str) or not value.strip():
+            self.fail(where, f"expected a text that is not empty, got {kind(value)}")
+        return value
+
+    def strings(self, value: Any, where: str) -> tuple[str, ...]:
+        if not isinstance(value, list):
+            self.fail(where, f"expected a list of texts, got {kind(value)}")
+        if not value:
+            self.fail(where, "the list is empty")
+        return tuple(self.string(item, f"{where}[{i}]") for i, item in enumerate(value))
+
+    def texts_by_name(self, value: Any, where: str) -> tuple[tuple[str, str], ...]:
+        return tuple((key, self.string(text, f"{where}.{key}")) for key, text in self.table(value, where).items())
+
+    def flag(self, value: Any, where: str) -> bool:
+        if not isinstance(value, bool):
+            self.fail(where, f"expected true or false, got {kind(value)}")
+        return value
+
+
+def kind(value: Any) -> str:
+    """What was found where something else was expected."""
+    if value is None:
+        return "nothing"
+    return f"{type(value).__name__} {value!r}"[:60]
