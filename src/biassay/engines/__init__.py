@@ -1,0 +1,1 @@
+"""Where the work runs: this machine, or a Ray cluster."""

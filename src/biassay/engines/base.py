@@ -1,0 +1,30 @@
+"""What every engine does: it gives tasks to workers and hands back what they yield."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+__all__ = ["Engine", "MakeWorker", "Worker"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+Worker = Callable[[T], Iterable[R]]
+MakeWorker = Callable[[], Worker[T, R]]
+
+
+class Engine(Protocol):
+    """Runs tasks that do not depend on each other.
+
+    ``make`` is called once wherever a worker starts, and may be slow (it loads a model); the worker it returns is then
+    given one task after the other. It can be pickled, and so can tasks and results. Results arrive in any order.
+    """
+
+    def run(
+        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, gpus: float = 0.0
+    ) -> Iterator[R]:
+        """Yield all results of all tasks.
+
+        ``workers`` is the largest number at a time, by default one for every core; ``gpus`` is what one worker needs.
+        """
+        ...

@@ -1,0 +1,109 @@
+"""This machine: one worker here, or several processes beside each other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
+
+from biassay.engines.base import MakeWorker
+from biassay.errors import BiassayError, MeasurementError
+
+__all__ = ["LocalEngine"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class LocalEngine:
+    """Workers on the cores of this machine. A GPU is used by the one worker that runs in this process."""
+
+    def run(
+        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, gpus: float = 0.0
+    ) -> Iterator[R]:
+        count = min(len(tasks), workers or len(os.sched_getaffinity(0))) if os.name == "posix" and not gpus else 1
+        if count <= 1:
+            return _here(make, tasks)
+        return _beside(make, tasks, count)
+
+
+def _here(make: MakeWorker[T, R], tasks: Sequence[T]) -> Iterator[R]:
+    worker = make() if tasks else None
+    for task in tasks:
+        assert worker is not None
+        yield from worker(task)
+
+
+def _beside(make: MakeWorker[T, R], tasks: Sequence[T], count: int) -> Iterator[R]:
+    waiting = iter(tasks)
+    processes = [_Process(make) for _ in range(count)]
+    try:
+        busy = {process.results: process for process in processes if process.next(waiting)}
+        while busy:
+            for ready in wait(list(busy)):
+                process = busy[ready]  # type: ignore[index]
+                kind, content = process.receive()
+                if kind == "result":
+                    yield content
+                elif not process.next(waiting):
+                    del busy[process.results]
+    finally:
+        for process in processes:
+            process.end()
+
+
+class _Process:
+    """One worker process and the pipes to it."""
+
+    def __init__(self, make: MakeWorker[Any, Any]) -> None:
+        task_end, self._tasks = (Connection(end) for end in os.pipe())
+        self.results, result_end = (Connection(end) for end in os.pipe())
+        ends = (task_end.fileno(), result_end.fileno())
+        command = [sys.executable, "-m", "biassay.engines.worker", *map(str, ends)]
+        self._process = subprocess.Popen(command, pass_fds=ends, stdin=subprocess.DEVNULL)
+        task_end.close()
+        result_end.close()
+        self._tasks.send(make)
+
+    def next(self, waiting: Iterator[Any]) -> bool:
+        """Give it the next task; False if there is none."""
+        for task in waiting:
+            with suppress(BrokenPipeError):  # it has ended, and `receive` says why
+                self._tasks.send(task)
+            return True
+        return False
+
+    def receive(self) -> tuple[str, Any]:
+        try:
+            kind, content = self.results.recv()
+        except EOFError:
+            code = self._process.wait()
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+            hint = " (out of memory? use fewer workers)" if code == -9 else ""
+            raise MeasurementError(f"a worker process {how}{hint}; run again to go on where it stopped") from None
+        if kind == "error":
+            raise _again(content)
+        if kind == "fault":
+            raise RuntimeError(f"a worker process failed:\n{content}")
+        return kind, content
+
+    def end(self) -> None:
+        with suppress(OSError):
+            self._tasks.close()
+        self._process.terminate()
+        self._process.wait()
+        self.results.close()
+
+
+def _again(content: Any) -> Exception:
+    """The worker's error as it would have been raised here."""
+    if isinstance(content, OSError):
+        return content
+    kind, message = content
+    error: BiassayError = kind.__new__(kind)
+    Exception.__init__(error, message)
+    return error

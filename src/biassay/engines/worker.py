@@ -1,0 +1,39 @@
+"""A worker process of the local engine: ``python -m biassay.engines.worker``, with two pipes.
+
+A process of its own, and not a copy of its parent: it neither needs the user's script to be importable nor inherits
+threads. When the parent ends, for whatever reason, the pipe of tasks is closed and the worker ends too.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from multiprocessing.connection import Connection
+
+from biassay.errors import BiassayError
+
+__all__ = ["main"]
+
+
+def main(tasks: Connection, results: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    try:
+        worker = tasks.recv()()
+        while True:
+            task = tasks.recv()
+            for result in worker(task):
+                results.send(("result", result))
+            results.send(("done", None))
+    except (EOFError, BrokenPipeError):
+        return
+    except BiassayError as error:
+        results.send(("error", (type(error), str(error))))
+    except OSError as error:
+        results.send(("error", error))
+    except Exception:
+        results.send(("fault", traceback.format_exc()))
+
+
+if __name__ == "__main__":
+    main(Connection(int(sys.argv[1]), writable=False), Connection(int(sys.argv[2]), readable=False))
