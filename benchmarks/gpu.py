@@ -5,6 +5,7 @@ python benchmarks/gpu.py
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import time
@@ -21,11 +22,12 @@ import tiny_models
 import torch
 import transformers
 
-from biassay.encoders import hf
-from biassay.encoders.registry import open_encoder
+from biassay.encoders import hf_words
+from biassay.encoders.registry import open_encoder, open_word_encoder
 
 SHORT = 200_000
 LONG = 40_000
+CONTEXTS = 200_000
 
 
 def save_bert_base(folder: Path) -> Path:
@@ -52,34 +54,66 @@ def seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "transformers", transformers.__version__)
-    with tempfile.TemporaryDirectory() as folder:
-        encoder = open_encoder(f"hf:{save_bert_base(Path(folder) / 'bert')}?dtype=bfloat16&device=cuda")
+    with tempfile.TemporaryDirectory() as place:
+        folder = save_bert_base(Path(place) / "bert")
         for count, words, name in ((SHORT, 4, "short sentences (7 tokens)"), (LONG, 125, "texts of 128 tokens")):
-            asked = texts(count, words)
-            encoder.prepare(asked)
-            batches = [asked[i : i + encoder.batch_size] for i in range(0, count, encoder.batch_size)]
-            encoder.encode(batches[0])  # warm
-            whole = seconds(lambda batches=batches: [encoder.encode(batch) for batch in batches])
-            tokenising = seconds(lambda batches=batches: [encoder._tokeniser(batch) for batch in batches])
-            alone = model_alone(encoder, batches[0]) * count / len(batches[0])
-            speed = 2 * 85_054_464 * (words + 3) * count / alone / 1e12
-            print(
-                f"{name}: {count / whole:,.0f} texts/s; {whole:.2f} s, of which tokenising {tokenising:.2f}, ", end=""
-            )
-            print(f"the model alone {alone:.2f} ({speed:.0f} TFLOP/s)", flush=True)
+            measure_texts(open_encoder(f"hf:{folder}?dtype=bfloat16&device=cuda"), name, texts(count, words), words + 3)
+        for dtype in ("bfloat16", "float32"):
+            measure_words(open_word_encoder(f"hf:{folder}?dtype={dtype}&device=cuda"), f"words in context, {dtype}")
 
 
-def model_alone(encoder: Any, batch: list[str]) -> float:
-    """Seconds of the model on one batch that already lies on the GPU, in the pieces in which it is encoded."""
-    tokenised = encoder._tokeniser(batch)
-    order = np.argsort(tokenised.lengths, kind="stable")
-    pieces = list(hf._by_size(order, tokenised, hf._TOKENS_AT_ONCE["cuda"]))
-    ready = [[torch.from_numpy(a).cuda() for a in tokenised.padded(rows)] for rows in pieces]
+def measure_texts(encoder: Any, name: str, asked: list[str], tokens: int) -> None:
+    encoder.prepare(asked)
+    batches = [asked[i : i + encoder.batch_size] for i in range(0, len(asked), encoder.batch_size)]
+    encoder.encode(batches[0])  # warm
+    whole = seconds(lambda: [encoder.encode(batch) for batch in batches])
+    tokenising = seconds(lambda: [encoder._tokeniser(batch) for batch in batches])
+    alone = model_alone(encoder._states, encoder._tokeniser(batches[0])) * len(asked) / len(batches[0])
+    print(f"{name}: {len(asked) / whole:,.0f} texts/s; {whole:.2f} s, of which tokenising {tokenising:.2f}, ", end="")
+    print(f"the model alone {alone:.2f} ({speed(len(asked) * tokens, alone)})", flush=True)
+
+
+def measure_words(encoder: Any, name: str) -> None:
+    """Contexts of 20 tokens, tokenised and in the model at the same time, and for comparison in turns."""
+    asked = texts(CONTEXTS, 17)
+    spans = word_spans(asked)
+    encoder.prepare()
+    parts = [slice(i, i + encoder.batch_size) for i in range(0, CONTEXTS, encoder.batch_size)]
+    turns = [slice(i, i + hf_words._PART) for i in range(0, CONTEXTS, hf_words._PART)]
+    locate = encoder._tokeniser.locate
+    first = encoder.encode_words(asked[parts[0]], spans[parts[0]]).vectors  # warm
+    same = encoder.encode_words(asked[parts[0]], spans[parts[0]]).vectors.tobytes() == first.tobytes()
+    whole = seconds(lambda: [encoder.encode_words(asked[p], spans[p]) for p in parts])
+    in_turns = seconds(
+        lambda: [encoder._states.vectors(locate(asked[p], spans[p]).tokenised, encoder._pooling) for p in turns]
+    )
+    tokenising = seconds(lambda: [locate(asked[p], spans[p]) for p in turns])
+    located = locate(asked[turns[0]], spans[turns[0]]).tokenised
+    alone = model_alone(encoder._states, located) * CONTEXTS / hf_words._PART
+    print(f"{name}: {CONTEXTS / whole:,.0f} contexts/s; {whole:.2f} s (in turns {in_turns:.2f}); alone: ", end="")
+    print(f"tokenising {tokenising:.2f}, the model {alone:.2f} ({speed(CONTEXTS * 20, alone)}); ", end="")
+    print(f"bound by the {'model' if alone > tokenising else 'tokeniser'}; same bits again: {same}", flush=True)
+
+
+def word_spans(asked: list[str]) -> list[tuple[int, int]]:
+    """A word of each text, anywhere in it."""
+    rng = np.random.default_rng(0)
+    words = [list(re.finditer(r"\w+", text)) for text in asked]
+    return [found[i].span() for found, i in zip(words, rng.integers(0, 17, len(asked)), strict=True)]
+
+
+def speed(tokens: int, took: float) -> str:
+    return f"{2 * 85_054_464 * tokens / took / 1e12:.0f} TFLOP/s"
+
+
+def model_alone(states: Any, tokenised: Any) -> float:
+    """Seconds of the model on texts that already lie on the GPU, in the pieces in which they are encoded."""
+    ready = [[torch.from_numpy(a).cuda() for a in tokenised.padded(rows)] for rows in states.pieces(tokenised)]
 
     def forward() -> None:
         with torch.inference_mode():
             for ids, mask, _ in ready:
-                encoder._model(input_ids=ids, attention_mask=mask)
+                states.run(ids, mask)
 
     forward()
     return seconds(forward)

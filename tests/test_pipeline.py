@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay import pipeline
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.files import default_cache
 from biassay.results.records import Result
 
 ENCODER = """
@@ -279,9 +279,9 @@ def test_resume_of_a_run_over_the_whole_catalogue(tmp_path: Path) -> None:
 
 def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BIASSAY_CACHE", str(tmp_path / "here"))
-    assert pipeline.default_cache() == tmp_path / "here"
+    assert default_cache() == tmp_path / "here"
     monkeypatch.delenv("BIASSAY_CACHE")
-    assert pipeline.default_cache().name == "biassay"
+    assert default_cache().name == "biassay"
 
 
 def test_every_public_name_is_there() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from biassay.errors import BiassayError
     from biassay.measures.ceat import ContextualAssociation, ceat
     from biassay.measures.weat import Association, weat, wefat
-    from biassay.pipeline import resume, run
+    from biassay.pipeline.associations import resume, run
     from biassay.results.records import Result
     from biassay.results.run import Run
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
@@ -53,8 +53,8 @@ _HOME = {
     "ceat": "biassay.measures.ceat",
     "holm": "biassay.stats.multiple",
     "open_encoder": "biassay.encoders.registry",
-    "resume": "biassay.pipeline",
-    "run": "biassay.pipeline",
+    "resume": "biassay.pipeline.associations",
+    "run": "biassay.pipeline.associations",
     "select_tests": "biassay.stimuli.catalogue",
     "weat": "biassay.measures.weat",
     "wefat": "biassay.measures.weat",

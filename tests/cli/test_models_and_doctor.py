@@ -63,7 +63,7 @@ def test_without_extras_models_gives_the_install_commands(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("nothing_installed")
 def test_a_command_to_copy_is_whole_on_a_narrow_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "_console", lambda: Console(width=80))
+    monkeypatch.setattr(models, "console_for_tables", lambda: Console(width=80))
     _, stdout, _ = cli("models")
     for family in FAMILIES.values():
         assert family.install is None or family.install in stdout
@@ -81,7 +81,7 @@ def test_models_as_json(cli: Cli) -> None:
         "family": "elmo",
         "form": "elmo:DIR",
         "about": "ELMo from options.json and weights.hdf5",
-        "settings": ["pool", "layers", "device"],
+        "settings": ["pool", "word", "layers", "device"],
         "usable": False,
         "needs": ["torch", "h5py"],
         "missing": ["torch", "h5py"],

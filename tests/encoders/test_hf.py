@@ -272,18 +272,19 @@ def test_too_little_memory_halves_the_batch(models: dict[str, Path], monkeypatch
     encoder: Any = open_encoder(f"hf:{models['bert']}")
     encoder.prepare(TEXTS)
     expected = encoder.encode(TEXTS).vectors
-    forward, sizes = encoder._forward, []
+    states = encoder._states
+    forward, sizes = states._forward, []
 
-    def scarce(tokenised: Any, rows: Any) -> Any:
+    def scarce(tokenised: Any, rows: Any, pooling: Any) -> Any:
         sizes.append(len(rows))
         if len(rows) > 2:
             raise torch.OutOfMemoryError
-        return forward(tokenised, rows)
+        return forward(tokenised, rows, pooling)
 
-    monkeypatch.setattr(encoder, "_forward", scarce)
+    monkeypatch.setattr(states, "_forward", scarce)
     assert encoder.encode(TEXTS).vectors == pytest.approx(expected, abs=2e-5)
     assert max(sizes) == 5
-    monkeypatch.setattr(encoder, "_forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
+    monkeypatch.setattr(states, "_forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
     with pytest.raises(ModelError, match="one text does not fit"):
         encoder.encode(TEXTS)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from biassay.cli.common import console_for_tables
 from biassay.encoders.registry import FAMILIES, Family
 
 __all__ = ["command"]
@@ -29,7 +29,7 @@ def command(as_json: bool) -> None:
     for family in FAMILIES.values():
         usable = f"no: {family.install}" if family.missing else "yes"
         table.add_row(*map(escape, (family.form, family.about, ", ".join(family.settings), usable)))
-    _console().print(table)
+    console_for_tables().print(table)
     click.echo("Settings are written behind the name: hf:NAME?pool=mean&layer=-2")
 
 
@@ -44,8 +44,3 @@ def _about(name: str, family: Family) -> dict[str, object]:
         "missing": family.missing,
         "install": family.install,
     }
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, 140))

@@ -31,6 +31,9 @@ class Bars:
     ) -> None:
         self._progress.stop()
 
+    def scanning(self, what: str, done: int, total: int) -> None:
+        self._update(f"{what} (MB)", done // 1_000_000, total // 1_000_000 or None)
+
     def encoding(self, model: str, done: int, total: int) -> None:
         self._update(f"{model}: encoding texts", done, total)
 
@@ -40,7 +43,7 @@ class Bars:
     def notice(self, message: str) -> None:
         self._progress.console.print(message, markup=False, highlight=False)
 
-    def _update(self, what: str, done: int, total: int) -> None:
+    def _update(self, what: str, done: int, total: int | None) -> None:
         if what not in self._tasks:
             self._tasks[what] = self._progress.add_task(what.replace("[", r"\["), total=total)
         self._progress.update(self._tasks[what], completed=done)
@@ -60,6 +63,10 @@ class Lines:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         pass
+
+    def scanning(self, what: str, done: int, total: int) -> None:
+        of = f" of {total / 1e6:.0f}" if total else ""  # what is compressed has no known length
+        self._say(f"{what} {done / 1e6:.0f}{of} MB", last=done == total)
 
     def encoding(self, model: str, done: int, total: int) -> None:
         self._say(f"{model}: encoded {done} of {total} texts", last=done == total)

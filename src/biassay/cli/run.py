@@ -6,45 +6,25 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from biassay import pipeline
-from biassay.cli.progress import Bars, Lines
+from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
 from biassay.errors import BiassayError
+from biassay.pipeline import associations
 from biassay.report.html import REPORT
 from biassay.report.terminal import print_run
-from biassay.results.codec import to_json
 from biassay.results.run import MANIFEST, Run
 from biassay.stats.permutation import PROTOCOLS
 
-__all__ = ["command"]
+__all__ = ["command", "show"]
 
 
-class _TestsTakeMany(click.Command):
-    """Lets ``--tests`` take all words up to the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        spread: list[str] = []
-        taking = False
-        for i, arg in enumerate(args):
-            if arg.startswith("-"):
-                taking = arg == "--tests" or arg.startswith("--tests=")
-                if arg != "--tests" or i + 1 == len(args) or args[i + 1].startswith("-"):
-                    spread.append(arg)
-            elif taking:
-                spread += ["--tests", arg]
-            else:
-                spread.append(arg)
-        return super().parse_args(ctx, spread)
-
-
-@click.command("run", cls=_TestsTakeMany)
+@click.command("run", cls=TestsTakeMany)
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @click.option(
     "--tests",
     multiple=True,
     metavar="PATTERN ...",
-    help="Names, patterns (sent-*), collections (may2019) or files; all by default.",
+    help="Names, patterns (sent-*), collections (may2019) or files; the main collections by default.",
 )
 @click.option(
     "--protocol", type=click.Choice(PROTOCOLS), default="exact", show_default=True, help="How p-values are found."
@@ -85,16 +65,15 @@ def command(
     A MODEL is `use` (the default), `glove`, `vectors:PATH`, `hf:NAME`, ...: `biassay models` lists them all. Models
     come before --tests.
     """
-    errors = Console(stderr=True)
-    listener = Lines(errors, quiet=quiet) if quiet or not errors.is_terminal else Bars(errors)
+    listener = listener_for(quiet=quiet)
     if resumed is not None and (models or tests or out):
         raise click.UsageError("--resume takes its models, tests and folder from the run; name none of them")
     try:
         with listener:
             if resumed is not None:
-                found = pipeline.resume(resumed, cache=cache, listener=listener)
+                found = associations.resume(resumed, cache=cache, listener=listener)
             else:
-                found = pipeline.run(
+                found = associations.run(
                     models or ("use",),
                     tests,
                     protocol=protocol,
@@ -112,19 +91,18 @@ def command(
             kept = f" --cache {cache}" if cache is not None else ""
             error.add_note(f"go on with: biassay run --resume {folder}{kept}")
         raise
-    _show(found, resumed or out, quiet=quiet, as_json=as_json)
+    show(found, resumed or out, quiet=quiet, as_json=as_json)
     measured = [r for r in found.results if r.status == "measured"]
     if not measured or any(r.status == "failed" for r in found.results):
         sys.exit(1)
 
 
-def _show(found: Run, folder: Path | None, *, quiet: bool, as_json: bool) -> None:
+def show(found: Run, folder: Path | None, *, quiet: bool, as_json: bool) -> None:
+    """Print a run as a table and in words, or as JSON."""
     if as_json:
-        click.echo(to_json(found), nl=False)
+        click.echo(found.to_json(), nl=False)
     elif not quiet:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=max(console.width, 140))
+        console = console_for_tables()
         print_run(found, console)
         if folder is not None:
             console.print(f"written to {folder}; open {folder / REPORT}", markup=False, highlight=False, soft_wrap=True)

@@ -11,7 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Encoded", "Encoder", "Identity", "Span"]
+from biassay.errors import VectorError
+
+__all__ = ["Encoded", "Encoder", "Identity", "InContext", "Span", "WordEncoder", "check_spans"]
 
 Span = tuple[int, int]
 _STORE_FORMAT = 2  # of the files that hold vectors: another format is another folder
@@ -104,3 +106,63 @@ class Encoder(Protocol):
     def prepare(self, texts: Sequence[str]) -> None: ...
 
     def encode(self, texts: Sequence[str]) -> Encoded: ...
+
+
+@dataclass(frozen=True, eq=False)
+class InContext:
+    """Vectors of words, each in a text of its own.
+
+    Attributes
+    ----------
+    vectors : (n, d) float32
+        NaN where the word has no vector.
+    missing : n of str or None
+        Why a word has no vector. None: it has one.
+    """
+
+    vectors: NDArray[np.float32]
+    missing: tuple[str | None, ...]
+
+    @classmethod
+    def of(
+        cls, name: str, texts: Sequence[str], vectors: NDArray[np.float32], missing: Sequence[str | None]
+    ) -> InContext:
+        """Vectors as the model ``name`` gave them; those of missing words, which mean nothing, become NaN."""
+        absent = np.array([reason is not None for reason in missing], dtype=bool)
+        broken = ~np.isfinite(vectors).all(axis=1) & ~absent
+        if broken.any():
+            # Otherwise it would look like a missing word from here on.
+            raise VectorError(
+                f"model {name!r}: the vector of a word in {texts[int(np.argmax(broken))]!r} is not finite"
+            )
+        vectors[absent] = np.nan
+        return cls(vectors, tuple(missing))
+
+
+def check_spans(texts: Sequence[str], spans: Sequence[Span]) -> None:
+    """Refuse spans that name no part of their text."""
+    if len(texts) != len(spans):
+        raise VectorError(
+            f"{len(texts)} texts and {len(spans)} spans were given; every text needs the span of its word"
+        )
+    for text, (start, end) in zip(texts, spans, strict=True):
+        if not 0 <= start < end <= len(text):
+            raise VectorError(f"({start}, {end}) is no span of characters in the text {text!r}")
+
+
+class WordEncoder(Protocol):
+    """Turns words in their contexts into vectors.
+
+    Every text comes with the span of its word, in characters. Batches are made by what one call holds and nothing
+    else, so that the same call gives the same bits again.
+    """
+
+    @property
+    def identity(self) -> Identity: ...
+
+    @property
+    def batch_size(self) -> int: ...
+
+    def prepare(self) -> None: ...
+
+    def encode_words(self, texts: Sequence[str], spans: Sequence[Span]) -> InContext: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from biassay.encoders.elmo_model import ElmoModel
 
-__all__ = ["CHARACTERS", "ElmoEncoder", "Options", "provide", "read_options"]
+__all__ = ["CHARACTERS", "ElmoEncoder", "Options", "chosen", "provide", "read_options"]
 
 CHARACTERS = 261  # 256 bytes, text begin and end, word begin and end, filling
 _POOLS = ("mean", "max")
@@ -52,7 +52,7 @@ class Options:
 
 
 def provide(model: ModelName) -> ElmoEncoder:
-    pool = _chosen(model, "pool", _POOLS, "mean")
+    pool = chosen(model, "pool", _POOLS, "mean")
     for package in ("torch", "h5py"):
         # Only looked for: a run that finds all vectors in the store need not wait for torch to start.
         if find_spec(package) is None:
@@ -62,7 +62,7 @@ def provide(model: ModelName) -> ElmoEncoder:
         raise ModelError(f"{folder}: no such folder; elmo:DIR is a folder with options.json and weights.hdf5")
     options_path, weights_path = _file(folder, "options", ".json"), _file(folder, "weights", ".hdf5")
     options = read_options(options_path)
-    layers = _chosen(model, "layers", ("sum", "concat", *map(str, range(options.layers + 1))), "sum")
+    layers = chosen(model, "layers", ("sum", "concat", *map(str, range(options.layers + 1))), "sum")
     asked = model.settings.get("device", "auto")
     device = asked if asked == "auto" else choose_device(model)
     prints = file_fingerprint(options_path) + file_fingerprint(weights_path)
@@ -75,7 +75,7 @@ def provide(model: ModelName) -> ElmoEncoder:
     return ElmoEncoder(identity, options, weights_path, pool=pool, layers=layers, device=device)
 
 
-def _chosen(model: ModelName, setting: str, allowed: Sequence[str], default: str) -> str:
+def chosen(model: ModelName, setting: str, allowed: Sequence[str], default: str) -> str:
     value = model.settings.get(setting, default)
     if value not in allowed:
         hint = f"(model {model.text!r}; one of {', '.join(allowed)})"
@@ -214,17 +214,20 @@ class ElmoEncoder:
     def prepare(self, texts: Sequence[str]) -> None:
         for text in texts:
             self._words(text)
-        self._model()
+        self.load()
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         import torch
 
         rows = [self._words(text) for text in texts]
-        pooled = {row: self._pooled(states) for row, states in self._model().run(rows)}
+        pooled = {row: self._pooled(states) for row, states in self.run(rows)}
         return Encoded.of(torch.stack([pooled[row] for row in range(len(texts))]).cpu().numpy())
 
     def _pooled(self, states: Tensor) -> Tensor:
-        by_layer = states.mean(dim=1) if self._pool == "mean" else states.amax(dim=1)
+        return self.joined(states.mean(dim=1) if self._pool == "mean" else states.amax(dim=1))
+
+    def joined(self, by_layer: Tensor) -> Tensor:
+        """One vector of the layers (layers + 1, d) as asked for."""
         if self._layers == "sum":
             return by_layer.sum(dim=0)
         return by_layer.flatten() if self._layers == "concat" else by_layer[int(self._layers)]
@@ -242,5 +245,12 @@ class ElmoEncoder:
         list of (layers + 1, words, 2 * projection) arrays
             First the word vector without context (twice), then the layers of the biLSTM, forward beside backward.
         """
-        found = {row: np.array(states.cpu().numpy()) for row, states in self._model().run(tokens)}
+        found = {row: np.array(states.cpu().numpy()) for row, states in self.run(tokens)}
         return [found[row] for row in range(len(tokens))]
+
+    def run(self, tokens: Sequence[Sequence[str]]) -> Iterator[tuple[int, Tensor]]:
+        """The same on the device, each text with its row, in the order in which they are done."""
+        return self._model().run(tokens)
+
+    def load(self) -> None:
+        self._model()

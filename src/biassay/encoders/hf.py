@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ from biassay.errors import ModelError, UnknownNameError, UsageError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["HfEncoder", "provide"]
+    Pooling = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # states, mask, words
+
+__all__ = ["HfEncoder", "TokenStates", "choice", "opened", "provide"]
 
 _DTYPES = ("float32", "bfloat16", "float16")
 _JOINS = ("sum", "concat")
@@ -28,74 +31,107 @@ _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 131_072}
 
 
 def provide(model: ModelName) -> HfEncoder:
+    source, config, tokeniser = opened(model)
+    return HfEncoder(model, source, config, tokeniser)
+
+
+def opened(model: ModelName) -> tuple[Source, Any, Tokeniser]:
+    """Where a model lies, its configuration and its tokeniser; the weights are left for later."""
     source = locate(model)
     config = open_config(source)
-    tokeniser = Tokeniser(open_tokenizer(source), config, source.name)
-    return HfEncoder(model, source, config, tokeniser)
+    return source, config, Tokeniser(open_tokenizer(source), config, source.name)
 
 
 class HfEncoder:
     """Token states of one layer or several, pooled over the tokens of a text."""
 
     def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
-        self._source, self._config, self._tokeniser = source, config, tokeniser
-        self._pool = _pool_name(model, source, config, tokeniser)
-        self._layers = _layers(model, config)
-        self._join = _choice(model, "join", "sum", _JOINS)
-        self._dtype = _choice(model, "dtype", "float32", _DTYPES)
-        self._device = choose_device(model)
-        self._model: Any = None
-        settings = {"pool": self._pool, "layer": ",".join(map(str, self._layers))}
-        if len(self._layers) > 1:
-            settings["join"] = self._join
-        if self._dtype != "float32":
-            settings["dtype"] = self._dtype
+        self._tokeniser = tokeniser
+        self._states = TokenStates(model, source, config)
+        name = _pool_name(model, source, config, tokeniser)
+        self._pool = partial(pool, name)
+        settings = {"pool": name, **self._states.settings}
         self.identity = Identity(source.name, "hf", source.fingerprint(config), tuple(settings.items()))
-        self.batch_size = 512 if self._device == "cpu" else 16_384
+        self.batch_size = 512 if self._states.device == "cpu" else 16_384
 
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
-        if self._model is None:
-            loaded = load_weights(self._source, "AutoModel", self._dtype, self._device)
-            self._model = loaded.get_encoder() if self._config.is_encoder_decoder else loaded
+        self._states.load()
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         tokenised = self._tokeniser(texts)
-        order = np.argsort(tokenised.lengths, kind="stable")
+        return Encoded.of(self._states.vectors(tokenised, self._pool), tokenised.unknown, tokenised.cut)
+
+
+class TokenStates:
+    """A model and the layers asked for: from the tokens of texts to one vector for each.
+
+    Attributes
+    ----------
+    settings : dict
+        Those that change the vectors.
+    """
+
+    def __init__(self, model: ModelName, source: Source, config: Any) -> None:
+        self._source, self._config = source, config
+        self._layers = _layers(model, config)
+        self._join = choice(model, "join", "sum", _JOINS)
+        self._dtype = choice(model, "dtype", "float32", _DTYPES)
+        self.device = choose_device(model)
+        self._model: Any = None
+        self.settings = {"layer": ",".join(map(str, self._layers))}
+        if len(self._layers) > 1:
+            self.settings["join"] = self._join
+        if self._dtype != "float32":
+            self.settings["dtype"] = self._dtype
+
+    def load(self) -> None:
+        if self._model is None:
+            loaded = load_weights(self._source, "AutoModel", self._dtype, self.device)
+            self._model = loaded.get_encoder() if self._config.is_encoder_decoder else loaded
+
+    def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
+        """Vectors (texts, d)."""
         vectors: NDArray[np.float32] | None = None
-        for rows in _by_size(order, tokenised, _TOKENS_AT_ONCE[self._device]):
-            found = self._pooled(tokenised, rows)
+        for rows in self.pieces(tokenised):
+            found = self._pooled(tokenised, rows, pooling)
             if vectors is None:
-                vectors = np.empty((len(texts), found.shape[1]), dtype=np.float32)
+                vectors = np.empty((len(tokenised.lengths), found.shape[1]), dtype=np.float32)
             vectors[rows] = found
         assert vectors is not None  # an encoder is never asked about no text at all
-        return Encoded.of(vectors, tokenised.unknown, tokenised.cut)
+        return vectors
 
-    def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def pieces(self, tokenised: Tokenised) -> Iterator[NDArray[np.intp]]:
+        """Rows of the texts that go through the model together."""
+        order = np.argsort(tokenised.lengths, kind="stable")
+        return _by_size(order, tokenised, _TOKENS_AT_ONCE[self.device])
+
+    def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp], pooling: Pooling) -> NDArray[np.float32]:
         """Vectors of some texts; if they do not fit into the GPU's memory, of each half in turn."""
         import torch
 
         try:
             with torch.inference_mode():
-                return self._forward(tokenised, rows)
+                return self._forward(tokenised, rows, pooling)
         except torch.OutOfMemoryError as error:
             if len(rows) == 1:
-                raise ModelError(
-                    f"model {self.identity.name!r}: one text does not fit into the GPU's memory"
-                ) from error
+                raise ModelError(f"model {self._source.name!r}: one text does not fit into the GPU's memory") from error
         torch.cuda.empty_cache()
         middle = len(rows) // 2
-        return np.concatenate([self._pooled(tokenised, rows[:middle]), self._pooled(tokenised, rows[middle:])])
+        return np.concatenate([self._pooled(tokenised, half, pooling) for half in (rows[:middle], rows[middle:])])
 
-    def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+    def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], pooling: Pooling) -> NDArray[np.float32]:
         import torch
 
-        ids, mask, words = (torch.from_numpy(a).to(self._device) for a in tokenised.padded(rows))
+        ids, mask, words = (torch.from_numpy(a).to(self.device) for a in tokenised.padded(rows))
+        states = [pooling(state, mask, words).float() for state in self.run(ids, mask)]
+        joined: torch.Tensor = torch.cat(states, dim=1) if self._join == "concat" else torch.stack(states).sum(dim=0)
+        return np.asarray(joined.cpu().numpy(), dtype=np.float32)
+
+    def run(self, ids: torch.Tensor, mask: torch.Tensor) -> list[torch.Tensor]:
+        """States (texts, tokens, d) of every layer asked for."""
         top_only = self._layers == (-1,)
         output = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=not top_only)
-        states = [output.last_hidden_state] if top_only else [output.hidden_states[i] for i in self._layers]
-        pooled = [pool(self._pool, state, mask, words).float() for state in states]
-        joined: torch.Tensor = torch.cat(pooled, dim=1) if self._join == "concat" else torch.stack(pooled).sum(dim=0)
-        return np.asarray(joined.cpu().numpy(), dtype=np.float32)
+        return [output.last_hidden_state] if top_only else [output.hidden_states[i] for i in self._layers]
 
 
 def _by_size(order: NDArray[np.intp], tokenised: Tokenised, most: int) -> Iterator[NDArray[np.intp]]:
@@ -108,7 +144,7 @@ def _by_size(order: NDArray[np.intp], tokenised: Tokenised, most: int) -> Iterat
         start = end
 
 
-def _choice(model: ModelName, setting: str, default: str, allowed: tuple[str, ...]) -> str:
+def choice(model: ModelName, setting: str, default: str, allowed: tuple[str, ...]) -> str:
     value = model.settings.get(setting, default)
     if value not in allowed:
         raise UnknownNameError(f"{setting} of model {model.text!r}:", value, allowed, f"(one of {', '.join(allowed)})")
@@ -135,7 +171,7 @@ def _pool_name(model: ModelName, source: Source, config: Any, tokeniser: Tokenis
         default = "last"
     else:
         default = "cls" if tokeniser.has_cls else "mean"
-    name = _choice(model, "pool", _trained_pool(source) or default, POOLS)
+    name = choice(model, "pool", _trained_pool(source) or default, POOLS)
     if name == "cls" and not tokeniser.has_cls:
         raise UsageError(f"model {model.text!r} has no [CLS] token at the start of a text; use pool=mean or pool=last")
     return name  # type: ignore[return-value]

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 from urllib.parse import parse_qsl
 
-from biassay.encoders.base import Encoder
+from biassay.encoders.base import Encoder, WordEncoder
 from biassay.errors import UnknownNameError, UsageError
 
-__all__ = ["FAMILIES", "Family", "ModelName", "is_installed", "open_encoder", "parse_model"]
+__all__ = ["FAMILIES", "Family", "ModelName", "is_installed", "open_encoder", "open_word_encoder", "parse_model"]
 
 _NAME = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
 
@@ -27,7 +28,7 @@ class Family:
     """How a kind of model is named, what it needs, and where its provider is.
 
     ``needs`` holds the names by which the packages of the extra are imported, those without which no model of the
-    family can be opened.
+    family can be opened. ``in_context`` is the provider of vectors of words in their contexts, where there is one.
     """
 
     form: str
@@ -36,6 +37,7 @@ class Family:
     settings: tuple[str, ...] = ()
     extra: str | None = None
     needs: tuple[str, ...] = ()
+    in_context: str | None = None
 
     @property
     def takes_name(self) -> bool:
@@ -70,9 +72,10 @@ FAMILIES: Mapping[str, Family] = {
         "hf:NAME[@REVISION]",
         "any Hugging Face encoder or causal model, by name, folder or GGUF file",
         "biassay.encoders.hf:provide",
-        ("pool", "layer", "join", "dtype", "device", "trust_remote_code"),
+        ("pool", "word", "layer", "join", "dtype", "device", "trust_remote_code"),
         extra="hf",
         needs=("torch", "transformers"),
+        in_context="biassay.encoders.hf_words:provide",
     ),
     "st": Family(
         "st:NAME[@REVISION]",
@@ -86,9 +89,10 @@ FAMILIES: Mapping[str, Family] = {
         "elmo:DIR",
         "ELMo from options.json and weights.hdf5",
         "biassay.encoders.elmo:provide",
-        ("pool", "layers", "device"),
+        ("pool", "word", "layers", "device"),
         extra="elmo",
         needs=("torch", "h5py"),
+        in_context="biassay.encoders.elmo_words:provide",
     ),
     "infersent": Family(
         "infersent:DIR",
@@ -169,6 +173,43 @@ def _allowed(family: Family) -> str:
 def open_encoder(model: str | ModelName) -> Encoder:
     """The encoder a model string names. Heavy libraries are imported here and not before."""
     parsed = parse_model(model) if isinstance(model, str) else model
-    module, _, function = FAMILIES[parsed.family].provider.partition(":")
-    provide: Callable[[ModelName], Encoder] = getattr(import_module(module), function)
+    if "word" in parsed.settings:
+        raise UsageError(
+            f"model {_head(parsed)!r}: word= is for vectors of words in their contexts; "
+            "here every text gets one vector, which pool= chooses"
+        )
+    provide: Callable[[ModelName], Encoder] = _function(FAMILIES[parsed.family].provider)
     return provide(parsed)
+
+
+def open_word_encoder(model: str | ModelName) -> WordEncoder:
+    """The encoder of words in their contexts that a model string names."""
+    parsed = parse_model(model) if isinstance(model, str) else model
+    provider = FAMILIES[parsed.family].in_context
+    if provider is None:
+        raise UsageError(_no_words(parsed))
+    if "pool" in parsed.settings:
+        raise UsageError(
+            f"model {_head(parsed)!r}: the vector is that of the word, not of the text, so there is nothing to pool; "
+            "leave out pool=, or choose among the parts of the word with word=last, word=first or word=mean"
+        )
+    provide: Callable[[ModelName], WordEncoder] = _function(provider)
+    return provide(parsed)
+
+
+def _function(target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _head(model: ModelName) -> str:
+    return model.text.partition("?")[0]
+
+
+def _no_words(model: ModelName) -> str:
+    able = " and ".join(f.form for f in FAMILIES.values() if f.in_context)
+    hint = f"; open the same model as hf:{model.name}" if model.family == "st" else ""
+    return (
+        f"model {_head(model)!r} gives vectors of whole texts, not of words in their contexts{hint} "
+        f"(models that can: {able})"
+    )

@@ -21,10 +21,11 @@ class Engine(Protocol):
     """
 
     def run(
-        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, gpus: float = 0.0
+        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:
         """Yield all results of all tasks.
 
-        ``workers`` is the largest number at a time, by default one for every core; ``gpus`` is what one worker needs.
+        ``workers`` is the largest number at a time, by default one for every core. ``model`` says that a worker holds a
+        model, which uses a GPU where there is one and all cores where it may.
         """
         ...

@@ -20,12 +20,12 @@ R = TypeVar("R")
 
 
 class LocalEngine:
-    """Workers on the cores of this machine. A GPU is used by the one worker that runs in this process."""
+    """Workers on the cores of this machine; one that holds a model runs in this process and has all of it."""
 
     def run(
-        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, gpus: float = 0.0
+        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:
-        count = min(len(tasks), workers or len(os.sched_getaffinity(0))) if os.name == "posix" and not gpus else 1
+        count = 1 if model or os.name != "posix" else min(len(tasks), workers or len(os.sched_getaffinity(0)))
         if count <= 1:
             return _here(make, tasks)
         return _beside(make, tasks, count)

@@ -29,7 +29,7 @@ class RayEngine:
         self._ray = _connected(address)
 
     def run(
-        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, gpus: float = 0.0
+        self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:
         if not tasks:
             return
@@ -37,7 +37,8 @@ class RayEngine:
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         resources = ray.cluster_resources()
-        possible = int(resources.get("GPU", 0) // gpus) if gpus else int(resources.get("CPU", 1))
+        gpus = int(model and resources.get("GPU", 0) >= 1)
+        possible = int(resources.get("GPU" if gpus else "CPU", 1))
         count = max(1, min(len(tasks), workers or possible))
         rows = [{"number": number, "task": pickle.dumps(task)} for number, task in enumerate(tasks)]
         results = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(

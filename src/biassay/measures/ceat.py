@@ -48,8 +48,9 @@ class ContextualAssociation:
         The effect size of those averages. Averaging removes the contexts' noise, so it lies further from zero.
     interval : (float, float) or None
         Where the pooled effect size would lie with other words of the same kinds, by resampling words.
-    x, y : (|X|,), (|Y|,) float64
-        Associations of the target words averaged over their contexts.
+    x, y, a, b : (|X|,), (|Y|,), (|A|,), (|B|,) float64
+        Averaged over contexts: of the targets the association with A rather than B, of the attributes the mean cosine
+        with X rather than Y.
     pool_sizes : (words,) int64
         Contexts of every word, in the order X, Y, A, B.
     sizes : (int, int, int, int)
@@ -65,6 +66,8 @@ class ContextualAssociation:
     confidence: float
     x: NDArray[np.float64]
     y: NDArray[np.float64]
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
     pool_sizes: NDArray[np.int64]
     sizes: tuple[int, int, int, int]
 
@@ -157,8 +160,9 @@ def ceat(
     table = _draws(draws, pool_sizes, n_samples, generator)
     scores = sample_associations(targets, a, b, table, threads)
     samples, variances = _effects(scores, sizes[0])
-    means = mean_directions(targets) @ (mean_directions(a).mean(axis=0) - mean_directions(b).mean(axis=0))
-    mean_x, mean_y = means[: sizes[0]], means[sizes[0] :]
+    of_x, of_y, of_a, of_b = (mean_directions(pools) for pools in (x, y, a, b))
+    toward_a, toward_x = of_a.mean(axis=0) - of_b.mean(axis=0), of_x.mean(axis=0) - of_y.mean(axis=0)
+    mean_x, mean_y = of_x @ toward_a, of_y @ toward_a
     noise = _NOISE[np.dtype(np.result_type(targets.dtype, a.dtype, b.dtype))]
     interval = None
     if replicates:
@@ -175,6 +179,8 @@ def ceat(
         confidence=confidence,
         x=mean_x,
         y=mean_y,
+        a=of_a @ toward_x,
+        b=of_b @ toward_x,
         pool_sizes=pool_sizes,
         sizes=sizes,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Span
 from biassay.errors import BiassayError, StimulusError, UsageError
+from biassay.measures.seeds import seed_of
 from biassay.measures.weat import Association, weat
 from biassay.stats.association import unit_rows
 from biassay.stats.permutation import Alternative, Protocol
@@ -86,7 +86,7 @@ def measure(
     if reason is not None and lost_hint:
         reason += f"; {lost_hint}"
     if settings.protocol == "may2019" and test.targets is not None:
-        _truncate(kept, np.random.default_rng(_seed(test, settings, "truncate")))
+        _truncate(kept, np.random.default_rng(seed_of(settings.seed, test.name, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
     counts = {
         "num_texts": {role: len(chosen[role]) for role in ROLES},
@@ -105,7 +105,7 @@ def measure(
             protocol=settings.protocol,
             alternative=settings.alternative,
             words=_words(test, chosen),
-            rng=np.random.default_rng(_seed(test, settings, "p-value")),
+            rng=np.random.default_rng(seed_of(settings.seed, test.name, "p-value")),
         )
     except UsageError as error:
         return Measurement(None, "refused", str(error), **counts, lost=lost, leaning={})
@@ -153,12 +153,6 @@ def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
     for role in "XY":
         if len(kept[role]) > size:
             kept[role] = sorted(rng.choice(kept[role], size=size, replace=False).tolist())
-
-
-def _seed(test: Test, settings: Settings, purpose: str) -> list[int]:
-    """A seed that depends on nothing but the run's seed and the test, so that order and resuming do not matter."""
-    digest = hashlib.blake2b(f"{test.name} {purpose}".encode(), digest_size=8).digest()
-    return [settings.seed, int.from_bytes(digest)]
 
 
 def _words(test: Test, chosen: Mapping[str, list[Text]]) -> tuple[list[str], list[str]] | None:

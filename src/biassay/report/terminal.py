@@ -10,12 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from biassay.report.words import LEGEND, MEANING, headline, model_key, model_labels, p_by_text, p_by_word, summary
+from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
 from biassay.results.records import Result
 from biassay.results.run import Run
 
 __all__ = ["print_run", "run_tables"]
 
 _TEST_WIDTH, _MODEL_WIDTH = 46, 38
+_CONTEXT_MODEL_WIDTH = 56
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -23,41 +25,57 @@ def print_run(run: Run, console: Console) -> None:
     labels = model_labels(run)
     parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
     parts += [Text(LEGEND, style="dim"), Text("")]
+    if run.manifest.contexts is not None:
+        parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
     parts.extend(Text(sentence) for sentence in summary(run))
     parts.extend(
         Text(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}", style="yellow")
         for result in run.results
         if result.reason
     )
-    parts.append(Text(MEANING, style="dim"))
+    parts.append(Text(MEANING if run.manifest.contexts is None else MEANING_OVER_CONTEXTS, style="dim"))
     console.print(Group(*parts))
 
 
 def run_tables(run: Run, width: int) -> Iterator[Table]:
     """Tests down, models across, as many models beside each other as the width holds."""
     labels = list(model_labels(run).items())
-    beside = max(1, (width - _TEST_WIDTH) // _MODEL_WIDTH)
+    over_contexts = run.manifest.contexts is not None
+    beside = max(1, (width - _TEST_WIDTH) // (_CONTEXT_MODEL_WIDTH if over_contexts else _MODEL_WIDTH))
     for start in range(0, len(labels), beside):
         yield _table(run, labels[start : start + beside])
 
 
 def _table(run: Run, labels: list[tuple[tuple[str, str, str | None], str]]) -> Table:
     cells = {(r.test, model_key(r)): r for r in run.results}
+    over_contexts = run.manifest.contexts is not None
     table = Table(show_lines=False)
     table.add_column("test", overflow="fold")
     for _, label in labels:
         table.add_column(f"{escape(label)}\neffect", justify="right", overflow="fold", min_width=9)
-        table.add_column("\np by text", justify="right", no_wrap=True)
+        if over_contexts:
+            table.add_column("\nwith other words", justify="right", no_wrap=True)
+        table.add_column("\np, paper's" if over_contexts else "\np by text", justify="right", no_wrap=True)
         table.add_column("\np by word", justify="right", no_wrap=True)
     for test, title in dict.fromkeys((r.test, r.title) for r in run.results):
         rows = [cells.get((test, key)) for key, _ in labels]
-        table.add_row(f"{escape(test)}\n[dim]{escape(title)}[/dim]", *(text for r in rows for text in _cells(r)))
+        table.add_row(
+            f"{escape(test)}\n[dim]{escape(title)}[/dim]", *(text for r in rows for text in _cells(r, over_contexts))
+        )
     return table
 
 
-def _cells(result: Result | None) -> tuple[str, str, str]:
+def _cells(result: Result | None, over_contexts: bool) -> tuple[str, ...]:
     if result is None:
-        return "", "", ""
+        return ("",) * (4 if over_contexts else 3)
+    interval = (_interval(result),) if over_contexts else ()
     if result.effect_size is None:
-        return result.status, "–", "–"
-    return f"{result.effect_size:.2f}", p_by_text(result), p_by_word(result)
+        return result.status, *interval, "–", "–"
+    return f"{result.effect_size:.2f}", *interval, p_by_text(result), p_by_word(result)
+
+
+def _interval(result: Result) -> str:
+    found = result.contextual
+    if found is None or found.interval_low is None or found.interval_high is None:
+        return "–"
+    return f"{found.interval_low:.2f} to {found.interval_high:.2f}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from biassay.report.words_contexts import about_contexts
 from biassay.results.records import Result
 from biassay.results.run import Run
 
@@ -99,13 +100,16 @@ def headline(run: Run) -> str:
     """One line: what was run."""
     tests = len({r.test for r in run.results})
     counts = f"{_count(tests, 'test')} on {_count(len(model_labels(run)), 'model')}"
-    return f"{counts}, protocol {run.manifest.protocol}, alpha {run.manifest.alpha:g}"
+    over = run.manifest.contexts
+    how = f"protocol {run.manifest.protocol}" if over is None else f"over contexts, {over.n_samples:,} samples"
+    return f"{counts}, {how}, alpha {run.manifest.alpha:g}"
 
 
 def summary(run: Run) -> list[str]:
     """What a run found, some sentences a model, in plain words."""
+    about = _about_model if run.manifest.contexts is None else about_contexts
     return [
-        _about_model(label, [r for r in run.results if model_key(r) == key], run.manifest.alpha)
+        about(label, [r for r in run.results if model_key(r) == key], run.manifest.alpha)
         for key, label in model_labels(run).items()
     ]
 

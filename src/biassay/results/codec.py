@@ -14,13 +14,14 @@ from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import JsonConverter, make_converter
 
 from biassay.errors import RunFolderError
-from biassay.results.records import PAPER_COLUMNS, Result
+from biassay.results.records import PAPER_COLUMNS, Contextual, Result
 
-__all__ = ["columns", "from_json", "structured", "to_json", "to_tsv"]
+__all__ = ["columns", "from_json", "in_column", "structured", "to_json", "to_tsv"]
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_NOT_IN_TSV = ("leaning",)
+_NOT_IN_TSV = ("leaning", "contextual")
+_CONTEXTUAL = tuple(field.name for field in dataclasses.fields(Contextual) if field.name != "num_contexts")
 
 
 @cache
@@ -78,15 +79,24 @@ def structured(content: object, kind: type[_T], where: str) -> _T:
         raise RunFolderError(f"{where}: not a record of biassay: {faults}") from error
 
 
-def columns() -> list[str]:
-    """The columns of the table, the papers' nine first."""
+def columns(results: tuple[Result, ...]) -> list[str]:
+    """The columns of the table, the papers' nine first; those of tests over contexts only where there are such."""
     names = [field.name for field in dataclasses.fields(Result)]
-    return [*PAPER_COLUMNS, *(name for name in names if name not in (*PAPER_COLUMNS, *_NOT_IN_TSV))]
+    own = [name for name in names if name not in (*PAPER_COLUMNS, *_NOT_IN_TSV)]
+    return [*PAPER_COLUMNS, *own, *(_CONTEXTUAL if any(r.contextual for r in results) else ())]
+
+
+def in_column(result: Result, column: str) -> Any:
+    """What stands in a column of the table."""
+    if column in _CONTEXTUAL:
+        return None if result.contextual is None else getattr(result.contextual, column)
+    return getattr(result, column)
 
 
 def to_tsv(results: tuple[Result, ...]) -> str:
     """The papers' nine columns first and in order, then the project's own. An empty cell was not computed."""
-    lines = [columns(), *([_cell(getattr(result, column)) for column in columns()] for result in results)]
+    names = columns(results)
+    lines = [names, *([_cell(in_column(result, name)) for name in names] for result in results)]
     return "".join("\t".join(line) + "\n" for line in lines)
 
 

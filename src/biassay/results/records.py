@@ -7,7 +7,16 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["FORMAT_VERSION", "PAPER_COLUMNS", "Manifest", "ModelRecord", "Result", "TestRecord"]
+__all__ = [
+    "FORMAT_VERSION",
+    "PAPER_COLUMNS",
+    "ContextsRecord",
+    "Contextual",
+    "Manifest",
+    "ModelRecord",
+    "Result",
+    "TestRecord",
+]
 
 FORMAT_VERSION = 1
 PAPER_COLUMNS = (
@@ -41,6 +50,31 @@ class _Record:
 
 
 @dataclass(frozen=True)
+class Contextual(_Record):
+    """What a test over contexts (CEAT) found besides its pooled effect size.
+
+    ``standard_error`` to ``prediction_high`` come from the random-effects model over ``n_samples`` samples;
+    ``interval_low`` and ``interval_high`` enclose the pooled effect size that other words of the same kinds would give,
+    with ``confidence``. ``share_significant`` is the share of samples whose own one-sided p-value is at most alpha.
+    ``num_contexts`` holds how many contexts every stimulus had, by role.
+    """
+
+    standard_error: float
+    z: float
+    tau2: float
+    q: float
+    i2: float
+    prediction_low: float
+    prediction_high: float
+    interval_low: float | None
+    interval_high: float | None
+    confidence: float
+    share_significant: float
+    n_samples: int
+    num_contexts: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
 class Result(_Record):
     """One test on one model.
 
@@ -48,6 +82,9 @@ class Result(_Record):
     ``p_value_by_word`` is exact and over words, whose texts move together; ``p_floor_by_word`` is the smallest it could
     be with so many words. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha, before and
     after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
+
+    Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
+    and ``contextual`` holds the rest.
     """
 
     model: str
@@ -62,7 +99,7 @@ class Result(_Record):
     status: Literal["measured", "refused", "failed"]
     reason: str | None
     title: str
-    level: Literal["word", "sentence"]
+    level: Literal["word", "sentence", "context"]
     targ1: str
     targ2: str
     attr1: str
@@ -95,6 +132,7 @@ class Result(_Record):
     model_revision: str | None
     lost: dict[str, tuple[str, ...]]
     leaning: dict[str, dict[str, float]]
+    contextual: Contextual | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +165,28 @@ class TestRecord:
 
 
 @dataclass(frozen=True)
+class ContextsRecord:
+    """Where the contexts of a run came from, and how they were used.
+
+    ``window`` is the number of words kept around the stimulus, None for the whole sentence; ``mode`` says whether all
+    models were given the same draws of contexts (fixed) or each its own (random).
+    """
+
+    file: str
+    digest: str
+    rows: int
+    per_stimulus: int
+    seed: int
+    documents: int
+    bytes: int
+    n_samples: int
+    mode: Literal["random", "fixed"]
+    window: int | None
+    dtype: Literal["float16", "float32"]
+    min_contexts: int
+
+
+@dataclass(frozen=True)
 class Manifest(_Record):
     """How a run was made."""
 
@@ -144,3 +204,4 @@ class Manifest(_Record):
     max_lost: float
     seed: int
     words_lost: dict[str, tuple[str, ...]]
+    contexts: ContextsRecord | None = None

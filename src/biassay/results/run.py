@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -13,8 +14,9 @@ import numpy as np
 
 from biassay.errors import MissingExtraError, RunFolderError
 from biassay.files import write_atomically
-from biassay.results.codec import columns, from_json, to_json, to_tsv
+from biassay.results.codec import columns, from_json, in_column, to_json, to_tsv
 from biassay.results.records import FORMAT_VERSION, Manifest, Result
+from biassay.results.samples import Samples, load_samples, save_samples
 from biassay.stats.multiple import holm
 
 if TYPE_CHECKING:
@@ -33,10 +35,15 @@ class _ResultsFile:
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """Everything a run found and how it was made."""
+    """Everything a run found and how it was made.
+
+    ``samples`` holds what tests over contexts were pooled from, by the place of the model in the manifest and the name
+    of the test.
+    """
 
     manifest: Manifest
     results: tuple[Result, ...] = field(default=())
+    samples: Mapping[tuple[int, str], Samples] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         models = ", ".join(record.text for record in self.manifest.models)
@@ -53,7 +60,12 @@ class Run:
             import pandas as pd
         except ImportError as error:
             raise MissingExtraError("to_frame()", "frame") from error
-        return pd.DataFrame({name: _column(pd, [getattr(r, name) for r in self.results]) for name in columns()})
+        names = columns(self.results)
+        return pd.DataFrame({name: _column(pd, [in_column(r, name) for r in self.results]) for name in names})
+
+    def to_json(self) -> str:
+        """Manifest and results as JSON."""
+        return to_json({"manifest": self.manifest, "results": self.results})
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write manifest.json, results.json and results.tsv, each whole or not at all.
@@ -72,6 +84,7 @@ class Run:
             RESULTS_TSV: to_tsv(self.results),
             MANIFEST: to_json(self.manifest),
         }
+        save_samples(folder, self.samples)
         # A manifest that says "complete" is written last; one that says "running" first, so that a run can be resumed.
         names = list(contents) if self.manifest.status == "complete" else [MANIFEST, RESULTS_JSON, RESULTS_TSV]
         for name in names:
@@ -87,7 +100,8 @@ class Run:
         manifest = from_json(folder / MANIFEST, Manifest, FORMAT_VERSION)
         if manifest.status == "running" and not (folder / RESULTS_JSON).exists():
             return cls(manifest)
-        return cls(manifest, from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results)
+        results = from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results
+        return cls(manifest, results, load_samples(folder))
 
 
 def _column(pd: ModuleType, values: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The whole pipeline on one page: tests become texts, texts become vectors, vectors become results.
+"""WEAT and SEAT on one page: tests become texts, texts become vectors, vectors become results.
 
 Everything is checked before anything is written; vectors are stored batch by batch and results model by model, so that
 an interrupted run goes on where it stopped.
@@ -7,25 +7,23 @@ an interrupted run goes on where it stopped.
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol as TypingProtocol
 from typing import cast
 
 from biassay.encoders.base import Encoded, Encoder
 from biassay.encoders.python import wrap
 from biassay.encoders.registry import open_encoder, parse_model
-from biassay.errors import RunFolderError, StimulusError, UsageError
+from biassay.errors import StimulusError, UsageError
 from biassay.files import default_cache
 from biassay.measures.seat import Settings, check_tests, measure
-from biassay.report.html import REPORT, write_report
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
+from biassay.report.html import write_report
 from biassay.results.making import finished, identified, is_of, new_manifest, result_of
 from biassay.results.records import Manifest, Result
-from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run, with_corrections
+from biassay.results.run import Run, with_corrections
 from biassay.stats.permutation import Alternative, Protocol
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
@@ -33,30 +31,7 @@ from biassay.texts.sentences import TestTexts, texts_of
 from biassay.vectors.fill import encode_missing
 from biassay.vectors.store import ModelStore, VectorStore
 
-__all__ = ["Listener", "resume", "run"]
-
-PathLike = str | os.PathLike[str]
-
-
-class Listener(TypingProtocol):
-    """Told how a run gets on."""
-
-    def encoding(self, model: str, done: int, total: int) -> None: ...
-
-    def measuring(self, model: str, done: int, total: int) -> None: ...
-
-    def notice(self, message: str) -> None: ...
-
-
-class _Silent:
-    def encoding(self, model: str, done: int, total: int) -> None:
-        pass
-
-    def measuring(self, model: str, done: int, total: int) -> None:
-        pass
-
-    def notice(self, message: str) -> None:
-        pass
+__all__ = ["resume", "run"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +64,7 @@ def run(
     models : str, object or list of them
         Model strings (``use``, ``glove``, ``vectors:PATH``, ...) or objects with ``encode(texts) -> array``.
     tests : str or list of str
-        Names, patterns, collections or files; all tests of the catalogue by default.
+        Names, patterns, collections or files; the tests of the main collections by default.
     protocol, alternative : str
         How p-values are found, see `biassay.weat`.
     alpha : float
@@ -113,12 +88,12 @@ def run(
     manifest = new_manifest(names, chosen, protocol, alternative, alpha, max_lost, seed)
     folder = None if out is None else Path(out)
     if folder is not None:
-        _check_free(folder)
+        check_free(folder)
     plan = _plan(manifest, tuple(dict.fromkeys(test for test, _ in chosen)), given)
     if folder is None:
-        return _carry_out(plan, (), None, cache, listener or _Silent())
-    with _taken_back_if_empty(folder):
-        return _carry_out(plan, (), folder, cache, listener or _Silent())
+        return _carry_out(plan, (), None, cache, listener or Silent())
+    with taken_back_if_empty(folder):
+        return _carry_out(plan, (), folder, cache, listener or Silent())
 
 
 def resume(folder: PathLike, *, cache: PathLike | None = None, listener: Listener | None = None) -> Run:
@@ -137,7 +112,7 @@ def resume(folder: PathLike, *, cache: PathLike | None = None, listener: Listene
         if record.revision != encoder.identity.revision:
             raise UsageError(f"{folder}: the model {record.text!r} has changed since the run began; start a new run")
     plan = dataclasses.replace(plan, manifest=earlier.manifest)  # which says what finished models took
-    return _carry_out(plan, earlier.results, folder, cache, listener or _Silent())
+    return _carry_out(plan, earlier.results, folder, cache, listener or Silent())
 
 
 def _plan(manifest: Manifest, tests: tuple[Test, ...], given: Mapping[str, Encoder] | None = None) -> _Plan:
@@ -158,16 +133,6 @@ def _plan(manifest: Manifest, tests: tuple[Test, ...], given: Mapping[str, Encod
     )
     asked = tuple((test, texts_of(test)) for test in tests)
     return _Plan(dataclasses.replace(manifest, models=records), encoders, asked, settings)
-
-
-def _check_free(folder: Path) -> None:
-    if (folder / MANIFEST).exists():
-        state = Run.load(folder).manifest.status
-        hint = "go on with it by --resume" if state == "running" else "choose another folder"
-        kind = "an interrupted run" if state == "running" else "another run"
-        raise RunFolderError(f"{folder} holds {kind}; {hint}")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunFolderError(f"{folder} is not an empty folder; choose another")
 
 
 def _carry_out(
@@ -225,18 +190,3 @@ class _Vectors:
 
     def of(self, texts: TestTexts, role: str) -> Encoded:
         return self._all.rows([self._rows[text.text] for text in texts.role(role)])
-
-
-@contextmanager
-def _taken_back_if_empty(folder: Path) -> Iterator[None]:
-    """Leave nothing behind if the request proves wrong, or the disk full, before anything was measured."""
-    existed = folder.exists()
-    try:
-        yield
-    except (UsageError, OSError):
-        if folder.is_dir() and not ((folder / MANIFEST).exists() and Run.load(folder).results):
-            for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
-                (folder / name).unlink(missing_ok=True)
-            if not existed:
-                folder.rmdir()
-        raise

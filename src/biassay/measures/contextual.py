@@ -1,0 +1,108 @@
+"""One test over contexts on one model: vectors of its stimuli in, a measurement or a refusal out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import BiassayError, StimulusError, UsageError
+from biassay.measures.ceat import ContextualAssociation, ceat
+from biassay.measures.seeds import seed_of
+from biassay.stimuli.model import ROLES, Test
+
+__all__ = ["ContextMeasurement", "ContextSettings", "check_word_tests", "measure_in_contexts"]
+
+Vectors = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """Choices that hold for a whole run.
+
+    ``min_contexts`` is the number below which a stimulus counts as lost; ``max_lost`` the largest share of a concept's
+    stimuli that may be lost.
+    """
+
+    n_samples: int = 10_000
+    mode: Literal["random", "fixed"] = "random"
+    min_contexts: int = 5
+    alpha: float = 0.01
+    max_lost: float = 0.2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ContextMeasurement:
+    """What came of one test on one model; ``num_contexts`` and ``leaning`` by role and stimulus."""
+
+    association: ContextualAssociation | None
+    status: Literal["measured", "refused", "failed"]
+    reason: str | None
+    lost: Mapping[str, tuple[str, ...]]
+    num_contexts: Mapping[str, Mapping[str, int]]
+    leaning: Mapping[str, Mapping[str, float]]
+
+    def num_words(self, role: str) -> int:
+        return len(self.num_contexts[role]) - len(self.lost[role])
+
+
+def check_word_tests(tests: tuple[Test, ...]) -> None:
+    """Refuse tests that are not about words."""
+    for test in tests:
+        if test.level != "word":
+            other = test.name.removeprefix("sent-")
+            hint = f"; {other!r} is the same with words" if other != test.name else ""
+            raise StimulusError(
+                f"test {test.name!r} asks about sentences made from templates, and contexts come from a corpus{hint}"
+            )
+
+
+def measure_in_contexts(
+    test: Test, vectors: Mapping[str, Vectors], settings: ContextSettings, model: str
+) -> ContextMeasurement:
+    """Measure one test; ``vectors`` holds for each stimulus the rows (contexts, d) that the model could locate.
+
+    ``model`` takes part in the draws where every model draws its own contexts.
+    """
+    counts = {role: {word: len(vectors.get(word, ())) for word in test.concept(role).words} for role in ROLES}
+    lost = {role: tuple(w for w, n in counts[role].items() if n < settings.min_contexts) for role in ROLES}
+    reason = _too_many_lost(test, lost, counts, settings)
+    if reason is not None:
+        return ContextMeasurement(None, "refused", reason, lost, counts, {})
+    kept = {role: [word for word in counts[role] if word not in lost[role]] for role in ROLES}
+    who = model if settings.mode == "random" else ""
+    try:
+        found = ceat(
+            *([vectors[word] for word in kept[role]] for role in ROLES),
+            n_samples=settings.n_samples,
+            rng=np.random.default_rng(seed_of(settings.seed, test.name, "contexts", who)),
+        )
+    except UsageError as error:
+        return ContextMeasurement(None, "refused", str(error), lost, counts, {})
+    except BiassayError as error:
+        return ContextMeasurement(None, "failed", str(error), lost, counts, {})
+    leaning = {
+        role: dict(zip(kept[role], map(float, scores), strict=True))
+        for role, scores in zip(ROLES, (found.x, found.y, found.a, found.b), strict=True)
+    }
+    return ContextMeasurement(found, "measured", None, lost, counts, leaning)
+
+
+def _too_many_lost(
+    test: Test,
+    lost: Mapping[str, tuple[str, ...]],
+    counts: Mapping[str, Mapping[str, int]],
+    settings: ContextSettings,
+) -> str | None:
+    for role in ROLES:
+        total, gone = len(counts[role]), len(lost[role])
+        if gone > settings.max_lost * total or total - gone < 2:
+            words = ", ".join(f"{word} {counts[role][word]}" for word in lost[role])
+            few = f"{gone} of {total} words of {test.concept(role).label} have fewer than {settings.min_contexts} "
+            limit = f"the limit is {settings.max_lost:.0%}, --max-lost and --min-contexts change it"
+            return f"{few}contexts ({words}); {limit if total - gone >= 2 else 'too few are left'}"
+    return None

@@ -1,0 +1,69 @@
+"""What the pipelines share: how they report, and how they treat the folder of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from biassay.errors import RunFolderError, UsageError
+from biassay.report.html import REPORT
+from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run
+
+__all__ = ["Listener", "PathLike", "Silent", "check_free", "taken_back_if_empty"]
+
+PathLike = str | os.PathLike[str]
+
+
+class Listener(Protocol):
+    """Told how the work gets on."""
+
+    def scanning(self, what: str, done: int, total: int) -> None: ...
+
+    def encoding(self, model: str, done: int, total: int) -> None: ...
+
+    def measuring(self, model: str, done: int, total: int) -> None: ...
+
+    def notice(self, message: str) -> None: ...
+
+
+class Silent:
+    def scanning(self, what: str, done: int, total: int) -> None:
+        pass
+
+    def encoding(self, model: str, done: int, total: int) -> None:
+        pass
+
+    def measuring(self, model: str, done: int, total: int) -> None:
+        pass
+
+    def notice(self, message: str) -> None:
+        pass
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that holds anything."""
+    if (folder / MANIFEST).exists():
+        state = Run.load(folder).manifest.status
+        hint = "go on with it by --resume" if state == "running" else "choose another folder"
+        kind = "an interrupted run" if state == "running" else "another run"
+        raise RunFolderError(f"{folder} holds {kind}; {hint}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunFolderError(f"{folder} is not an empty folder; choose another")
+
+
+@contextmanager
+def taken_back_if_empty(folder: Path) -> Iterator[None]:
+    """Leave nothing behind if the request proves wrong, or the disk full, before anything was measured."""
+    existed = folder.exists()
+    try:
+        yield
+    except (UsageError, OSError):
+        if folder.is_dir() and not ((folder / MANIFEST).exists() and Run.load(folder).results):
+            for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
+                (folder / name).unlink(missing_ok=True)
+            if not existed:
+                folder.rmdir()
+        raise

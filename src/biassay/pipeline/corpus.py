@@ -1,0 +1,273 @@
+"""From a corpus to contexts on one page: parts are scanned wherever there is a core, and their samples merged.
+
+The state of an interrupted scan lies in a folder beside the output; the same command goes on with it. What was done is
+kept by part and group, so nothing is counted twice, and the sample does not depend on who scanned what.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from biassay.engines.base import Engine
+from biassay.engines.local import LocalEngine
+from biassay.errors import MeasurementError, RunFolderError, UsageError
+from biassay.files import write_atomically
+from biassay.measures.contextual import check_word_tests
+from biassay.pipeline.common import Listener, PathLike, Silent
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES, Test
+from biassay.texts.contexts import Contexts, read_contexts, write_contexts
+from biassay.texts.corpus import CorpusFile, Part, find_files, split
+from biassay.texts.sampling import Sample
+from biassay.texts.scanning import Partial, ScanSettings, scan
+
+__all__ = ["DEFAULT_TESTS", "Scan", "find_contexts"]
+
+DEFAULT_TESTS = ("C?", "C10", "I?")
+_STATE, _SAMPLE = "state.json", "sample.parquet"
+_SECONDS_BETWEEN_SAVES = 30.0
+_BAD_BEFORE_JUDGED = 100
+_SHOWN = 5
+
+
+@dataclass
+class Tally:
+    """What was read so far. ``done`` holds the groups of each part that are in the sample."""
+
+    done: dict[int, list[int]] = field(default_factory=dict)
+    finished: list[int] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)
+    documents: int = 0
+    bytes: int = 0
+    bad: int = 0
+    undecodable: int = 0
+    examples: list[str] = field(default_factory=list)
+    damaged: dict[str, str] = field(default_factory=dict)
+
+    def has(self, number: int, group: int) -> bool:
+        return number in self.finished or group in self.done.get(number, ())
+
+    def take(self, number: int, partial: Partial) -> None:
+        self.done.setdefault(number, []).append(partial.group)
+        if partial.last:
+            self.finished.append(number)
+            del self.done[number]
+        total = np.array(self.found or np.zeros(len(partial.found), dtype=np.int64)) + partial.found
+        self.found = [int(count) for count in total]
+        self.documents += partial.documents
+        self.bytes += partial.bytes
+        self.bad += partial.bad
+        self.undecodable += partial.undecodable
+        self.examples = (self.examples + list(partial.bad_examples))[:_SHOWN]
+        if partial.damaged is not None:
+            self.damaged[partial.part.file.name] = partial.damaged
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What a scan found: the contexts, the tests they were sought for, and what could not be read."""
+
+    contexts: Contexts
+    tests: tuple[Test, ...]
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class _Task:
+    number: int
+    part: Part
+    skip: int
+
+
+@dataclass(frozen=True)
+class _Make:
+    settings: ScanSettings
+    thresholds: Any
+
+    def __call__(self) -> Callable[[_Task], Iterator[tuple[int, Partial]]]:
+        return _Scanner(self.settings, self.thresholds)
+
+
+class _Scanner:
+    """Scans one part after the other. The more it has seen, the fewer sentences it need cut out."""
+
+    def __init__(self, settings: ScanSettings, thresholds: Any) -> None:
+        self._settings = settings
+        self._sample = Sample(settings.stimuli, settings.k)
+        self._thresholds = thresholds
+
+    def __call__(self, task: _Task) -> Iterator[tuple[int, Partial]]:
+        for partial in scan(task.part, self._settings, self._thresholds, task.skip):
+            self._sample.add(partial.table)
+            self._thresholds = np.minimum(self._thresholds, self._sample.thresholds())
+            yield task.number, partial
+
+
+def find_contexts(
+    corpus: PathLike | Sequence[PathLike],
+    out: PathLike,
+    tests: str | Sequence[str] = DEFAULT_TESTS,
+    *,
+    per_stimulus: int = 1000,
+    seed: int = 0,
+    field: str | None = None,
+    format: str | None = None,
+    document: str = "line",
+    html: bool = False,
+    language: str = "en",
+    ignore_case: bool = False,
+    max_bad: float = 0.1,
+    workers: int | None = None,
+    engine: Engine | None = None,
+    listener: Listener | None = None,
+) -> Scan:
+    """Find the contexts of all stimuli of some tests in a corpus, and keep a sample of them in a Parquet file.
+
+    Parameters
+    ----------
+    corpus : path or list of paths
+        Files, folders or patterns: plain text, JSON lines, CSV, Parquet, each also as .gz, .bz2 or .zst.
+    out : path
+        The file to write; an interrupted scan is continued from the folder ``OUT.partial``.
+    tests : str or list of str
+        Whose stimuli are sought: names, patterns, collections or files.
+    per_stimulus : int
+        At most so many contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
+    field, format, document, html, language, ignore_case
+        How documents are read, see ``biassay contexts --help``.
+    max_bad : float
+        The largest share of documents that may be unreadable.
+    workers : int, optional
+        Processes; by default one for every core.
+    """
+    patterns = (tests,) if isinstance(tests, str) else tuple(tests)
+    chosen = select_tests(patterns)
+    check_word_tests(chosen)
+    words = tuple(dict.fromkeys(w for test in chosen for role in ROLES for w in test.concept(role).words))
+    settings = ScanSettings(words, per_stimulus, seed, field, format, document, html, language, ignore_case)
+    asked = [corpus] if isinstance(corpus, str | Path) or not isinstance(corpus, Sequence) else list(corpus)
+    files = find_files([str(place) for place in asked], format)
+    out = Path(out)
+    _check_out(out)
+    state = _State(out, _fingerprint(settings, files))
+    sample, tally = state.load(settings)
+    listener = listener or Silent()
+    if tally.documents:
+        listener.notice(f"going on with an interrupted scan: {tally.bytes / 1e6:.0f} MB were read before")
+    parts = split(files)
+    tasks = [_Task(n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished]
+    make = _Make(settings, sample.thresholds())
+    whole = 0 if any(file.compression for file in files) else sum(file.size for file in files)
+    try:
+        for number, partial in (engine or LocalEngine()).run(make, tasks, workers=workers):
+            if tally.has(number, partial.group):
+                continue
+            sample.add(partial.table)
+            tally.take(number, partial)
+            listener.scanning("scanned", tally.bytes, whole)
+            _judge(tally, max_bad)
+            state.save_now_and_then(sample, tally)
+    except BaseException as error:
+        state.save(sample, tally)
+        error.add_note("what was scanned is kept: the same command goes on where this one stopped")
+        raise
+    write_contexts(out, sample, _metadata(patterns, settings, files, tally))
+    state.remove()
+    return Scan(read_contexts(out), chosen, tally)
+
+
+def _check_out(out: Path) -> None:
+    if out.suffix != ".parquet":
+        raise UsageError(f"the output is a Parquet file; call it {out.with_suffix('.parquet').name!r}")
+    if out.exists():
+        raise RunFolderError(f"{out} is there already; choose another name or remove it")
+    if not out.parent.is_dir():
+        raise RunFolderError(f"there is no folder {out.parent} to write {out.name} to")
+
+
+def _leading(groups: Sequence[int]) -> int:
+    """How many groups from the first on are done without a gap."""
+    done = set(groups)
+    return next(n for n in range(len(done) + 1) if n not in done)
+
+
+def _judge(tally: Tally, max_bad: float) -> None:
+    unread = tally.bad + tally.undecodable
+    if unread >= _BAD_BEFORE_JUDGED and unread > max_bad * (tally.documents + unread):
+        raise MeasurementError(
+            f"{unread:,} of {tally.documents + unread:,} documents cannot be read, more than {max_bad:.0%}: "
+            f"{'; '.join(tally.examples)}. Is --format or --field right? --max-bad changes the limit"
+        )
+
+
+def _fingerprint(settings: ScanSettings, files: Sequence[CorpusFile]) -> str:
+    content = [asdict(settings), [[file.name, file.size, file.mtime] for file in files]]
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def _metadata(
+    patterns: tuple[str, ...], settings: ScanSettings, files: Sequence[CorpusFile], tally: Tally
+) -> dict[str, Any]:
+    how = {key: value for key, value in asdict(settings).items() if key not in ("stimuli", "k")}
+    corpus = {
+        "files": [file.name for file in files],
+        "documents": tally.documents,
+        "bytes": tally.bytes,
+        "bad": tally.bad,
+        "undecodable": tally.undecodable,
+        "damaged": tally.damaged,
+    }
+    return {"tests": patterns, **how, "corpus": corpus, "found": dict(zip(settings.stimuli, tally.found, strict=True))}
+
+
+class _State:
+    """The folder beside the output in which an unfinished scan is kept."""
+
+    def __init__(self, out: Path, fingerprint: str) -> None:
+        self._folder = out.with_name(f"{out.name}.partial")
+        self._fingerprint = fingerprint
+        self._next, self._wait = time.monotonic() + _SECONDS_BETWEEN_SAVES, _SECONDS_BETWEEN_SAVES
+
+    def load(self, settings: ScanSettings) -> tuple[Sample, Tally]:
+        if not (self._folder / _STATE).exists():
+            return Sample(settings.stimuli, settings.k), Tally()
+        kept = json.loads((self._folder / _STATE).read_text(encoding="utf-8"))
+        if kept.pop("fingerprint") != self._fingerprint:
+            raise RunFolderError(
+                f"{self._folder} holds an interrupted scan of other files or with other settings; "
+                "repeat that command, or remove the folder"
+            )
+        saved = read_contexts(self._folder / kept.pop("sample"))
+        kept["done"] = {int(number): groups for number, groups in kept["done"].items()}
+        return Sample.from_table(settings.stimuli, settings.k, saved.table), Tally(**kept)
+
+    def save_now_and_then(self, sample: Sample, tally: Tally) -> None:
+        """Save, but spend no more than a twentieth of the time with it."""
+        began = time.monotonic()
+        if began >= self._next:
+            self.save(sample, tally)
+            self._wait = max(_SECONDS_BETWEEN_SAVES, 20.0 * (time.monotonic() - began))
+            self._next = time.monotonic() + self._wait
+
+    def save(self, sample: Sample, tally: Tally) -> None:
+        """First a new file of contexts, then the state that names it, then the old file goes."""
+        self._folder.mkdir(exist_ok=True)
+        name = f"{tally.documents}-{tally.bytes}-{_SAMPLE}"
+        write_contexts(self._folder / name, sample, {})
+        state = {"fingerprint": self._fingerprint, "sample": name, **asdict(tally)}
+        write_atomically(self._folder / _STATE, json.dumps(state).encode())
+        for old in self._folder.glob(f"*-{_SAMPLE}"):
+            if old.name != name:
+                old.unlink()
+
+    def remove(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)

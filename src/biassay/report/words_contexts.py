@@ -1,0 +1,87 @@
+"""Findings over contexts in words: what each number means, and how many contexts there were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from biassay.results.records import Result
+from biassay.results.run import Run
+
+__all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "about_contexts", "context_range", "contexts_found"]
+
+MEANING_OVER_CONTEXTS = (
+    "A positive effect says that, over the contexts in which the words occur, the first targets lean to the first "
+    "attributes and the second targets to the second, in standard deviations over all targets (by convention 0.2 is "
+    "called small, 0.5 medium, 0.8 large). It speaks of this model on this corpus; and a test that finds nothing does "
+    "not show that the model is free of bias."
+)
+COLUMNS = (
+    ("p, paper's", "is the mean effect over samples of contexts of these very words zero? It shrinks with the number "
+     "of samples, which is free to choose, and says nothing about other words."),
+    ("p by word", "would a random split of the same words, each averaged over its contexts, do as well? The number of "
+     "words limits it; trust this one."),
+    ("with other words", "where the pooled effect would lie, 19 times in 20, if other words of the same kinds had been "
+     "chosen: the words are resampled."),
+    ("prediction", "where 95% of true effects lie over draws of contexts: how far a single set of contexts can lead "
+     "astray."),
+    ("I²", "the share of the variation between samples that is more than their own variances explain."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """Contexts of a test on a model: words kept of all words, the counts, and the words lost."""
+
+    test: str
+    model: str
+    kept: int
+    words: int
+    range: str
+    lost: str
+
+
+def context_range(result: Result) -> str:
+    """Fewest, median and most contexts of the words that were measured."""
+    if result.contextual is None:
+        return ""
+    counts = [
+        count
+        for role, words in result.contextual.num_contexts.items()
+        for word, count in words.items()
+        if word not in result.lost[role]
+    ]
+    return f"{min(counts):,} / {median(counts):,.0f} / {max(counts):,}" if counts else ""
+
+
+def contexts_found(run: Run, labels: Mapping[tuple[str, str, str | None], str]) -> list[Found]:
+    """A row for every test and model."""
+    rows = []
+    for r in run.results:
+        lost = "; ".join(", ".join(words) for words in r.lost.values() if words)
+        kept = sum(r.num_words.values())
+        total = kept + sum(map(len, r.lost.values()))
+        label = labels[r.model, r.options, r.model_revision]
+        rows.append(Found(r.test, label, kept, total, context_range(r), lost))
+    return rows
+
+
+def about_contexts(label: str, rows: Sequence[Result], alpha: float) -> str:
+    """What was found on one model, in plain words."""
+    measured = [r for r in rows if r.status == "measured"]
+    refused = ", ".join(r.test for r in rows if r.status != "measured")
+    if not measured:
+        return f"{label}: no test could be measured ({refused})."
+    by_word = [r for r in measured if r.significant_by_word]
+    corrected = [r for r in measured if r.significant_by_word_holm]
+    paper = [r for r in measured if r.significant]
+    text = (
+        f"{label}: with words as observations, {len(by_word)} of {len(measured)} measured tests found an association "
+        f"at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests. By the paper's "
+        f"p-value, which takes samples of contexts as observations, it would be {len(paper)}."
+    )
+    if by_word:
+        largest = max(by_word, key=lambda r: abs(r.effect_size or 0.0))
+        text += f" The largest by word: {largest.test} ({largest.title}), {largest.effect_size:.2f}."
+    return f"{text} Not measured: {refused}." if refused else text

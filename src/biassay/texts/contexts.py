@@ -1,0 +1,167 @@
+"""Contexts: sentences in which stimuli occur, kept in a Parquet file together with how they were found."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from biassay.errors import UsageError
+from biassay.texts.coverage import ConceptCoverage, TestCoverage, coverage
+from biassay.texts.sampling import Sample
+from biassay.texts.tools import tool
+
+__all__ = [
+    "FORMAT_VERSION",
+    "ConceptCoverage",
+    "Contexts",
+    "TestCoverage",
+    "coverage",
+    "read_contexts",
+    "window",
+    "write_contexts",
+]
+
+FORMAT_VERSION = 1
+COLUMNS = ("stimulus", "text", "start", "end", "source", "key")
+_METADATA = b"biassay"
+_HASHED_AT_ONCE = 100_000
+_ROWS_IN_A_GROUP = 100_000
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """Contexts in memory, sorted by the order of ``stimuli``, then key.
+
+    ``table`` has the columns stimulus, text, start, end, source and key; ``start`` and ``end`` are the place of the
+    stimulus in the text, in characters. ``metadata`` says how they were found.
+    """
+
+    stimuli: tuple[str, ...]
+    table: Any
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def of(self, stimulus: str) -> slice:
+        """The rows of a stimulus; an empty slice where it has none."""
+        return self._rows.get(stimulus, slice(0, 0))
+
+    def count(self, stimulus: str) -> int:
+        """How many contexts a stimulus has."""
+        rows = self.of(stimulus)
+        return int(rows.stop - rows.start)
+
+    def texts(self, rows: slice | Sequence[int]) -> list[str]:
+        """The texts of some rows."""
+        return list(self._take(rows)["text"].to_pylist())
+
+    def spans(self, rows: slice | Sequence[int]) -> list[tuple[int, int]]:
+        """The places of the stimulus in the texts of some rows."""
+        taken = self._take(rows)
+        return list(zip(taken["start"].to_pylist(), taken["end"].to_pylist(), strict=True))
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A fingerprint of all stimuli, texts and places."""
+        made = hashlib.blake2b(digest_size=16)
+        table = self.table.select(["stimulus", "text", "start", "end"])
+        for start in range(0, len(self), _HASHED_AT_ONCE):
+            piece = table.slice(start, _HASHED_AT_ONCE)
+            made.update(json.dumps([column.to_pylist() for column in piece.columns]).encode())
+        return made.hexdigest()
+
+    @functools.cached_property
+    def _rows(self) -> dict[str, slice]:
+        encoded = self.table["stimulus"].combine_chunks().dictionary_encode()
+        codes = np.asarray(encoded.indices.to_numpy())
+        edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)] if len(codes) else []
+        return {
+            encoded.dictionary[int(codes[start])].as_py(): slice(start, stop)
+            for start, stop in itertools.pairwise(edges)
+        }
+
+    def _take(self, rows: slice | Sequence[int]) -> Any:
+        if not isinstance(rows, slice):
+            return self.table.take(np.asarray(rows, np.int64))
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            return self.table.take(np.arange(start, stop, step))
+        return self.table.slice(start, max(0, stop - start))
+
+
+def write_contexts(path: Path, sample: Sample, metadata: Mapping[str, Any]) -> None:
+    """Write a sample, with its stimuli, its size, and as ``metadata`` anything JSON can hold.
+
+    The file is complete or not there, as with ``files.write_atomically``, but never in memory as a whole.
+    """
+    own = {"format": FORMAT_VERSION, "stimuli": sample.stimuli, "k": sample.k}
+    content = json.dumps({**metadata, **own}, ensure_ascii=False).encode()
+    table = sample.to_table().select(list(COLUMNS)).replace_schema_metadata({_METADATA: content})
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            parquet = tool("pyarrow.parquet")
+            parquet.write_table(table, file, compression="zstd", row_group_size=_ROWS_IN_A_GROUP)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # the temporary name says nothing to anyone
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_contexts(path: Path) -> Contexts:
+    """Read a file that ``write_contexts`` wrote."""
+    pyarrow = tool("pyarrow")
+    try:
+        table = tool("pyarrow.parquet").read_table(path, partitioning=None)
+    except FileNotFoundError:
+        raise UsageError(f"no file of contexts at {str(path)!r}; `biassay contexts` makes one") from None
+    except (OSError, pyarrow.ArrowException) as error:
+        raise UsageError(f"{str(path)!r} cannot be read as a file of contexts: {error}") from error
+    metadata = _metadata(path, table)
+    return Contexts(tuple(metadata["stimuli"]), table.replace_schema_metadata(None), metadata)
+
+
+def _metadata(path: Path, table: Any) -> dict[str, Any]:
+    content = (table.schema.metadata or {}).get(_METADATA)
+    if content is None or not set(COLUMNS) <= set(table.column_names):
+        raise UsageError(f"{str(path)!r} is no file of contexts; `biassay contexts` makes one")
+    metadata: dict[str, Any] = json.loads(content)
+    version = metadata.get("format", 0)
+    if version > FORMAT_VERSION:
+        raise UsageError(
+            f"{str(path)!r} has format {version} of contexts, this biassay reads up to {FORMAT_VERSION}; "
+            "install a newer biassay or make the file again"
+        )
+    return metadata
+
+
+def window(text: str, span: tuple[int, int], words: int | None = 9) -> tuple[str, tuple[int, int]]:
+    """Cut a text to so many words around a stimulus, as many to each side; None leaves it whole.
+
+    Where one side has fewer, the other does not get more: so does the code released with CEAT.
+    """
+    if words is None:
+        return text, span
+    if words < 1:
+        raise UsageError(f"a window of {words} words; it has at least 1, the stimulus")
+    aside = (words - 1) // 2
+    places = [(match.start(), match.end()) for match in re.finditer(r"\S+", text)]
+    held = [number for number, (start, end) in enumerate(places) if start < span[1] and end > span[0]]
+    begin = places[max(0, held[0] - aside)][0]
+    stop = places[min(len(places) - 1, held[-1] + aside)][1]
+    return text[begin:stop], (span[0] - begin, span[1] - begin)

@@ -1,0 +1,164 @@
+"""Which files a corpus is made of, how each is written, and the parts in which it is scanned."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from biassay.errors import UnknownNameError, UsageError
+from biassay.texts.streams import Stream
+from biassay.texts.tools import tool
+
+__all__ = ["ENDINGS", "FORMATS", "CorpusFile", "Part", "find_files", "split"]
+
+ENDINGS = {
+    ".txt": "text",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+}
+FORMATS = ("text", "jsonl", "csv", "tsv", "parquet")
+COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".zst": "zst"}
+_SNIFF = "?"  # compressed, with no ending inside: the first byte decides
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """A file of the corpus. ``name`` is what results say of it: relative to the folder or pattern that was given."""
+
+    path: Path
+    name: str
+    format: str
+    compression: str
+    size: int
+    mtime: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a file: the documents that start in a range of bytes, or row groups of a Parquet file."""
+
+    file: CorpusFile
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def label(self) -> str:
+        return self.file.name if self.stop is None and not self.start else f"{self.file.name}[{self.start}]"
+
+
+def find_files(patterns: Sequence[str | Path], format: str | None = None) -> tuple[CorpusFile, ...]:
+    """The files that names, folders and patterns stand for, each once, in the order given."""
+    if format is not None and format not in FORMATS:
+        raise UnknownNameError("format", format, FORMATS, f"(there are {', '.join(FORMATS)})")
+    found: dict[Path, CorpusFile] = {}
+    for pattern in patterns:
+        here = list(_matches(os.path.expanduser(pattern)))
+        if not here:
+            raise UsageError(f"no file of a corpus at {str(pattern)!r}; {_what_is_read()}")
+        for path, name in here:
+            found.setdefault(path.resolve(), _corpus_file(path, name, format))
+    if not found:
+        raise UsageError("no corpus: name at least one file, folder or pattern")
+    return tuple(found.values())
+
+
+def split(files: Sequence[CorpusFile], part_bytes: int = 128 << 20) -> tuple[Part, ...]:
+    """Parts of about ``part_bytes``. Compressed files and CSV can only be read from the front: one part each."""
+    if part_bytes < 1:
+        raise UsageError(f"a part of {part_bytes} bytes; a part has at least one")
+    return tuple(part for file in files for part in _parts(file, part_bytes))
+
+
+def _parts(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
+    if file.compression or file.format in ("csv", "tsv"):
+        yield Part(file)
+    elif file.format == "parquet":
+        yield from _row_groups(file, part_bytes)
+    else:
+        cuts = [*range(0, file.size, part_bytes)] or [0]
+        for start, stop in zip(cuts, [*cuts[1:], None], strict=True):
+            yield Part(file, start, stop)
+
+
+def _row_groups(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
+    try:
+        metadata = tool("pyarrow.parquet").read_metadata(file.path)
+    except (OSError, tool("pyarrow").ArrowException):
+        yield Part(file)  # the scan will say what is wrong with it
+        return
+    start = size = 0
+    for group in range(metadata.num_row_groups):
+        size += metadata.row_group(group).total_byte_size
+        if size >= part_bytes or group == metadata.num_row_groups - 1:
+            yield Part(file, start, group + 1)
+            start, size = group + 1, 0
+    if not metadata.num_row_groups:
+        yield Part(file)
+
+
+def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
+    """Files of one pattern, with their names."""
+    path = Path(pattern)
+    if path.is_dir():
+        yield from _in_folder(path, path)
+    elif path.exists():
+        yield path, path.name
+    elif glob.has_magic(pattern):
+        plain = 0
+        while plain < len(path.parts) and not glob.has_magic(path.parts[plain]):
+            plain += 1
+        base = Path(*path.parts[:plain])
+        for match in map(Path, sorted(glob.glob(pattern, recursive=True))):
+            if match.is_dir() and "**" not in pattern:
+                yield from _in_folder(match, base)
+            elif match.is_file():
+                yield match, match.relative_to(base).as_posix()
+
+
+def _in_folder(folder: Path, base: Path) -> Iterator[tuple[Path, str]]:
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(at, name)
+            if not name.startswith(".") and _form(path)[0] and path.is_file():
+                yield path, path.relative_to(base).as_posix()
+
+
+def _form(path: Path) -> tuple[str, str]:
+    """Format and compression by the ending; an empty format where it says nothing."""
+    ending = path.suffix.lower()
+    compression = COMPRESSIONS.get(ending, "")
+    if not compression:
+        return ENDINGS.get(ending, ""), ""
+    inner = Path(path.stem).suffix.lower()
+    return (ENDINGS.get(inner, "") if inner else _SNIFF), compression
+
+
+def _corpus_file(path: Path, name: str, format: str | None) -> CorpusFile:
+    known, compression = _form(path)
+    chosen = format or known
+    if not chosen:
+        raise UsageError(f"the ending of {str(path)!r} does not say how it is written; {_what_is_read()}")
+    if chosen == _SNIFF:
+        chosen = "jsonl" if _first_byte(path, compression) == b"{" else "text"
+    status = path.stat()
+    return CorpusFile(path, name, chosen, compression, status.st_size, status.st_mtime_ns)
+
+
+def _first_byte(path: Path, compression: str) -> bytes:
+    with Stream(path, compression) as stream:
+        return stream.take(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+
+
+def _what_is_read() -> str:
+    return (
+        f"files that end in {', '.join(ENDINGS)} are read, each also with {', '.join(COMPRESSIONS)}; "
+        f"for another ending name the format: {', '.join(FORMATS)}"
+    )

@@ -1,0 +1,103 @@
+"""The sentence around a hit. A pure function of the document and the place in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+__all__ = ["LONGEST_SENTENCE", "sentence_around"]
+
+LONGEST_SENTENCE = 2000
+_REACH = 10_000  # bytes to each side of a hit that are looked at: a document may be one line of 64 MB
+_BREAK = re.compile(rb"[\r\n]")
+
+
+def sentence_around(
+    document: bytes, start: int, length: int, earlier: Sequence[int], segment: Callable[[str], list[str]]
+) -> tuple[str, int, int]:
+    """The sentence with a hit, and the first place of the stimulus in it.
+
+    Parameters
+    ----------
+    start, length : int
+        The hit, in bytes.
+    earlier : sequence of int
+        Where the hits of the same stimulus before this one start.
+    """
+    begin, stop = _line_begin(document, start), _line_stop(document, start + length)
+    line = document[begin:stop]
+    text = line.decode()
+    places = [at - begin for at in (start, start + length, *earlier) if at >= begin]
+    if len(text) != len(line):
+        places = [len(line[:place].decode()) for place in places]
+    return _cut(text, places[0], places[1], places[2:], segment)
+
+
+def _cut(
+    line: str, start: int, end: int, earlier: Sequence[int], segment: Callable[[str], list[str]]
+) -> tuple[str, int, int]:
+    begin, stop = _stripped(line, *_bounds(segment(line), start, end))
+    if stop - begin > LONGEST_SENTENCE:
+        begin, stop = _stripped(line, *_window(line, begin, stop, start, end))
+    for first in earlier:
+        # A long sentence is cut around each hit, so that there the hit itself is meant.
+        if first >= begin and stop - begin <= LONGEST_SENTENCE:
+            start, end = first, first + end - start
+            break
+    return line[begin:stop], start - begin, end - begin
+
+
+def _line_begin(document: bytes, start: int) -> int:
+    least = max(0, start - _REACH)
+    found = max(document.rfind(b"\n", least, start), document.rfind(b"\r", least, start)) + 1
+    if found or not least:
+        return found
+    return document.find(b" ", least, start) + 1 or _whole_character(document, least)
+
+
+def _line_stop(document: bytes, end: int) -> int:
+    most = min(len(document), end + _REACH)
+    found = _BREAK.search(document, end, most)
+    if found:
+        return found.start()
+    if most == len(document):
+        return most
+    blank = document.rfind(b" ", end, most)
+    return blank if blank > 0 else _whole_character(document, most)
+
+
+def _whole_character(document: bytes, at: int) -> int:
+    while at < len(document) and document[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+def _bounds(sentences: list[str], start: int, end: int) -> tuple[int, int]:
+    """From the start of the sentence that holds the start of the hit to the end of the one that holds its end."""
+    begin = stop = 0
+    for sentence in sentences:
+        if stop <= start:
+            begin = stop
+        stop += len(sentence)
+        if end <= stop:
+            break
+    return begin, stop
+
+
+def _stripped(line: str, begin: int, stop: int) -> tuple[int, int]:
+    sentence = line[begin:stop]
+    return begin + len(sentence) - len(sentence.lstrip()), stop - len(sentence) + len(sentence.rstrip())
+
+
+def _window(line: str, begin: int, stop: int, start: int, end: int) -> tuple[int, int]:
+    """Whole words around the hit, as many as fit."""
+    spare = max(0, LONGEST_SENTENCE - (end - start)) // 2
+    left = max(begin, start - spare)
+    right = min(stop, end + spare)
+    if left > begin:
+        blank = line.find(" ", left, start)
+        left = blank + 1 if blank >= 0 else left
+    if right < stop:
+        blank = line.rfind(" ", end, right)
+        right = blank if blank >= 0 else right
+    return left, right

@@ -1,0 +1,294 @@
+"""Vectors of words in their contexts: a folder for a contexts file and a model, in it a file for every shard of rows.
+
+A file is named by its number and the hash of its own bytes, and appears under its name only when it is complete. What
+was interrupted goes on where it stopped; what is damaged is found out, removed and computed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import re
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import MeasurementError, RunFolderError, UsageError, VectorError
+from biassay.files import write_atomically
+
+__all__ = ["ABOUT", "ShardStore", "StoreAbout", "StoredType"]
+
+ABOUT = "about.json"
+StoredType = Literal["float16", "float32"]
+_FORMAT = 1
+_NAME = re.compile(r"(\d{6,})-([0-9a-f]{16})\.npy")
+_STALE_SECONDS = 24 * 3600
+_PIECE = 1 << 22  # bytes hashed at a time: a shard need not fit into memory
+
+
+@dataclass(frozen=True)
+class StoreAbout:
+    """What the vectors of a store are of.
+
+    Attributes
+    ----------
+    contexts : str
+        Digest of the contexts file.
+    rows : int
+        How many contexts it has.
+    model, family, revision, settings
+        As in `Identity`.
+    window : str
+        How much of a context was given to the model.
+    dtype : "float16" or "float32"
+    shard_rows : int
+        Rows of a file; the last one may have fewer.
+    """
+
+    contexts: str
+    rows: int
+    model: str
+    family: str
+    revision: str | None
+    settings: tuple[tuple[str, str], ...]
+    window: str
+    dtype: StoredType
+    shard_rows: int
+
+    def __post_init__(self) -> None:
+        if self.dtype not in get_args(StoredType):
+            raise UsageError(f"vectors are stored as float16 or float32, got {self.dtype!r}")
+        for name, value in (("rows", self.rows), ("shard_rows", self.shard_rows)):
+            if value < 1:
+                raise UsageError(f"a store of vectors needs {name} of at least 1, got {value}")
+
+
+class ShardStore:
+    """Vectors by row, of which some shards may not be there yet.
+
+    Attributes
+    ----------
+    about : StoreAbout
+    damaged : list of str
+        Names of the files that were found damaged and removed; their shards count as missing.
+    """
+
+    def __init__(self, folder: Path, about: StoreAbout) -> None:
+        self.about = about
+        self.damaged: list[str] = []
+        self._folder = folder
+        self._files: dict[int, Path] = {}
+        self._arrays: dict[int, NDArray[Any]] = {}
+        self._dimension: int | None = None
+
+    @classmethod
+    def open(cls, folder: Path, about: StoreAbout) -> ShardStore:
+        """Make a store, or go on with one that holds the same."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+        _remove_stale(folder)
+        if (folder / ABOUT).exists():
+            _check_same(folder, about)
+        else:
+            _begin(folder, about)
+        store = cls(folder, about)
+        store._index()
+        return store
+
+    def _index(self) -> None:
+        found: dict[int, list[Path]] = {}
+        for file in sorted(self._folder.iterdir()):
+            if match := _NAME.fullmatch(file.name):
+                found.setdefault(int(match[1]), []).append(file)
+        for number, files in sorted(found.items()):
+            whole = [file for file in files if self._fits(number, file) or self._remove(file)]
+            if len(whole) > 1:  # two processes wrote it, or it was computed anew
+                whole = [file for file in whole if _is_intact(file) or self._remove(file)]
+            for superfluous in whole[1:]:
+                superfluous.unlink(missing_ok=True)
+            if whole:
+                self._files[number] = whole[0]
+
+    def _fits(self, number: int, file: Path) -> bool:
+        """Has a file the size and the shape it ought to have? What it holds is looked at when it is first read."""
+        shape = _shape(file, self.about.dtype)
+        if shape is None or number >= self.shards or shape[0] != len(self.rows_of(number)):
+            return False
+        if self._dimension is None:
+            self._dimension = shape[1]
+        return shape[1] == self._dimension
+
+    def _remove(self, file: Path) -> bool:
+        """Remove a damaged file; always False, since it is not there any more."""
+        self.damaged.append(file.name)
+        file.unlink(missing_ok=True)
+        return False
+
+    @property
+    def shards(self) -> int:
+        """How many there are when all is done."""
+        return -(-self.about.rows // self.about.shard_rows)
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing()
+
+    @property
+    def dimension(self) -> int | None:
+        """Length of a vector; None: there is none yet."""
+        return self._dimension
+
+    def missing(self) -> tuple[int, ...]:
+        """Numbers of the shards that are not there."""
+        return tuple(number for number in range(self.shards) if number not in self._files)
+
+    def rows_of(self, number: int) -> range:
+        """Rows of a shard."""
+        if not 0 <= number < self.shards:
+            raise VectorError(f"there is no shard {number}: {self._folder} has shards 0 to {self.shards - 1}")
+        start = number * self.about.shard_rows
+        return range(start, min(start + self.about.shard_rows, self.about.rows))
+
+    def write(self, number: int, vectors: NDArray[np.float32]) -> None:
+        """Keep the vectors (n, d) of a shard, all or none. A row of NaN is a word without a vector."""
+        if number in self._files:
+            raise VectorError(f"shard {number} is in {self._folder} already")
+        self._check(number, vectors)
+        buffer = io.BytesIO()
+        np.save(buffer, self._as_stored(number, vectors), allow_pickle=False)
+        content = buffer.getvalue()
+        file = self._folder / f"{number:06d}-{hashlib.blake2b(content).hexdigest()[:16]}.npy"
+        write_atomically(file, content)
+        self._files[number] = file
+        self._dimension = vectors.shape[1]
+
+    def _check(self, number: int, vectors: NDArray[np.float32]) -> None:
+        rows = len(self.rows_of(number))
+        if vectors.ndim != 2 or len(vectors) != rows or vectors.shape[1] < 1:
+            raise VectorError(f"shard {number} takes {rows} vectors, got an array of the shape {vectors.shape}")
+        if self._dimension not in (None, vectors.shape[1]):
+            raise VectorError(
+                f"shard {number}: vectors of {vectors.shape[1]} numbers, those in {self._folder} have {self._dimension}"
+            )
+        wrong = ~np.isfinite(vectors).all(axis=1) & ~np.isnan(vectors).all(axis=1)
+        if wrong.any():
+            raise VectorError(f"the vector of row {self.rows_of(number)[int(np.argmax(wrong))]} is not finite")
+
+    def _as_stored(self, number: int, vectors: NDArray[np.float32]) -> NDArray[Any]:
+        with np.errstate(over="ignore"):  # told below, with what to do
+            stored = np.ascontiguousarray(vectors, dtype=self.about.dtype)
+        over = np.isinf(stored).any(axis=1)
+        if over.any():
+            row = int(np.argmax(over))
+            raise VectorError(
+                f"the vector of row {self.rows_of(number)[row]} has the number {np.abs(vectors[row]).max():g}, "
+                f"too large for {self.about.dtype}; store the vectors as float32"
+            )
+        return stored
+
+    def read(self, rows: slice | NDArray[np.integer]) -> NDArray[Any]:
+        """Vectors (n, d) of some rows, as stored; a row of NaN is a word without a vector."""
+        wanted = np.arange(*rows.indices(self.about.rows)) if isinstance(rows, slice) else np.asarray(rows)
+        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+            raise VectorError(f"rows are a slice or an array (n,) of numbers, got {wanted.dtype} {wanted.shape}")
+        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < self.about.rows:
+            raise VectorError(f"rows go from 0 to {self.about.rows - 1}, got {wanted.min()} to {wanted.max()}")
+        numbers, places = np.divmod(wanted, self.about.shard_rows)
+        vectors = np.empty((len(wanted), self._dimension or 0), dtype=self.about.dtype)
+        order = np.argsort(numbers, kind="stable")
+        for part in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            if len(part):
+                vectors[part] = self._shard(int(numbers[part[0]]))[places[part]]
+        return vectors
+
+    def _shard(self, number: int) -> NDArray[Any]:
+        """A shard, left on the disk until its rows are wanted; its hash is checked the first time."""
+        if number not in self._arrays:
+            file = self._files.get(number)
+            if file is None:
+                raise MeasurementError(f"{self._folder}: shard {number} is not there yet; run again to compute it")
+            if not self._intact(number):
+                raise MeasurementError(f"{file}: damaged and removed; run again to compute it anew")
+            self._arrays[number] = np.load(file, mmap_mode="r", allow_pickle=False)
+        return self._arrays[number]
+
+    def _intact(self, number: int) -> bool:
+        file = self._files[number]
+        return _is_intact(file) or self._forget(number) or self._remove(file)
+
+    def _forget(self, number: int) -> bool:
+        self._files.pop(number)
+        self._arrays.pop(number, None)
+        return False
+
+    def verify(self) -> tuple[int, ...]:
+        """Read all files to the end; the numbers of those found damaged, which are missing from now on."""
+        return tuple(number for number in list(self._files) if not self._intact(number))
+
+
+def _shape(file: Path, dtype: str) -> tuple[int, int] | None:
+    """The shape that a file's header tells, if all its bytes are there; None: it is not what we write."""
+    try:
+        with file.open("rb") as stream:
+            if np.lib.format.read_magic(stream) != (1, 0):
+                return None
+            shape, fortran, kind = np.lib.format.read_array_header_1_0(stream)
+            expected = stream.tell() + int(np.prod(shape)) * kind.itemsize
+    except (OSError, ValueError):
+        return None
+    fits = len(shape) == 2 and shape[1] > 0 and not fortran and kind == np.dtype(dtype)
+    return (shape[0], shape[1]) if fits and file.stat().st_size == expected else None
+
+
+def _is_intact(file: Path) -> bool:
+    """Are the bytes of a file those that its name says?"""
+    digest = hashlib.blake2b()
+    try:
+        with file.open("rb") as stream:
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
+    except OSError:
+        return False
+    return file.stem.endswith(digest.hexdigest()[:16])
+
+
+def _remove_stale(folder: Path) -> None:
+    """What an interrupted process left; what is young may be another one's work in progress."""
+    for leftover in folder.glob(".*.tmp"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                leftover.unlink()
+
+
+def _described(about: StoreAbout) -> dict[str, Any]:
+    return {"format": _FORMAT, **asdict(about), "settings": dict(about.settings)}
+
+
+def _begin(folder: Path, about: StoreAbout) -> None:
+    names = sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
+    if names:
+        raise RunFolderError(
+            f"{folder} is no store of vectors and not empty (it holds {names[0]}); choose another folder"
+        )
+    write_atomically(folder / ABOUT, json.dumps(_described(about), indent=1).encode())
+
+
+def _check_same(folder: Path, about: StoreAbout) -> None:
+    try:
+        was = json.loads((folder / ABOUT).read_bytes())
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{folder / ABOUT} cannot be read: {error}; choose another folder or remove it") from error
+    if not isinstance(was, dict):
+        raise RunFolderError(f"{folder / ABOUT} does not describe a store of vectors; choose another folder")
+    asked = _described(about)
+    differ = [f"{name} was {was.get(name)!r}, now {value!r}" for name, value in asked.items() if was.get(name) != value]
+    if differ:
+        raise RunFolderError(f"{folder} holds other vectors: {'; '.join(differ)}; choose another folder")

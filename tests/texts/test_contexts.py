@@ -1,0 +1,127 @@
+"""The file of contexts, windows, and whether there are contexts enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from biassay.errors import UsageError
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES
+from biassay.texts.contexts import FORMAT_VERSION, coverage, read_contexts, window, write_contexts
+from biassay.texts.sampling import Row, Sample, rows_table
+
+pytestmark = pytest.mark.extras
+
+STIMULI = ("she", "he", "they")
+ROWS = [
+    ("she", Row(2**64 - 2, "a.txt:9", 0, 3, "She laughs.")),
+    ("he", Row(7, "a.txt:0", 5, 7, "Thus he – “é” – spoke.")),
+    ("she", Row(3, "b.txt:0", 4, 7, "And she left.")),
+]
+
+
+@pytest.fixture
+def sample() -> Sample:
+    return Sample.from_table(STIMULI, 10, rows_table([name for name, _ in ROWS], [row for _, row in ROWS]))
+
+
+def test_there_and_back(tmp_path: Path, sample: Sample) -> None:
+    path = tmp_path / "contexts.parquet"
+    write_contexts(path, sample, {"seed": 4, "found": {"she": 12}})
+    read = read_contexts(path)
+    assert read.stimuli == STIMULI
+    assert read.metadata["seed"] == 4
+    assert read.metadata["found"] == {"she": 12}
+    assert read.texts(read.of("she")) == ["And she left.", "She laughs."]
+    assert read.spans(read.of("she")) == [(4, 7), (0, 3)]
+    assert read.texts(read.of("he")) == ["Thus he – “é” – spoke."]
+    assert [read.count(stimulus) for stimulus in STIMULI] == [2, 1, 0]
+    assert read.texts(read.of("they")) == []
+    assert read.texts([2, 0]) == ["Thus he – “é” – spoke.", "And she left."]
+    assert read.table["key"].to_pylist() == [3, 2**64 - 2, 7]
+    assert [file.name for file in tmp_path.iterdir()] == ["contexts.parquet"]
+    for row in read.table.to_pylist():
+        assert row["text"][row["start"] : row["end"]].lower() == row["stimulus"]
+
+
+def test_digest_is_of_the_content(tmp_path: Path) -> None:
+    digests = []
+    for number, source in enumerate(("a:1", "b:2", "b:2")):
+        rows = [(name, row._replace(source=source, text=row.text + "!" * (number == 2))) for name, row in ROWS]
+        other = Sample.from_table(STIMULI, 10, rows_table([n for n, _ in rows], [r for _, r in rows]))
+        write_contexts(tmp_path / "x.parquet", other, {"number": number})
+        digests.append(read_contexts(tmp_path / "x.parquet").digest)
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, sample: Sample) -> None:
+    path = tmp_path / "other.parquet"
+    with pytest.raises(UsageError, match=r"no file of contexts at .*other"):
+        read_contexts(path)
+    path.write_bytes(b"PAR1 but not really")
+    with pytest.raises(UsageError, match=r"other.*cannot be read"):
+        read_contexts(path)
+    pq.write_table(pa.table({"text": ["x"]}), path)
+    with pytest.raises(UsageError, match=r"other.*is no file of contexts"):
+        read_contexts(path)
+    write_contexts(path, sample, {})
+    table = pq.read_table(path)
+    newer = table.schema.metadata[b"biassay"].replace(
+        f'"format": {FORMAT_VERSION}'.encode(), f'"format": {FORMAT_VERSION + 1}'.encode()
+    )
+    pq.write_table(table.replace_schema_metadata({b"biassay": newer}), path)
+    with pytest.raises(UsageError, match=r"other.*newer biassay"):
+        read_contexts(path)
+
+
+def test_a_write_that_fails_names_the_file_and_leaves_nothing(tmp_path: Path, sample: Sample) -> None:
+    with pytest.raises(OSError, match="contexts"):
+        write_contexts(tmp_path / "missing" / "contexts.parquet", sample, {})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (9, "two three four five SIX, seven eight nine ten"),
+        (3, "five SIX, seven"),
+        (1, "SIX,"),
+        (None, "one two three four five SIX, seven eight nine ten eleven"),
+    ],
+)
+def test_window(words: int | None, expected: str) -> None:
+    text = "one two three four five SIX, seven eight nine ten eleven"
+    start = text.index("SIX")
+    cut, span = window(text, (start, start + 3), words)
+    assert cut == expected
+    assert cut[slice(*span)] == "SIX"
+
+
+def test_window_at_the_edge_and_of_two_words() -> None:
+    assert window("African Americans a b c d e f", (0, 17)) == ("African Americans a b c d", (0, 17))
+    assert window("  a  she", (5, 8)) == ("a  she", (3, 6))
+
+
+def test_coverage() -> None:
+    test = select_tests(["weat6"])[0]
+    words = [word for role in ROLES for word in test.concept(role).words]
+    lost = {*test.X.words[:1], *test.Y.words[:2]}  # one of eight may be lost, two of eight are too many
+    rows = [(word, Row(n, "a:1", 0, 1, f"{word} {n}")) for word in words if word not in lost for n in range(3)]
+    sample = Sample.from_table(words, 3, rows_table([name for name, _ in rows], [row for _, row in rows]))
+
+    class Counts:
+        def count(self, stimulus: str) -> int:
+            return sum(name == stimulus for name in sample.to_table()["stimulus"].to_pylist())
+
+    (covered,) = coverage(Counts(), [test], least=3)
+    assert not covered.measurable
+    assert [concept.role for concept in covered.lacking] == ["Y"]
+    assert covered.concepts[0].none == test.X.words[:1]
+    assert covered.concepts[0].few == ()
+    (stricter,) = coverage(Counts(), [test], least=4, max_lost=0.25)
+    assert stricter.measurable
+    assert stricter.concepts[2].few == test.A.words
