@@ -149,27 +149,39 @@ def seconds(work: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def main() -> None:
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+def compare(size: int) -> None:
+    """Ours against loops, by how many contexts are kept, on so many bytes."""
     words = stimuli()
     with tempfile.TemporaryDirectory() as folder:
-        small, large = Path(folder) / "small.jsonl", Path(folder) / "large.jsonl"
-        write_corpus(small, 20_000_000)
-        scan_file(small, words)  # imports and tables, made once
-        write_corpus(large, size * 1_000_000)
-        megabytes = large.stat().st_size / 1e6
+        path = Path(folder) / "corpus.jsonl"
+        write_corpus(path, 20_000_000)
+        scan_file(path, words)  # imports and tables, made once
+        write_corpus(path, size)
+        megabytes = path.stat().st_size / 1e6
         print(f"{len(words)} stimuli, {megabytes:.0f} MB of JSON lines, seconds of one core")
-        plain = megabytes / seconds(lambda: plain_loop(large, words))
         for k in (1, 100, CONTEXTS):
-            own = megabytes / seconds(lambda k=k: scan_file(large, words, k))
-            loop = megabytes / seconds(lambda k=k: sampling_loop(large, words, k))
+            plain = megabytes / seconds(lambda: plain_loop(path, words))
+            own = megabytes / seconds(lambda k=k: scan_file(path, words, k))
+            loop = megabytes / seconds(lambda k=k: sampling_loop(path, words, k))
             print(
                 f"  at most {k} contexts: {own:.0f} MB/s; plain loop {plain:.0f} MB/s, ratio {own / plain:.1f};", end=""
             )
             print(f" loop that samples {loop:.0f} MB/s, ratio {own / loop:.1f}", flush=True)
-            plain = megabytes / seconds(lambda: plain_loop(large, words))
-        for path in (small, large):
-            print(f"  peak memory at {path.stat().st_size / 1e6:.0f} MB: {peak_memory(path):.0f} MB", flush=True)
+
+
+def memory(sizes: tuple[int, ...] = (100_000_000, 2_000_000_000)) -> None:
+    """Peak memory must follow stimuli and contexts, not the corpus."""
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "corpus.jsonl"
+            write_corpus(path, size)
+            for k in (100, CONTEXTS):
+                print(f"  {size / 1e6:.0f} MB, at most {k} contexts: peak {peak_memory(path, k):.0f} MB", flush=True)
+
+
+def main() -> None:
+    compare(int(sys.argv[1]) * 1_000_000 if len(sys.argv) > 1 else 500_000_000)
+    memory()
 
 
 if __name__ == "__main__":

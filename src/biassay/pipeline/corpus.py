@@ -11,6 +11,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,7 +178,8 @@ def find_contexts(
             _judge(tally, max_bad)
             state.save_now_and_then(sample, tally)
     except BaseException as error:
-        state.save(sample, tally)
+        with suppress(OSError):  # a full disk leaves the state before
+            state.save(sample, tally)
         error.add_note("what was scanned is kept: the same command goes on where this one stopped")
         raise
     write_contexts(out, sample, _metadata(patterns, settings, files, tally))

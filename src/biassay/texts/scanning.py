@@ -98,17 +98,16 @@ def scan(
 
 @dataclass(frozen=True)
 class _Noted:
-    """Hits of a block that may be in the sample, one entry for each; ``hit`` is its index among those of the block.
+    """Hits of a block that may be in the sample, with what is needed to cut them out: one entry for each hit.
 
     Documents without such a hit are let go: memory that is used again is memory in the processor's cache.
     """
 
-    hit: NDArray[np.intp]
     keys: NDArray[np.uint64]
     stimulus: NDArray[np.int64]
-    start: NDArray[np.int64]
+    starts: list[int]
     texts: list[bytes]
-    places: NDArray[np.int64]
+    places: list[int]
     earlier: dict[int, list[int]]
 
 
@@ -124,6 +123,8 @@ class _Group:
         self._keys = stimulus_keys(settings.stimuli, settings.seed)
         self._digest = tool("xxhash").xxh3_64_intdigest
         self._segment = functools.partial(tool("sentencex").segment, settings.language)
+        self._lengths: list[int] = self._matcher.lengths.tolist()
+        self._name = part.file.name
         self._pools: dict[int, Pool] = {}
         self._noted: list[_Noted] = []
         self._held = 0
@@ -143,14 +144,13 @@ class _Group:
         if not len(small):
             return
         document = hits.document[small]
-        again = small[ordinal[small] > 0].tolist()
-        earlier = {i: hits.start[i - ordinal[i] : i].tolist() for i in again}
         texts = [documents.texts[i] for i in document.tolist()]
-        self._noted.append(
-            _Noted(
-                small, keys[small], hits.stimulus[small], hits.start[small], texts, documents.places[document], earlier
-            )
-        )
+        again = np.flatnonzero(ordinal[small])
+        earlier = {
+            i: hits.start[at - ordinal[at] : at].tolist() for i, at in zip(again.tolist(), small[again], strict=True)
+        }
+        starts, places = hits.start[small].tolist(), documents.places[document].tolist()
+        self._noted.append(_Noted(keys[small], hits.stimulus[small], starts, texts, places, earlier))
         self._held += sum(map(len, texts))
 
     def _document_ids(self, documents: Documents, hits: Hits) -> NDArray[np.uint64]:
@@ -173,16 +173,16 @@ class _Group:
         for here in np.split(order, np.flatnonzero(np.diff(stimulus[order])) + 1) if len(order) else ():
             number = int(stimulus[here[0]])
             pool = self._pools.setdefault(number, Pool(self.settings.k, int(self.limits[number])))
-            pool.add(keys[here], block[here], index[here], self._row)
+            pool.add(keys[here], block[here], index[here], functools.partial(self._row, number))
             self.limits[number] = pool.limit
         self._noted, self._held = [], 0
 
-    def _row(self, key: int, block: int, i: int) -> Row:
+    def _row(self, stimulus: int, key: int, block: int, i: int) -> Row:
         noted = self._noted[block]
-        length = int(self._matcher.lengths[noted.stimulus[i]])
-        earlier = noted.earlier.get(int(noted.hit[i]), ()) if noted.earlier else ()
-        sentence, start, end = sentence_around(noted.texts[i], int(noted.start[i]), length, earlier, self._segment)
-        return Row(key, f"{self.part.file.name}:{noted.places[i]}", start, end, sentence)
+        text, start, end = sentence_around(
+            noted.texts[i], noted.starts[i], self._lengths[stimulus], noted.earlier.get(i, ()), self._segment
+        )
+        return Row(key, f"{self._name}:{noted.places[i]}", start, end, text)
 
     def partial(self, number: int, last: bool, damaged: str | None) -> Partial:
         self._settle()

@@ -24,7 +24,9 @@ def sentence_around(
     earlier : sequence of int
         Where the hits of the same stimulus before this one start.
     """
-    begin, stop = _line_begin(document, start), _line_stop(document, start + length)
+    begin, stop = 0, len(document)
+    if stop > _REACH or b"\n" in document or b"\r" in document:
+        begin, stop = _line_begin(document, start), _line_stop(document, start + length)
     line = document[begin:stop]
     text = line.decode()
     places = [at - begin for at in (start, start + length, *earlier) if at >= begin]
@@ -85,8 +87,8 @@ def _bounds(sentences: list[str], start: int, end: int) -> tuple[int, int]:
 
 
 def _stripped(line: str, begin: int, stop: int) -> tuple[int, int]:
-    sentence = line[begin:stop]
-    return begin + len(sentence) - len(sentence.lstrip()), stop - len(sentence) + len(sentence.rstrip())
+    left = line[begin:stop].lstrip()
+    return stop - len(left), stop - len(left) + len(left.rstrip())
 
 
 def _window(line: str, begin: int, stop: int, start: int, end: int) -> tuple[int, int]:

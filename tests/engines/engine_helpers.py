@@ -1,0 +1,52 @@
+"""Workers for the engines' tests. They live in a module of their own, since other processes import them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from biassay.errors import StimulusError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Yields the square of a task in as many pieces as it is large; may break off in several ways."""
+
+    folder: str = ""
+    kill_at: int | None = None
+    fail_at: int | None = None
+    how: str = "usage"
+
+    def __call__(self) -> Callable[[int], Iterator[tuple[int, int, int]]]:
+        return self.work
+
+    def work(self, task: int) -> Iterator[tuple[int, int, int]]:
+        for piece in range(max(1, task)):
+            if task == self.kill_at and piece == 1:
+                marker = Path(self.folder) / "killed"
+                if not marker.exists():
+                    marker.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+            if task == self.fail_at and piece == 1:
+                self._fail()
+            time.sleep(0.02)
+            yield task, piece, os.getpid()
+
+    def _fail(self) -> None:
+        if self.how == "usage":
+            raise UnknownNameError("flower", "rsoe", ["rose"])
+        if self.how == "disk":
+            raise OSError(28, "No space left on device", "/somewhere")
+        raise ZeroDivisionError("a fault of the program")
+
+
+@dataclass(frozen=True)
+class Unmakeable:
+    """A worker that cannot be made."""
+
+    def __call__(self) -> Callable[[int], Iterator[int]]:
+        raise StimulusError("there is nothing to make it from")

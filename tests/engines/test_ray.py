@@ -1,0 +1,72 @@
+"""The Ray engine on a real cluster of two nodes on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from biassay.engines.ray_engine import RayEngine
+from biassay.errors import StimulusError, UnknownNameError, UsageError
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the workers, which import the helpers by name
+from engine_helpers import Squares, Unmakeable
+
+pytestmark = [
+    pytest.mark.extras,
+    # Ray's own: sockets and files of processes that it ends by force.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[RayEngine]:
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 200_000_000})
+    cluster.add_node(num_cpus=1, object_store_memory=200_000_000)
+    yield RayEngine(cluster.address)
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def pairs(found: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    return sorted((task, piece) for task, piece, _ in found)
+
+
+def test_every_task_is_done_once_though_a_worker_is_killed(engine: RayEngine, tmp_path: Path) -> None:
+    tasks = [4, 1, 6, 3, 5]
+    found = list(engine.run(Squares(str(tmp_path), kill_at=6), tasks))
+    assert (tmp_path / "killed").exists()
+    assert pairs(found) == sorted((task, piece) for task in tasks for piece in range(task))
+    assert os.getpid() not in {pid for _, _, pid in found}
+
+
+def test_errors_arrive_as_what_they_are(engine: RayEngine) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'rose'"):
+        list(engine.run(Squares(fail_at=3), [3]))
+    with pytest.raises(OSError, match="No space left on device"):
+        list(engine.run(Squares(fail_at=3, how="disk"), [3]))
+    with pytest.raises(StimulusError, match="nothing to make it from"):
+        list(engine.run(Unmakeable(), [1]))
+
+
+def test_no_tasks_need_no_worker(engine: RayEngine) -> None:
+    assert list(engine.run(Unmakeable(), [])) == []
+
+
+def test_an_address_where_nobody_answers_is_told_at_once() -> None:
+    with socket.socket() as taken:  # bound and not listening: refused
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(
+            UsageError, match=r"the Ray cluster at '127.0.0.1:\d+' cannot be reached: Connection refused"
+        ):
+            RayEngine(address)
