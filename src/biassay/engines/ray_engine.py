@@ -9,7 +9,9 @@ import logging
 import os
 import pickle
 import socket
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from typing import Any, TypeVar
 
 from biassay.engines.base import MakeWorker
@@ -51,11 +53,16 @@ class RayEngine:
             num_gpus=gpus,
         )
         try:
-            for batch in results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
-                for content in batch.column("result"):
-                    yield _unpacked(content.as_py())
+            with redirect_stdout(sys.stderr):  # Ray tells of workers that died on the output, which is for results
+                yield from self._stream(results)
         except ray.exceptions.RayError as error:
             raise _plain(error) from error
+
+    @staticmethod
+    def _stream(results: Any) -> Iterator[Any]:
+        for batch in results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
+            for content in batch.column("result"):
+                yield _unpacked(content.as_py())
 
 
 class _Actor:
@@ -115,7 +122,7 @@ def _connected(address: str | None) -> Any:
     except ImportError as error:
         raise MissingExtraError("the engine ray", "ray") from error
     library: Any = ray
-    logging.getLogger("ray.data").setLevel(logging.WARNING)
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     if address is not None:
         _check_reachable(address)
     if library.is_initialized():

@@ -130,7 +130,7 @@ def sample_associations(
         between -= mean
         for word in range(n):
             targets.gather(word, chosen[:, word], gathered)
-            found[rows, word] = np.einsum("rd,rd->r", gathered, between)
+            found[rows, word] = np.vecdot(gathered, between)
 
     _for_blocks(block, len(draws), targets.dimension * dtype.itemsize, threads)
     return found
@@ -159,7 +159,8 @@ def sample_cosines(
         words = ((pool, word) for pool, count in zip(pools, counts, strict=True) for word in range(count))
         for column, (pool, word) in enumerate(words):
             pool.gather(word, chosen[:, column], stacked[:, column])
-        np.matmul(stacked[:, : counts[0]], stacked[:, counts[0] :].swapaxes(1, 2), out=found[rows])
+        # Many small dot products: a matrix product each would start the library's own threads in every thread of ours.
+        np.vecdot(stacked[:, : counts[0], None], stacked[:, None, counts[0] :], out=found[rows])
 
     _for_blocks(block, len(draws), sum(counts) * targets.dimension * 4, threads)
     return found
@@ -174,7 +175,8 @@ def _mean_direction(pools: Pools, word: int) -> NDArray[np.float64]:
     total = np.zeros(pools.dimension)
     for start in range(0, len(pools.rows[word]), _NORM_ROWS):
         part = slice(start, start + _NORM_ROWS)
-        total += pools.scales[word][part].astype(np.float64) @ pools.rows[word][part].astype(np.float64)
+        rows, scales = pools.rows[word][part].astype(np.float64), pools.scales[word][part].astype(np.float64)
+        total += np.einsum("i,ij->j", scales, rows)
     return total / len(pools.rows[word])
 
 

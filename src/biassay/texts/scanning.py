@@ -15,7 +15,7 @@ from biassay.texts.corpus import Part
 from biassay.texts.documents import Documents, Tally, open_reader
 from biassay.texts.matching import Hits, Joined, matcher_for
 from biassay.texts.sampling import NO_LIMIT, Pool, Row, hit_keys, rows_table, stimulus_keys
-from biassay.texts.segmenting import sentence_around
+from biassay.texts.segmenting import REACH, sentence_around
 from biassay.texts.tools import tool
 
 __all__ = ["GROUP_BYTES", "Partial", "ScanSettings", "scan"]
@@ -98,17 +98,17 @@ def scan(
 
 @dataclass(frozen=True)
 class _Noted:
-    """Hits of a block that may be in the sample, with what is needed to cut them out: one entry for each hit.
+    """Hits of a block; ``small`` are the indices of those that may be in the sample, ``keys`` their keys.
 
     Documents without such a hit are let go: memory that is used again is memory in the processor's cache.
     """
 
+    hits: Hits
+    ordinal: NDArray[np.int64]
+    small: NDArray[np.intp]
     keys: NDArray[np.uint64]
-    stimulus: NDArray[np.int64]
-    starts: list[int]
-    texts: list[bytes]
-    places: list[int]
-    earlier: dict[int, list[int]]
+    texts: dict[int, bytes]
+    places: NDArray[np.int64]
 
 
 class _Group:
@@ -143,15 +143,9 @@ class _Group:
         small = np.flatnonzero(keys <= self.limits[hits.stimulus])
         if not len(small):
             return
-        document = hits.document[small]
-        texts = [documents.texts[i] for i in document.tolist()]
-        again = np.flatnonzero(ordinal[small])
-        earlier = {
-            i: hits.start[at - ordinal[at] : at].tolist() for i, at in zip(again.tolist(), small[again], strict=True)
-        }
-        starts, places = hits.start[small].tolist(), documents.places[document].tolist()
-        self._noted.append(_Noted(keys[small], hits.stimulus[small], starts, texts, places, earlier))
-        self._held += sum(map(len, texts))
+        texts = {i: documents.texts[i] for i in np.unique(hits.document[small]).tolist()}
+        self._noted.append(_Noted(hits, ordinal, small, keys[small], texts, documents.places))
+        self._held += sum(map(len, texts.values()))
 
     def _document_ids(self, documents: Documents, hits: Hits) -> NDArray[np.uint64]:
         held = np.zeros(len(documents.texts), bool)
@@ -165,10 +159,9 @@ class _Group:
         if not self._noted:
             return
         keys = np.concatenate([noted.keys for noted in self._noted])
-        stimulus = np.concatenate([noted.stimulus for noted in self._noted])
-        sizes = [len(noted.keys) for noted in self._noted]
-        block = np.repeat(np.arange(len(sizes)), sizes)
-        index = np.concatenate([np.arange(size) for size in sizes])
+        stimulus = np.concatenate([noted.hits.stimulus[noted.small] for noted in self._noted])
+        index = np.concatenate([noted.small for noted in self._noted])
+        block = np.repeat(np.arange(len(self._noted)), [len(noted.small) for noted in self._noted])
         order = np.lexsort((keys, stimulus))
         for here in np.split(order, np.flatnonzero(np.diff(stimulus[order])) + 1) if len(order) else ():
             number = int(stimulus[here[0]])
@@ -179,10 +172,13 @@ class _Group:
 
     def _row(self, stimulus: int, key: int, block: int, i: int) -> Row:
         noted = self._noted[block]
+        document, start, before = int(noted.hits.document[i]), int(noted.hits.start[i]), int(noted.ordinal[i])
+        # No more hits than bytes are within reach: one document may have millions.
+        earlier = noted.hits.start[i - min(before, REACH) : i].tolist() if before else ()
         text, start, end = sentence_around(
-            noted.texts[i], noted.starts[i], self._lengths[stimulus], noted.earlier.get(i, ()), self._segment
+            noted.texts[document], start, self._lengths[stimulus], earlier, self._segment
         )
-        return Row(key, f"{self._name}:{noted.places[i]}", start, end, text)
+        return Row(key, f"{self._name}:{int(noted.places[document])}", start, end, text)
 
     def partial(self, number: int, last: bool, damaged: str | None) -> Partial:
         self._settle()

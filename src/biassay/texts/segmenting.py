@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-__all__ = ["LONGEST_SENTENCE", "sentence_around"]
+__all__ = ["LONGEST_SENTENCE", "REACH", "sentence_around"]
 
 LONGEST_SENTENCE = 2000
-_REACH = 10_000  # bytes to each side of a hit that are looked at: a document may be one line of 64 MB
+REACH = 10_000  # bytes to each side of a hit that are looked at: a document may be one line of 64 MB
 _BREAK = re.compile(rb"[\r\n]")
 
 
@@ -25,7 +25,7 @@ def sentence_around(
         Where the hits of the same stimulus before this one start.
     """
     begin, stop = 0, len(document)
-    if stop > _REACH or b"\n" in document or b"\r" in document:
+    if stop > REACH or b"\n" in document or b"\r" in document:
         begin, stop = _line_begin(document, start), _line_stop(document, start + length)
     line = document[begin:stop]
     text = line.decode()
@@ -50,7 +50,7 @@ def _cut(
 
 
 def _line_begin(document: bytes, start: int) -> int:
-    least = max(0, start - _REACH)
+    least = max(0, start - REACH)
     found = max(document.rfind(b"\n", least, start), document.rfind(b"\r", least, start)) + 1
     if found or not least:
         return found
@@ -58,7 +58,7 @@ def _line_begin(document: bytes, start: int) -> int:
 
 
 def _line_stop(document: bytes, end: int) -> int:
-    most = min(len(document), end + _REACH)
+    most = min(len(document), end + REACH)
     found = _BREAK.search(document, end, most)
     if found:
         return found.start()

