@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from biassay.measures.ceat import ContextualAssociation, ceat
     from biassay.measures.weat import Association, weat, wefat
     from biassay.pipeline.associations import resume, run
+    from biassay.pipeline.contextual import resume_ceat, run_ceat
+    from biassay.pipeline.corpus import find_contexts
     from biassay.results.records import Result
     from biassay.results.run import Run
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
@@ -33,10 +35,13 @@ __all__ = [
     "Run",
     "benjamini_hochberg",
     "ceat",
+    "find_contexts",
     "holm",
     "open_encoder",
     "resume",
+    "resume_ceat",
     "run",
+    "run_ceat",
     "select_tests",
     "weat",
     "wefat",
@@ -51,10 +56,13 @@ _HOME = {
     "Run": "biassay.results.run",
     "benjamini_hochberg": "biassay.stats.multiple",
     "ceat": "biassay.measures.ceat",
+    "find_contexts": "biassay.pipeline.corpus",
     "holm": "biassay.stats.multiple",
     "open_encoder": "biassay.encoders.registry",
     "resume": "biassay.pipeline.associations",
+    "resume_ceat": "biassay.pipeline.contextual",
     "run": "biassay.pipeline.associations",
+    "run_ceat": "biassay.pipeline.contextual",
     "select_tests": "biassay.stimuli.catalogue",
     "weat": "biassay.measures.weat",
     "wefat": "biassay.measures.weat",

@@ -228,7 +228,7 @@ def test_fields(tmp_path: Path) -> None:
 
 
 def test_a_line_too_long_is_bad_and_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut down to a hundredth of its size; memory is measured in the benchmark."""
+    """With the limits cut down to a hundredth: this checks what is read, not the memory it takes."""
     monkeypatch.setattr(blocks_module, "LONGEST", 600_000)
     monkeypatch.setattr(blocks_module, "BLOCK", 10_000)
     path = tmp_path / "corpus.txt"

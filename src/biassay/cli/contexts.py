@@ -105,6 +105,10 @@ def command(
         _print(found, covered, out, min_contexts)
     for name, reason in found.tally.damaged.items():
         click.echo(f"error: {name}: {reason}; what stands before the damage was used", err=True)
+    if not len(found.contexts):
+        click.echo(
+            "error: no stimulus was found in the corpus; another language, or lower case (--ignore-case)?", err=True
+        )
     if found.tally.damaged or not len(found.contexts):
         sys.exit(1)
 
@@ -132,7 +136,9 @@ def _print(found: Scan, covered: tuple[TestCoverage, ...], out: Path, least: int
     lines = [f"{len(found.contexts):,} contexts from {tally.documents:,} documents, {tally.bytes / 1e6:,.1f} MB"]
     if tally.bad or tally.undecodable:
         lines.append(f"{tally.bad + tally.undecodable:,} documents could not be read: {'; '.join(tally.examples)}")
-    lines.append(f"written to {out}; next: biassay ceat hf:NAME --contexts {out}")
+    lines.append(
+        f"written to {out}" + (f"; next: biassay ceat hf:NAME --contexts {out}" if len(found.contexts) else "")
+    )
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

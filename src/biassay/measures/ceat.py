@@ -167,7 +167,9 @@ def ceat(
     interval = None
     if replicates:
         cosines = sample_cosines(targets, (a, b), table[:_BOOTSTRAPPED], threads)
-        interval = word_interval(bootstrap_means(cosines, sizes, replicates, generator), confidence)
+        resampled = bootstrap_means(cosines, sizes, replicates, generator)
+        observed = random_effects(samples[:_BOOTSTRAPPED], variances[:_BOOTSTRAPPED]).mean
+        interval = word_interval(resampled, observed, confidence)
     return ContextualAssociation(
         pooled=random_effects(samples, variances),
         samples=samples,

@@ -161,7 +161,11 @@ def _record(
     """What was asked of the contexts; values out of range are refused."""
     check_choice("mode", mode, MODES)
     check_choice("dtype", dtype, get_args(StoredType))
-    least = {"n_samples": (n_samples, 3), "min_contexts": (min_contexts, 1), "window": (1 if window is None else window, 1)}
+    least = {
+        "n_samples": (n_samples, 3),
+        "min_contexts": (min_contexts, 1),
+        "window": (1 if window is None else window, 1),
+    }
     for name, (value, smallest) in least.items():
         if value < smallest:
             raise UsageError(f"{name} must be at least {smallest}, got {value}")

@@ -6,8 +6,8 @@ A stimulus with a capital matches as written; one without also with a capital fi
 sentence. Blanks within a stimulus match single blanks.
 
 How it is quick: words are found in the shadow of the text with NumPy, and their first eight bytes, taken as one
-number, are looked up in a small table. One word in thirty is left for a closer look. (An Aho-Corasick automaton
-over the same shadow takes twice as long.)
+number, are looked up in a small table. About one word in 25 is left for a closer look. (On the benchmark's
+corpus an Aho-Corasick automaton over the same shadow took 1.8 times as long.)
 """
 
 from __future__ import annotations
