@@ -108,20 +108,15 @@ def test_window_at_the_edge_and_of_two_words() -> None:
 
 def test_coverage() -> None:
     test = select_tests(["weat6"])[0]
-    words = [word for role in ROLES for word in test.concept(role).words]
-    lost = {*test.X.words[:1], *test.Y.words[:2]}  # one of eight may be lost, two of eight are too many
-    rows = [(word, Row(n, "a:1", 0, 1, f"{word} {n}")) for word in words if word not in lost for n in range(3)]
-    sample = Sample.from_table(words, 3, rows_table([name for name, _ in rows], [row for _, row in rows]))
-
-    class Counts:
-        def count(self, stimulus: str) -> int:
-            return sum(name == stimulus for name in sample.to_table()["stimulus"].to_pylist())
-
-    (covered,) = coverage(Counts(), [test], least=3)
+    counts = {word: 3 for role in ROLES for word in test.concept(role).words}
+    counts |= {test.X.words[0]: 0, test.Y.words[0]: 0, test.Y.words[1]: 2}  # of eight, one may be lost and two may not
+    (covered,) = coverage(counts.__getitem__, [test], least=3)
     assert not covered.measurable
-    assert [concept.role for concept in covered.lacking] == ["Y"]
-    assert covered.concepts[0].none == test.X.words[:1]
-    assert covered.concepts[0].few == ()
-    (stricter,) = coverage(Counts(), [test], least=4, max_lost=0.25)
-    assert stricter.measurable
-    assert stricter.concepts[2].few == test.A.words
+    names = f"{test.Y.words[0]} 0, {test.Y.words[1]} 2"
+    assert f"2 of 8 words of {test.Y.label} have fewer than 3 contexts ({names})" in (covered.reason or "")
+    assert covered.lost == {"X": test.X.words[:1], "Y": test.Y.words[:2], "A": (), "B": ()}
+    assert covered.counts["Y"][test.Y.words[1]] == 2
+    (milder,) = coverage(counts.__getitem__, [test], least=1)
+    assert milder.measurable
+    (nothing,) = coverage(counts.__getitem__, [test], least=4, max_lost=1.0)
+    assert "too few are left" in (nothing.reason or "")

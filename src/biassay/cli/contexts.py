@@ -98,7 +98,7 @@ def command(
             engine=open_engine(engine, address),
             listener=listener,
         )
-    covered = coverage(found.contexts, found.tests, min_contexts)
+    covered = coverage(found.contexts.count, found.tests, min_contexts)
     if as_json:
         click.echo(json.dumps(_as_json(found, covered), indent=1, ensure_ascii=False))
     elif not quiet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,8 +13,9 @@ from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.measures.ceat import ContextualAssociation, ceat
 from biassay.measures.seeds import seed_of
 from biassay.stimuli.model import ROLES, Test
+from biassay.texts.coverage import TestCoverage, coverage
 
-__all__ = ["ContextMeasurement", "ContextSettings", "check_word_tests", "measure_in_contexts"]
+__all__ = ["ContextMeasurement", "ContextSettings", "check_word_tests", "cover", "measure_in_contexts"]
 
 Vectors = NDArray[np.floating]
 
@@ -61,6 +62,12 @@ def check_word_tests(tests: tuple[Test, ...]) -> None:
             )
 
 
+def cover(count: Callable[[str], int], test: Test, settings: ContextSettings) -> TestCoverage:
+    """Which stimuli of a test have contexts enough, and whether that is enough for the test."""
+    (covered,) = coverage(count, [test], settings.min_contexts, settings.max_lost)
+    return covered
+
+
 def measure_in_contexts(
     test: Test, vectors: Mapping[str, Vectors], settings: ContextSettings, model: str
 ) -> ContextMeasurement:
@@ -68,9 +75,8 @@ def measure_in_contexts(
 
     ``model`` takes part in the draws where every model draws its own contexts.
     """
-    counts = {role: {word: len(vectors.get(word, ())) for word in test.concept(role).words} for role in ROLES}
-    lost = {role: tuple(w for w, n in counts[role].items() if n < settings.min_contexts) for role in ROLES}
-    reason = _too_many_lost(test, lost, counts, settings)
+    covered = cover(lambda word: len(vectors.get(word, ())), test, settings)
+    counts, lost, reason = covered.counts, covered.lost, covered.reason
     if reason is not None:
         return ContextMeasurement(None, "refused", reason, lost, counts, {})
     kept = {role: [word for word in counts[role] if word not in lost[role]] for role in ROLES}
@@ -90,19 +96,3 @@ def measure_in_contexts(
         for role, scores in zip(ROLES, (found.x, found.y, found.a, found.b), strict=True)
     }
     return ContextMeasurement(found, "measured", None, lost, counts, leaning)
-
-
-def _too_many_lost(
-    test: Test,
-    lost: Mapping[str, tuple[str, ...]],
-    counts: Mapping[str, Mapping[str, int]],
-    settings: ContextSettings,
-) -> str | None:
-    for role in ROLES:
-        total, gone = len(counts[role]), len(lost[role])
-        if gone > settings.max_lost * total or total - gone < 2:
-            words = ", ".join(f"{word} {counts[role][word]}" for word in lost[role])
-            few = f"{gone} of {total} words of {test.concept(role).label} have fewer than {settings.min_contexts} "
-            limit = f"the limit is {settings.max_lost:.0%}, --max-lost and --min-contexts change it"
-            return f"{few}contexts ({words}); {limit if total - gone >= 2 else 'too few are left'}"
-    return None

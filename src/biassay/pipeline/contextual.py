@@ -22,7 +22,7 @@ from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import StimulusError, UsageError
 from biassay.files import default_cache
-from biassay.measures.contextual import ContextSettings, check_word_tests, measure_in_contexts
+from biassay.measures.contextual import ContextSettings, check_word_tests, cover, measure_in_contexts
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
 from biassay.pipeline.embedding import embed, open_store, store_about
 from biassay.report.html import write_report
@@ -54,7 +54,9 @@ class _Plan:
 
     @property
     def stimuli(self) -> tuple[str, ...]:
-        words = (word for test in self.tests for role in ROLES for word in test.concept(role).words)
+        """The words of the tests that have contexts enough; no others are encoded."""
+        tests = (test for test in self.tests if cover(self.contexts.count, test, self.settings).measurable)
+        words = (word for test in tests for role in ROLES for word in test.concept(role).words)
         return tuple(dict.fromkeys(words))
 
 
@@ -263,8 +265,7 @@ def _measure(plan: _Plan, current: Run, place: int, listener: Listener) -> Run:
     waiting = [test for test in plan.tests if test.name not in have]
     found, samples = [], dict(current.samples)
     for number, test in enumerate(waiting, start=1):
-        words = dict.fromkeys(word for role in ROLES for word in test.concept(role).words)
-        vectors = {word: _vectors(plan, place, word) for word in words}
+        vectors = _vectors_of(plan, place, test)
         measured = measure_in_contexts(test, vectors, plan.settings, f"{identity.name} {identity.options}")
         found.append(contextual_result_of(test, identity, measured, plan.settings))
         if measured.association is not None:
@@ -273,6 +274,14 @@ def _measure(plan: _Plan, current: Run, place: int, listener: Listener) -> Run:
         listener.measuring(record.text, number, len(waiting))
     results = with_corrections((*current.results, *found), plan.manifest.alpha)
     return Run(current.manifest, results, samples)
+
+
+def _vectors_of(plan: _Plan, place: int, test: Test) -> dict[str, NDArray[np.floating]]:
+    """Vectors of all stimuli of a test; of one that cannot be measured, only how many there would be."""
+    words = dict.fromkeys(word for role in ROLES for word in test.concept(role).words)
+    if not cover(plan.contexts.count, test, plan.settings).measurable:
+        return {word: np.empty((plan.contexts.count(word), 1)) for word in words}
+    return {word: _vectors(plan, place, word) for word in words}
 
 
 def _vectors(plan: _Plan, place: int, word: str) -> NDArray[np.floating]:

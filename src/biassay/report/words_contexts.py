@@ -59,7 +59,12 @@ def contexts_found(run: Run, labels: Mapping[tuple[str, str, str | None], str]) 
     """A row for every test and model."""
     rows = []
     for r in run.results:
-        lost = "; ".join(", ".join(words) for words in r.lost.values() if words)
+        counts = r.contextual.num_contexts if r.contextual else {}
+        lost = "; ".join(
+            ", ".join(f"{w} {counts[role][w]}" if counts else w for w in words)
+            for role, words in r.lost.items()
+            if words
+        )
         kept = sum(r.num_words.values())
         total = kept + sum(map(len, r.lost.values()))
         label = labels[r.model, r.options, r.model_revision]
