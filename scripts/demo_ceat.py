@@ -14,7 +14,7 @@ from pathlib import Path
 
 RUNS = Path("runs")
 CONTEXTS, OUT = RUNS / "demo-contexts.parquet", RUNS / "demo-ceat"
-PER_STIMULUS = "60"
+PER_STIMULUS = "40"
 
 
 def place(package: str, pattern: str) -> Path:

@@ -356,3 +356,24 @@ def test_leftovers_are_removed_when_they_are_old(tmp_path: Path) -> None:
 def test_a_start_that_was_interrupted_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / ".about.json.1.tmp").write_bytes(b"{")
     assert ShardStore.open(tmp_path, ABOUT).missing() == (0, 1, 2)
+
+
+@pytest.mark.parametrize("breaks", [(), (0, 7, 7, 12, 25), (3,), (24, 1, 2)])
+def test_shards_begin_where_words_do(tmp_path: Path, breaks: tuple[int, ...]) -> None:
+    store = ShardStore.open(tmp_path / "store", ABOUT, breaks)
+    rows = [store.rows_of(number) for number in range(store.shards)]
+    assert [row for part in rows for row in part] == list(range(ABOUT.rows))
+    assert all(0 < len(part) <= ABOUT.shard_rows for part in rows)
+    starts = {part.start for part in rows}
+    assert {row for row in breaks if row < ABOUT.rows} <= starts
+    vectors = np.random.default_rng(0).normal(size=(ABOUT.rows, 4)).astype(np.float32)
+    for number, part in enumerate(rows):
+        store.write(number, vectors[part.start : part.stop])
+    assert store.complete
+    again = ShardStore.open(tmp_path / "store", ABOUT, breaks)
+    wanted = np.random.default_rng(1).permutation(ABOUT.rows)
+    assert np.array_equal(again.read(wanted), vectors[wanted].astype(ABOUT.dtype))
+    for first in range(ABOUT.rows):
+        for end in range(first, ABOUT.rows + 1):
+            held = {number for number, part in enumerate(rows) for row in part if first <= row < end}
+            assert set(again.shards_of(slice(first, end))) == held

@@ -201,7 +201,7 @@ def _plan(
     abouts = [store_about(contexts, identity, record.window, record.dtype) for identity in identities]
     root = Path(cache) if cache is not None else default_cache()
     stores = tuple(
-        open_store(root, about) if vectors is None else ShardStore.open(Path(vectors) / _slug(model.text), about)
+        open_store(about, contexts, root, None if vectors is None else Path(vectors) / _slug(model.text))
         for about, model in zip(abouts, parsed, strict=True)
     )
     records = tuple(identified(model.text, identity) for model, identity in zip(parsed, identities, strict=True))

@@ -92,10 +92,11 @@ def store_about(contexts: Contexts, identity: Identity, words: int | None, dtype
     )
 
 
-def open_store(root: Path, about: StoreAbout) -> ShardStore:
-    """The store in the user's cache that holds exactly these vectors."""
+def open_store(about: StoreAbout, contexts: Contexts, cache: Path, folder: Path | None) -> ShardStore:
+    """A folder of the user's choice, or the one in the cache that holds exactly these vectors."""
+    breaks = [contexts.of(stimulus).start for stimulus in contexts.stimuli]
     key = hashlib.blake2b(json.dumps(asdict(about), sort_keys=True).encode(), digest_size=16).hexdigest()
-    return ShardStore.open(root / "contexts" / key, about)
+    return ShardStore.open(folder or cache / "contexts" / key, about, breaks)
 
 
 def embed(
@@ -108,7 +109,7 @@ def embed(
     progress: Callable[[int, int], None],
 ) -> Embedding:
     """Encode the shards that hold contexts of ``stimuli`` and are not there yet."""
-    needed = _shards_of(contexts, stimuli)
+    needed = {number for word in stimuli for number in store.shards_of(contexts.of(word))}
     numbers = tuple(number for number in store.missing() if number in needed)
     total = sum(len(store.rows_of(number)) for number in numbers)
     encoded, missing = 0, Counter[str]()
@@ -118,8 +119,3 @@ def embed(
         missing.update(reason for reason in found.missing if reason is not None)
         progress(encoded, total)
     return Embedding(encoded, missing)
-
-
-def _shards_of(contexts: Contexts, stimuli: Sequence[str]) -> set[int]:
-    rows = (contexts.of(word) for word in stimuli)
-    return {n for r in rows if r.stop > r.start for n in range(r.start // SHARD_ROWS, (r.stop - 1) // SHARD_ROWS + 1)}

@@ -9,64 +9,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import json
 import re
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import MeasurementError, RunFolderError, UsageError, VectorError
+from biassay.errors import MeasurementError, RunFolderError, VectorError
 from biassay.files import write_atomically
+from biassay.vectors.about import ABOUT, StoreAbout, StoredType, begin, check_same
 
 __all__ = ["ABOUT", "ShardStore", "StoreAbout", "StoredType"]
 
-ABOUT = "about.json"
-StoredType = Literal["float16", "float32"]
-_FORMAT = 1
 _NAME = re.compile(r"(\d{6,})-([0-9a-f]{16})\.npy")
 _STALE_SECONDS = 24 * 3600
 _PIECE = 1 << 22  # bytes hashed at a time: a shard need not fit into memory
-
-
-@dataclass(frozen=True)
-class StoreAbout:
-    """What the vectors of a store are of.
-
-    Attributes
-    ----------
-    contexts : str
-        Digest of the contexts file.
-    rows : int
-        How many contexts it has.
-    model, family, revision, settings
-        As in `Identity`.
-    window : str
-        How much of a context was given to the model.
-    dtype : "float16" or "float32"
-    shard_rows : int
-        Rows of a file; the last one may have fewer.
-    """
-
-    contexts: str
-    rows: int
-    model: str
-    family: str
-    revision: str | None
-    settings: tuple[tuple[str, str], ...]
-    window: str
-    dtype: StoredType
-    shard_rows: int
-
-    def __post_init__(self) -> None:
-        if self.dtype not in get_args(StoredType):
-            raise UsageError(f"vectors are stored as float16 or float32, got {self.dtype!r}")
-        for name, value in (("rows", self.rows), ("shard_rows", self.shard_rows)):
-            if value < 1:
-                raise UsageError(f"a store of vectors needs {name} of at least 1, got {value}")
 
 
 class ShardStore:
@@ -79,8 +40,9 @@ class ShardStore:
         Names of the files that were found damaged and removed; their shards count as missing.
     """
 
-    def __init__(self, folder: Path, about: StoreAbout) -> None:
+    def __init__(self, folder: Path, about: StoreAbout, starts: NDArray[np.int64]) -> None:
         self.about = about
+        self._starts = starts
         self.damaged: list[str] = []
         self._folder = folder
         self._files: dict[int, Path] = {}
@@ -88,18 +50,22 @@ class ShardStore:
         self._dimension: int | None = None
 
     @classmethod
-    def open(cls, folder: Path, about: StoreAbout) -> ShardStore:
-        """Make a store, or go on with one that holds the same."""
+    def open(cls, folder: Path, about: StoreAbout, breaks: Sequence[int] = ()) -> ShardStore:
+        """Make a store, or go on with one that holds the same.
+
+        A shard begins at each of ``breaks``, which the contexts file decides: so the contexts of one word can be
+        computed without those of its neighbours.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
         _remove_stale(folder)
         if (folder / ABOUT).exists():
-            _check_same(folder, about)
+            check_same(folder, about)
         else:
-            _begin(folder, about)
-        store = cls(folder, about)
+            begin(folder, about)
+        store = cls(folder, about, _shard_starts(about.rows, about.shard_rows, breaks))
         store._index()
         return store
 
@@ -135,7 +101,7 @@ class ShardStore:
     @property
     def shards(self) -> int:
         """How many there are when all is done."""
-        return -(-self.about.rows // self.about.shard_rows)
+        return len(self._starts)
 
     @property
     def complete(self) -> bool:
@@ -154,8 +120,15 @@ class ShardStore:
         """Rows of a shard."""
         if not 0 <= number < self.shards:
             raise VectorError(f"there is no shard {number}: {self._folder} has shards 0 to {self.shards - 1}")
-        start = number * self.about.shard_rows
-        return range(start, min(start + self.about.shard_rows, self.about.rows))
+        end = self._starts[number + 1] if number + 1 < self.shards else self.about.rows
+        return range(int(self._starts[number]), int(end))
+
+    def shards_of(self, rows: slice) -> range:
+        """Numbers of the shards that hold some rows."""
+        if rows.start >= rows.stop:
+            return range(0)
+        first, last = np.searchsorted(self._starts, [rows.start, rows.stop - 1], side="right") - 1
+        return range(int(first), int(last) + 1)
 
     def write(self, number: int, vectors: NDArray[np.float32]) -> None:
         """Keep the vectors (n, d) of a shard, all or none. A row of NaN is a word without a vector."""
@@ -201,7 +174,8 @@ class ShardStore:
             raise VectorError(f"rows are a slice or an array (n,) of numbers, got {wanted.dtype} {wanted.shape}")
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < self.about.rows:
             raise VectorError(f"rows go from 0 to {self.about.rows - 1}, got {wanted.min()} to {wanted.max()}")
-        numbers, places = np.divmod(wanted, self.about.shard_rows)
+        numbers = np.searchsorted(self._starts, wanted, side="right") - 1
+        places = wanted - self._starts[numbers]
         vectors = np.empty((len(wanted), self._dimension or 0), dtype=self.about.dtype)
         order = np.argsort(numbers, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
@@ -232,6 +206,13 @@ class ShardStore:
     def verify(self) -> tuple[int, ...]:
         """Read all files to the end; the numbers of those found damaged, which are missing from now on."""
         return tuple(number for number in list(self._files) if not self._intact(number))
+
+
+def _shard_starts(rows: int, most: int, breaks: Sequence[int]) -> NDArray[np.int64]:
+    """First rows of all shards: at every break, and where a shard would have more than ``most`` rows."""
+    edges = sorted({0, rows, *(row for row in breaks if row < rows)})
+    starts = [start for left, right in pairwise(edges) for start in range(left, right, most)]
+    return np.array(starts, dtype=np.int64)
 
 
 def _shape(file: Path, dtype: str) -> tuple[int, int] | None:
@@ -266,29 +247,3 @@ def _remove_stale(folder: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
                 leftover.unlink()
-
-
-def _described(about: StoreAbout) -> dict[str, Any]:
-    return {"format": _FORMAT, **asdict(about), "settings": dict(about.settings)}
-
-
-def _begin(folder: Path, about: StoreAbout) -> None:
-    names = sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
-    if names:
-        raise RunFolderError(
-            f"{folder} is no store of vectors and not empty (it holds {names[0]}); choose another folder"
-        )
-    write_atomically(folder / ABOUT, json.dumps(_described(about), indent=1).encode())
-
-
-def _check_same(folder: Path, about: StoreAbout) -> None:
-    try:
-        was = json.loads((folder / ABOUT).read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{folder / ABOUT} cannot be read: {error}; choose another folder or remove it") from error
-    if not isinstance(was, dict):
-        raise RunFolderError(f"{folder / ABOUT} does not describe a store of vectors; choose another folder")
-    asked = _described(about)
-    differ = [f"{name} was {was.get(name)!r}, now {value!r}" for name, value in asked.items() if was.get(name) != value]
-    if differ:
-        raise RunFolderError(f"{folder} holds other vectors: {'; '.join(differ)}; choose another folder")

@@ -1,0 +1,80 @@
+"""What a store of word vectors says of itself, and how a store of something else is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from biassay.errors import RunFolderError, UsageError
+from biassay.files import write_atomically
+
+__all__ = ["ABOUT", "StoreAbout", "StoredType", "begin", "check_same"]
+
+ABOUT = "about.json"
+StoredType = Literal["float16", "float32"]
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class StoreAbout:
+    """What the vectors of a store are of.
+
+    Attributes
+    ----------
+    contexts : str
+        Digest of the contexts file.
+    rows : int
+        How many contexts it has.
+    model, family, revision, settings
+        As in `Identity`.
+    window : str
+        How much of a context was given to the model.
+    dtype : "float16" or "float32"
+    shard_rows : int
+        Rows of a file at most.
+    """
+
+    contexts: str
+    rows: int
+    model: str
+    family: str
+    revision: str | None
+    settings: tuple[tuple[str, str], ...]
+    window: str
+    dtype: StoredType
+    shard_rows: int
+
+    def __post_init__(self) -> None:
+        if self.dtype not in get_args(StoredType):
+            raise UsageError(f"vectors are stored as float16 or float32, got {self.dtype!r}")
+        for name, value in (("rows", self.rows), ("shard_rows", self.shard_rows)):
+            if value < 1:
+                raise UsageError(f"a store of vectors needs {name} of at least 1, got {value}")
+
+
+def _described(about: StoreAbout) -> dict[str, Any]:
+    return {"format": _FORMAT, **asdict(about), "settings": dict(about.settings)}
+
+
+def begin(folder: Path, about: StoreAbout) -> None:
+    names = sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
+    if names:
+        raise RunFolderError(
+            f"{folder} is no store of vectors and not empty (it holds {names[0]}); choose another folder"
+        )
+    write_atomically(folder / ABOUT, json.dumps(_described(about), indent=1).encode())
+
+
+def check_same(folder: Path, about: StoreAbout) -> None:
+    try:
+        was = json.loads((folder / ABOUT).read_bytes())
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{folder / ABOUT} cannot be read: {error}; choose another folder or remove it") from error
+    if not isinstance(was, dict):
+        raise RunFolderError(f"{folder / ABOUT} does not describe a store of vectors; choose another folder")
+    asked = _described(about)
+    differ = [f"{name} was {was.get(name)!r}, now {value!r}" for name, value in asked.items() if was.get(name) != value]
+    if differ:
+        raise RunFolderError(f"{folder} holds other vectors: {'; '.join(differ)}; choose another folder")
