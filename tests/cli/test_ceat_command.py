@@ -217,7 +217,6 @@ def test_words_a_model_does_not_know_are_told_and_lost(cli: Cli, partly_known: t
     assert "refused: 1 of 5 words of X have fewer than 5 contexts (Kevin 0)" in stdout
 
 
-@pytest.mark.xfail(reason="pipeline/contextual.py tells only of contexts that were encoded just now")
 def test_words_a_model_does_not_know_are_told_when_vectors_were_kept(
     cli: Cli, partly_known: tuple[object, ...]
 ) -> None:

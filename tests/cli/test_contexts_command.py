@@ -146,7 +146,6 @@ def test_a_test_without_enough_words_is_not_measurable(cli: Cli, own_test: Path,
     assert cells(stdout)[1:3] == ["no", "13 of 16"]
 
 
-@pytest.mark.xfail(reason="texts/coverage.py counts words with one context; biassay ceat loses them")
 def test_measurable_means_what_ceat_will_measure(cli: Cli, corpus: Path, own_test: Path, tmp_path: Path) -> None:
     args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test, "--min-contexts", 10)
     assert cells(cli(*args)[1])[1] == "no"
@@ -212,7 +211,6 @@ def test_wrong_usage_leaves_nothing(cli: Cli, corpus: Path, own_test: Path, tmp_
     assert (tmp_path / "there.parquet").read_text() == "precious"
 
 
-@pytest.mark.xfail(raises=ValueError, reason="pipeline/corpus.py: with_suffix of an empty name")
 def test_an_output_without_a_name_is_refused(cli: Cli, corpus: Path, own_test: Path) -> None:
     assert cli("contexts", corpus, "--out", ".", "--tests", own_test)[0] == 2
 
@@ -255,7 +253,6 @@ def test_too_many_unreadable_documents_end_the_scan(cli: Cli, own_test: Path, tm
     assert not (tmp_path / "c.parquet").exists()
 
 
-@pytest.mark.xfail(reason="pipeline/corpus.py keeps the state of a scan that was judged wrong")
 def test_the_advice_after_too_many_unreadable_documents_can_be_taken(cli: Cli, own_test: Path, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "c.jsonl", sentences(), "mine")
     args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)
@@ -310,7 +307,6 @@ def test_an_interrupted_scan_goes_on_with_the_same_command(
     assert not (tmp_path / "c.parquet.partial").exists()
 
 
-@pytest.mark.xfail(reason="texts/corpus.py takes the state of the scan for a part of the corpus")
 def test_an_interrupted_scan_with_its_output_in_the_corpus_goes_on(
     cli: Cli, own_test: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,4 +98,4 @@ def test_contexts_and_numbers_are_the_same_bit_for_bit(
         assert np.array_equal(kept.effect_sizes, remote.samples[key].effect_sizes)
     names = [sorted(path.name for path in (tmp_path / where).rglob("*.npy")) for where in ("local", "remote")]
     assert names[0] == names[1]  # a shard is named by the hash of its bytes
-    assert len(names[0]) == 20
+    assert len(names[0]) == 32  # sixteen words with forty contexts each, thirty-two to a shard

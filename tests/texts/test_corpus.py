@@ -42,7 +42,7 @@ def read(
     places: list[int] = []
     for piece in reader.pieces():
         documents = piece.documents(tally)
-        texts += [text.decode() for text in documents.texts]
+        texts += [documents.joined.document(number).decode() for number in range(len(documents.joined))]
         places += documents.places.tolist()
     return texts, places, tally, reader.damage
 

@@ -123,10 +123,17 @@ def command(
                 )
     except (KeyboardInterrupt, BiassayError, OSError) as error:
         folder = resumed or out
-        if folder is not None and (folder / MANIFEST).exists() and Run.load(folder).manifest.status == "running":
+        if folder is not None and _is_unfinished(folder):
             kept = "".join(f" --{name} {path}" for name, path in (("cache", cache), ("vectors", vectors)) if path)
             error.add_note(f"go on with: biassay ceat --resume {folder}{kept}")
         raise
     show(found, resumed or out, quiet=quiet, as_json=as_json)
     if not any(r.status == "measured" for r in found.results) or any(r.status == "failed" for r in found.results):
         sys.exit(1)
+
+
+def _is_unfinished(folder: Path) -> bool:
+    if not (folder / MANIFEST).exists():
+        return False
+    manifest = Run.load(folder).manifest
+    return manifest.status == "running" and manifest.contexts is not None

@@ -30,8 +30,15 @@ __all__ = ["command"]
     metavar="PATTERN ...",
     help="Whose stimuli are sought: names, patterns, collections or files.",
 )
-@click.option("-k", "--per-stimulus", type=int, default=1000, show_default=True, help="At most so many contexts each.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
+@click.option(
+    "-k",
+    "--per-stimulus",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="At most so many contexts each.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample.")
 @click.option("--field", help="Field or column that holds the text.  [default: body, text, content or sentence]")
 @click.option("--format", type=click.Choice(FORMATS), help="Of the files, where their ending does not tell.")
 @click.option(
@@ -45,12 +52,20 @@ __all__ = ["command"]
 @click.option("--language", default="en", show_default=True, help="For cutting documents into sentences.")
 @click.option("--ignore-case", is_flag=True, help="For a corpus in lower case: match words in any case.")
 @click.option(
-    "--max-bad", type=float, default=0.1, show_default=True, help="Largest share of documents that may be unreadable."
+    "--max-bad",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.1,
+    show_default=True,
+    help="Largest share of documents that may be unreadable.",
 )
 @click.option(
-    "--min-contexts", type=int, default=5, show_default=True, help="For the table: contexts a word needs to count."
+    "--min-contexts",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="For the table: contexts a word needs to count.",
 )
-@click.option("--workers", type=int, help="Processes.  [default: one for every core]")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes.  [default: one for every core]")
 @engine_options
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the coverage as JSON.")
@@ -104,7 +119,7 @@ def command(
     elif not quiet:
         _print(found, covered, out, min_contexts)
     for name, reason in found.tally.damaged.items():
-        click.echo(f"error: {name}: {reason}; what stands before the damage was used", err=True)
+        click.echo(f"error: {name}: {reason}; what could be read of it was used", err=True)
     if not len(found.contexts):
         click.echo(
             "error: no stimulus was found in the corpus; another language, or lower case (--ignore-case)?", err=True

@@ -65,8 +65,8 @@ class Lines:
         pass
 
     def scanning(self, what: str, done: int, total: int) -> None:
-        of = f" of {total / 1e6:.0f}" if total else ""  # what is compressed has no known length
-        self._say(f"{what} {done / 1e6:.0f}{of} MB", last=done == total)
+        of = f" of {total / 1e6:.3g}" if total else ""  # what is compressed has no known length
+        self._say(f"{what} {done / 1e6:.3g}{of} MB", last=done == total)
 
     def encoding(self, model: str, done: int, total: int) -> None:
         self._say(f"{model}: encoded {done} of {total} texts", last=done == total)

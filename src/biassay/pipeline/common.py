@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Protocol
 from biassay.errors import RunFolderError, UsageError
 from biassay.report.html import REPORT
 from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run
+from biassay.results.samples import SAMPLES
 
 __all__ = ["Listener", "PathLike", "Silent", "check_free", "taken_back_if_empty"]
 
@@ -64,6 +66,7 @@ def taken_back_if_empty(folder: Path) -> Iterator[None]:
         if folder.is_dir() and not ((folder / MANIFEST).exists() and Run.load(folder).results):
             for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
                 (folder / name).unlink(missing_ok=True)
+            shutil.rmtree(folder / SAMPLES, ignore_errors=True)
             if not existed:
                 folder.rmdir()
         raise

@@ -27,7 +27,7 @@ from biassay.pipeline.common import Listener, PathLike, Silent, check_free, take
 from biassay.pipeline.embedding import embed, open_store, store_about
 from biassay.report.html import write_report
 from biassay.results.making import contextual_result_of, finished, identified, is_of, new_manifest
-from biassay.results.records import ContextsRecord, Manifest
+from biassay.results.records import ContextsRecord, Manifest, Result
 from biassay.results.run import Run, with_corrections
 from biassay.results.samples import Samples
 from biassay.stats.permutation import check_choice
@@ -175,7 +175,7 @@ def _record(
         raise UsageError(f"{path} holds no contexts at all; was the corpus in another language or case?")
     corpus = contexts.metadata.get("corpus", {})
     return ContextsRecord(
-        file=str(path),
+        file=str(path.resolve()),
         digest=contexts.digest,
         rows=len(contexts),
         per_stimulus=contexts.metadata["k"],
@@ -251,7 +251,7 @@ def _embed(plan: _Plan, current: Run, place: int, engine: Engine, listener: List
         lambda d, t: listener.encoding(record.text, d, t),
     )
     for reason, count in done.missing.most_common():
-        listener.notice(f"{record.text}: {count} contexts have no vector: {reason}")
+        listener.notice(f"{record.text}: of the contexts just encoded, {count} have no vector: {reason}")
     rows = sum(rows.stop - rows.start for rows in map(plan.contexts.of, plan.stimuli))
     models = list(current.manifest.models)
     seconds = round(record.seconds + time.monotonic() - began, 3)
@@ -272,8 +272,24 @@ def _measure(plan: _Plan, current: Run, place: int, listener: Listener) -> Run:
             kept = measured.association
             samples[place, test.name] = Samples(kept.samples, kept.variances, kept.sample_p_values)
         listener.measuring(record.text, number, len(waiting))
+    _tell_unlocated(plan, current, place, found, listener)
     results = with_corrections((*current.results, *found), plan.manifest.alpha)
     return Run(current.manifest, results, samples)
+
+
+def _tell_unlocated(plan: _Plan, current: Run, place: int, found: Sequence[Result], listener: Listener) -> None:
+    """Say which words the model could not locate in all of their contexts."""
+    counts: dict[str, int] = {}
+    for result in found:
+        if result.contextual is not None:
+            counts |= {word: n for words in result.contextual.num_contexts.values() for word, n in words.items()}
+    short = {word: plan.contexts.count(word) - count for word, count in counts.items()}
+    words = ", ".join(f"{word} {count}" for word, count in short.items() if count)
+    if words:
+        total, name = sum(short.values()), current.manifest.models[place].text
+        listener.notice(
+            f"{name}: {total} contexts were left out, for the model has no vector of the word there: {words}"
+        )
 
 
 def _vectors_of(plan: _Plan, place: int, test: Test) -> dict[str, NDArray[np.floating]]:

@@ -40,6 +40,10 @@ _BAD_BEFORE_JUDGED = 100
 _SHOWN = 5
 
 
+class _MisreadError(MeasurementError):
+    """Too many documents cannot be read."""
+
+
 @dataclass
 class Tally:
     """What was read so far. ``done`` holds the groups of each part that are in the sample."""
@@ -156,9 +160,9 @@ def find_contexts(
     words = tuple(dict.fromkeys(w for test in chosen for role in ROLES for w in test.concept(role).words))
     settings = ScanSettings(words, per_stimulus, seed, field, format, document, html, language, ignore_case)
     asked = [corpus] if isinstance(corpus, str | Path) or not isinstance(corpus, Sequence) else list(corpus)
-    files = find_files([str(place) for place in asked], format)
     out = Path(out)
     _check_out(out)
+    files = [f for f in find_files([str(place) for place in asked], format) if _State.folder(out) not in f.path.parents]
     state = _State(out, _fingerprint(settings, files))
     sample, tally = state.load(settings)
     listener = listener or Silent()
@@ -175,8 +179,11 @@ def find_contexts(
             sample.add(partial.table)
             tally.take(number, partial)
             listener.scanning("scanned", tally.bytes, whole)
-            _judge(tally, max_bad)
             state.save_now_and_then(sample, tally)
+            _judge(tally, max_bad)
+    except _MisreadError:
+        state.remove()  # what was read in the wrong way is no beginning
+        raise
     except BaseException as error:
         with suppress(OSError):  # a full disk leaves the state before
             state.save(sample, tally)
@@ -189,7 +196,7 @@ def find_contexts(
 
 def _check_out(out: Path) -> None:
     if out.suffix != ".parquet":
-        raise UsageError(f"the output is a Parquet file; call it {out.with_suffix('.parquet').name!r}")
+        raise UsageError(f"the output is a Parquet file; call it '{out.stem or 'contexts'}.parquet'")
     if out.exists():
         raise RunFolderError(f"{out} is there already; choose another name or remove it")
     if not out.parent.is_dir():
@@ -205,7 +212,7 @@ def _leading(groups: Sequence[int]) -> int:
 def _judge(tally: Tally, max_bad: float) -> None:
     unread = tally.bad + tally.undecodable
     if unread >= _BAD_BEFORE_JUDGED and unread > max_bad * (tally.documents + unread):
-        raise MeasurementError(
+        raise _MisreadError(
             f"{unread:,} of {tally.documents + unread:,} documents cannot be read, more than {max_bad:.0%}: "
             f"{'; '.join(tally.examples)}. Is --format or --field right? --max-bad changes the limit"
         )
@@ -235,9 +242,13 @@ class _State:
     """The folder beside the output in which an unfinished scan is kept."""
 
     def __init__(self, out: Path, fingerprint: str) -> None:
-        self._folder = out.with_name(f"{out.name}.partial")
+        self._folder = self.folder(out)
         self._fingerprint = fingerprint
         self._next, self._wait = time.monotonic() + _SECONDS_BETWEEN_SAVES, _SECONDS_BETWEEN_SAVES
+
+    @staticmethod
+    def folder(out: Path) -> Path:
+        return out.with_name(f"{out.name}.partial")
 
     def load(self, settings: ScanSettings) -> tuple[Sample, Tally]:
         if not (self._folder / _STATE).exists():

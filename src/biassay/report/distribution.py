@@ -13,7 +13,7 @@ __all__ = ["P_NAMES", "Bar", "Figure", "Tick", "figure_of"]
 P_LEVELS = (0.001, 0.01, 0.05)
 P_NAMES = ("p < 0.001", "p < 0.01", "p < 0.05", "p ≥ 0.05")
 _WIDTH, _FLOOR, _HEIGHT = 300.0, 110.0, 126.0
-_LEFT, _RIGHT, _BINS = -2.0, 2.0, 80  # an effect size cannot lie further out
+_LEFT, _RIGHT, _BINS = -2.0, 2.0, 80  # of sets of like size none lies further out
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from biassay.files import write_atomically
 __all__ = ["SAMPLES", "Samples", "load_samples", "save_samples"]
 
 SAMPLES = "samples"
+_DAMAGE = (ValueError, KeyError, OSError, EOFError, TypeError, NotImplementedError)  # all seen from damaged archives
 _PARTS = ("effect_sizes", "variances", "p_values")
 
 
@@ -52,9 +53,12 @@ def load_samples(folder: Path) -> dict[tuple[int, str], Samples]:
     found = {}
     for path in sorted((folder / SAMPLES).glob("*.npz")):
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 for test in dict.fromkeys(name.rpartition("/")[0] for name in archive.files):
-                    found[int(path.stem), test] = Samples(*(archive[f"{test}/{part}"] for part in _PARTS))
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+                    arrays = [archive[f"{test}/{part}"] for part in _PARTS]
+                    if arrays[0].ndim != 1 or len({array.shape for array in arrays}) > 1:
+                        raise ValueError(f"the arrays of {test} have different shapes")
+                    found[int(path.stem), test] = Samples(*arrays)
+        except (*_DAMAGE, zipfile.BadZipFile) as error:
             raise RunFolderError(f"{path}: not a file of samples: {error}") from error
     return found

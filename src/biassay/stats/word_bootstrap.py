@@ -49,11 +49,12 @@ def bootstrap_means(
 def _pooled(scores: NDArray[np.float32], x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """Pooled effect size of every replicate: ``scores`` (samples, targets, c), how often a word counts (words, c)."""
     n, m = x[:, 0].sum(), y[:, 0].sum()
+    scores = scores - scores.mean(axis=1, keepdims=True)  # first, so that squares cancel no digits
     of_x = np.concatenate([x, np.zeros_like(y)]).astype(np.float32)
     of_y = np.concatenate([np.zeros_like(x), y]).astype(np.float32)
     mean_x, mean_y = (np.einsum("rtc,tc->rc", scores, w, dtype=np.float64) / k for w, k in ((of_x, n), (of_y, m)))
     mean = (n * mean_x + m * mean_y) / (n + m)
     squares = np.einsum("rtc,rtc,tc->rc", scores, scores, of_x + of_y, dtype=np.float64)
     variances = (squares - (n + m) * mean * mean) / (n + m - 1)
-    variances = np.maximum(variances, np.finfo(np.float32).eps)
+    variances = np.maximum(variances, np.finfo(np.float32).eps ** 2)  # below it a cosine is rounding
     return pooled_means((mean_x - mean_y) / np.sqrt(variances), variances)
