@@ -23,6 +23,8 @@ import torch
 import transformers
 
 from biassay.encoders import hf_words
+from biassay.encoders.elmo import Options
+from biassay.encoders.elmo_model import ElmoModel, data_sets
 from biassay.encoders.registry import open_encoder, open_word_encoder
 
 SHORT = 200_000
@@ -60,6 +62,38 @@ def main() -> None:
             measure_texts(open_encoder(f"hf:{folder}?dtype=bfloat16&device=cuda"), name, texts(count, words), words + 3)
         for dtype in ("bfloat16", "float32"):
             measure_words(open_word_encoder(f"hf:{folder}?dtype={dtype}&device=cuda"), f"words in context, {dtype}")
+        folder = save_gpt2(Path(place) / "gpt2")
+        words = "words in context, GPT-2 small, bfloat16"
+        measure_words(open_word_encoder(f"hf:{folder}?dtype=bfloat16&device=cuda"), words)
+    measure_elmo()
+
+
+def save_gpt2(folder: Path) -> Path:
+    tokenizer = tiny_models.wordpiece_tokenizer(max_length=512)
+    transformers.GPT2Model(transformers.GPT2Config()).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def measure_elmo() -> None:
+    """The published network (93 million parameters, float32) with random weights, on contexts of 18 words."""
+    filters = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    options = Options(16, filters, 2, "relu", 50, 2, 4096, 512, 3.0, 3.0, True)
+    rng = np.random.default_rng(0)
+    shapes = data_sets(options)
+    weights = {name: 0.05 * rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    model = ElmoModel(options, weights, "cuda")
+    asked = [text.split() for text in texts(40_000, 18)]
+    spans = rng.integers(0, 18, len(asked))
+
+    def encode(part: slice) -> Any:
+        own = dict(model.run(asked[part]))
+        return torch.stack([own[row][:, spans[row]].sum(dim=0) for row in range(len(own))]).cpu().numpy()
+
+    parts = [slice(i, i + 4096) for i in range(0, len(asked), 4096)]
+    encode(parts[0])  # warm
+    took = seconds(lambda: [encode(part) for part in parts])
+    print(f"words in context, ELMo, float32: {len(asked) / took:,.0f} contexts/s", flush=True)
 
 
 def measure_texts(encoder: Any, name: str, asked: list[str], tokens: int) -> None:

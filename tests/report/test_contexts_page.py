@@ -253,7 +253,7 @@ def test_refusals_are_listed_with_their_reasons(run: Run) -> None:
     assert {r.test for r in refused} == {"C1"}
     for r, label in zip(refused, LABELS, strict=True):
         assert f"C1 on {label}: {r.reason}" in page.items
-        assert "25 of 25 words of Flowers have fewer than 5 contexts" in str(r.reason)
+        assert "25 of 25 words of Flowers have fewer than 5 usable contexts" in str(r.reason)
 
 
 def test_the_contexts_that_were_found(run: Run) -> None:

@@ -19,7 +19,7 @@ from biassay.errors import UsageError, VectorError
 
 __all__ = ["Pools", "check_draws", "draw_contexts", "mean_directions", "sample_associations", "sample_cosines"]
 
-_BLOCK_BYTES = 3 << 18  # of gathered rows: fits into the cache of one core
+_BLOCK_BYTES = 3 << 19  # of gathered rows: fits into the cache of one core
 _NORM_ROWS = 1024
 Floats = NDArray[np.floating]
 
@@ -59,13 +59,21 @@ class Pools:
     def dimension(self) -> int:
         return int(self.rows[0].shape[1])
 
-    def gather(self, word: int, at: NDArray[np.integer], out: Floats) -> None:
-        """Unit rows of some contexts of one word, into ``out`` (contexts, d): new memory would cost more than they."""
+    def take(self, word: int, at: NDArray[np.integer], out: Floats) -> Floats:
+        """Rows of some contexts of one word, into ``out`` (contexts, d), for new memory would cost more than they do.
+
+        What makes them unit length is returned.
+        """
         if self.rows[word].dtype == out.dtype and out.flags.c_contiguous:
             np.take(self.rows[word], at, axis=0, out=out, mode="clip")  # the draws were checked
         else:
             out[:] = self.rows[word][at]
-        out *= self.scales[word][at][:, None]
+        scales: Floats = self.scales[word][at]
+        return scales
+
+    def gather(self, word: int, at: NDArray[np.integer], out: Floats) -> None:
+        """The same as unit rows."""
+        out *= self.take(word, at, out)[:, None]
 
 
 def _checked(array: Floats, where: str) -> Floats:
@@ -129,8 +137,8 @@ def sample_associations(
         _mean_of(b, chosen[:, n + k :], mean, gathered)
         between -= mean
         for word in range(n):
-            targets.gather(word, chosen[:, word], gathered)
-            found[rows, word] = np.vecdot(gathered, between)
+            scales = targets.take(word, chosen[:, word], gathered)
+            found[rows, word] = np.vecdot(gathered, between) * scales
 
     _for_blocks(block, len(draws), targets.dimension * dtype.itemsize, threads)
     return found
