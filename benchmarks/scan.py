@@ -1,6 +1,9 @@
-"""The scan of a corpus for contexts: speed on one core against a plain loop, and memory.
+"""The scan of a corpus for contexts: speed on one core against a plain loop, on two cores, and memory.
 
 python benchmarks/scan.py [megabytes]
+
+The corpus, a thousand megabytes unless told otherwise, is made first and removed at the end. Memory is also measured on
+twice as much and on a tenth.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from biassay.stimuli.catalogue import select_tests
@@ -22,7 +27,7 @@ from biassay.stimuli.model import ROLES
 
 TESTS = (*(f"weat{number}" for number in range(1, 11)), "I1", "I2", "I3", "I4")
 SENTENCES = (1, 1, 1, 2, 2, 3, 4, 6)  # in a comment
-CONTEXTS = 1_000
+CONTEXTS = (100, 1_000)
 
 
 def stimuli() -> tuple[str, ...]:
@@ -35,8 +40,6 @@ def write_corpus(path: Path, size: int, seed: int = 0, vary: bool = True) -> Non
     """JSON lines like Reddit's, of so many bytes: comments drawn from the sentences of film reviews.
 
     With ``vary`` a word is put into each sentence at random, so that nearly all are different, as in a real corpus.
-    Without, the same sentences come again and again, samples do not fill, and every hit has its sentence cut out:
-    the harder case for us.
     """
     rng = random.Random(seed)
     sentences = list(_review_sentences())
@@ -88,7 +91,7 @@ def plain_loop(path: Path, words: tuple[str, ...]) -> int:
     return sum(found)
 
 
-def sampling_loop(path: Path, words: tuple[str, ...], k: int = CONTEXTS) -> int:
+def sampling_loop(path: Path, words: tuple[str, ...], k: int) -> int:
     """The same with words found by a regular expression, and a reservoir of k sentences for each."""
     index = {word: number for number, word in enumerate(words)}
     found = [0] * len(words)
@@ -112,7 +115,7 @@ def sampling_loop(path: Path, words: tuple[str, ...], k: int = CONTEXTS) -> int:
     return sum(found)
 
 
-def scan_file(path: Path, words: tuple[str, ...], k: int = CONTEXTS) -> int:
+def scan_file(path: Path, words: tuple[str, ...], k: int) -> int:
     """Ours, with all that it does, on one core."""
     from biassay.texts.corpus import find_files, split
     from biassay.texts.sampling import Sample
@@ -138,53 +141,97 @@ print(next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if 
 """
 
 
-def peak_memory(path: Path, k: int = CONTEXTS) -> float:
+def peak_memory(path: Path, k: int) -> float:
     """Megabytes at the peak of a scan in a process of its own."""
     arguments = [sys.executable, "-c", _PEAK, str(Path(__file__).parent), str(path), str(k)]
     return float(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
+    began = clock()
     work()
-    return time.process_time() - began
+    return clock() - began
 
 
-def compare(size: int, vary: bool) -> None:
-    """Ours against loops, by how many contexts are kept, on so many bytes."""
+def compare(part: Path, whole: Path) -> None:
+    """Ours against loops, by how many contexts are kept, in seconds of one core."""
     words = stimuli()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "corpus.jsonl"
-        write_corpus(path, 20_000_000)
-        scan_file(path, words)  # imports and tables, made once
-        write_corpus(path, size, vary=vary)
-        megabytes = path.stat().st_size / 1e6
-        kind = "all different" if vary else "repeated"
-        print(f"{len(words)} stimuli, {megabytes:.0f} MB of JSON lines, sentences {kind}, seconds of one core")
-        for k in (1, 100, CONTEXTS):
-            plain = megabytes / seconds(lambda: plain_loop(path, words))
-            own = megabytes / seconds(lambda k=k: scan_file(path, words, k))
-            loop = megabytes / seconds(lambda k=k: sampling_loop(path, words, k))
-            print(
-                f"  at most {k} contexts: {own:.0f} MB/s; plain loop {plain:.0f} MB/s, ratio {own / plain:.1f};", end=""
+    scan_file(part, words, 1)  # imports and tables, made once
+    megabytes, few = _megabytes(whole), _megabytes(part)
+    plain = few / seconds(lambda: plain_loop(part, words))
+    print(f"plain loop {plain:.0f} MB/s; {len(words)} stimuli, {megabytes:.0f} MB of JSON lines, one core")
+    for k in CONTEXTS:
+        own = megabytes / seconds(lambda k=k: scan_file(whole, words, k))
+        loop = few / seconds(lambda k=k: sampling_loop(part, words, k))
+        print(
+            f"  at most {k} contexts: {own:.0f} MB/s, ratio {own / plain:.1f}; "
+            f"loop that samples {loop:.0f} MB/s, ratio {own / loop:.1f}",
+            flush=True,
+        )
+
+
+def two_cores(whole: Path, folder: Path) -> None:
+    """The whole command with one process and with two."""
+    from biassay.pipeline.corpus import find_contexts
+
+    for k in CONTEXTS:
+        took = [
+            seconds(
+                lambda k=k, workers=workers: find_contexts(
+                    whole, folder / f"{k}-{workers}.parquet", TESTS, per_stimulus=k, workers=workers
+                ),
+                time.perf_counter,
             )
-            print(f" loop that samples {loop:.0f} MB/s, ratio {own / loop:.1f}", flush=True)
+            for workers in (1, 2)
+        ]
+        print(
+            f"  at most {k} contexts: one process {took[0]:.1f} s, two {took[1]:.1f} s, ratio {took[0] / took[1]:.2f}",
+            flush=True,
+        )
 
 
-def memory(sizes: tuple[int, ...] = (100_000_000, 2_000_000_000)) -> None:
+def memory(paths: tuple[Path, ...]) -> None:
     """Peak memory must follow stimuli and contexts, not the corpus."""
-    for size in sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "corpus.jsonl"
-            write_corpus(path, size)
-            for k in (100, CONTEXTS):
-                print(f"  {size / 1e6:.0f} MB, at most {k} contexts: peak {peak_memory(path, k):.0f} MB", flush=True)
+    for path in paths:
+        peaks = ", ".join(f"at most {k} contexts {peak_memory(path, k):.0f} MB" for k in CONTEXTS)
+        print(f"  {_megabytes(path):.0f} MB: {peaks}", flush=True)
+
+
+def hard_case(path: Path, size: int) -> None:
+    """The same sentences again and again: samples do not fill, and most hits have their sentence cut out."""
+    write_corpus(path, size, vary=False)
+    for k in CONTEXTS:
+        own = _megabytes(path) / seconds(lambda k=k: scan_file(path, stimuli(), k))
+        print(f"  at most {k} contexts: {own:.0f} MB/s", flush=True)
+
+
+def _megabytes(path: Path) -> float:
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files) / 1e6
+
+
+def _slice(whole: Path, part: Path, size: int) -> None:
+    with whole.open("rb") as source:
+        part.write_bytes(source.read(size).rpartition(b"\n")[0] + b"\n")
 
 
 def main() -> None:
-    for vary in (True, False):
-        compare(int(sys.argv[1]) * 1_000_000 if len(sys.argv) > 1 else 500_000_000, vary)
-    memory()
+    size = int(sys.argv[1]) * 1_000_000 if len(sys.argv) > 1 else 1_000_000_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        twice, part = folder / "twice", folder / "part.jsonl"
+        twice.mkdir()
+        files = [twice / "0.jsonl", twice / "1.jsonl"]
+        with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+            list(pool.map(write_corpus, files, [size, size], [0, 1]))
+        _slice(files[0], part, size // 10)
+        compare(part, files[0])
+        print("the whole command, seconds of the clock")
+        two_cores(files[0], folder)
+        print("peak memory of one process")
+        memory((part, files[0], twice))
+        print(f"{size / 1e7:.0f} MB of sentences that come again and again, one core")
+        hard_case(part, size // 10)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 RUNS = Path("runs")
 CONTEXTS, OUT = RUNS / "demo-contexts.parquet", RUNS / "demo-ceat"
-PER_STIMULUS = "40"
+PER_STIMULUS, WINDOW = "30", "9"  # few and short: a laptop reads some dozen contexts a second
 
 
 def place(package: str, pattern: str) -> Path:
@@ -37,7 +37,7 @@ def main() -> None:
     CONTEXTS.unlink(missing_ok=True)
     shutil.rmtree(OUT, ignore_errors=True)
     run("contexts", str(corpus), "--html", "--per-stimulus", PER_STIMULUS, "--out", str(CONTEXTS))
-    run("ceat", *models, "--contexts", str(CONTEXTS), "--draw", "fixed", "--out", str(OUT))
+    run("ceat", *models, "--contexts", str(CONTEXTS), "--draw", "fixed", "--window", WINDOW, "--out", str(OUT))
 
 
 if __name__ == "__main__":

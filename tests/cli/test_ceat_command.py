@@ -178,7 +178,7 @@ def test_tests_can_be_named(ceat: Cli, model: str, place: Path) -> None:
     assert cells(stdout)[1].lstrip("-").replace(".", "").isdigit()
     assert cells(stdout, "C1")[1:] == ["refused", "–", "–", "–"]
     reason = " ".join(stdout.split())
-    assert "C1: refused: 25 of 25 words of Flowers have fewer than 5 contexts (aster 0, clover 0, " in reason
+    assert "C1: refused: 25 of 25 words of Flowers have fewer than 5 usable contexts (aster 0, clover 0, " in reason
 
 
 def test_nothing_measurable_is_a_failure(ceat: Cli, model: str, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_words_a_model_does_not_know_are_told_and_lost(cli: Cli, partly_known: t
     assert result["num_targ1"] == 4
     code, stdout, _ = cli("ceat", *partly_known, "--max-lost", 0.1)
     assert code == 1
-    assert "refused: 1 of 5 words of X have fewer than 5 contexts (Kevin 0)" in stdout
+    assert "refused: 1 of 5 words of X have fewer than 5 usable contexts (Kevin 0)" in stdout
 
 
 def test_words_a_model_does_not_know_are_told_when_vectors_were_kept(

@@ -178,7 +178,7 @@ def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: P
 def test_tests_without_contexts_are_refused_and_not_encoded(contexts: Path, tiny_model: str) -> None:
     run = run_ceat(tiny_model, contexts, ["C6", "C1"], n_samples=50)
     assert [r.status for r in run.results] == ["refused", "refused"]
-    assert "have fewer than 5 contexts" in (run.results[0].reason or "")
+    assert "have fewer than 5 usable contexts" in (run.results[0].reason or "")
     assert run.manifest.models[0].encoded == 0
 
 
@@ -190,7 +190,7 @@ def test_words_with_too_few_contexts_are_lost(contexts: Path, tiny_model: str, t
     assert run.results[0].num_targ1 == 4
     strict = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50, max_lost=0.1)
     assert strict.results[0].status == "refused"
-    assert "1 of 5 words of X have fewer than 5 contexts (Zebedee 0)" in (strict.results[0].reason or "")
+    assert "1 of 5 words of X have fewer than 5 usable contexts (Zebedee 0)" in (strict.results[0].reason or "")
 
 
 def test_refuses_what_cannot_work(contexts: Path, tiny_model: str, tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.extras
 
 STIMULI = ("she", "he", "they")
 ROWS = [
-    ("she", Row(2**64 - 2, "a.txt:9", 0, 3, "She laughs.")),
-    ("he", Row(7, "a.txt:0", 5, 7, "Thus he – “é” – spoke.")),
-    ("she", Row(3, "b.txt:0", 4, 7, "And she left.")),
+    ("she", Row(2**64 - 2, "She laughs.", "a.txt:9", 0, 3)),
+    ("he", Row(7, "Thus he – “é” – spoke.", "a.txt:0", 5, 7)),
+    ("she", Row(3, "And she left.", "b.txt:0", 4, 7)),
 ]
 
 
@@ -113,7 +113,7 @@ def test_coverage() -> None:
     (covered,) = coverage(counts.__getitem__, [test], least=3)
     assert not covered.measurable
     names = f"{test.Y.words[0]} 0, {test.Y.words[1]} 2"
-    assert f"2 of 8 words of {test.Y.label} have fewer than 3 contexts ({names})" in (covered.reason or "")
+    assert f"2 of 8 words of {test.Y.label} have fewer than 3 usable contexts ({names})" in (covered.reason or "")
     assert covered.lost == {"X": test.X.words[:1], "Y": test.Y.words[:2], "A": (), "B": ()}
     assert covered.counts["Y"][test.Y.words[1]] == 2
     (milder,) = coverage(counts.__getitem__, [test], least=1)

@@ -10,7 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from biassay.errors import StimulusError
-from biassay.texts.matching import Joined, Matcher
+from biassay.texts.joined import Joined
+from biassay.texts.matching import Matcher
+
+pytestmark = pytest.mark.extras
 
 STIMULI = (
     *("she", "will", "Will", "short", "short-term", "all-American", "African American", "African", "love", "can"),
@@ -19,7 +22,7 @@ STIMULI = (
 )
 HYPHENS = "-\u2010\u2011"
 NOT_BEFORE = rf"(?<!\w)(?<!\w[{HYPHENS}])"
-NOT_AFTER = rf"(?!\w)(?![{HYPHENS}]\w)(?!['’][tT](?!\w))"
+NOT_AFTER = rf"(?!\w)(?!(?<=\w)[{HYPHENS}]\w)(?!['’][tT](?!\w))"
 OPENS = re.compile(r"(?:\A|[\n\r.!?…])[ \t\xa0\"'“”‘’«»„‚()\[\]{}]*\Z")
 
 
@@ -39,10 +42,10 @@ def brute_force(text: str, stimulus: str, ignore_case: bool) -> list[int]:
 
 def ours(texts: list[str], ignore_case: bool = False, stimuli: tuple[str, ...] = STIMULI) -> set[tuple[str, int, int]]:
     matcher = Matcher(stimuli, ignore_case)
-    encoded = [text.encode() for text in texts]
-    hits = matcher.find(Joined.of(encoded))
+    joined = Joined.of([text.encode() for text in texts])
+    hits = matcher.find(joined)
     return {
-        (stimuli[s], int(d), len(encoded[d][:at].decode()))
+        (stimuli[s], int(d), len(joined.data[joined.starts[d] : at].tobytes().decode()))
         for s, d, at in zip(hits.stimulus, hits.document, hits.start, strict=True)
     }
 
@@ -90,6 +93,7 @@ def test_rule(texts: list[str], ignore_case: bool) -> None:
         ("African  American, African\nAmerican, African-American", {"African"}),
         ("an all-American, an all-American-x", {"all-American"}),
         ("U.S. and U.S.A", {"U.S."}),
+        ("a U.S.-led war", {"U.S."}),
     ],
 )
 def test_examples(text: str, found: set[str]) -> None:

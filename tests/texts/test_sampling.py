@@ -6,23 +6,36 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biassay.errors import UsageError
-from biassay.texts.sampling import NO_LIMIT, Pool, Row, Sample, hit_keys, rows_table, stimulus_keys
+from biassay.texts.joined import Joined
+from biassay.texts.matching import Hits, Matcher
+from biassay.texts.sampling import (
+    MOST_IN_A_DOCUMENT,
+    NO_LIMIT,
+    Pool,
+    Row,
+    Sample,
+    draw,
+    rows_table,
+    stimulus_keys,
+)
 
 pytestmark = pytest.mark.extras
 
 STIMULI = ("she", "he")
+MASK = 2**64 - 1
 # Few keys, texts and sources, so that there are ties of every kind.
 rows = st.builds(
     Row,
     st.integers(0, 12),
+    st.sampled_from("STUVWXYZ"),
     st.sampled_from(["a:1", "a:2", "b:1"]),
     st.integers(0, 2),
     st.integers(3, 4),
-    st.sampled_from("STUVWXYZ"),
 )
 hits = st.lists(st.tuples(st.sampled_from(STIMULI), rows), max_size=40)
 
@@ -36,7 +49,7 @@ def brute_force(found: list[tuple[str, Row]], stimulus: str, k: int) -> list[Row
 
 def as_rows(table: Any) -> list[tuple[str, Row]]:
     return [
-        (row["stimulus"], Row(row["key"], row["source"], row["start"], row["end"], row["text"]))
+        (row["stimulus"], Row(row["key"], row["text"], row["source"], row["start"], row["end"]))
         for row in table.to_pylist()
     ]
 
@@ -78,9 +91,7 @@ def test_streaming_with_a_falling_limit_is_brute_force(blocks: list[list[Row]], 
     pool = Pool(k, int(NO_LIMIT))
     for block in blocks:
         block = sorted((row for row in block if row.key <= pool.limit), key=lambda row: row.key)
-        keys = np.array([row.key for row in block], np.uint64)
-        nothing = np.zeros(len(block), np.int64)
-        pool.add(keys, nothing, np.arange(len(block)), lambda _key, _block, index, block=block: block[index])
+        pool.add([row.key for row in block], block.__getitem__)
     whole = [("she", row) for block in blocks for row in block]
     assert pool.rows == brute_force(whole, "she", k)
     assert pool.limit == (pool.rows[-1].key if len(pool.rows) == k else int(NO_LIMIT))
@@ -91,34 +102,81 @@ def test_few_rows_are_made_once_the_sample_is_full() -> None:
     rng = np.random.default_rng(0)
     pool, made = Pool(10, int(NO_LIMIT)), 0
 
-    def make(key: int, _block: int, _index: int) -> Row:
-        nonlocal made
-        made += 1
-        return Row(key, "a:1", 0, 3, str(key))
-
     for _ in range(100):
-        keys = np.sort(rng.integers(2**63, size=1000, dtype=np.uint64))
-        pool.add(keys, np.zeros(1000, np.int64), np.arange(1000), make)
+        keys = np.sort(rng.integers(2**63, size=1000, dtype=np.uint64)).tolist()
+
+        def make(number: int, keys: list[int] = keys) -> Row:
+            nonlocal made
+            made += 1
+            return Row(keys[number], str(keys[number]), "a:1", 0, 3)
+
+        pool.add(keys, make)
     assert made < 150
 
 
 def test_the_limit_is_the_kth_key() -> None:
-    found = [("she", Row(key, "a:1", 0, 3, f"text {key}")) for key in (7, 3, 5, 9)]
+    found = [("she", Row(key, f"text {key}", "a:1", 0, 3)) for key in (7, 3, 5, 9)]
     sample = sample_of(found, 3)
     sample.to_table()
     assert sample.thresholds().tolist() == [7, int(NO_LIMIT)]
 
 
+def mixed(x: int) -> int:
+    """splitmix64's finaliser in whole numbers."""
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+documents = st.lists(st.tuples(st.binary(max_size=80), st.lists(st.integers(0, 1), max_size=8)), max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(documents, st.integers(0, 3), st.lists(st.integers(0, MASK), min_size=2, max_size=2), st.integers(1, 80))
+def test_keys_and_limits_are_those_of_the_rule(
+    found: list[tuple[bytes, list[int]]], seed: int, limits: list[int], reach: int
+) -> None:
+    """Against whole numbers and the package xxhash. The n-th hit of a document is placed at its n-th byte."""
+    joined = Joined.of([text for text, _ in found])
+    numbers = [number for number, (_, hits) in enumerate(found) for _ in hits]
+    stimuli = [stimulus for _, hits in found for stimulus in hits]
+    starts = [int(joined.starts[number]) + n for number, (_, hits) in enumerate(found) for n in range(len(hits))]
+    words = stimulus_keys(STIMULI, seed)
+    hits = Hits(*(np.array(column, np.int64) for column in (stimuli, numbers, starts)))
+    drawn = draw(hits, joined, words, np.array(limits, np.uint64), reach)
+    got = [
+        (stimulus, document, start, key, drawn.earlier[first:last].tolist())
+        for stimulus, document, start, key, first, last in zip(*(column.tolist() for column in drawn[:-1]), strict=True)
+    ]
+    wanted = []
+    for number, (text, stimuli) in enumerate(found):
+        for start, stimulus in enumerate(stimuli):
+            before = [n for n in range(start) if stimuli[n] == stimulus]
+            key = mixed(int(words[stimulus]) ^ xxhash.xxh64_intdigest(text))
+            key = mixed((key + len(before) * 0x9E3779B97F4A7C15) & MASK)
+            if key <= limits[stimulus]:
+                wanted.append((stimulus, number, start, key, [n for n in before[::-1] if n >= start - reach]))
+    assert got == wanted
+
+
+def test_of_one_document_the_first_thousand_hits_can_be_drawn() -> None:
+    count = 3 * MOST_IN_A_DOCUMENT
+    joined = Joined.of([b"she " * count, b"she"])
+    hits = Matcher(("she",)).find(joined)
+    assert len(hits.start) == count + 1
+    drawn = draw(hits, joined, stimulus_keys(["she"], 0), np.array([NO_LIMIT]), 10)
+    assert drawn.document.tolist() == [0] * MOST_IN_A_DOCUMENT + [1]
+    assert drawn.start.tolist() == [4 * number for number in range(MOST_IN_A_DOCUMENT)] + [0]
+
+
 def test_keys_are_uniform_and_hang_on_everything() -> None:
     """Mean and spread of 30,000 keys are those of uniform numbers, within five standard errors."""
     words = stimulus_keys(["she", "he"], seed=0)
-    documents = np.arange(10_000, dtype=np.uint64)
-    keys = np.concatenate(
-        [
-            hit_keys(np.full(10_000, word), documents, np.full(10_000, ordinal))
-            for word, ordinal in [(words[0], 0), (words[1], 0), (words[0], 1)]
-        ]
-    )
+    joined = Joined.of([str(number).encode() for number in range(10_000)])
+    nothing = np.zeros(30_000, np.int64)
+    # Of every document three hits: the first of one stimulus, the first and the second of the other.
+    hits = Hits(np.tile([0, 1, 1], 10_000), np.repeat(np.arange(10_000), 3), nothing)
+    keys = draw(hits, joined, words, np.full(2, NO_LIMIT), 0).key
     assert len(np.unique(keys)) == 30_000
     uniform = keys / 2**64
     assert abs(uniform.mean() - 0.5) < 5 * np.sqrt(1 / 12 / 30_000)
@@ -130,4 +188,4 @@ def test_samples_of_other_stimuli_do_not_merge() -> None:
     with pytest.raises(UsageError, match="different stimuli"):
         Sample(["she"], 3).merge(Sample(["he"], 3))
     with pytest.raises(UsageError, match="'it' is not among those"):
-        Sample.from_table(["she"], 3, rows_table(["it"], [Row(1, "a:1", 0, 2, "it")])).to_table()
+        Sample.from_table(["she"], 3, rows_table(["it"], [Row(1, "it", "a:1", 0, 2)])).to_table()

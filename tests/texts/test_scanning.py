@@ -22,7 +22,8 @@ from biassay.errors import UsageError
 from biassay.texts import blocks as blocks_module
 from biassay.texts import scanning, tables
 from biassay.texts.corpus import Part, find_files, split
-from biassay.texts.matching import Joined, Matcher
+from biassay.texts.joined import Joined
+from biassay.texts.matching import Matcher
 from biassay.texts.sampling import NO_LIMIT, Sample
 from biassay.texts.scanning import Partial, ScanSettings, scan
 from biassay.texts.segmenting import LONGEST_SENTENCE, sentence_around
@@ -85,7 +86,7 @@ def brute_force(texts: list[str], k: int, seed: int) -> dict[str, list[tuple[int
     for text in set(texts):
         data = text.encode()
         hits = matcher.find(Joined.of([data]))
-        document = xxhash.xxh3_64_intdigest(data)
+        document = xxhash.xxh64_intdigest(data)
         for number, stimulus in enumerate(STIMULI):
             word = xxhash.xxh3_64_intdigest(f"{seed}\0{stimulus}".encode())
             starts = hits.start[hits.stimulus == number].tolist()

@@ -33,7 +33,7 @@ class ConceptCoverage:
             return None
         words = ", ".join(f"{stimulus} {count}" for stimulus, count in self.counts if count < self.least)
         limit = f"the limit is {max_lost:.0%}, --max-lost and --min-contexts change it"
-        few = f"{gone} of {total} words of {self.label} have fewer than {self.least} contexts ({words})"
+        few = f"{gone} of {total} words of {self.label} have fewer than {self.least} usable contexts ({words})"
         return f"{few}; {limit if total - gone >= LEAST_STIMULI else 'too few are left'}"
 
 

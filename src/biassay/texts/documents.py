@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from biassay.texts.blocks import LONGEST, LOOK_BACK, Block, blocks, lines_in, paragraphs_in
 from biassay.texts.cleaning import clean
 from biassay.texts.corpus import Part
+from biassay.texts.joined import Joined
+from biassay.texts.skimming import skim
 from biassay.texts.streams import Stream
-from biassay.texts.tools import tool
 
 __all__ = ["FIELDS", "Documents", "Raw", "Reader", "Tally", "default_field", "open_reader"]
 
 FIELDS = ("body", "text", "content", "sentence")
 _TAKEN_AWAY = (b"[deleted]", b"[removed]")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _EXAMPLES = 5
 _HEAD_LINES = 100
 
@@ -50,8 +52,12 @@ class Tally:
 class Documents:
     """Clean documents, UTF-8, and where each stands in its file: byte offset or row."""
 
-    texts: list[bytes]
+    joined: Joined
     places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes], places: Sequence[int]) -> Documents:
+        return cls(Joined.of(texts), np.array(places, np.int64))
 
 
 class Raw(Protocol):
@@ -110,43 +116,43 @@ class _Lines:
         return len(self.block.data)
 
     def documents(self, tally: Tally) -> Documents:
+        reader = self.reader
         if self.block.too_long:
             tally.note_bad(self._where(self.block.offset), f"longer than {LONGEST >> 20} MB")
-            return Documents([], np.empty(0, np.int64))
-        lines, places = (paragraphs_in if self.reader.paragraphs else lines_in)(self.block)
-        if lines and self.block.offset == 0:
-            lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
-        read = self._quickly(lines, places) or self._one_by_one(lines, places, tally)
-        tally.documents += len(read.texts)
+            return Documents.of([], [])
+        if reader.paragraphs:
+            read = self._one_by_one(*paragraphs_in(self.block), tally)
+        elif reader.markup or (reader.json and not reader.field):
+            read = self._one_by_one(*lines_in(self.block), tally)
+        else:
+            read = self._skimmed(tally)
+        tally.documents += len(read.joined)
         return read
 
-    def _quickly(self, lines: list[bytes], places: NDArray[np.int64]) -> Documents | None:
-        """All lines at once, where none of them has anything wrong with it."""
-        if self.reader.markup or max(map(len, lines), default=0) > LONGEST:
-            return None
-        if not self.reader.json:
-            return Documents(lines, places) if self.block.data.isascii() and all(map(bytes.strip, lines)) else None
-        loads, field = tool("orjson").loads, self.reader.field
-        try:
-            # Written out to spare a call for each text: this is the innermost loop of a scan.
-            values = [loads(line)[field] for line in lines]
-            texts = [value.encode() if value.isascii() else clean(value, False) for value in values]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
-        return Documents([b"" if len(text) == 9 and text in _TAKEN_AWAY else text for text in texts], places)
+    def _skimmed(self, tally: Tally) -> Documents:
+        """All that is plainly good at once, and the other lines one by one."""
+        skimmed = skim(self.block.data, self.reader.field if self.reader.json else None, LONGEST)
+        if self.block.offset == 0 and self.block.data.startswith(_BYTE_ORDER_MARK):
+            skimmed.clear[0] = False
+        for number in np.flatnonzero(~skimmed.clear).tolist():
+            place = self.block.offset + int(skimmed.starts[number])
+            skimmed.put(number, self._document(skimmed.line(number), place, tally))
+        return Documents(skimmed.joined(), self.block.offset + skimmed.starts[skimmed.kept])
 
     def _one_by_one(self, lines: list[bytes], places: NDArray[np.int64], tally: Tally) -> Documents:
         texts, kept = [], []
         for line, place in zip(lines, places.tolist(), strict=True):
-            if not line.strip():
-                continue
             text = self._document(line, place, tally)
             if text is not None:
                 texts.append(text)
                 kept.append(place)
-        return Documents(texts, np.array(kept, np.int64))
+        return Documents.of(texts, kept)
 
     def _document(self, line: bytes, place: int, tally: Tally) -> bytes | None:
+        if place == 0:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if not line.strip():
+            return None
         try:
             if len(line) > LONGEST:
                 raise _BadLineError(f"longer than {LONGEST >> 20} MB")

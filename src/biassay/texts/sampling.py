@@ -2,7 +2,8 @@
 
 Every hit has a key: 64 mixed bits of the seed, the stimulus, the document's text and the number of the hit among
 those of the stimulus in the document. The key of a sentence is the smallest of its hits' keys, and the sample of a
-stimulus is the k sentences with the smallest (key, text).
+stimulus is the k sentences with the smallest (key, text). Of one document only the first 1,000 hits of a stimulus can
+be drawn, so that one that repeats a phrase a million times costs no more than others.
 
 Why dropping early changes nothing. Let t be the k-th smallest key of what was seen so far. More hits only lower the
 keys of sentences and add sentences, so t only falls, and t* of the whole corpus is at most t. A sentence of the
@@ -13,20 +14,23 @@ the sample of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError
+from biassay.texts.joined import Joined, by_eight
+from biassay.texts.matching import Hits
 from biassay.texts.tools import tool
 
-__all__ = ["NO_LIMIT", "Pool", "Row", "Sample", "hit_keys", "rows_table", "stimulus_keys"]
+__all__ = ["MOST_IN_A_DOCUMENT", "NO_LIMIT", "Drawn", "Pool", "Row", "Sample", "draw", "rows_table", "stimulus_keys"]
 
 NO_LIMIT = np.uint64(2**64 - 1)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_LEAST_MERGED = 100_000
+MOST_IN_A_DOCUMENT = 1000
+_LEAST_MERGED = 10_000
 
 
 def stimulus_keys(stimuli: Sequence[str], seed: int) -> NDArray[np.uint64]:
@@ -35,28 +39,60 @@ def stimulus_keys(stimuli: Sequence[str], seed: int) -> NDArray[np.uint64]:
     return np.array([digest(f"{seed}\0{stimulus}".encode()) for stimulus in stimuli], np.uint64)
 
 
-def hit_keys(
-    stimulus_key: NDArray[np.uint64], document_id: NDArray[np.uint64], ordinal: NDArray[np.int64]
-) -> NDArray[np.uint64]:
-    """The keys of hits. All arrays have one entry for each hit."""
-    return _mix(_mix(stimulus_key ^ document_id) + ordinal.astype(np.uint64) * _GOLDEN)
+class Drawn(NamedTuple):
+    """Hits that may be in the sample; ``start`` is the first byte in the document.
+
+    Of ``earlier``, ``first`` to ``last`` are the starts of the hits of the same stimulus before, within reach.
+    """
+
+    stimulus: NDArray[np.int64]
+    document: NDArray[np.int64]
+    start: NDArray[np.int64]
+    key: NDArray[np.uint64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    earlier: NDArray[np.int64]
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64: one to one, and every bit of the result hangs on every bit given."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def draw(hits: Hits, documents: Joined, keys: NDArray[np.uint64], limits: NDArray[np.uint64], reach: int) -> Drawn:
+    """The hits with a key of at most the limit of their stimulus.
+
+    Parameters
+    ----------
+    keys, limits : (stimuli,) array of uint64
+        From ``stimulus_keys``, and ``NO_LIMIT`` or less.
+    reach : int
+        So many bytes before a hit an earlier one is of interest.
+    """
+    compiled = tool("biassay.texts.drawing")
+    count = len(hits.start)
+    drawn = compiled.Drawn(np.empty(count, np.uint64), np.empty(count, np.int64), np.empty(count, np.bool_))
+    text = (documents.data, by_eight(documents.data), documents.starts, documents.stops)
+    room = np.empty((2, len(keys)), np.int64)
+    compiled.draw((hits.stimulus, hits.document), text, keys, limits, MOST_IN_A_DOCUMENT, drawn, room)
+    kept = np.flatnonzero(drawn.kept)
+    stops = np.empty(len(kept), np.int64)
+    earlier = np.empty(len(kept), np.int64)
+    size = compiled.earlier(kept, hits.start, drawn.before, reach, stops, earlier)
+    if size > len(earlier):
+        earlier = np.empty(size, np.int64)
+        compiled.earlier(kept, hits.start, drawn.before, reach, stops, earlier)
+    document = hits.document[kept]
+    begin = documents.starts[document]
+    sizes = np.diff(stops, prepend=0)
+    earlier = earlier[:size] - np.repeat(begin, sizes)
+    start = hits.start[kept] - begin
+    return Drawn(hits.stimulus[kept], document, start, drawn.key[kept], stops - sizes, stops, earlier)
 
 
 class Row(NamedTuple):
-    """A sentence of a sample, in the order in which one is preferred to another of the same text."""
+    """A sentence of a sample, in the order of samples, and in which one is preferred to another of the same text."""
 
     key: int
+    text: str
     source: str
     start: int
     end: int
-    text: str
 
 
 class Pool:
@@ -66,34 +102,30 @@ class Pool:
         self.k, self.limit = k, limit
         self.rows: list[Row] = []
 
-    def add(
-        self,
-        keys: NDArray[np.uint64],
-        blocks: NDArray[np.int64],
-        indices: NDArray[np.int64],
-        make: Callable[[int, int, int], Row],
-    ) -> None:
-        """Take hits by rising key. The row of one is made, from its key, block and index, only if the key is small."""
-        known = sorted(self.rows, reverse=True)
-        chosen: dict[str, Row] = {}
-        for key, block, index in zip(keys.tolist(), blocks.tolist(), indices.tolist(), strict=True):
-            while known and known[-1].key <= key and self._takes(chosen, known[-1]):
-                known.pop()
+    def add(self, keys: Iterable[int], make: Callable[[int], Row]) -> None:
+        """Take hits by rising key. The row of one is made, from its number, only if the key is small."""
+        chosen = {row.text: row for row in self.rows}
+        old = [row.key for row in self.rows]
+        for number, key in enumerate(keys):
             if key > self.limit:
                 break
-            self._takes(chosen, make(key, block, index))
-        while known and self._takes(chosen, known[-1]):
-            known.pop()
-        self.rows = sorted(chosen.values(), key=lambda row: (row.key, row.text))[: self.k]
+            row = make(number)
+            known = chosen.get(row.text)
+            if known is None or row < known:
+                chosen[row.text] = row
+            if known is not None and known.key > key:
+                del old[bisect_left(old, known.key)]
+            if len(chosen) >= self.k:
+                self._lower(old, len(chosen) - len(old), key)
+        self.rows = sorted(chosen.values())[: self.k]
+        if len(self.rows) == self.k:
+            self.limit = min(self.limit, self.rows[-1].key)
 
-    def _takes(self, chosen: dict[str, Row], row: Row) -> bool:
-        """Take the next row by key, unless it is above the limit; with the k-th text its key becomes the limit."""
-        if row.key > self.limit:
-            return False
-        chosen[row.text] = min(row, chosen.get(row.text, row))
-        if len(chosen) == self.k:
-            self.limit = row.key  # equal keys still come in, and are decided by their texts
-        return True
+    def _lower(self, old: list[int], new: int, key: int) -> None:
+        """The limit is the k-th of old and new keys. New ones are up to ``key``: it is an old one, or no larger."""
+        kth = self.k - new - 1
+        # Equal keys still come in, and are decided by their texts.
+        self.limit = min(self.limit, max(key, old[kth]) if kth >= 0 else key)
 
 
 class Sample:
@@ -115,7 +147,7 @@ class Sample:
         """Take the sample of a part. Tables wait until their merging is worth its while."""
         if table.num_rows:
             self._waiting.append(table.select(self._table.column_names).cast(self._table.schema))
-        if sum(map(len, self._waiting)) > max(_LEAST_MERGED, len(self._table) // 2):
+        if sum(map(len, self._waiting)) > max(_LEAST_MERGED, len(self._table) // 4):
             self._settle()
 
     def merge(self, other: Sample) -> None:
@@ -136,7 +168,7 @@ class Sample:
     def _settle(self) -> None:
         if not self._waiting:
             return
-        everything = tool("pyarrow").concat_tables([self._table, *self._waiting]).combine_chunks()
+        everything = tool("pyarrow").concat_tables([self._table, *self._waiting])
         self._waiting = []
         stimulus = self._numbers(everything)
         keys = everything["key"].to_numpy()
@@ -160,7 +192,7 @@ class Sample:
 def rows_table(stimuli: Sequence[str], rows: Sequence[Row]) -> Any:
     """A table of rows with their stimuli."""
     pyarrow = tool("pyarrow")
-    key, source, start, end, text = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    key, text, source, start, end = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     columns = {
         "stimulus": pyarrow.array(stimuli, pyarrow.large_string()),
         "key": pyarrow.array(key, pyarrow.uint64()),
@@ -186,10 +218,21 @@ def _in_order(table: Any, stimulus: NDArray[np.int64], keys: NDArray[np.uint64])
 
 
 def _first_of_each(table: Any, stimulus: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places in ``order`` of the first row of every stimulus and text."""
-    codes = table["text"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    both = stimulus[order] * (int(codes.max()) + 1) + codes[order]
-    return np.sort(np.unique(both, return_index=True)[1])
+    """Places in ``order`` of the first row of every stimulus and text. Texts with one hash of 64 bits count as one."""
+    hashes = np.concatenate([_hashes(chunk) for chunk in table["text"].chunks])[order]
+    by_text = np.lexsort((hashes, stimulus[order]))  # stable: of equal texts the first stays the first
+    again = (np.diff(hashes[by_text]) == 0) & (np.diff(stimulus[order][by_text]) == 0)
+    return np.sort(by_text[np.concatenate([[True], ~again])])
+
+
+def _hashes(texts: Any) -> NDArray[np.uint64]:
+    """The hashes of the texts of an Arrow array."""
+    _, places, content = texts.buffers()
+    edges = np.frombuffer(places, np.int64)[texts.offset :][: len(texts) + 1]
+    data = np.frombuffer(content or b"", np.uint8)
+    hashes = np.empty(len(texts), np.uint64)
+    tool("biassay.texts.drawing").hash_all(data, by_eight(data), edges[:-1], edges[1:], hashes)
+    return hashes
 
 
 def _rank(stimulus: NDArray[np.int64]) -> NDArray[np.int64]:

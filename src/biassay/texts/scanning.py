@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +15,18 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError
 from biassay.texts.corpus import Part
 from biassay.texts.documents import Documents, Tally, open_reader
-from biassay.texts.matching import Hits, Joined, matcher_for
-from biassay.texts.sampling import NO_LIMIT, Pool, Row, hit_keys, rows_table, stimulus_keys
+from biassay.texts.matching import matcher_for
+from biassay.texts.sampling import NO_LIMIT, Drawn, Pool, Row, draw, rows_table, stimulus_keys
 from biassay.texts.segmenting import REACH, sentence_around
 from biassay.texts.tools import tool
 
 __all__ = ["GROUP_BYTES", "Partial", "ScanSettings", "scan"]
 
 GROUP_BYTES = 256 << 20
-# Sentences are cut out after so many bytes of documents: by then most hits are known to be out of the sample.
+# Sentences are cut out when so many bytes of documents are held, or so many hits for each context that is wanted:
+# the longer the wait, the more hits turn out not to be of the sample.
 _HELD = 32 << 20
+_HITS_FOR_A_CONTEXT = 4
 
 
 @dataclass(frozen=True)
@@ -96,19 +100,36 @@ def scan(
         yield group.partial(number, last=True, damaged=reader.damage)
 
 
-@dataclass(frozen=True)
 class _Noted:
-    """Hits of a block; ``small`` are the indices of those that may be in the sample, ``keys`` their keys.
+    """Hits that may be in a sample, and their documents."""
 
-    Documents without such a hit are let go: memory that is used again is memory in the processor's cache.
-    """
+    def __init__(self) -> None:
+        self.texts: list[bytes] = []
+        self.places: list[int] = []
+        self.size = self.hits = self._earlier = 0
+        self._drawn: list[Drawn] = []
 
-    hits: Hits
-    ordinal: NDArray[np.int64]
-    small: NDArray[np.intp]
-    keys: NDArray[np.uint64]
-    texts: dict[int, bytes]
-    places: NDArray[np.int64]
+    def add(self, documents: Documents, drawn: Drawn) -> None:
+        """Take hits of some documents, and copy those that have any."""
+        numbers, document = np.unique(drawn.document, return_inverse=True)
+        joined = documents.joined
+        data, base = joined.data.tobytes(), len(self.texts)
+        spans = zip(joined.starts[numbers].tolist(), joined.stops[numbers].tolist(), strict=True)
+        self.texts += [data[start:stop] for start, stop in spans]
+        self.places += documents.places[numbers].tolist()
+        first, last = drawn.first + self._earlier, drawn.last + self._earlier
+        self._drawn.append(drawn._replace(document=document + base, first=first, last=last))
+        self._earlier += len(drawn.earlier)
+        self.hits += len(drawn.key)
+        self.size += int((joined.stops[numbers] - joined.starts[numbers]).sum())
+
+    def by_stimulus(self) -> Iterator[tuple[int, Drawn]]:
+        """The hits of each stimulus by rising key."""
+        whole = Drawn(*map(np.concatenate, zip(*self._drawn, strict=True)))
+        order = np.lexsort((whole.key, whole.stimulus))
+        for here in np.split(order, np.flatnonzero(np.diff(whole.stimulus[order])) + 1):
+            drawn = Drawn._make([*(column[here] for column in whole[:-1]), whole.earlier])
+            yield int(drawn.stimulus[0]), drawn
 
 
 class _Group:
@@ -121,64 +142,45 @@ class _Group:
         self.found = np.zeros(len(settings.stimuli), np.int64)
         self._matcher = matcher_for(settings.stimuli, settings.ignore_case)
         self._keys = stimulus_keys(settings.stimuli, settings.seed)
-        self._digest = tool("xxhash").xxh3_64_intdigest
         self._segment = functools.partial(tool("sentencex").segment, settings.language)
-        self._lengths: list[int] = self._matcher.lengths.tolist()
         self._name = part.file.name
         self._pools: dict[int, Pool] = {}
-        self._noted: list[_Noted] = []
-        self._held = 0
+        self._noted = _Noted()
 
     def take(self, documents: Documents) -> None:
         """Count the hits of some documents, and note those that may be in the sample."""
-        hits = self._matcher.find(Joined.of(documents.texts))
+        hits = self._matcher.find(documents.joined)
         self.found += np.bincount(hits.stimulus, minlength=len(self.found))
-        ordinal = _ordinals(hits)
-        keys = hit_keys(self._keys[hits.stimulus], self._document_ids(documents, hits), ordinal)
-        self._note(documents, hits, ordinal, keys)
-        if self._held >= _HELD:
+        drawn = draw(hits, documents.joined, self._keys, self.limits, REACH)
+        if len(drawn.key):
+            self._noted.add(documents, drawn)
+        if self._noted.size >= _HELD or self._noted.hits >= _HITS_FOR_A_CONTEXT * self.settings.k * len(self.found):
             self._settle()
-
-    def _note(self, documents: Documents, hits: Hits, ordinal: NDArray[np.int64], keys: NDArray[np.uint64]) -> None:
-        small = np.flatnonzero(keys <= self.limits[hits.stimulus])
-        if not len(small):
-            return
-        texts = {i: documents.texts[i] for i in np.unique(hits.document[small]).tolist()}
-        self._noted.append(_Noted(hits, ordinal, small, keys[small], texts, documents.places))
-        self._held += sum(map(len, texts.values()))
-
-    def _document_ids(self, documents: Documents, hits: Hits) -> NDArray[np.uint64]:
-        held = np.zeros(len(documents.texts), bool)
-        held[hits.document] = True
-        ids = np.zeros(len(held), np.uint64)
-        ids[held] = [self._digest(documents.texts[i]) for i in np.flatnonzero(held).tolist()]
-        return ids[hits.document]
 
     def _settle(self) -> None:
         """Cut out the sentences with the smallest keys, and let go of the documents."""
-        if not self._noted:
+        if not self._noted.hits:
             return
-        keys = np.concatenate([noted.keys for noted in self._noted])
-        stimulus = np.concatenate([noted.hits.stimulus[noted.small] for noted in self._noted])
-        index = np.concatenate([noted.small for noted in self._noted])
-        block = np.repeat(np.arange(len(self._noted)), [len(noted.small) for noted in self._noted])
-        order = np.lexsort((keys, stimulus))
-        for here in np.split(order, np.flatnonzero(np.diff(stimulus[order])) + 1) if len(order) else ():
-            number = int(stimulus[here[0]])
-            pool = self._pools.setdefault(number, Pool(self.settings.k, int(self.limits[number])))
-            pool.add(keys[here], block[here], index[here], functools.partial(self._row, number))
-            self.limits[number] = pool.limit
-        self._noted, self._held = [], 0
+        with _no_collection():
+            for stimulus, drawn in self._noted.by_stimulus():
+                pool = self._pools.setdefault(stimulus, Pool(self.settings.k, int(self.limits[stimulus])))
+                pool.add(drawn.key.tolist(), self._cutter(stimulus, drawn))
+                self.limits[stimulus] = pool.limit
+        self._noted = _Noted()
 
-    def _row(self, stimulus: int, key: int, block: int, i: int) -> Row:
-        noted = self._noted[block]
-        document, start, before = int(noted.hits.document[i]), int(noted.hits.start[i]), int(noted.ordinal[i])
-        # No more hits than bytes are within reach: one document may have millions.
-        earlier = noted.hits.start[i - min(before, REACH) : i].tolist() if before else ()
-        text, start, end = sentence_around(
-            noted.texts[document], start, self._lengths[stimulus], earlier, self._segment
-        )
-        return Row(key, f"{self._name}:{int(noted.places[document])}", start, end, text)
+    def _cutter(self, stimulus: int, drawn: Drawn) -> Callable[[int], Row]:
+        """What makes a row out of the number of a hit. It is called for every context, so all is laid out before."""
+        texts, places, segment, name = self._noted.texts, self._noted.places, self._segment, self._name
+        length = int(self._matcher.lengths[stimulus])
+        _, documents, starts, keys, first, last = (column.tolist() for column in drawn[:-1])
+
+        def cut(i: int) -> Row:
+            earlier = drawn.earlier[first[i] : last[i]].tolist() if first[i] < last[i] else ()
+            document = documents[i]
+            text, start, end = sentence_around(texts[document], starts[i], length, earlier, segment)
+            return Row(keys[i], text, f"{name}:{places[document]}", start, end)
+
+        return cut
 
     def partial(self, number: int, last: bool, damaged: str | None) -> Partial:
         self._settle()
@@ -188,6 +190,7 @@ class _Group:
             kept = self._pools[stimulus].rows
             rows += kept
             names += [self.settings.stimuli[stimulus]] * len(kept)
+        self._pools = {}  # the group is held until the next one begins
         tally = self.tally
         return Partial(
             part=self.part,
@@ -204,9 +207,13 @@ class _Group:
         )
 
 
-def _ordinals(hits: Hits) -> NDArray[np.int64]:
-    """The number of each hit among those of its stimulus in its document."""
-    index = np.arange(len(hits.stimulus))
-    first = np.ones(len(index), bool)
-    first[1:] = (np.diff(hits.stimulus) != 0) | (np.diff(hits.document) != 0)
-    return index - np.maximum.accumulate(np.where(first, index, 0))
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No search for cycles of references: there are none among hundreds of thousands of rows, and it takes long."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -22,11 +22,11 @@ def sentence_around(
     start, length : int
         The hit, in bytes.
     earlier : sequence of int
-        Where the hits of the same stimulus before this one start.
+        Where the hits of the same stimulus before this one start, in any order.
     """
-    begin, stop = 0, len(document)
-    if stop > REACH or b"\n" in document or b"\r" in document:
-        begin, stop = _line_begin(document, start), _line_stop(document, start + length)
+    if len(document) <= REACH and document.isascii() and b"\n" not in document and b"\r" not in document:
+        return _cut(document.decode(), start, start + length, earlier, segment)  # nearly all, and twice as fast
+    begin, stop = _line_begin(document, start), _line_stop(document, start + length)
     line = document[begin:stop]
     text = line.decode()
     places = [at - begin for at in (start, start + length, *earlier) if at >= begin]
@@ -38,15 +38,22 @@ def sentence_around(
 def _cut(
     line: str, start: int, end: int, earlier: Sequence[int], segment: Callable[[str], list[str]]
 ) -> tuple[str, int, int]:
-    begin, stop = _stripped(line, *_bounds(segment(line), start, end))
-    if stop - begin > LONGEST_SENTENCE:
-        begin, stop = _stripped(line, *_window(line, begin, stop, start, end))
-    for first in earlier:
-        # A long sentence is cut around each hit, so that there the hit itself is meant.
-        if first >= begin and stop - begin <= LONGEST_SENTENCE:
-            start, end = first, first + end - start
+    begin = stop = 0
+    for sentence in segment(line):
+        # From the sentence that holds the start of the hit to the one that holds its end.
+        begin, stop = stop if stop <= start else begin, stop + len(sentence)
+        if stop >= end:
             break
-    return line[begin:stop], start - begin, end - begin
+    text = line[begin:stop]
+    begin = stop - len(text.lstrip())
+    text = text.strip()
+    if len(text) > LONGEST_SENTENCE:
+        begin, text = _window(text, begin, start, end)
+    # A long sentence is cut around each hit, so that there the hit itself is meant.
+    if earlier and len(text) <= LONGEST_SENTENCE:
+        first = min((place for place in earlier if place >= begin), default=start)
+        start, end = first, first + end - start
+    return text, start - begin, end - begin
 
 
 def _line_begin(document: bytes, start: int) -> int:
@@ -74,32 +81,16 @@ def _whole_character(document: bytes, at: int) -> int:
     return at
 
 
-def _bounds(sentences: list[str], start: int, end: int) -> tuple[int, int]:
-    """From the start of the sentence that holds the start of the hit to the end of the one that holds its end."""
-    begin = stop = 0
-    for sentence in sentences:
-        if stop <= start:
-            begin = stop
-        stop += len(sentence)
-        if end <= stop:
-            break
-    return begin, stop
-
-
-def _stripped(line: str, begin: int, stop: int) -> tuple[int, int]:
-    left = line[begin:stop].lstrip()
-    return stop - len(left), stop - len(left) + len(left.rstrip())
-
-
-def _window(line: str, begin: int, stop: int, start: int, end: int) -> tuple[int, int]:
-    """Whole words around the hit, as many as fit."""
+def _window(text: str, begin: int, start: int, end: int) -> tuple[int, str]:
+    """Whole words around the hit, as many as fit, out of a text that begins there; where they begin."""
+    start, end = start - begin, end - begin
     spare = max(0, LONGEST_SENTENCE - (end - start)) // 2
-    left = max(begin, start - spare)
-    right = min(stop, end + spare)
-    if left > begin:
-        blank = line.find(" ", left, start)
+    left, right = max(0, start - spare), min(len(text), end + spare)
+    if left:
+        blank = text.find(" ", left, start)
         left = blank + 1 if blank >= 0 else left
-    if right < stop:
-        blank = line.rfind(" ", end, right)
+    if right < len(text):
+        blank = text.rfind(" ", end, right)
         right = blank if blank >= 0 else right
-    return left, right
+    cut = text[left:right]
+    return begin + right - len(cut.lstrip()), cut.strip()

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-import numpy as np
-
 from biassay.texts.blocks import LONGEST
 from biassay.texts.cleaning import clean
 from biassay.texts.corpus import Part
@@ -48,7 +46,7 @@ class _Rows:
             except UnicodeError:
                 tally.note_undecodable(where)
         tally.documents += len(texts)
-        return Documents(texts, np.array(places, np.int64))
+        return Documents.of(texts, places)
 
 
 class CsvReader:

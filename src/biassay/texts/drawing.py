@@ -1,0 +1,157 @@
+"""Compiled code that draws hits: their keys, and which of them may be in the sample. ``sampling`` says how."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.texts.tools import compiled
+
+__all__ = ["Drawn", "draw", "earlier", "hash_all", "xxh64"]
+
+_P1 = np.uint64(0x9E3779B185EBCA87)
+_P2 = np.uint64(0xC2B2AE3D27D4EB4F)
+_P3 = np.uint64(0x165667B19E3779F9)
+_P4 = np.uint64(0x85EBCA77C2B2AE63)
+_P5 = np.uint64(0x27D4EB2F165667C5)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_1, _7, _11, _12, _18, _23, _27, _29, _30, _31, _32, _33, _64 = (
+    np.uint64(bits) for bits in (1, 7, 11, 12, 18, 23, 27, 29, 30, 31, 32, 33, 64)
+)
+
+
+class Drawn(NamedTuple):
+    """For every hit its key, the hit of the same stimulus before it in the document or -1, and whether it is kept."""
+
+    key: NDArray[np.uint64]
+    before: NDArray[np.int64]
+    kept: NDArray[np.bool_]
+
+
+@compiled
+def draw(
+    hits: tuple[NDArray[np.int64], NDArray[np.int64]],
+    documents: tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]],
+    keys: NDArray[np.uint64],
+    limits: NDArray[np.uint64],
+    most: int,
+    drawn: Drawn,
+    state: NDArray[np.int64],
+) -> None:
+    """Draw keys. A hit is kept if its key is no larger than the limit and it is of the first so many in its document.
+
+    ``hits`` are stimuli and documents, by document and place; ``state`` is room for two numbers of each stimulus.
+    """
+    data, words, starts, stops = documents
+    stimuli, numbers = hits
+    last, current, of_text = state[0], -1, np.uint64(0)
+    last[:] = -1
+    for hit in range(len(stimuli)):
+        stimulus, document = stimuli[hit], numbers[hit]
+        if document != current:
+            current = document
+            of_text = xxh64(data, words, starts[document], stops[document])
+        before = last[stimulus]
+        if before < 0 or numbers[before] != document:
+            before = -1
+            state[1, stimulus] = 0
+        ordinal = state[1, stimulus]
+        key = _mix(_mix(keys[stimulus] ^ of_text) + np.uint64(ordinal) * _GOLDEN)
+        drawn.key[hit], drawn.before[hit] = key, before
+        drawn.kept[hit] = key <= limits[stimulus] and ordinal < most
+        last[stimulus] = hit
+        state[1, stimulus] = ordinal + 1
+
+
+@compiled
+def earlier(
+    kept: NDArray[np.int64],
+    start: NDArray[np.int64],
+    before: NDArray[np.int64],
+    reach: int,
+    stops: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> int:
+    """Write, for each hit that is kept, the starts of those of its stimulus before it, as far as there is room.
+
+    How many there are; ``stops`` say where those of each end.
+    """
+    count = 0
+    for number in range(len(kept)):
+        hit = kept[number]
+        other = before[hit]
+        while other >= 0 and start[other] >= start[hit] - reach:
+            if count < len(out):
+                out[count] = start[other]
+            count += 1
+            other = before[other]
+        stops[number] = count
+    return count
+
+
+@compiled
+def hash_all(
+    data: NDArray[np.uint8],
+    words: NDArray[np.uint64],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+) -> None:
+    """Write the hashes of pieces of data."""
+    for number in range(len(starts)):
+        hashes[number] = xxh64(data, words, starts[number], stops[number])
+
+
+@compiled
+def _mix(x: np.uint64) -> np.uint64:
+    """The finaliser of splitmix64: one to one, and every bit of the result hangs on every bit given."""
+    x = (x ^ (x >> _30)) * _MIX_1
+    x = (x ^ (x >> _27)) * _MIX_2
+    return x ^ (x >> _31)
+
+
+@compiled
+def _turn(x: np.uint64, bits: np.uint64) -> np.uint64:
+    return (x << bits) | (x >> (_64 - bits))
+
+
+@compiled
+def _round(state: np.uint64, eight: np.uint64) -> np.uint64:
+    return _turn(state + eight * _P2, _31) * _P1
+
+
+@compiled
+def _join(state: np.uint64, lane: np.uint64) -> np.uint64:
+    return (state ^ _round(np.uint64(0), lane)) * _P1 + _P4
+
+
+@compiled
+def xxh64(data: NDArray[np.uint8], words: NDArray[np.uint64], start: int, stop: int) -> np.uint64:
+    """The hash XXH64, with seed 0, of a piece of data. Nothing outside of the piece is read."""
+    i, size = start, np.uint64(stop - start)
+    state = _P5
+    if stop - start >= 32:
+        a, b, c, d = _P1 + _P2, _P2, np.uint64(0), np.uint64(0) - _P1
+        while i + 32 <= stop:
+            a, b = _round(a, words[i]), _round(b, words[i + 8])
+            c, d = _round(c, words[i + 16]), _round(d, words[i + 24])
+            i += 32
+        state = _turn(a, _1) + _turn(b, _7) + _turn(c, _12) + _turn(d, _18)
+        state = _join(_join(_join(_join(state, a), b), c), d)
+    state += size
+    while i + 8 <= stop:
+        state = _turn(state ^ _round(np.uint64(0), words[i]), _27) * _P1 + _P4
+        i += 8
+    if i + 4 <= stop:
+        four = np.uint64(data[i] | data[i + 1] << 8 | data[i + 2] << 16 | np.int64(data[i + 3]) << 24)
+        state = _turn(state ^ four * _P1, _23) * _P2 + _P3
+        i += 4
+    while i < stop:
+        state = _turn(state ^ np.uint64(data[i]) * _P5, _11) * _P1
+        i += 1
+    state = (state ^ (state >> _33)) * _P2
+    state = (state ^ (state >> _29)) * _P3
+    return state ^ (state >> _32)
