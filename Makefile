@@ -55,6 +55,8 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/ceat.py
+	$(BIN)/python benchmarks/scan.py
 
 clean:
 	rm -rf $(VENV) .venv-core runs build dist
