@@ -176,8 +176,12 @@ def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: P
 
 
 def test_tests_without_contexts_are_refused_and_not_encoded(contexts: Path, tiny_model: str) -> None:
-    run = run_ceat(tiny_model, contexts, ["C6", "C1"], n_samples=50)
-    assert [r.status for r in run.results] == ["refused", "refused"]
+    with pytest.raises(
+        UsageError, match="the contexts were not collected for test 'C1': no word of Flowers was sought"
+    ):
+        run_ceat(tiny_model, contexts, ["C6", "C1"], n_samples=50)
+    run = run_ceat(tiny_model, contexts, ["C6"], n_samples=50)
+    assert [r.status for r in run.results] == ["refused"]
     assert "have fewer than 5 usable contexts" in (run.results[0].reason or "")
     assert run.manifest.models[0].encoded == 0
 

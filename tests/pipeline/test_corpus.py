@@ -87,7 +87,7 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
     out = tmp_path / "c.parquet"
     script = (
         "import sys, time; from biassay.pipeline import corpus as c\n"
-        "c._SECONDS_BETWEEN_SAVES = 0.0\n"
+        "c._SECONDS_BEFORE_FIRST_SAVE = c._SECONDS_BETWEEN_SAVES = 0.0\n"
         "add = c.Sample.add\n"
         "c.Sample.add = lambda self, table: (time.sleep(0.1), add(self, table))[1]\n"
         f"c.find_contexts({str(corpus)!r}, {str(out)!r}, {str(test_file)!r}, per_stimulus=9, workers=1)\n"

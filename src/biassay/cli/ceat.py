@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from biassay.cli.common import TestsTakeMany, engine_options, listener_for, open_engine
 from biassay.cli.run import show
@@ -94,8 +95,11 @@ def command(
 
     A MODEL is `hf:NAME` or `elmo:DIR`: a model that gives a word a vector in its context. Models come before --tests.
     """
-    if resumed is not None and (models or tests or out or contexts):
-        raise click.UsageError("--resume takes its models, contexts, tests and folder from the run; name none of them")
+    context = click.get_current_context()
+    settings = ("models", "contexts", "tests", "out", "samples", "draw", "window", "dtype", "min_contexts", "max_lost")
+    given = [n for n in (*settings, "alpha", "seed") if context.get_parameter_source(n) is ParameterSource.COMMANDLINE]
+    if resumed is not None and given:
+        raise click.UsageError(f"--resume takes everything from the run; leave out {', '.join(given)}")
     if resumed is None and (not models or contexts is None):
         raise click.UsageError("name at least one MODEL and the contexts: biassay ceat hf:NAME --contexts FILE")
     where: dict[str, Any] = {"cache": cache, "vectors": vectors, "engine": open_engine(engine, address)}

@@ -26,9 +26,8 @@ __all__ = ["command"]
     "--tests",
     multiple=True,
     default=DEFAULT_TESTS,
-    show_default=True,
     metavar="PATTERN ...",
-    help="Whose stimuli are sought: names, patterns, collections or files.",
+    help="Whose stimuli are sought: names, patterns, collections or files.  [default: C1-C10, I1-I4]",
 )
 @click.option(
     "-k",
@@ -50,6 +49,7 @@ __all__ = ["command"]
 )
 @click.option("--html", is_flag=True, help="Take tags out and resolve entities.")
 @click.option("--language", default="en", show_default=True, help="For cutting documents into sentences.")
+@click.option("--openings", is_flag=True, help="Also take a word with a capital where it opens a sentence.")
 @click.option("--ignore-case", is_flag=True, help="For a corpus in lower case: match words in any case.")
 @click.option(
     "--max-bad",
@@ -81,6 +81,7 @@ def command(
     html: bool,
     language: str,
     ignore_case: bool,
+    openings: bool,
     max_bad: float,
     min_contexts: int,
     workers: int | None,
@@ -92,8 +93,8 @@ def command(
     """Find the contexts of stimuli in a corpus, and keep a sample of them.
 
     A CORPUS is a file, a folder or a pattern: plain text, JSON lines, CSV or Parquet, each also as .gz, .bz2 or .zst. A
-    word is found as a whole word; one written with a capital in that case only, any other also capitalised where it
-    opens a sentence. An interrupted scan goes on when the same command is given again.
+    word is found as a whole word, in the case in which it is written. An interrupted scan goes on when the same command
+    is given again.
     """
     with listener_for(quiet=quiet) as listener:
         found = find_contexts(
@@ -108,6 +109,7 @@ def command(
             html=html,
             language=language,
             ignore_case=ignore_case,
+            openings=openings,
             max_bad=max_bad,
             workers=workers,
             engine=open_engine(engine, address),
@@ -120,11 +122,7 @@ def command(
         _print(found, covered, out, min_contexts)
     for name, reason in found.tally.damaged.items():
         click.echo(f"error: {name}: {reason}; what could be read of it was used", err=True)
-    if not len(found.contexts):
-        click.echo(
-            "error: no stimulus was found in the corpus; another language, or lower case (--ignore-case)?", err=True
-        )
-    if found.tally.damaged or not len(found.contexts):
+    if found.tally.damaged:
         sys.exit(1)
 
 
@@ -143,7 +141,8 @@ def _print(found: Scan, covered: tuple[TestCoverage, ...], out: Path, least: int
         enough = [count for count in counts if count >= least]
         spread = f"{min(enough):,} / {median(enough):,.0f} / {max(enough):,}" if enough else ""
         lost = [f"{word} {count}" for concept in test.concepts for word, count in concept.counts if count < least]
-        measurable = "yes" if test.measurable else "[yellow]no[/yellow]"
+        lacking = ", ".join(c.label for c in test.concepts if c.lack(test.max_lost) is not None)
+        measurable = f"[yellow]no: {escape(lacking)}[/yellow]" if lacking else "yes"
         table.add_row(escape(test.test), measurable, f"{len(enough)} of {len(counts)}", spread, escape(", ".join(lost)))
     console = console_for_tables()
     console.print(table)
@@ -151,9 +150,7 @@ def _print(found: Scan, covered: tuple[TestCoverage, ...], out: Path, least: int
     lines = [f"{len(found.contexts):,} contexts from {tally.documents:,} documents, {tally.bytes / 1e6:,.1f} MB"]
     if tally.bad or tally.undecodable:
         lines.append(f"{tally.bad + tally.undecodable:,} documents could not be read: {'; '.join(tally.examples)}")
-    lines.append(
-        f"written to {out}" + (f"; next: biassay ceat hf:NAME --contexts {out}" if len(found.contexts) else "")
-    )
+    lines.append(f"written to {out}; next: biassay ceat hf:NAME --contexts {out}")
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

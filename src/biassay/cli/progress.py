@@ -14,6 +14,10 @@ __all__ = ["Bars", "Lines"]
 _SECONDS_BETWEEN_LINES = 5.0
 
 
+def _in_mb(size: int) -> str:
+    return f"{size / 1e6:,.0f}" if size >= 10_000_000 else f"{size / 1e6:.2g}"
+
+
 class Bars:
     """Progress bars."""
 
@@ -65,8 +69,8 @@ class Lines:
         pass
 
     def scanning(self, what: str, done: int, total: int) -> None:
-        of = f" of {total / 1e6:.3g}" if total else ""  # what is compressed has no known length
-        self._say(f"{what} {done / 1e6:.3g}{of} MB", last=done == total)
+        of = f" of {_in_mb(total)}" if total else ""  # what is compressed has no known length
+        self._say(f"{what} {_in_mb(done)}{of} MB", last=done == total)
 
     def encoding(self, model: str, done: int, total: int) -> None:
         self._say(f"{model}: encoded {done} of {total} texts", last=done == total)

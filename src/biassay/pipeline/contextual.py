@@ -39,6 +39,7 @@ from biassay.vectors.shards import ShardStore, StoredType
 __all__ = ["resume_ceat", "run_ceat"]
 
 MODES = ("random", "fixed")
+_HOW_FOUND = ("format", "field", "document", "html", "language", "ignore_case", "openings")
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def run_ceat(
         raise UsageError(f"{contexts} does not say for which tests it was made; name them with --tests")
     chosen = [(test, pattern) for pattern in patterns for test in select_tests([pattern])]
     select_tests(patterns)  # two different tests of one name are an error
-    record = _record(Path(contexts), kept, n_samples, mode, window, dtype, min_contexts)
+    record = _record(Path(contexts), kept, n_samples, mode, window, dtype, min_contexts, vectors)
     manifest = new_manifest(names, chosen, "ceat", "two-sided", alpha, max_lost, seed, record)
     folder = None if out is None else Path(out)
     if folder is not None:
@@ -150,7 +151,7 @@ def resume_ceat(
         if asked.name not in by_name or by_name[asked.name].digest != asked.digest:
             raise StimulusError(f"{folder}: the test {asked.name!r} has changed since the run began; start a new run")
     tests = tuple(by_name[asked.name] for asked in earlier.manifest.tests)
-    plan = _plan(earlier.manifest, kept, tests, cache, vectors)
+    plan = _plan(earlier.manifest, kept, tests, cache, vectors if vectors is not None else record.vectors)
     for before, now in zip(earlier.manifest.models, plan.manifest.models, strict=True):
         if before.revision != now.revision:
             raise UsageError(f"{folder}: the model {before.text!r} has changed since the run began; start a new run")
@@ -158,7 +159,14 @@ def resume_ceat(
 
 
 def _record(
-    path: Path, contexts: Contexts, n_samples: int, mode: str, window: int | None, dtype: str, min_contexts: int
+    path: Path,
+    contexts: Contexts,
+    n_samples: int,
+    mode: str,
+    window: int | None,
+    dtype: str,
+    min_contexts: int,
+    vectors: PathLike | None,
 ) -> ContextsRecord:
     """What was asked of the contexts; values out of range are refused."""
     check_choice("mode", mode, MODES)
@@ -187,6 +195,9 @@ def _record(
         window=window,
         dtype=dtype,  # type: ignore[arg-type]
         min_contexts=min_contexts,
+        corpus=tuple(corpus.get("files", ())),
+        found_with={key: str(contexts.metadata[key]) for key in _HOW_FOUND if contexts.metadata.get(key)},
+        vectors=None if vectors is None else str(Path(vectors).resolve()),
     )
 
 
@@ -195,6 +206,7 @@ def _plan(
 ) -> _Plan:
     """Check everything that can be checked before the first context is encoded."""
     check_word_tests(tests)
+    _check_sought(tests, contexts)
     record = cast("ContextsRecord", manifest.contexts)
     parsed = [parse_model(model.text) for model in manifest.models]
     identities = tuple(open_word_encoder(model).identity for model in parsed)
@@ -209,6 +221,18 @@ def _plan(
         record.n_samples, record.mode, record.min_contexts, manifest.alpha, manifest.max_lost, manifest.seed
     )
     return _Plan(dataclasses.replace(manifest, models=records), settings, contexts, tests, stores, identities)
+
+
+def _check_sought(tests: tuple[Test, ...], contexts: Contexts) -> None:
+    """Refuse a test for which no scan was made; that is not the same as words that were not found."""
+    sought = set(contexts.stimuli)
+    for test in tests:
+        for role in ROLES:
+            if not sought & set(test.concept(role).words):
+                raise UsageError(
+                    f"the contexts were not collected for test {test.name!r}: no word of {test.concept(role).label} "
+                    f"was sought; collect them with biassay contexts ... --tests {test.name}"
+                )
 
 
 def _slug(text: str) -> str:

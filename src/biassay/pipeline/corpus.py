@@ -12,7 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ __all__ = ["DEFAULT_TESTS", "Scan", "find_contexts"]
 
 DEFAULT_TESTS = ("C?", "C10", "I?")
 _STATE, _SAMPLE = "state.json", "sample.parquet"
-_SECONDS_BETWEEN_SAVES = 30.0
+_SECONDS_BEFORE_FIRST_SAVE, _SECONDS_BETWEEN_SAVES = 3.0, 15.0
 _BAD_BEFORE_JUDGED = 100
 _SHOWN = 5
 
@@ -130,6 +130,7 @@ def find_contexts(
     html: bool = False,
     language: str = "en",
     ignore_case: bool = False,
+    openings: bool = False,
     max_bad: float = 0.1,
     workers: int | None = None,
     engine: Engine | None = None,
@@ -147,8 +148,8 @@ def find_contexts(
         Whose stimuli are sought: names, patterns, collections or files.
     per_stimulus : int
         At most so many contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
-    field, format, document, html, language, ignore_case
-        How documents are read, see ``biassay contexts --help``.
+    field, format, document, html, language, ignore_case, openings
+        How documents are read and words are found, see ``biassay contexts --help``.
     max_bad : float
         The largest share of documents that may be unreadable.
     workers : int, optional
@@ -158,11 +159,12 @@ def find_contexts(
     chosen = select_tests(patterns)
     check_word_tests(chosen)
     words = tuple(dict.fromkeys(w for test in chosen for role in ROLES for w in test.concept(role).words))
-    settings = ScanSettings(words, per_stimulus, seed, field, format, document, html, language, ignore_case)
+    settings = ScanSettings(words, per_stimulus, seed, field, format, document, html, language, ignore_case, openings)
     asked = [corpus] if isinstance(corpus, str | Path) or not isinstance(corpus, Sequence) else list(corpus)
     out = Path(out)
     _check_out(out)
-    files = [f for f in find_files([str(place) for place in asked], format) if _State.folder(out) not in f.path.parents]
+    named = [replace(file, path=file.path.resolve()) for file in find_files([str(place) for place in asked], format)]
+    files = [file for file in named if _State.folder(out).resolve() not in file.path.parents]
     state = _State(out, _fingerprint(settings, files))
     sample, tally = state.load(settings)
     listener = listener or Silent()
@@ -189,9 +191,19 @@ def find_contexts(
             state.save(sample, tally)
         error.add_note("what was scanned is kept: the same command goes on where this one stopped")
         raise
+    if not sample.to_table().num_rows:
+        state.remove()
+        raise MeasurementError(_nothing_found(tally))
     write_contexts(out, sample, _metadata(patterns, settings, files, tally))
     state.remove()
     return Scan(read_contexts(out), chosen, tally)
+
+
+def _nothing_found(tally: Tally) -> str:
+    if tally.damaged:
+        return "nothing was found: " + "; ".join(f"{name}: {reason}" for name, reason in tally.damaged.items())
+    hint = "is it in another language, or in lower case (--ignore-case)?"
+    return f"no stimulus was found in {tally.documents:,} documents of the corpus; {hint}"
 
 
 def _check_out(out: Path) -> None:
@@ -244,7 +256,7 @@ class _State:
     def __init__(self, out: Path, fingerprint: str) -> None:
         self._folder = self.folder(out)
         self._fingerprint = fingerprint
-        self._next, self._wait = time.monotonic() + _SECONDS_BETWEEN_SAVES, _SECONDS_BETWEEN_SAVES
+        self._next = time.monotonic() + _SECONDS_BEFORE_FIRST_SAVE
 
     @staticmethod
     def folder(out: Path) -> Path:
@@ -268,8 +280,7 @@ class _State:
         began = time.monotonic()
         if began >= self._next:
             self.save(sample, tally)
-            self._wait = max(_SECONDS_BETWEEN_SAVES, 20.0 * (time.monotonic() - began))
-            self._next = time.monotonic() + self._wait
+            self._next = time.monotonic() + max(_SECONDS_BETWEEN_SAVES, 20.0 * (time.monotonic() - began))
 
     def save(self, sample: Sample, tally: Tally) -> None:
         """First a new file of contexts, then the state that names it, then the old file goes."""

@@ -54,7 +54,7 @@ def _table(run: Run, labels: list[tuple[tuple[str, str, str | None], str]]) -> T
     for _, label in labels:
         table.add_column(f"{escape(label)}\neffect", justify="right", overflow="fold", min_width=9)
         if over_contexts:
-            table.add_column("\nwith other words", justify="right", no_wrap=True)
+            table.add_column("\n95% over words", justify="right", no_wrap=True)
         table.add_column("\np, paper's" if over_contexts else "\np by text", justify="right", no_wrap=True)
         table.add_column("\np by word", justify="right", no_wrap=True)
     for test, title in dict.fromkeys((r.test, r.title) for r in run.results):

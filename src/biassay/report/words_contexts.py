@@ -20,10 +20,10 @@ MEANING_OVER_CONTEXTS = (
 COLUMNS = (
     ("p, paper's", "is the mean effect over samples of contexts of these very words zero? It shrinks with the number "
      "of samples, which is free to choose, and says nothing about other words."),
-    ("p by word", "would a random split of the same words, each averaged over its contexts, do as well? The number of "
-     "words limits it; trust this one."),
-    ("with other words", "where the pooled effect would lie, 19 times in 20, if other words of the same kinds had been "
-     "chosen: the words are resampled."),
+    ("p by word", "would a random split of the same target words, each averaged over its contexts, do as well? It is "
+     "of the effect by word; the number of words limits it; trust this one."),
+    ("95% over words", "interval for the effect to be expected of words of these kinds: the words are resampled. The "
+     "effect of another choice of words can well lie outside; and 95% is another level than the run's alpha."),
     ("prediction", "where 95% of true effects lie over draws of contexts: how far a single set of contexts can lead "
      "astray."),
     ("I²", "the share of the variation between samples that is more than their own variances explain."),
@@ -88,5 +88,5 @@ def about_contexts(label: str, rows: Sequence[Result], alpha: float) -> str:
     )
     if by_word:
         largest = max(by_word, key=lambda r: abs(r.effect_size or 0.0))
-        text += f" The largest by word: {largest.test} ({largest.title}), {largest.effect_size:.2f}."
+        text += f" The largest of them: {largest.test} ({largest.title}), pooled effect {largest.effect_size:.2f}."
     return f"{text} Not measured: {refused}." if refused else text

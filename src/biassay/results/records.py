@@ -169,7 +169,8 @@ class ContextsRecord:
     """Where the contexts of a run came from, and how they were used.
 
     ``window`` is the number of words kept around the stimulus, None for the whole sentence; ``mode`` says whether all
-    models were given the same draws of contexts (fixed) or each its own (random).
+    models were given the same draws of contexts (fixed) or each its own (random). ``corpus`` names the files that were
+    read, ``found_with`` says how; ``vectors`` is the folder of the vectors, if it is not the cache.
     """
 
     file: str
@@ -184,6 +185,9 @@ class ContextsRecord:
     window: int | None
     dtype: Literal["float16", "float32"]
     min_contexts: int
+    corpus: tuple[str, ...] = ()
+    found_with: dict[str, str] = dataclasses.field(default_factory=dict)
+    vectors: str | None = None
 
 
 @dataclass(frozen=True)

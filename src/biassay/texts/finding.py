@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.texts.characters import HYPHEN, WORD
-from biassay.texts.tools import compiled
+from biassay.texts.tools import compiled, trailing_zeros
 
 __all__ = ["Forms", "Text", "find", "fold", "hash_of_word"]
 
 _int = cast("Callable[[Any], int]", np.int64)  # for mypy: compiled code has no other whole numbers
-_ZERO, _ONE, _SEVEN, _TOP = (np.uint64(number) for number in (0, 1, 7, 56))
+_trailing_zeros = trailing_zeros()
+_ZERO, _ONE, _SEVEN = (np.uint64(number) for number in (0, 1, 7))
 _BIT, _BYTE = np.uint64(48), np.uint64(51)  # the first 16 bits of a hash are the place of a bit, 13 that of its byte
-_ONES = np.uint64(0x0101010101010101)
 _HIGH = np.uint64(0x8080808080808080)
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 _SMALL = np.uint64(0x2020202020202020)
@@ -76,7 +76,7 @@ def find(text: Text, forms: Forms, kinds: NDArray[np.uint8], hits: NDArray[np.in
     for document in range(len(text.starts)):
         i, stop = text.starts[document], text.stops[document]
         while i < stop:
-            if _CLASS[data[i]] == _BLANK:
+            if _CLASS[data[np.uint64(i)]] == _BLANK:
                 i += 1
                 continue
             start, i = _word(data, words, i, kinds)
@@ -96,18 +96,17 @@ def find(text: Text, forms: Forms, kinds: NDArray[np.uint8], hits: NDArray[np.in
 @compiled
 def _word(data: NDArray[np.uint8], words: NDArray[np.uint64], i: int, kinds: NDArray[np.uint8]) -> tuple[int, int]:
     """Where the first word from i on starts and ends: nowhere, that is twice the same place, where a blank is first."""
-    if _CLASS[data[i]] == _LETTER:
+    if _CLASS[data[np.uint64(i)]] == _LETTER:
         end = i
         while True:
-            eight = words[end]
+            eight = words[np.uint64(end)]  # unsigned, so that it is not first asked whether it is negative
             small = (eight | _SMALL) & _LOW
             others = (~(small + _TO_A) | (small + _PAST_Z) | eight) & _HIGH  # the high bits of all but letters
             if others != _ZERO:
                 break
             end += 8
-        before = ((others & (~others + _ONE)) - _ONE) & _ONES
-        end += _int((before * _ONES) >> _TOP) - 1
-        if _CLASS[data[end]] == _BLANK:
+        end += _trailing_zeros(others) >> 3
+        if _CLASS[data[np.uint64(end)]] == _BLANK:
             return i, end
     return _word_of_any_kind(data, i, kinds)
 

@@ -18,23 +18,21 @@ from numpy.typing import NDArray
 from biassay.texts.characters import STABLE
 from biassay.texts.lines import Lines
 from biassay.texts.skimming import CLEAR, UNCLEAR
-from biassay.texts.tools import compiled
+from biassay.texts.tools import compiled, trailing_zeros
 
 __all__ = ["Work", "skim_json"]
 
 _int = cast("Callable[[Any], int]", np.int64)  # for mypy: compiled code has no other whole numbers
+_trailing_zeros = trailing_zeros()
 _NO = -1
 _DEEPEST = 60
 
-_ONES = np.uint64(0x0101010101010101)
 _HIGH = np.uint64(0x8080808080808080)
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 _QUOTES = np.uint64(0x2222222222222222)
 _BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
 _TO_BLANK = np.uint64(0x6060606060606060)  # added to a byte below 128 it sets the high bit of blanks and all above
-_TOP = np.uint64(56)
 _ZERO = np.uint64(0)
-_ONE = np.uint64(1)
 
 _ESCAPED = np.zeros(256, np.uint8)  # the byte that a backslash and this one stand for; 0 where they stand for none
 for _code, _meant in zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True):
@@ -216,16 +214,15 @@ def _string(work: Work, i: int, o: int) -> tuple[int, int]:
     """Write out the string that begins at i, after its quote. The places after its last quote and what was written."""
     data, words, out, out_words, kinds = work
     while i >= 0:
-        eight = words[i]
-        out_words[o] = eight
+        eight = words[np.uint64(i)]  # unsigned, so that it is not first asked whether it is negative
+        out_words[np.uint64(o)] = eight
         low = eight & _LOW
         plain = ((low ^ _QUOTES) + _LOW) & ((low ^ _BACKSLASHES) + _LOW) & (low + _TO_BLANK) & ~eight
         special = ~plain & _HIGH  # the high bits of quotes, backslashes, controls, and what is not ASCII
         if special == _ZERO:
             i, o = i + 8, o + 8
             continue
-        before = ((special & (~special + _ONE)) - _ONE) & _ONES
-        ahead = _int((before * _ONES) >> _TOP) - 1
+        ahead = _trailing_zeros(special) >> 3
         i, o = i + ahead, o + ahead
         if data[i] == 34:
             return i + 1, o

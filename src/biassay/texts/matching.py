@@ -2,8 +2,9 @@
 
 A hit touches no word character (``\\w``), and no hyphen that stands between word characters: "short" is not in
 "short-term". An apostrophe separates, so that "she's" holds "she"; but a word before 't ("can't") is another word.
-A stimulus with a capital matches as written; one without also with a capital first letter where it opens a
-sentence. Blanks within a stimulus match single blanks.
+A stimulus matches as written. With ``openings`` one without a capital matches also with a capital first letter where
+it opens a sentence; that lets in names ("Rose came home.") and what follows an abbreviation ("Mr. Bell"). Blanks
+within a stimulus match single blanks.
 """
 
 from __future__ import annotations
@@ -53,15 +54,16 @@ class _Form:
 
 
 @functools.lru_cache(maxsize=4)
-def matcher_for(stimuli: tuple[str, ...], ignore_case: bool) -> Matcher:
+def matcher_for(stimuli: tuple[str, ...], ignore_case: bool, openings: bool) -> Matcher:
     """The matcher of these stimuli, made once in a process."""
-    return Matcher(stimuli, ignore_case)
+    return Matcher(stimuli, ignore_case, openings)
 
 
 class Matcher:
     """Finds all of some stimuli at once."""
 
-    def __init__(self, stimuli: Sequence[str], ignore_case: bool = False) -> None:
+    def __init__(self, stimuli: Sequence[str], ignore_case: bool = False, openings: bool = True) -> None:
+        self._openings = openings
         self._finding = tool("biassay.texts.finding")
         self._small = small_letters() if ignore_case else None
         self.lengths = np.array([len(_nfc(stimulus).encode()) for stimulus in stimuli], np.int64)
@@ -97,6 +99,8 @@ class Matcher:
             yield _Form(number, "".join(chr(self._small[ord(letter)]) for letter in word), only_opening=False)
             return
         yield _Form(number, word, only_opening=False)
+        if not self._openings:
+            return
         capital = word[0].upper() + word[1:]
         # A letter whose capital has another length (ß) opens no sentence.
         if word == word.lower() != capital and len(capital.encode()) == len(word.encode()):

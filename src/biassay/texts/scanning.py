@@ -42,6 +42,7 @@ class ScanSettings:
     html: bool = False
     language: str = "en"
     ignore_case: bool = False
+    openings: bool = False
 
     def __post_init__(self) -> None:
         if not self.stimuli or len(set(self.stimuli)) < len(self.stimuli):
@@ -140,7 +141,7 @@ class _Group:
         self.tally = Tally()
         self.bytes = 0
         self.found = np.zeros(len(settings.stimuli), np.int64)
-        self._matcher = matcher_for(settings.stimuli, settings.ignore_case)
+        self._matcher = matcher_for(settings.stimuli, settings.ignore_case, settings.openings)
         self._keys = stimulus_keys(settings.stimuli, settings.seed)
         self._segment = functools.partial(tool("sentencex").segment, settings.language)
         self._name = part.file.name

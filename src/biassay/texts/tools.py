@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from biassay.errors import MissingExtraError
 
-__all__ = ["compiled", "tool"]
+__all__ = ["compiled", "tool", "trailing_zeros"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -36,3 +36,17 @@ def compiled(function: _Function) -> _Function:
     except RuntimeError:  # no folder can be written to: it is compiled in every process
         made = njit()(function)
     return made
+
+
+@functools.cache
+def trailing_zeros() -> Any:
+    """For compiled code the number of low bits that are 0, in a number that is not: one instruction, not in NumPy."""
+    numba, ir = tool("numba"), tool("llvmlite.ir")
+
+    def count(_context: Any, _number: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+        return numba.types.int64(numba.types.uint64), generate
+
+    return tool("numba.extending").intrinsic(count)
