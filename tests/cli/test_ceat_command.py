@@ -29,6 +29,7 @@ WORDS = {
     "B": ["home", "wedding", "family", "children"],
 }
 EACH = 8
+LEFT_OUT = "6 contexts were left out, for the model has no vector of the word there: Kevin 6"
 FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyone", "and", "nobody", "said", "much")
 
 
@@ -89,7 +90,8 @@ def other(save_tiny: Callable[[str, Path], Path], tmp_path_factory: pytest.TempP
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "SHARD_ROWS", 32)
+    """The contexts of a word lie in two: five and three."""
+    monkeypatch.setattr(embedding, "SHARD_ROWS", 5)
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_the_table_is_what_the_folder_holds(ceat: Cli, model: str, other: str, t
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert names == {*("manifest.json", "results.json", "results.tsv", "report.html", "samples/0.npz", "samples/1.npz")}
     header = [line for line in stdout.splitlines() if line.startswith("┃")]
-    columns = ("effect", "with other words", "p, paper's", "p by word")
+    columns = ("effect", "95% over words", "p, paper's", "p by word")
     assert [header[-1].count(column) for column in columns] == [1, 1, 1, 1]  # a table a model: they are wide
     rows = [line for line in stdout.splitlines() if line.startswith("│ own ")]
     shown = [cell.strip() for row in rows for cell in row.strip("│").split("│") if cell.strip() != "own"]
@@ -139,8 +141,24 @@ def test_json_on_stdout_is_what_the_folder_holds(ceat: Cli, model: str, tmp_path
     assert printed["manifest"] == json.loads((out / "manifest.json").read_text())
     (result,) = printed["results"]
     assert result["contextual"]["num_contexts"] == {role: dict.fromkeys(words, EACH) for role, words in WORDS.items()}
-    assert printed["manifest"]["contexts"]["n_samples"] == result["contextual"]["n_samples"] == 60
+    how = printed["manifest"]["contexts"]
+    assert how["n_samples"] == result["contextual"]["n_samples"] == 60
+    assert (how["corpus"], how["vectors"]) == (["corpus.txt"], None)
     assert len(np.load(out / "samples" / "0.npz")["own/effect_sizes"]) == 60
+
+
+def test_the_manifest_says_how_the_contexts_were_found(
+    ceat: Cli, cli: Cli, model: str, place: Path, tmp_path: Path
+) -> None:
+    plain = {"document": "line", "language": "en"}
+    assert json.loads(ceat(model, "--json")[1])["manifest"]["contexts"]["found_with"] == plain
+    own, odd = str(place / "own.toml"), tmp_path / "odd.data"
+    odd.write_bytes((place / "corpus.txt").read_bytes())
+    find_contexts(odd, tmp_path / "c.parquet", own, format="text", openings=True)
+    printed = json.loads(cli("ceat", model, "--contexts", tmp_path / "c.parquet", "--samples", 10, "--json")[1])
+    how = printed["manifest"]["contexts"]
+    assert how["corpus"] == ["odd.data"]
+    assert how["found_with"] == {**plain, "format": "text", "openings": "True"}
 
 
 def test_quiet_prints_nothing(ceat: Cli, model: str, tmp_path: Path) -> None:
@@ -173,19 +191,40 @@ def test_fixed_draws_give_the_same_model_the_same_numbers(ceat: Cli, model: str)
 
 
 def test_tests_can_be_named(ceat: Cli, model: str, place: Path) -> None:
-    code, stdout, _ = ceat(model, "--tests", place / "own.toml", "C1")
+    code, stdout, _ = ceat(model, "--tests", place / "own.toml", "C6")
     assert code == 0
     assert cells(stdout)[1].lstrip("-").replace(".", "").isdigit()
-    assert cells(stdout, "C1")[1:] == ["refused", "–", "–", "–"]
+    assert cells(stdout, "C6")[1:] == ["refused", "–", "–", "–"]
     reason = " ".join(stdout.split())
-    assert "C1: refused: 25 of 25 words of Flowers have fewer than 5 usable contexts (aster 0, clover 0, " in reason
+    few = "(Steve 0, Greg 0, Jeff 0, Bill 0)"
+    assert f"C6: refused: 4 of 8 words of MaleNames have fewer than 5 usable contexts {few}" in reason
 
 
 def test_nothing_measurable_is_a_failure(ceat: Cli, model: str, tmp_path: Path) -> None:
-    code, stdout, _ = ceat(model, "--tests", "C1", "--out", tmp_path / "run")
+    code, stdout, _ = ceat(model, "--tests", "C6", "--out", tmp_path / "run")
     assert code == 1
-    assert "no test could be measured (C1)" in stdout
+    assert "no test could be measured (C6)" in stdout
     assert Run.load(tmp_path / "run").manifest.status == "complete"
+
+
+def test_a_test_whose_words_were_not_sought_is_wrong_usage(ceat: Cli, model: str, place: Path, tmp_path: Path) -> None:
+    """One concept is enough, and the other tests do not help."""
+    odd = write_test(tmp_path / "odd.toml", WORDS | {"B": ["garden", "kitchen"]})
+    for tests, name, label in ((("C1",), "C1", "Flowers"), ((place / "own.toml", odd), "odd", "B")):
+        code, stdout, stderr = ceat(model, "--tests", *tests, "--out", tmp_path / "run")
+        assert (code, stdout) == (2, "")
+        said = " ".join(stderr.split())
+        assert f"the contexts were not collected for test '{name}': no word of {label} was sought" in said
+        assert "encoded" not in said
+        assert not (tmp_path / "run").exists()
+
+
+def test_a_word_that_was_not_sought_is_lost(ceat: Cli, model: str, tmp_path: Path) -> None:
+    """Other than a concept of which no word was."""
+    part = write_test(tmp_path / "part.toml", WORDS | {"B": [*WORDS["B"], "kitchen"]})
+    code, stdout, _ = ceat(model, "--tests", part, "--json")
+    (result,) = json.loads(stdout)["results"]
+    assert (code, result["status"], result["lost"]["B"]) == (0, "measured", ["kitchen"])
 
 
 @pytest.fixture
@@ -207,7 +246,11 @@ def partly_known(save_tiny: Callable[[str, Path], Path], tmp_path: Path) -> tupl
 def test_words_a_model_does_not_know_are_told_and_lost(cli: Cli, partly_known: tuple[object, ...]) -> None:
     code, stdout, stderr = cli("ceat", *partly_known, "--json")
     assert code == 0
-    assert f"{partly_known[0]}: 6 contexts have no vector: the model does not know the word" in stderr.splitlines()
+    told = [line for line in stderr.splitlines() if "no vector" in line]
+    assert told == [
+        f"{partly_known[0]}: of the contexts just encoded, 6 have no vector: the model does not know the word",
+        f"{partly_known[0]}: {LEFT_OUT}",
+    ]
     (result,) = json.loads(stdout)["results"]
     assert result["lost"] == {"X": ["Kevin"], "Y": [], "A": [], "B": []}
     assert result["contextual"]["num_contexts"]["X"] == {"John": 6, "Paul": 6, "rose": 6, "love": 6, "Kevin": 0}
@@ -221,7 +264,12 @@ def test_words_a_model_does_not_know_are_told_when_vectors_were_kept(
     cli: Cli, partly_known: tuple[object, ...]
 ) -> None:
     cli("ceat", *partly_known)
-    assert "6 contexts have no vector" in cli("ceat", *partly_known)[2]
+    told = [line for line in cli("ceat", *partly_known)[2].splitlines() if "no vector" in line]
+    assert told == [f"{partly_known[0]}: {LEFT_OUT}"]
+
+
+def test_nothing_is_told_of_a_model_that_knows_all_words(ceat: Cli, model: str) -> None:
+    assert "no vector" not in ceat(model)[2]
 
 
 @pytest.mark.parametrize("name", ["glove", "use"])
@@ -252,13 +300,37 @@ def test_wrong_usage(cli: Cli, model: str, place: Path, tmp_path: Path) -> None:
         ((model, *contexts, "--out", tmp_path / "full"), "is not an empty folder"),
         ((f"{model}?pool=mean", *contexts), "there is nothing to pool"),
         ((model, *contexts, "--address", "127.0.0.1:6379"), "--address is for --engine ray"),
-        (("--resume", tmp_path / "full", model), "--resume takes its models"),
+        (("--resume", tmp_path / "full", model), "--resume takes everything from the run; leave out MODEL"),
+        (("--resume", tmp_path / "full", "--seed", 0, "--window", 9), "from the run; leave out --window, --seed"),
         (("--resume", tmp_path / "full"), "no run there"),
     ):
         code, stdout, stderr = cli("ceat", *args)
         assert (code, stdout) == (2, "")
         assert words in " ".join(stderr.split())
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(
+            ("--contexts", "c.parquet"),
+            ("--tests", "C6"),
+            ("--out", "run"),
+            ("--samples", 10_000),
+            ("--draw", "random"),
+        ),
+        *(("--window", 9), ("--dtype", "float16"), ("--min-contexts", 5), ("--max-lost", 0.2), ("--alpha", 0.01)),
+        ("--seed", 0),
+    ],
+)
+def test_a_setting_beside_resume_is_refused(cli: Cli, tmp_path: Path, option: str, value: object) -> None:
+    """Also one that is the default: the run may have been begun with another."""
+    code, _, stderr = cli("ceat", "--resume", tmp_path / "none", option, value)
+    assert code == 2
+    name = option.removeprefix("--")
+    said = " ".join(stderr.split()).replace("_", "-").replace("out --", "out ")
+    assert said.endswith(f"--resume takes everything from the run; leave out {name}")
 
 
 @pytest.mark.parametrize(
@@ -293,7 +365,7 @@ def test_an_interrupted_run_says_how_to_go_on(
 
     def breaking(self: Any, number: int, vectors: Any) -> None:
         written.append(number)
-        if len(written) == 7:  # in the second model: each has four shards
+        if len(written) == 32 + 22:  # in the second model: each has two shards a word
             raise KeyboardInterrupt if how == "interrupt" else OSError(28, "No space left on device", "store")
         write(self, number, vectors)
 
@@ -310,9 +382,69 @@ def test_an_interrupted_run_says_how_to_go_on(
     assert "holds an interrupted run; go on with it by --resume" in stderr
     code, stdout, stderr = cli(*then.partition("biassay ")[2].split(), "--json")
     assert (code, json.loads(stdout)["results"]) == (0, whole)
-    assert f"{other}: encoded 64 of 64 texts" in stderr  # two of four shards were there
+    left = 128 - 10 * EACH - 5  # ten words were there, and one shard of the next
+    assert f"{other}: encoded {left} of {left} texts" in stderr
     assert model not in stderr
     assert (out / "report.html").is_file()
+
+
+def interrupted(patch: pytest.MonkeyPatch, after: int, call: Callable[[], tuple[int, str, str]]) -> str:
+    """What a command says that is interrupted after some shards."""
+    write = embedding.ShardStore.write
+    written: list[int] = []
+
+    def breaking(self: Any, number: int, vectors: Any) -> None:
+        if len(written) == after:
+            raise KeyboardInterrupt
+        written.append(number)
+        write(self, number, vectors)
+
+    with patch.context() as patched:
+        patched.setattr(embedding.ShardStore, "write", breaking)
+        code, stdout, stderr = call()
+    assert (code, stdout, len(written)) == (1, "", after)
+    return stderr
+
+
+def test_a_run_goes_on_with_its_own_folder_of_vectors(
+    cli: Cli, ceat: Cli, model: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --vectors, and from another folder than the one where all paths were relative."""
+    whole = json.loads(ceat(model, "--json", "--cache", tmp_path / "elsewhere")[1])["results"]
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("c.parquet").write_bytes((place / "c.parquet").read_bytes())
+    args = ("--contexts", "c.parquet", "--samples", 60, "--out", "run", "--vectors", "kept")
+    interrupted(monkeypatch, 20, lambda: cli("ceat", model, *args))
+    out, (vectors,) = tmp_path / "here" / "run", (tmp_path / "here" / "kept").iterdir()
+    record = Run.load(out).manifest.contexts
+    assert record is not None
+    assert (record.vectors, record.file) == (str(vectors.parent), str(tmp_path / "here" / "c.parquet"))
+    before = {path.name: path.stat().st_mtime_ns for path in vectors.glob("*.npy")}
+    assert len(before) == 20
+    monkeypatch.chdir(tmp_path / "there")
+    code, stdout, stderr = cli("ceat", "--resume", out, "--cache", tmp_path / "cache", "--json")
+    assert (code, json.loads(stdout)["results"]) == (0, whole)
+    left = 128 - 10 * EACH
+    assert f"{model}: encoded {left} of {left} texts" in stderr
+    after = {path.name: path.stat().st_mtime_ns for path in vectors.glob("*.npy")}
+    assert len(after) == 32
+    assert before.items() <= after.items()
+    assert not (tmp_path / "cache" / "contexts").exists()
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_another_folder_of_vectors_can_be_given_with_resume(
+    ceat: Cli, cli: Cli, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, vectors, moved = (tmp_path / name for name in ("run", "vectors", "moved"))
+    interrupted(monkeypatch, 20, lambda: ceat(model, "--out", out, "--vectors", vectors))
+    vectors.rename(moved)
+    code, _, stderr = cli("ceat", "--resume", out, "--vectors", moved)
+    assert code == 0
+    assert f"{model}: encoded 48 of 48 texts" in stderr
+    assert not vectors.exists()
 
 
 def test_a_finished_run_is_shown_again(ceat: Cli, cli: Cli, model: str, tmp_path: Path) -> None:

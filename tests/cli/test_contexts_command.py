@@ -143,12 +143,12 @@ def test_folders_and_two_workers_give_the_same(cli: Cli, corpus: Path, own_test:
 def test_a_test_without_enough_words_is_not_measurable(cli: Cli, own_test: Path, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "few.jsonl", [text for text in sentences() if "Amy" not in text])
     _, stdout, _ = cli("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)
-    assert cells(stdout)[1:3] == ["no", "13 of 16"]
+    assert cells(stdout)[1:3] == ["no: Y", "13 of 16"]
 
 
 def test_measurable_means_what_ceat_will_measure(cli: Cli, corpus: Path, own_test: Path, tmp_path: Path) -> None:
     args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test, "--min-contexts", 10)
-    assert cells(cli(*args)[1])[1] == "no"
+    assert cells(cli(*args)[1])[1] == "no: X, Y, A, B"
 
 
 @pytest.mark.parametrize("quiet", [(), ("--quiet",)])
@@ -177,11 +177,26 @@ def test_nothing_found_at_all_is_a_failure_that_is_told(
     cli: Cli, own_test: Path, tmp_path: Path, quiet: tuple[str, ...]
 ) -> None:
     corpus = tmp_path / "other.txt"
-    corpus.write_text("Une maison au bord de la mer.\n")
+    corpus.write_text("Une maison au bord de la mer.\nOffice.\n")
+    before = sorted(tmp_path.rglob("*"))
     code, stdout, stderr = cli("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test, *quiet)
-    assert code == 1
-    assert "error: no stimulus was found in the corpus" in stderr
-    assert "next: biassay ceat" not in stdout
+    assert (code, stdout) == (1, "")
+    (line,) = [line for line in stderr.splitlines() if line.startswith("error: ")]
+    assert line.startswith("error: no stimulus was found in 2 documents of the corpus; ")
+    assert "--ignore-case" in line
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_nothing_found_in_a_damaged_file_is_laid_to_the_damage(cli: Cli, own_test: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsonl.gz"
+    broken.write_bytes(gzip.compress(write_jsonl(tmp_path / "all.jsonl", sentences()).read_bytes())[:20])
+    before = sorted(tmp_path.rglob("*"))
+    code, stdout, stderr = cli("contexts", broken, "--out", tmp_path / "c.parquet", "--tests", own_test)
+    assert (code, stdout) == (1, "")
+    (line,) = [line for line in stderr.splitlines() if line.startswith("error: ")]
+    reason = "the file ends in the middle of its compressed data"
+    assert line.startswith(f"error: nothing was found: broken.jsonl.gz: {reason}")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_wrong_usage_leaves_nothing(cli: Cli, corpus: Path, own_test: Path, tmp_path: Path) -> None:
@@ -201,7 +216,12 @@ def test_wrong_usage_leaves_nothing(cli: Cli, corpus: Path, own_test: Path, tmp_
         ((*out, *own), "Missing argument 'CORPUS ...'"),
         ((corpus, *out, "--tests", "sent-weat6"), "'weat6' is the same with words"),
         ((corpus, *out, "--tests", "C77"), "C77"),
-        ((corpus, *out, *own, "-k", 0), "ask for 1 or more"),
+        ((corpus, *out, *own, "-k", 0), "'--per-stimulus': 0 is not in the range x>=1"),
+        ((corpus, *out, *own, "--seed", -1), "'--seed': -1 is not in the range x>=0"),
+        ((corpus, *out, *own, "--max-bad", 1.5), "'--max-bad': 1.5 is not in the range 0.0<=x<=1.0"),
+        ((corpus, *out, *own, "--max-bad", -0.5), "'--max-bad': -0.5 is not in the range 0.0<=x<=1.0"),
+        ((corpus, *out, *own, "--min-contexts", 0), "'--min-contexts': 0 is not in the range x>=1"),
+        ((corpus, *out, *own, "--workers", 0), "'--workers': 0 is not in the range x>=1"),
         ((corpus, *out, *own, "--address", "127.0.0.1:6379"), "--address is for --engine ray"),
     ):
         code, stdout, stderr = cli("contexts", *args)
@@ -261,19 +281,24 @@ def test_the_advice_after_too_many_unreadable_documents_can_be_taken(cli: Cli, o
 
 
 def test_how_documents_are_read(cli: Cli, own_test: Path, tmp_path: Path) -> None:
-    """--field, --format, --ignore-case and --html: without the option nothing or something else is found."""
+    """--field, --format, --ignore-case, --openings and --html: without the option something else is found."""
     texts = sentences()
     marked = [text.replace("too", "<b>too</b> &amp; more") for text in texts]
     plain = "\n".join(texts)
     (tmp_path / "odd.data").write_text(plain)
     (tmp_path / "lower.txt").write_text(plain.lower())
     (tmp_path / "marked.txt").write_text("\n".join(marked))
+    opening = ["Office hours.", "It rained. Home again.", "Wedding wedding.", "Our Salary.", "Amy Home.", "no office."]
+    (tmp_path / "opening.txt").write_text("\n".join(opening))
+    as_written = {"Wedding wedding.", "Amy Home.", "no office."}
     field = write_jsonl(tmp_path / "field.jsonl", texts, "mine")
     for corpus, options, expected in (
         (field, ("--field", "mine"), set(texts)),
         (tmp_path / "odd.data", ("--format", "text"), set(texts)),
         (tmp_path / "lower.txt", ("--ignore-case",), {text.lower() for text in texts}),
         (tmp_path / "lower.txt", (), {t.lower() for t in texts if any(w in t for w in (*COUNTS["A"], *COUNTS["B"]))}),
+        (tmp_path / "opening.txt", (), as_written),
+        (tmp_path / "opening.txt", ("--openings",), as_written | {"Office hours.", "Home again."}),
         (tmp_path / "marked.txt", ("--html",), {text.replace("too", "too & more") for text in texts}),
         (tmp_path / "marked.txt", (), set(marked)),
     ):

@@ -18,6 +18,8 @@ from biassay.encoders.base import Identity
 from biassay.measures.contextual import ContextSettings, measure_in_contexts
 from biassay.report.distribution import figure_of
 from biassay.report.html import render_report, write_report
+from biassay.report.words import LEGEND
+from biassay.report.words_contexts import COLUMNS
 from biassay.results.making import contextual_result_of, finished, identified, new_manifest
 from biassay.results.records import ContextsRecord
 from biassay.results.run import Run, with_corrections
@@ -149,7 +151,7 @@ def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: P
             cells = rows[r["test"] + r["title"]]
             statuses.append(r["status"])
             if r["status"] == "refused":
-                assert cells == ["refused", "", "", "", "–", "–", ""]
+                assert cells == ["refused", "", "", "", "–", "", "–", ""]
                 continue
             c = r["contextual"]
             assert cells[0] == f"{r['effect_size']:.2f}"
@@ -157,9 +159,23 @@ def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: P
             assert cells[2] == f"{c['prediction_low']:.2f} to {c['prediction_high']:.2f}"
             assert cells[3] == f"{100 * c['i2']:.0f}%"
             assert is_p(cells[4], r["p_value"])
-            assert is_p(cells[5], r["p_value_by_word"])
-            assert cells[6] == "8 / 8 / 8"
+            assert cells[5] == f"{r['effect_size_by_word']:.2f}"
+            assert is_p(cells[6], r["p_value_by_word"])
+            assert cells[7:] == ["8 / 8 / 8"]
     assert sorted(statuses) == ["measured"] * 6 + ["refused"] * 2
+
+
+def test_every_number_has_its_header(run: Run) -> None:
+    page = Page(render_report(run))
+    headers = [cells for heading, cells in page.rows if heading in LABELS and cells[0] == "Test"]
+    names = ["pooled effect", "95% over words", "prediction", "I²", "p, paper's", "effect by word", "p by word"]
+    assert headers == [["Test", *names, "contexts a word"]] * 2
+    assert {len(cells) for heading, cells in page.rows if heading in LABELS} == {9}
+    for name in ("95% over words", "p by word"):
+        assert name in dict(COLUMNS)
+    text = " ".join(page.text.split())
+    assert text.count(f"{' '.join(LEGEND.split())}. Blue: toward the first attributes") == 1
+    assert ".. Blue" not in text
 
 
 def test_the_page_says_how_the_run_was_made(run: Run) -> None:
@@ -168,9 +184,24 @@ def test_the_page_says_how_the_run_was_made(run: Run) -> None:
     assert f"{N}, every model draws its own contexts; windows of 9 words; vectors kept as float16" in text
     assert "a stimulus with fewer than 5 contexts is lost; a test is refused above 20% of a concept" in text
     assert "Holm over all 6 rows with a p-value" in text
+    assert "Corpus" not in text
     other = dataclasses.replace(run.manifest, contexts=record(mode="fixed", window=None, dtype="float32"))
     text = " ".join(Page(render_report(Run(other, run.results))).text.split())
     assert f"{N}, all models are given the same contexts; whole sentences; vectors kept as float32" in text
+
+
+def test_the_page_names_the_corpus_and_how_it_was_read(run: Run) -> None:
+    def shown(**given: Any) -> str:
+        """What follows "Corpus", up to the next term."""
+        made = dataclasses.replace(run.manifest, contexts=record(**given))
+        return Page(render_report(Run(made, run.results))).text.partition("Corpus")[2].partition("Samples")[0].strip()
+
+    names = tuple(f"{number}.jsonl" for number in range(25))
+    assert shown(corpus=("a.txt",)) == "a.txt"
+    how = {"field": "body", "openings": "True"}
+    assert shown(corpus=("a.txt", "b.csv.gz"), found_with=how) == "a.txt, b.csv.gz; field body; openings True"
+    assert shown(corpus=names[:20], found_with=how) == f"{', '.join(names[:20])}; field body; openings True"
+    assert shown(corpus=names, found_with=how) == f"{', '.join(names[:20])} and 5 more files; field body; openings True"
 
 
 def test_the_bars_of_a_figure_hold_all_samples(run: Run) -> None:
@@ -280,10 +311,11 @@ def test_hostile_names_are_escaped(field: str, run: Run) -> None:
 
 
 def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None:
-    """Model, test, title, file and a quote that would leave an attribute."""
+    """Model, test, title, files and a quote that would leave an attribute."""
     nasty = f'{HOSTILE}" onload="alert(1)'
     models = tuple(dataclasses.replace(m, name=nasty, revision=nasty, settings={}) for m in run.manifest.models[:1])
-    made = dataclasses.replace(run.manifest, models=models, contexts=record(file=nasty), versions={nasty: nasty})
+    contexts = record(file=nasty, corpus=(nasty,), found_with={nasty: nasty}, vectors=nasty)
+    made = dataclasses.replace(run.manifest, models=models, contexts=contexts, versions={nasty: nasty})
     lost = dict.fromkeys(ROLES, ()) | {"X": (nasty,)}
     counts = {role: {nasty: 1, "other": 8} for role in ROLES}
     contextual = dataclasses.replace(run.results[0].contextual, num_contexts=counts)  # type: ignore[type-var]
@@ -302,6 +334,7 @@ def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None
     assert HOSTILE not in text
     assert "script" not in page.tags
     assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert f"{nasty}; {nasty} {nasty}" in page.text  # the corpus
     assert [f["caption"] for f in page.figures] == [nasty]
     assert any(name == "aria-label" and (value or "").startswith(nasty) for name, value in page.attributes)
 
@@ -327,14 +360,22 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
         interval_low=None,
         interval_high=None,
     )
-    numbers = {"effect_size": math.nan, "p_value": math.nan, "p_value_by_word": math.nan}
+    names = ("effect_size", "p_value", "effect_size_by_word", "p_value_by_word")
+    numbers: dict[str, Any] = dict.fromkeys(names, math.nan)
     one = dataclasses.replace(run.results[0], contextual=contextual, **numbers)
     page = Page(render_report(Run(run.manifest, (one,), run.samples)))
     (cells,) = page.table("one (layer=-1)").values()
     assert cells[:4] == ["nan", "", "-inf to inf", "nan%"]
-    assert [cell.rstrip("*‡") for cell in cells[4:6]] == ["NaN", "NaN"]
+    assert [cell.rstrip("*‡") for cell in cells[4:7]] == ["NaN", "nan", "NaN"]
     coordinates = ("x", "y", "x1", "x2", "y1", "y2", "width", "height")
     assert not [(name, value) for name, value in page.attributes if name in coordinates and "nan" in str(value)]
+
+
+def test_an_effect_by_word_that_was_not_computed_is_left_blank(run: Run) -> None:
+    one = dataclasses.replace(run.results[0], effect_size_by_word=None)
+    (cells,) = Page(render_report(Run(run.manifest, (one,), run.samples))).table("one (layer=-1)").values()
+    assert cells[5] == ""
+    assert is_p(cells[6], one.p_value_by_word or 0.0)
 
 
 def test_nothing_is_loaded_from_anywhere(run: Run) -> None:

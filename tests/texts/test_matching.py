@@ -26,7 +26,7 @@ NOT_AFTER = rf"(?!\w)(?!(?<=\w)[{HYPHENS}]\w)(?!['’][tT](?!\w))"
 OPENS = re.compile(r"(?:\A|[\n\r.!?…])[ \t\xa0\"'“”‘’«»„‚()\[\]{}]*\Z")
 
 
-def brute_force(text: str, stimulus: str, ignore_case: bool) -> list[int]:
+def brute_force(text: str, stimulus: str, ignore_case: bool, openings: bool) -> list[int]:
     """Where a stimulus stands in a text, one regular expression for each way to write it."""
     if ignore_case:
         small = "".join(c.lower() if len(c.lower().encode()) == len(c.encode()) else c for c in text)
@@ -34,14 +34,16 @@ def brute_force(text: str, stimulus: str, ignore_case: bool) -> list[int]:
         return [m.start() for m in re.finditer(f"(?={NOT_BEFORE}{re.escape(wanted)}{NOT_AFTER})", small)]
     found = [m.start() for m in re.finditer(f"(?={NOT_BEFORE}{re.escape(stimulus)}{NOT_AFTER})", text)]
     capital = stimulus[0].upper() + stimulus[1:]
-    if stimulus == stimulus.lower() != capital:
+    if openings and stimulus == stimulus.lower() != capital:
         there = (m.start() for m in re.finditer(f"(?={NOT_BEFORE}{re.escape(capital)}{NOT_AFTER})", text))
         found += [at for at in there if OPENS.search(text[:at])]
     return sorted(found)
 
 
-def ours(texts: list[str], ignore_case: bool = False, stimuli: tuple[str, ...] = STIMULI) -> set[tuple[str, int, int]]:
-    matcher = Matcher(stimuli, ignore_case)
+def ours(
+    texts: list[str], ignore_case: bool = False, openings: bool = True, stimuli: tuple[str, ...] = STIMULI
+) -> set[tuple[str, int, int]]:
+    matcher = Matcher(stimuli, ignore_case, openings)
     joined = Joined.of([text.encode() for text in texts])
     hits = matcher.find(joined)
     return {
@@ -66,19 +68,21 @@ documents = st.lists(pieces | st.characters(codec="utf-8"), max_size=14).map(
 
 
 @settings(max_examples=600, deadline=None)
-@given(st.lists(documents, max_size=4), st.booleans())
-@example(["she", "African", "American"], False)
-@example(["can", "'t"], False)
-@example(["x-", "-x", "x\u2010", "\u2010x"], False)
-@example([". ", "She"], False)
-def test_rule(texts: list[str], ignore_case: bool) -> None:
+@given(st.lists(documents, max_size=4), st.booleans(), st.booleans())
+@example(["she", "African", "American"], False, True)
+@example(["can", "'t"], False, True)
+@example(["x-", "-x", "x\u2010", "\u2010x"], False, True)
+@example([". ", "She"], False, True)
+@example([". ", "She", "x. She", "Will"], False, False)
+@example(["x. She"], True, False)
+def test_rule(texts: list[str], ignore_case: bool, openings: bool) -> None:
     expected = {
         (stimulus, number, at)
         for number, text in enumerate(texts)
         for stimulus in STIMULI
-        for at in brute_force(text, stimulus, ignore_case)
+        for at in brute_force(text, stimulus, ignore_case, openings)
     }
-    assert ours(texts, ignore_case) == expected
+    assert ours(texts, ignore_case, openings) == expected
 
 
 @pytest.mark.parametrize(
@@ -98,6 +102,26 @@ def test_rule(texts: list[str], ignore_case: bool) -> None:
 )
 def test_examples(text: str, found: set[str]) -> None:
     assert {stimulus for stimulus, _, _ in ours([text])} == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("She left. Love stays. “Éclair” it is.", set()),
+        ("She and she. Love of love.", {("she", 8), ("love", 21)}),
+        ("Will they, or will they not", {("Will", 0), ("will", 14)}),
+        ("Short-term is not short-term", {("short-term", 18)}),
+        ("NASA. African American. Nasa.", {("NASA", 0), ("African", 6), ("African American", 6)}),
+    ],
+)
+def test_without_openings_a_stimulus_is_found_only_as_written(text: str, found: set[tuple[str, int]]) -> None:
+    assert {(stimulus, at) for stimulus, _, at in ours([text], openings=False)} == found
+
+
+def test_openings_do_not_matter_where_case_does_not() -> None:
+    texts = ["She left. LOVE stays, and will.", "he said: Will"]
+    assert ours(texts, True, False) == ours(texts, True, True)
+    assert {("she", 0, 0), ("love", 0, 10)} <= ours(texts, True, False)
 
 
 def test_many_stimuli_are_found_at_once() -> None:

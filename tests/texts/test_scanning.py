@@ -79,9 +79,9 @@ def mixed(x: int) -> int:
     return x ^ (x >> 31)
 
 
-def brute_force(texts: list[str], k: int, seed: int) -> dict[str, list[tuple[int, str, int, int]]]:
+def brute_force(texts: list[str], k: int, seed: int, openings: bool) -> dict[str, list[tuple[int, str, int, int]]]:
     """Every hit has its sentence cut out; then all are sorted."""
-    matcher = Matcher(STIMULI)
+    matcher = Matcher(STIMULI, openings=openings)
     best: dict[str, dict[str, tuple[int, str, int, int]]] = {stimulus: {} for stimulus in STIMULI}
     for text in set(texts):
         data = text.encode()
@@ -123,14 +123,22 @@ def sentence_with(text: str, place: int) -> tuple[str, int]:
     st.integers(100, 4000),
     st.integers(100, 3000),
     st.integers(1, 3000),
+    st.booleans(),
 )
 def test_a_scan_is_brute_force_however_it_is_divided(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, k: int, part: int, group: int, held: int
+    tmp_path_factory: pytest.TempPathFactory,
+    seed: int,
+    count: int,
+    k: int,
+    part: int,
+    group: int,
+    held: int,
+    openings: bool,
 ) -> None:
     texts = bodies(count, seed)
     texts += texts[: count // 3]
     path = write(tmp_path_factory.getbasetemp() / "corpus.jsonl", texts)
-    asked = ScanSettings(STIMULI, k, seed=seed)
+    asked = ScanSettings(STIMULI, k, seed=seed, openings=openings)
     partials: list[Partial] = []
     sample = Sample(STIMULI, k)
     with pytest.MonkeyPatch.context() as patch:
@@ -145,14 +153,14 @@ def test_a_scan_is_brute_force_however_it_is_divided(
                 if seed % 2:
                     sample.to_table()  # so that its limits fall
     rows = sample.to_table().to_pylist()
-    expected = brute_force(texts, k, seed)
+    expected = brute_force(texts, k, seed, openings)
     found = {
         stimulus: [(r["key"], r["text"], r["start"], r["end"]) for r in rows if r["stimulus"] == stimulus]
         for stimulus in STIMULI
     }
     assert found == expected
     assert sum(partial.documents for partial in partials) == len(texts)
-    hits = Matcher(STIMULI).find(Joined.of([text.encode() for text in texts]))
+    hits = Matcher(STIMULI, openings=openings).find(Joined.of([text.encode() for text in texts]))
     assert sum(p.found for p in partials).tolist() == np.bincount(hits.stimulus, minlength=len(STIMULI)).tolist()
 
 
@@ -251,6 +259,24 @@ def test_html_and_case(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", ["<p>SHE &amp; <b>he</b></p>LOVE", "African american"])
     (partial,) = scan(Part(find_files([path])[0]), ScanSettings(STIMULI, 5, html=True, ignore_case=True))
     assert [row["text"] for row in partial.table.to_pylist()] == ["SHE & he", "SHE & he", "LOVE", "African american"]
+
+
+def test_words_that_open_a_sentence_are_taken_only_if_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", ["She left.", "Then she left.", "I know. Love is all.", "He saw Love and love."])
+    as_written = {("she", "Then she left."), ("love", "He saw Love and love.")}
+    opening = {("she", "She left."), ("love", "Love is all."), ("he", "He saw Love and love.")}
+    for asked, expected in (
+        (ScanSettings(STIMULI, 5), as_written),
+        (ScanSettings(STIMULI, 5, openings=False), as_written),
+        (ScanSettings(STIMULI, 5, openings=True), as_written | opening),
+    ):
+        (partial,) = scan(Part(find_files([path])[0]), asked)
+        rows = partial.table.to_pylist()
+        assert {(row["stimulus"], row["text"]) for row in rows} == expected
+        assert partial.found.sum() == len(rows) == len(expected)
+        assert [
+            row["start"] for row in rows if row["text"] == "He saw Love and love." and row["stimulus"] == "love"
+        ] == [16]
 
 
 def test_settings_are_checked() -> None:

@@ -12,7 +12,8 @@ from click.core import ParameterSource
 from biassay.cli.common import TestsTakeMany, engine_options, listener_for, open_engine
 from biassay.cli.run import show
 from biassay.errors import BiassayError
-from biassay.pipeline.contextual import MODES, resume_ceat, run_ceat
+from biassay.pipeline.contextual import resume_ceat, run_ceat
+from biassay.pipeline.planning import MODES
 from biassay.results.run import MANIFEST, Run
 
 __all__ = ["command"]
@@ -99,7 +100,8 @@ def command(
     settings = ("models", "contexts", "tests", "out", "samples", "draw", "window", "dtype", "min_contexts", "max_lost")
     given = [n for n in (*settings, "alpha", "seed") if context.get_parameter_source(n) is ParameterSource.COMMANDLINE]
     if resumed is not None and given:
-        raise click.UsageError(f"--resume takes everything from the run; leave out {', '.join(given)}")
+        names = ("MODEL" if name == "models" else f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"--resume takes everything from the run; leave out {', '.join(names)}")
     if resumed is None and (not models or contexts is None):
         raise click.UsageError("name at least one MODEL and the contexts: biassay ceat hf:NAME --contexts FILE")
     where: dict[str, Any] = {"cache": cache, "vectors": vectors, "engine": open_engine(engine, address)}

@@ -6,59 +6,31 @@ Vectors are stored shard by shard and results model by model, so that an interru
 from __future__ import annotations
 
 import dataclasses
-import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import cast, get_args
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Identity
-from biassay.encoders.registry import open_word_encoder, parse_model
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import StimulusError, UsageError
-from biassay.files import default_cache
-from biassay.measures.contextual import ContextSettings, check_word_tests, cover, measure_in_contexts
+from biassay.measures.contextual import cover, measure_in_contexts
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
-from biassay.pipeline.embedding import embed, open_store, store_about
+from biassay.pipeline.embedding import embed
+from biassay.pipeline.planning import Plan, contexts_record, make_plan
 from biassay.report.html import write_report
-from biassay.results.making import contextual_result_of, finished, identified, is_of, new_manifest
-from biassay.results.records import ContextsRecord, Manifest, Result
+from biassay.results.making import contextual_result_of, finished, is_of, new_manifest
+from biassay.results.records import ContextsRecord, Result
 from biassay.results.run import Run, with_corrections
 from biassay.results.samples import Samples
-from biassay.stats.permutation import check_choice
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
-from biassay.texts.contexts import Contexts, read_contexts
-from biassay.vectors.shards import ShardStore, StoredType
+from biassay.texts.contexts import read_contexts
 
 __all__ = ["resume_ceat", "run_ceat"]
-
-MODES = ("random", "fixed")
-_HOW_FOUND = ("format", "field", "document", "html", "language", "ignore_case", "openings")
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """A run that was checked and can be carried out."""
-
-    manifest: Manifest
-    settings: ContextSettings
-    contexts: Contexts
-    tests: tuple[Test, ...]
-    stores: tuple[ShardStore, ...]
-    identities: tuple[Identity, ...]
-
-    @property
-    def stimuli(self) -> tuple[str, ...]:
-        """The words of the tests that have contexts enough; no others are encoded."""
-        tests = (test for test in self.tests if cover(self.contexts.count, test, self.settings).measurable)
-        words = (word for test in tests for role in ROLES for word in test.concept(role).words)
-        return tuple(dict.fromkeys(words))
 
 
 def run_ceat(
@@ -115,12 +87,12 @@ def run_ceat(
         raise UsageError(f"{contexts} does not say for which tests it was made; name them with --tests")
     chosen = [(test, pattern) for pattern in patterns for test in select_tests([pattern])]
     select_tests(patterns)  # two different tests of one name are an error
-    record = _record(Path(contexts), kept, n_samples, mode, window, dtype, min_contexts, vectors)
+    record = contexts_record(Path(contexts), kept, n_samples, mode, window, dtype, min_contexts, vectors)
     manifest = new_manifest(names, chosen, "ceat", "two-sided", alpha, max_lost, seed, record)
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder)
-    plan = _plan(manifest, kept, tuple(dict.fromkeys(test for test, _ in chosen)), cache, vectors)
+    plan = make_plan(manifest, kept, tuple(dict.fromkeys(test for test, _ in chosen)), cache, vectors)
     if folder is None:
         return _carry_out(plan, Run(plan.manifest), None, engine, listener)
     with taken_back_if_empty(folder):
@@ -151,102 +123,22 @@ def resume_ceat(
         if asked.name not in by_name or by_name[asked.name].digest != asked.digest:
             raise StimulusError(f"{folder}: the test {asked.name!r} has changed since the run began; start a new run")
     tests = tuple(by_name[asked.name] for asked in earlier.manifest.tests)
-    plan = _plan(earlier.manifest, kept, tests, cache, vectors if vectors is not None else record.vectors)
+    plan = make_plan(earlier.manifest, kept, tests, cache, vectors if vectors is not None else record.vectors)
     for before, now in zip(earlier.manifest.models, plan.manifest.models, strict=True):
         if before.revision != now.revision:
             raise UsageError(f"{folder}: the model {before.text!r} has changed since the run began; start a new run")
     return _carry_out(dataclasses.replace(plan, manifest=earlier.manifest), earlier, folder, engine, listener)
 
 
-def _record(
-    path: Path,
-    contexts: Contexts,
-    n_samples: int,
-    mode: str,
-    window: int | None,
-    dtype: str,
-    min_contexts: int,
-    vectors: PathLike | None,
-) -> ContextsRecord:
-    """What was asked of the contexts; values out of range are refused."""
-    check_choice("mode", mode, MODES)
-    check_choice("dtype", dtype, get_args(StoredType))
-    least = {
-        "n_samples": (n_samples, 3),
-        "min_contexts": (min_contexts, 1),
-        "window": (1 if window is None else window, 1),
-    }
-    for name, (value, smallest) in least.items():
-        if value < smallest:
-            raise UsageError(f"{name} must be at least {smallest}, got {value}")
-    if not len(contexts):
-        raise UsageError(f"{path} holds no contexts at all; was the corpus in another language or case?")
-    corpus = contexts.metadata.get("corpus", {})
-    return ContextsRecord(
-        file=str(path.resolve()),
-        digest=contexts.digest,
-        rows=len(contexts),
-        per_stimulus=contexts.metadata["k"],
-        seed=contexts.metadata.get("seed", 0),
-        documents=corpus.get("documents", 0),
-        bytes=corpus.get("bytes", 0),
-        n_samples=n_samples,
-        mode=mode,  # type: ignore[arg-type]
-        window=window,
-        dtype=dtype,  # type: ignore[arg-type]
-        min_contexts=min_contexts,
-        corpus=tuple(corpus.get("files", ())),
-        found_with={key: str(contexts.metadata[key]) for key in _HOW_FOUND if contexts.metadata.get(key)},
-        vectors=None if vectors is None else str(Path(vectors).resolve()),
-    )
-
-
-def _plan(
-    manifest: Manifest, contexts: Contexts, tests: tuple[Test, ...], cache: PathLike | None, vectors: PathLike | None
-) -> _Plan:
-    """Check everything that can be checked before the first context is encoded."""
-    check_word_tests(tests)
-    _check_sought(tests, contexts)
-    record = cast("ContextsRecord", manifest.contexts)
-    parsed = [parse_model(model.text) for model in manifest.models]
-    identities = tuple(open_word_encoder(model).identity for model in parsed)
-    abouts = [store_about(contexts, identity, record.window, record.dtype) for identity in identities]
-    root = Path(cache) if cache is not None else default_cache()
-    stores = tuple(
-        open_store(about, contexts, root, None if vectors is None else Path(vectors) / _slug(model.text))
-        for about, model in zip(abouts, parsed, strict=True)
-    )
-    records = tuple(identified(model.text, identity) for model, identity in zip(parsed, identities, strict=True))
-    settings = ContextSettings(
-        record.n_samples, record.mode, record.min_contexts, manifest.alpha, manifest.max_lost, manifest.seed
-    )
-    return _Plan(dataclasses.replace(manifest, models=records), settings, contexts, tests, stores, identities)
-
-
-def _check_sought(tests: tuple[Test, ...], contexts: Contexts) -> None:
-    """Refuse a test for which no scan was made; that is not the same as words that were not found."""
-    sought = set(contexts.stimuli)
-    for test in tests:
-        for role in ROLES:
-            if not sought & set(test.concept(role).words):
-                raise UsageError(
-                    f"the contexts were not collected for test {test.name!r}: no word of {test.concept(role).label} "
-                    f"was sought; collect them with biassay contexts ... --tests {test.name}"
-                )
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^\w.=-]+", "-", text).strip("-")
-
-
-def _carry_out(plan: _Plan, current: Run, folder: Path | None, engine: Engine | None, listener: Listener | None) -> Run:
+def _carry_out(plan: Plan, current: Run, folder: Path | None, engine: Engine | None, listener: Listener | None) -> Run:
     listener = listener or Silent()
     if folder is not None:
         current.save(folder)
-    together = range(len(plan.stores)) if plan.settings.mode == "fixed" else ()
+    unmeasured = [place for place in range(len(plan.stores)) if _waiting(plan, current, place)]
+    together = range(len(plan.stores)) if plan.settings.mode == "fixed" and unmeasured else ()
     for place in together:  # all models are embedded before one is measured: a context must be usable for all
         current = _embed(plan, current, place, engine or LocalEngine(), listener)
-    for place in range(len(plan.stores)):
+    for place in unmeasured:
         if place not in together:
             current = _embed(plan, current, place, engine or LocalEngine(), listener)
         current = _measure(plan, current, place, listener)
@@ -259,7 +151,7 @@ def _carry_out(plan: _Plan, current: Run, folder: Path | None, engine: Engine | 
     return current
 
 
-def _embed(plan: _Plan, current: Run, place: int, engine: Engine, listener: Listener) -> Run:
+def _embed(plan: Plan, current: Run, place: int, engine: Engine, listener: Listener) -> Run:
     record, store = current.manifest.models[place], plan.stores[place]
     began = time.monotonic()
     if store.damaged:
@@ -283,10 +175,15 @@ def _embed(plan: _Plan, current: Run, place: int, engine: Engine, listener: List
     return dataclasses.replace(current, manifest=dataclasses.replace(current.manifest, models=tuple(models)))
 
 
-def _measure(plan: _Plan, current: Run, place: int, listener: Listener) -> Run:
+def _waiting(plan: Plan, current: Run, place: int) -> list[Test]:
+    """The tests that were not measured on a model yet."""
+    have = {result.test for result in current.results if is_of(result, current.manifest.models[place])}
+    return [test for test in plan.tests if test.name not in have]
+
+
+def _measure(plan: Plan, current: Run, place: int, listener: Listener) -> Run:
     record, identity = current.manifest.models[place], plan.identities[place]
-    have = {result.test for result in current.results if is_of(result, record)}
-    waiting = [test for test in plan.tests if test.name not in have]
+    waiting = _waiting(plan, current, place)
     found, samples = [], dict(current.samples)
     for number, test in enumerate(waiting, start=1):
         vectors = _vectors_of(plan, place, test)
@@ -301,7 +198,7 @@ def _measure(plan: _Plan, current: Run, place: int, listener: Listener) -> Run:
     return Run(current.manifest, results, samples)
 
 
-def _tell_unlocated(plan: _Plan, current: Run, place: int, found: Sequence[Result], listener: Listener) -> None:
+def _tell_unlocated(plan: Plan, current: Run, place: int, found: Sequence[Result], listener: Listener) -> None:
     """Say which words the model could not locate in all of their contexts."""
     counts: dict[str, int] = {}
     for result in found:
@@ -311,12 +208,11 @@ def _tell_unlocated(plan: _Plan, current: Run, place: int, found: Sequence[Resul
     words = ", ".join(f"{word} {count}" for word, count in short.items() if count)
     if words:
         total, name = sum(short.values()), current.manifest.models[place].text
-        listener.notice(
-            f"{name}: {total} contexts were left out, for the model has no vector of the word there: {words}"
-        )
+        who = "the model" if plan.settings.mode == "random" else "a model of the run"
+        listener.notice(f"{name}: {total} contexts were left out, for {who} has no vector of the word there: {words}")
 
 
-def _vectors_of(plan: _Plan, place: int, test: Test) -> dict[str, NDArray[np.floating]]:
+def _vectors_of(plan: Plan, place: int, test: Test) -> dict[str, NDArray[np.floating]]:
     """Vectors of all stimuli of a test; of one that cannot be measured, only how many there would be."""
     words = dict.fromkeys(word for role in ROLES for word in test.concept(role).words)
     if not cover(plan.contexts.count, test, plan.settings).measurable:
@@ -324,7 +220,7 @@ def _vectors_of(plan: _Plan, place: int, test: Test) -> dict[str, NDArray[np.flo
     return {word: _vectors(plan, place, word) for word in words}
 
 
-def _vectors(plan: _Plan, place: int, word: str) -> NDArray[np.floating]:
+def _vectors(plan: Plan, place: int, word: str) -> NDArray[np.floating]:
     """Vectors of the contexts of a stimulus that the model could locate; in fixed mode, that all models could."""
     rows = plan.contexts.of(word)
     if rows.start == rows.stop:

@@ -238,7 +238,8 @@ def _fingerprint(settings: ScanSettings, files: Sequence[CorpusFile]) -> str:
 def _metadata(
     patterns: tuple[str, ...], settings: ScanSettings, files: Sequence[CorpusFile], tally: Tally
 ) -> dict[str, Any]:
-    how = {key: value for key, value in asdict(settings).items() if key not in ("stimuli", "k")}
+    how = {key: value for key, value in asdict(settings).items() if key not in ("stimuli", "k", "format")}
+    how["file_format"] = settings.format  # "format" is that of the file of contexts
     corpus = {
         "files": [file.name for file in files],
         "documents": tally.documents,
