@@ -88,32 +88,47 @@ class Scan:
 
 @dataclass(frozen=True)
 class _Task:
+    """One part; ``thresholds`` are what is known when it is handed out: sentences above them need not be cut out."""
+
     number: int
     part: Part
     skip: int
+    thresholds: Any
+
+
+@dataclass(frozen=True)
+class _Tasks(Sequence[_Task]):
+    """The parts that are to be scanned, each made a task when it is handed out."""
+
+    parts: tuple[tuple[int, Part, int], ...]
+    sample: Sample
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, place: int) -> _Task:  # type: ignore[override]
+        return _Task(*self.parts[place], self.sample.thresholds())
 
 
 @dataclass(frozen=True)
 class _Make:
     settings: ScanSettings
-    thresholds: Any
 
     def __call__(self) -> Callable[[_Task], Iterator[tuple[int, Partial]]]:
-        return _Scanner(self.settings, self.thresholds)
+        return _Scanner(self.settings)
 
 
 class _Scanner:
     """Scans one part after the other. The more it has seen, the fewer sentences it need cut out."""
 
-    def __init__(self, settings: ScanSettings, thresholds: Any) -> None:
+    def __init__(self, settings: ScanSettings) -> None:
         self._settings = settings
         self._sample = Sample(settings.stimuli, settings.k)
-        self._thresholds = thresholds
 
     def __call__(self, task: _Task) -> Iterator[tuple[int, Partial]]:
-        for partial in scan(task.part, self._settings, self._thresholds, task.skip):
+        known = np.minimum(task.thresholds, self._sample.thresholds())
+        for partial in scan(task.part, self._settings, known, task.skip):
             self._sample.add(partial.table)
-            self._thresholds = np.minimum(self._thresholds, self._sample.thresholds())
             yield task.number, partial
 
 
@@ -171,8 +186,8 @@ def find_contexts(
     if tally.documents:
         listener.notice(f"going on with an interrupted scan: {tally.bytes / 1e6:.0f} MB were read before")
     parts = split(files)
-    tasks = [_Task(n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished]
-    make = _Make(settings, sample.thresholds())
+    waiting = ((n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished)
+    tasks, make = _Tasks(tuple(waiting), sample), _Make(settings)
     whole = 0 if any(file.compression for file in files) else sum(file.size for file in files)
     try:
         for number, partial in (engine or LocalEngine()).run(make, tasks, workers=workers):
