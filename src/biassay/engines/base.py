@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-__all__ = ["Engine", "MakeWorker", "Worker"]
+from biassay.errors import BiassayError
+
+__all__ = ["Engine", "MakeWorker", "Worker", "rebuilt"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 Worker = Callable[[T], Iterable[R]]
 MakeWorker = Callable[[], Worker[T, R]]
+
+
+def rebuilt(kind: type[BiassayError], message: str) -> BiassayError:
+    """A worker's error as it would have been raised here. Some take other arguments than their message."""
+    error = kind.__new__(kind)
+    Exception.__init__(error, message)
+    return error
 
 
 class Engine(Protocol):

@@ -10,8 +10,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from biassay.engines.base import MakeWorker
-from biassay.errors import BiassayError, MeasurementError
+from biassay.engines.base import MakeWorker, rebuilt
+from biassay.errors import MeasurementError
 
 __all__ = ["LocalEngine"]
 
@@ -101,9 +101,4 @@ class _Process:
 
 def _again(content: Any) -> Exception:
     """The worker's error as it would have been raised here."""
-    if isinstance(content, OSError):
-        return content
-    kind, message = content
-    error: BiassayError = kind.__new__(kind)
-    Exception.__init__(error, message)
-    return error
+    return content if isinstance(content, OSError) else rebuilt(*content)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from typing import Any, TypeVar
 
-from biassay.engines.base import MakeWorker
+from biassay.engines.base import MakeWorker, rebuilt
 from biassay.errors import BiassayError, MeasurementError, MissingExtraError, UsageError
 
 __all__ = ["RayEngine"]
@@ -108,9 +108,7 @@ def _unpacked(content: bytes) -> Any:
     if kind == "os":
         raise value
     if kind == "error":
-        error: BiassayError = value[0].__new__(value[0])
-        Exception.__init__(error, value[1])
-        raise error
+        raise rebuilt(*value)
     return value
 
 
