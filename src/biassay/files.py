@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["default_cache", "write_atomically"]
+__all__ = ["default_cache", "write_atomically", "written_whole"]
 
 
 def default_cache() -> Path:
@@ -18,10 +21,17 @@ def default_cache() -> Path:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that is either complete or not there, whatever happens in between."""
+    with written_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """The same piece by piece: the file appears under its name when the block ends, and not if it fails."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

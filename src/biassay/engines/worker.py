@@ -31,7 +31,7 @@ def main(tasks: Connection, results: Connection) -> None:
         results.send(("error", (type(error), str(error))))
     except OSError as error:
         results.send(("error", error))
-    except Exception:
+    except Exception:  # nothing is swallowed: a fault of the program is raised by the parent, with this traceback
         results.send(("fault", traceback.format_exc()))
 
 

@@ -6,9 +6,7 @@ import functools
 import hashlib
 import itertools
 import json
-import os
 import re
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from biassay.errors import UsageError
+from biassay.files import written_whole
 from biassay.texts.coverage import ConceptCoverage, TestCoverage, coverage
 from biassay.texts.sampling import Sample
 from biassay.texts.tools import tool
@@ -104,23 +103,13 @@ class Contexts:
 def write_contexts(path: Path, sample: Sample, metadata: Mapping[str, Any]) -> None:
     """Write a sample, with its stimuli, its size, and as ``metadata`` anything JSON can hold.
 
-    The file is complete or not there, as with ``files.write_atomically``, but never in memory as a whole.
+    The file is complete or not there, and never in memory as a whole.
     """
     own = {"format": FORMAT_VERSION, "stimuli": sample.stimuli, "k": sample.k}
     content = json.dumps({**metadata, **own}, ensure_ascii=False).encode()
     table = sample.to_table().select(list(COLUMNS)).replace_schema_metadata({_METADATA: content})
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            parquet = tool("pyarrow.parquet")
-            parquet.write_table(table, file, compression="zstd", row_group_size=_ROWS_IN_A_GROUP)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error  # the temporary name says nothing to anyone
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_whole(path) as file:
+        tool("pyarrow.parquet").write_table(table, file, compression="zstd", row_group_size=_ROWS_IN_A_GROUP)
 
 
 def read_contexts(path: Path) -> Contexts:
