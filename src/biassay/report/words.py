@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from biassay.report.words_contexts import about_contexts
+from biassay.report.words_contexts import by_samples
 from biassay.results.records import Result
 from biassay.results.run import Run
 
@@ -107,24 +107,25 @@ def headline(run: Run) -> str:
 
 def summary(run: Run) -> list[str]:
     """What a run found, some sentences a model, in plain words."""
-    about = _about_model if run.manifest.contexts is None else about_contexts
+    otherwise = _by_text if run.manifest.contexts is None else by_samples
     return [
-        about(label, [r for r in run.results if model_key(r) == key], run.manifest.alpha)
+        _about_model(label, [r for r in run.results if model_key(r) == key], run.manifest.alpha, otherwise)
         for key, label in model_labels(run).items()
     ]
 
 
-def _about_model(label: str, rows: Sequence[Result], alpha: float) -> str:
+def _about_model(label: str, rows: Sequence[Result], alpha: float, otherwise: Callable[[Sequence[Result]], str]) -> str:
+    """``otherwise`` says what the result would be with the observations that the papers count."""
     measured = [r for r in rows if r.status == "measured"]
     refused = ", ".join(r.test for r in rows if r.status != "measured")
     if not measured:
         return f"{label}: no test could be measured ({refused})."
-    by_text, by_word = [r for r in measured if r.significant], [r for r in measured if r.significant_by_word]
+    by_word = [r for r in measured if r.significant_by_word]
     corrected = [r for r in measured if r.significant_by_word_holm]
     text = (
         f"{label}: with words as observations, {len(by_word)} of {_count(len(measured), 'test')} found the association "
-        f"at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests. With every text "
-        f"as an observation it would be {len(by_text)} and {len([r for r in measured if r.significant_holm])}."
+        f"at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests. "
+        + otherwise(measured)
     )
     if corrected:
         largest = max(corrected, key=lambda r: abs(r.effect_size or 0.0))
@@ -132,6 +133,11 @@ def _about_model(label: str, rows: Sequence[Result], alpha: float) -> str:
             f" The largest that stands up to correction: {largest.test} ({largest.title}), {largest.effect_size:.2f}."
         )
     return f"{text} Not measured: {refused}." if refused else text
+
+
+def _by_text(measured: Sequence[Result]) -> str:
+    counts = (sum(bool(getattr(r, name)) for r in measured) for name in ("significant", "significant_holm"))
+    return f"With every text as an observation it would be {' and '.join(map(str, counts))}."
 
 
 def _count(number: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from statistics import median
 from biassay.results.records import Result
 from biassay.results.run import Run
 
-__all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "about_contexts", "context_range", "contexts_found"]
+__all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "by_samples", "context_range", "contexts_found"]
 
 MEANING_OVER_CONTEXTS = (
     "A positive effect says that, over the contexts in which the words occur, the first targets lean to the first "
@@ -72,21 +72,7 @@ def contexts_found(run: Run, labels: Mapping[tuple[str, str, str | None], str]) 
     return rows
 
 
-def about_contexts(label: str, rows: Sequence[Result], alpha: float) -> str:
-    """What was found on one model, in plain words."""
-    measured = [r for r in rows if r.status == "measured"]
-    refused = ", ".join(r.test for r in rows if r.status != "measured")
-    if not measured:
-        return f"{label}: no test could be measured ({refused})."
-    by_word = [r for r in measured if r.significant_by_word]
-    corrected = [r for r in measured if r.significant_by_word_holm]
-    paper = [r for r in measured if r.significant]
-    text = (
-        f"{label}: with words as observations, {len(by_word)} of {len(measured)} measured tests found an association "
-        f"at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests. By the paper's "
-        f"p-value, which takes samples of contexts as observations, it would be {len(paper)}."
-    )
-    if by_word:
-        largest = max(by_word, key=lambda r: abs(r.effect_size or 0.0))
-        text += f" The largest of them: {largest.test} ({largest.title}), pooled effect {largest.effect_size:.2f}."
-    return f"{text} Not measured: {refused}." if refused else text
+def by_samples(measured: Sequence[Result]) -> str:
+    """What the paper's p-value would say of the tests that were measured."""
+    found = sum(bool(result.significant) for result in measured)
+    return f"By the paper's p-value, which takes samples of contexts as observations, it would be {found}."

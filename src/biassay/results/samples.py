@@ -17,8 +17,8 @@ from biassay.files import write_atomically
 __all__ = ["SAMPLES", "Samples", "load_samples", "save_samples"]
 
 SAMPLES = "samples"
-# What np.load and zipfile raise when single bytes of an archive are altered (a test alters each of them): the last for a
-# method of compression that there is not. All of them become one error that names the file.
+# What np.load and zipfile raise when single bytes of an archive are altered (a test alters each of them), the last for
+# a method of compression that there is not. All of them become one error that names the file.
 _DAMAGE = (ValueError, KeyError, OSError, EOFError, TypeError, NotImplementedError)
 _PARTS = ("effect_sizes", "variances", "p_values")
 
