@@ -15,10 +15,10 @@ from biassay.encoders.elmo_words import NOT_COVERED
 from biassay.encoders.registry import open_encoder, open_word_encoder
 from biassay.errors import UnknownNameError, UsageError, VectorError
 
+from .elmo_models import write_model
+
 pytest.importorskip("torch")
 pytest.importorskip("h5py")
-from .test_elmo import write_model
-
 pytestmark = pytest.mark.extras
 
 # A text, the span of the word, the text's tokens, and which of them are the word's; all written down by hand.

@@ -1,0 +1,71 @@
+"""Whole runs over ``api:``, also those that a server breaks off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import biassay
+from biassay.errors import BiassayError, MeasurementError
+from biassay.texts.sentences import texts_of
+
+from . import api_server
+from .api_server import Endpoint, Reply, good, vectors_of
+
+pytest.importorskip("httpx")
+pytestmark = pytest.mark.extras
+
+endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
+
+
+def weat6() -> dict[str, list[str]]:
+    [test] = biassay.select_tests(["weat6"])
+    return {role: [text.text for text in texts_of(test).role(role)] for role in "XYAB"}
+
+
+def test_a_run_finds_what_a_direct_computation_finds(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.faults = [Reply(429, headers={"Retry-After": "0"}), Reply(drop=True)]
+    model = f"api:toy?base_url={endpoint.base}&batch=5&concurrency=3"
+    run = biassay.run(model, tests="weat6", out=tmp_path / "run", cache=tmp_path / "cache")
+    expected = biassay.weat(*(vectors_of(texts) for texts in weat6().values()))
+    [result] = run.results
+    # The same float32 vectors through the same arithmetic; only the order of a sum may differ.
+    assert result.effect_size == pytest.approx(expected.effect_size, rel=1e-12)
+    assert result.p_value == pytest.approx(expected.p_value, rel=1e-12)
+    assert (result.model, result.model_revision) == ("api:toy", f"{endpoint.base} toy")
+    assert run.manifest.models[0].encoded == 32
+    assert biassay.Run.load(tmp_path / "run") == run
+
+
+@pytest.mark.parametrize("again", ["run", "resume"])
+def test_after_a_server_died_only_missing_texts_are_sent(endpoint: Endpoint, tmp_path: Path, again: str) -> None:
+    endpoint.faults = [good] * 3
+    endpoint.always = lambda _: Reply(drop=True)
+    model = f"api:toy?base_url={endpoint.base}&batch=4&concurrency=1&retries=0"
+    with pytest.raises(MeasurementError, match=r"1 attempt\).*can be resumed"):
+        biassay.run(model, tests="weat6", out=tmp_path / "run", cache=tmp_path / "cache")
+    kept = endpoint.texts[:12]
+    endpoint.always = good
+    endpoint.seen.clear()
+    if again == "run":
+        run = biassay.run(model, tests="weat6", out=tmp_path / "second", cache=tmp_path / "cache")
+    else:
+        run = biassay.resume(tmp_path / "run", cache=tmp_path / "cache")
+    texts = [text for texts in weat6().values() for text in texts]
+    assert len(endpoint.texts) == len(texts) - len(kept) == run.manifest.models[0].encoded
+    assert set(endpoint.texts) == set(texts) - set(kept)
+    endpoint.seen.clear()
+    third = biassay.run(model.replace("batch=4", "batch=9"), tests="weat6", cache=tmp_path / "cache")
+    assert endpoint.seen == []
+    assert third.results == run.results
+
+
+@pytest.mark.usefixtures("key")
+def test_a_refused_run_is_a_biassay_error_and_leaves_a_run_to_resume(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.always = lambda _: Reply(401)
+    with pytest.raises(BiassayError) as caught:
+        biassay.run(f"api:toy?base_url={endpoint.base}", tests="weat6", out=tmp_path / "run")
+    assert caught.value.exit_code == 1
+    endpoint.always = good
+    assert biassay.resume(tmp_path / "run").manifest.status == "complete"

@@ -1,0 +1,86 @@
+"""ELMo's weights that are not right; they are read in ``prepare``, before anything is encoded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from biassay.errors import ModelError
+
+from .elmo_models import OPTIONS, TEXTS, opened, options, random_weights, write_model
+
+pytest.importorskip("torch")
+h5py = pytest.importorskip("h5py")
+pytestmark = pytest.mark.extras
+
+
+def refused(folder: Path, message: str) -> None:
+    encoder = opened(folder)
+    with pytest.raises(ModelError, match=message):
+        encoder.prepare(["a"])
+
+
+@pytest.mark.parametrize("name", sorted(random_weights(OPTIONS)))
+def test_every_missing_data_set_is_named_and_never_made_up(tmp_path: Path, name: str) -> None:
+    folder = write_model(tmp_path / "model", OPTIONS, **{name: None})
+    refused(folder, rf"weights.hdf5: 1 of 29 data sets are missing, the first is {name} of shape \(")
+
+
+@pytest.mark.parametrize("name", sorted(random_weights(OPTIONS)))
+def test_every_data_set_of_the_wrong_shape_is_named(tmp_path: Path, name: str) -> None:
+    wrong = random_weights(OPTIONS)[name][..., :-1]
+    folder = write_model(tmp_path / "model", OPTIONS, **{name: wrong})
+    refused(folder, rf"{name} has the shape \(.*\), the options ask for \(")
+
+
+def test_data_sets_of_other_content(tmp_path: Path) -> None:
+    good = random_weights(OPTIONS)["CNN_proj/b_proj"]
+    words = np.array(["x"] * len(good), dtype=h5py.string_dtype())
+    for number, (wrong, message) in enumerate(
+        [
+            (good.astype(np.int64), "CNN_proj/b_proj holds int64, expected floating-point numbers"),
+            (words, "CNN_proj/b_proj holds object, expected"),
+            (np.where(good > 0, np.nan, good), "CNN_proj/b_proj holds numbers that are not finite"),
+            (np.full(good.shape, 1e300), "CNN_proj/b_proj holds numbers that are not finite"),
+        ]
+    ):
+        refused(write_model(tmp_path / str(number), OPTIONS, **{"CNN_proj/b_proj": wrong}), message)
+
+
+def test_a_group_in_the_place_of_a_data_set_is_a_missing_one(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model", OPTIONS, char_embed=None)
+    with h5py.File(folder / "weights.hdf5", "a") as file:
+        file.create_group("char_embed")
+    refused(folder, "the first is char_embed of shape")
+
+
+@pytest.mark.parametrize(
+    ("field", "left_over"), [("n_layers", "Cell1/LSTMCell/B"), ("n_highway", "CNN_high_1/W_carry")]
+)
+def test_layers_that_the_options_forget_are_not_left_out(tmp_path: Path, field: str, left_over: str) -> None:
+    folder = write_model(tmp_path / "model")
+    (folder / "options.json").write_text(json.dumps(options(**{field: 1})))
+    refused(folder, rf"the data set \S*{left_over} has no place in the network that the options describe")
+
+
+def test_other_data_sets_may_stand_beside_the_weights(tmp_path: Path) -> None:
+    opened(write_model(tmp_path / "model", OPTIONS, softmax=np.ones((3, 3)))).prepare(["a"])
+
+
+@pytest.mark.parametrize("precision", [np.float16, np.float64])
+def test_weights_of_another_precision_are_read(tmp_path: Path, precision: type[np.floating[Any]]) -> None:
+    weights = {name: array.astype(precision) for name, array in random_weights(OPTIONS).items()}
+    vectors = opened(write_model(tmp_path / "model", OPTIONS, **weights)).encode(TEXTS).vectors
+    assert np.isfinite(vectors).all()
+
+
+def test_files_that_are_no_hdf5_or_end_early(tmp_path: Path) -> None:
+    folder = write_model(tmp_path / "model")
+    content = (folder / "weights.hdf5").read_bytes()
+    for damaged in (b"", b"version https://git-lfs.github.com/spec/v1\n", content[:600], content[: len(content) // 2]):
+        (folder / "weights.hdf5").write_bytes(damaged)
+        refused(folder, r"weights.hdf5: damaged, or not an HDF5 file: .*; fetch it again")
