@@ -1,14 +1,24 @@
-"""The command line, called in this process."""
+"""The command line, called in this process, and what several files of its tests give it."""
 
 from __future__ import annotations
 
+import importlib.util
+import random
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from biassay.cli import main
+from biassay.pipeline import embedding
+from biassay.pipeline.corpus import find_contexts
+
+from . import bad_tests, ceat_tests
 
 Cli = Callable[..., tuple[int, str, str]]
+Refused = Callable[..., str]
+FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyone", "and", "nobody", "said", "much")
 
 
 @pytest.fixture
@@ -21,5 +31,96 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
             main([str(arg) for arg in args])
         said = capsys.readouterr()
         return int(stop.value.code or 0), said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def refused(cli: Cli, tmp_path: Path) -> Refused:
+    """Runs a command that must be refused without a trace; returns what it said."""
+
+    def call(*args: object) -> str:
+        out = tmp_path / "refused-run"
+        code, stdout, stderr = cli("run", *args, "--out", out)
+        assert (code, stdout) == (2, ""), stderr
+        assert not out.exists()
+        assert "Traceback" not in stderr
+        return " ".join(stderr.split())
+
+    return call
+
+
+@pytest.fixture
+def test_file(tmp_path: Path) -> Path:
+    return bad_tests.write_test(tmp_path / "own.json")
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    """Lines of a good file of vectors for `bad_tests.content`."""
+    rng = np.random.default_rng(3)
+    all_words = [word for concept in bad_tests.content().values() for word in concept["examples"]]
+    return [f"{word} " + " ".join(f"{v:.4f}" for v in rng.normal(size=5)) for word in all_words]
+
+
+@pytest.fixture
+def encoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "odd_encoders.py").write_text(bad_tests.ENCODERS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "python:odd_encoders"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """own.toml and c.parquet: eight contexts of every word of the test."""
+    folder = tmp_path_factory.mktemp("contexts")
+    rng = random.Random(3)
+    texts = [
+        f"So {' '.join(rng.choices(FILLERS, k=6))} {word} {' '.join(rng.choices(FILLERS, k=6))} {i}."
+        for group in ceat_tests.WORDS.values()
+        for word in group
+        for i in range(ceat_tests.EACH)
+    ]
+    (folder / "corpus.txt").write_text("\n".join(texts))
+    own = ceat_tests.write_test(folder / "own.toml", ceat_tests.WORDS)
+    find_contexts(folder / "corpus.txt", folder / "c.parquet", str(own))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def save_tiny() -> Callable[[str, Path], Path]:
+    pytest.importorskip("transformers")
+    source = Path(__file__).parents[1] / "encoders" / "tiny_models.py"
+    spec = importlib.util.spec_from_file_location("tiny_models_for_ceat", source)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.save_tiny
+
+
+@pytest.fixture(scope="module")
+def model(save_tiny: Callable[[str, Path], Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A byte-level model, which knows every word."""
+    return f"hf:{save_tiny('roberta', tmp_path_factory.mktemp('roberta'))}"
+
+
+@pytest.fixture(scope="module")
+def other(save_tiny: Callable[[str, Path], Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"hf:{save_tiny('gpt2', tmp_path_factory.mktemp('gpt2'))}"
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contexts of a word lie in two: five and three."""
+    monkeypatch.setattr(embedding, "SHARD_ROWS", 5)
+
+
+@pytest.fixture
+def ceat(cli: Cli, place: Path) -> Cli:
+    """``biassay ceat MODEL ... --contexts c.parquet --samples 60 ...``"""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        return cli("ceat", *args, "--contexts", place / "c.parquet", "--samples", 60)
 
     return call

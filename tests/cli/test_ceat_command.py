@@ -2,106 +2,29 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-import biassay
-from biassay.pipeline import embedding
 from biassay.pipeline.contextual import run_ceat
 from biassay.pipeline.corpus import find_contexts
 from biassay.results.run import Run
 
-pytestmark = pytest.mark.extras
+from .ceat_tests import EACH, WORDS, write_test
+from .conftest import Cli
 
-Cli = Callable[..., tuple[int, str, str]]
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("small_shards")]
 
-WORDS = {
-    "X": ["John", "Paul", "Mike", "Kevin"],
-    "Y": ["Amy", "Joan", "Lisa", "Sarah"],
-    "A": ["office", "salary", "business", "career"],
-    "B": ["home", "wedding", "family", "children"],
-}
-EACH = 8
 LEFT_OUT = "6 contexts were left out, for the model has no vector of the word there: Kevin 6"
-FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyone", "and", "nobody", "said", "much")
-
-
-def write_test(path: Path, words: dict[str, list[str]]) -> Path:
-    concepts = "".join(
-        f'[concepts.{role}]\nlabel = "{role}"\nwords = {json.dumps(given)}\n' for role, given in words.items()
-    )
-    roles = "".join(f'{role} = "{role}"\n' for role in words)
-    path.write_text(f'{concepts}[tests.{path.stem}]\ntitle = "Names, work or home"\n{roles}')
-    return path
 
 
 def cells(stdout: str, test: str = "own") -> list[str]:
     """The first line of a test's row."""
     (row,) = [line for line in stdout.splitlines() if line.startswith(f"│ {test} ")]
     return [cell.strip() for cell in row.strip("│").split("│")]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """own.toml and c.parquet: eight contexts of every word of the test."""
-    folder = tmp_path_factory.mktemp("contexts")
-    rng = random.Random(3)
-    texts = [
-        f"So {' '.join(rng.choices(FILLERS, k=6))} {word} {' '.join(rng.choices(FILLERS, k=6))} {i}."
-        for group in WORDS.values()
-        for word in group
-        for i in range(EACH)
-    ]
-    (folder / "corpus.txt").write_text("\n".join(texts))
-    own = write_test(folder / "own.toml", WORDS)
-    find_contexts(folder / "corpus.txt", folder / "c.parquet", str(own))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def save_tiny() -> Callable[[str, Path], Path]:
-    pytest.importorskip("transformers")
-    source = Path(__file__).parents[1] / "encoders" / "tiny_models.py"
-    spec = importlib.util.spec_from_file_location("tiny_models_for_ceat", source)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.save_tiny
-
-
-@pytest.fixture(scope="module")
-def model(save_tiny: Callable[[str, Path], Path], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A byte-level model, which knows every word."""
-    return f"hf:{save_tiny('roberta', tmp_path_factory.mktemp('roberta'))}"
-
-
-@pytest.fixture(scope="module")
-def other(save_tiny: Callable[[str, Path], Path], tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"hf:{save_tiny('gpt2', tmp_path_factory.mktemp('gpt2'))}"
-
-
-@pytest.fixture(autouse=True)
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The contexts of a word lie in two: five and three."""
-    monkeypatch.setattr(embedding, "SHARD_ROWS", 5)
-
-
-@pytest.fixture
-def ceat(cli: Cli, place: Path) -> Cli:
-    """``biassay ceat MODEL ... --contexts c.parquet --samples 60 ...``"""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        return cli("ceat", *args, "--contexts", place / "c.parquet", "--samples", 60)
-
-    return call
 
 
 def test_the_table_is_what_the_folder_holds(ceat: Cli, model: str, other: str, tmp_path: Path) -> None:
@@ -308,150 +231,3 @@ def test_wrong_usage(cli: Cli, model: str, place: Path, tmp_path: Path) -> None:
         assert (code, stdout) == (2, "")
         assert words in " ".join(stderr.split())
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["file"]
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *(
-            ("--contexts", "c.parquet"),
-            ("--tests", "C6"),
-            ("--out", "run"),
-            ("--samples", 10_000),
-            ("--draw", "random"),
-        ),
-        *(("--window", 9), ("--dtype", "float16"), ("--min-contexts", 5), ("--max-lost", 0.2), ("--alpha", 0.01)),
-        ("--seed", 0),
-    ],
-)
-def test_a_setting_beside_resume_is_refused(cli: Cli, tmp_path: Path, option: str, value: object) -> None:
-    """Also one that is the default: the run may have been begun with another."""
-    code, _, stderr = cli("ceat", "--resume", tmp_path / "none", option, value)
-    assert code == 2
-    name = option.removeprefix("--")
-    said = " ".join(stderr.split()).replace("_", "-").replace("out --", "out ")
-    assert said.endswith(f"--resume takes everything from the run; leave out {name}")
-
-
-@pytest.mark.parametrize(
-    ("change", "field"), [(("--window", 9), "window"), (("--dtype", "float32"), "dtype"), ((), "revision")]
-)
-def test_vectors_of_another_model_or_setting_are_refused(
-    ceat: Cli, model: str, other: str, tmp_path: Path, change: tuple[object, ...], field: str
-) -> None:
-    vectors = tmp_path / "vectors"
-    assert ceat(model, "--vectors", vectors, "--quiet")[0] == 0
-    (folder,) = vectors.iterdir()
-    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
-    now = model
-    if field == "revision":  # other weights under the same name
-        now = other
-        folder = folder.rename(vectors / folder.name.replace("roberta", "gpt2"))
-    code, stdout, stderr = ceat(now, "--vectors", vectors, *change, "--out", tmp_path / "run")
-    assert (code, stdout) == (2, "")
-    assert f"{folder} holds other vectors: " in stderr
-    assert f"{field} was " in stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("how", ["interrupt", "disk"])
-def test_an_interrupted_run_says_how_to_go_on(
-    ceat: Cli, cli: Cli, model: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    out, cache = tmp_path / "run", tmp_path / "cache"
-    whole = json.loads(ceat(model, other, "--json", "--cache", tmp_path / "elsewhere")[1])["results"]
-    write, written = embedding.ShardStore.write, []
-
-    def breaking(self: Any, number: int, vectors: Any) -> None:
-        written.append(number)
-        if len(written) == 32 + 22:  # in the second model: each has two shards a word
-            raise KeyboardInterrupt if how == "interrupt" else OSError(28, "No space left on device", "store")
-        write(self, number, vectors)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(embedding.ShardStore, "write", breaking)
-        code, stdout, stderr = ceat(model, other, "--out", out, "--cache", cache)
-    assert (code, stdout) == (1, "")
-    *_, what, then = stderr.splitlines()
-    assert what == ("interrupted" if how == "interrupt" else "error: store: No space left on device")
-    assert then == f"go on with: biassay ceat --resume {out} --cache {cache}"
-    assert Run.load(out).manifest.status == "running"
-    code, _, stderr = ceat(model, other, "--out", out)
-    assert code == 2
-    assert "holds an interrupted run; go on with it by --resume" in stderr
-    code, stdout, stderr = cli(*then.partition("biassay ")[2].split(), "--json")
-    assert (code, json.loads(stdout)["results"]) == (0, whole)
-    left = 128 - 10 * EACH - 5  # ten words were there, and one shard of the next
-    assert f"{other}: encoded {left} of {left} texts" in stderr
-    assert model not in stderr
-    assert (out / "report.html").is_file()
-
-
-def interrupted(patch: pytest.MonkeyPatch, after: int, call: Callable[[], tuple[int, str, str]]) -> str:
-    """What a command says that is interrupted after some shards."""
-    write = embedding.ShardStore.write
-    written: list[int] = []
-
-    def breaking(self: Any, number: int, vectors: Any) -> None:
-        if len(written) == after:
-            raise KeyboardInterrupt
-        written.append(number)
-        write(self, number, vectors)
-
-    with patch.context() as patched:
-        patched.setattr(embedding.ShardStore, "write", breaking)
-        code, stdout, stderr = call()
-    assert (code, stdout, len(written)) == (1, "", after)
-    return stderr
-
-
-def test_a_run_goes_on_with_its_own_folder_of_vectors(
-    cli: Cli, ceat: Cli, model: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without --vectors, and from another folder than the one where all paths were relative."""
-    whole = json.loads(ceat(model, "--json", "--cache", tmp_path / "elsewhere")[1])["results"]
-    for folder in ("here", "there"):
-        (tmp_path / folder).mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    Path("c.parquet").write_bytes((place / "c.parquet").read_bytes())
-    args = ("--contexts", "c.parquet", "--samples", 60, "--out", "run", "--vectors", "kept")
-    interrupted(monkeypatch, 20, lambda: cli("ceat", model, *args))
-    out, (vectors,) = tmp_path / "here" / "run", (tmp_path / "here" / "kept").iterdir()
-    record = Run.load(out).manifest.contexts
-    assert record is not None
-    assert (record.vectors, record.file) == (str(vectors.parent), str(tmp_path / "here" / "c.parquet"))
-    before = {path.name: path.stat().st_mtime_ns for path in vectors.glob("*.npy")}
-    assert len(before) == 20
-    monkeypatch.chdir(tmp_path / "there")
-    code, stdout, stderr = cli("ceat", "--resume", out, "--cache", tmp_path / "cache", "--json")
-    assert (code, json.loads(stdout)["results"]) == (0, whole)
-    left = 128 - 10 * EACH
-    assert f"{model}: encoded {left} of {left} texts" in stderr
-    after = {path.name: path.stat().st_mtime_ns for path in vectors.glob("*.npy")}
-    assert len(after) == 32
-    assert before.items() <= after.items()
-    assert not (tmp_path / "cache" / "contexts").exists()
-    assert list((tmp_path / "there").iterdir()) == []
-
-
-def test_another_folder_of_vectors_can_be_given_with_resume(
-    ceat: Cli, cli: Cli, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, vectors, moved = (tmp_path / name for name in ("run", "vectors", "moved"))
-    interrupted(monkeypatch, 20, lambda: ceat(model, "--out", out, "--vectors", vectors))
-    vectors.rename(moved)
-    code, _, stderr = cli("ceat", "--resume", out, "--vectors", moved)
-    assert code == 0
-    assert f"{model}: encoded 48 of 48 texts" in stderr
-    assert not vectors.exists()
-
-
-def test_a_finished_run_is_shown_again(ceat: Cli, cli: Cli, model: str, tmp_path: Path) -> None:
-    _, stdout, _ = ceat(model, "--out", tmp_path / "run")
-    code, again, stderr = cli("ceat", "--resume", tmp_path / "run")
-    assert (code, again, stderr) == (0, stdout, "")
-    biassay.run("glove", "weat6", out=tmp_path / "weat")
-    code, _, stderr = cli("ceat", "--resume", tmp_path / "weat")
-    assert code == 2
-    assert f"go on with it by biassay run --resume {tmp_path / 'weat'}" in stderr

@@ -13,17 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from biassay.encoders.vector_files import read_vectors
 
-from .vector_forms import (
-    FORMS,
-    TEXT,
-    WORDS,
-    Matrix,
-    header_of,
-    matrix_of,
-    text_of,
-    write,
-    write_bytes,
-)
+from .vector_forms import FORMS, TEXT, WORDS, Matrix, header_of, matrix_of, text_of, write, write_bytes
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -17,18 +17,7 @@ from biassay.encoders.registry import open_encoder
 from biassay.encoders.vector_files import read_vectors
 from biassay.errors import UnknownNameError, VectorFileError
 
-from .vector_forms import (
-    FORMS,
-    PLAIN,
-    WIDE,
-    WORDS,
-    binary_of,
-    content_of,
-    matrix_of,
-    text_of,
-    write,
-    write_bytes,
-)
+from .vector_forms import FORMS, PLAIN, WIDE, WORDS, binary_of, content_of, matrix_of, text_of, write, write_bytes
 
 
 def error_of(path: Path, wanted: Sequence[str] = ("cat",), file_format: str | None = None) -> str:

@@ -8,11 +8,7 @@ from pathlib import Path
 from biassay.encoders.registry import open_encoder
 from biassay.encoders.vector_files import file_fingerprint
 
-from .vector_forms import (
-    matrix_of,
-    write,
-    write_bytes,
-)
+from .vector_forms import matrix_of, write, write_bytes
 
 
 def _write_at(path: Path, offset: int, content: bytes) -> None:

@@ -1,0 +1,126 @@
+"""Folders that hold something else or a damaged run are refused and left as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Cli
+
+
+def test_a_folder_that_holds_another_run(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    code, stdout, stderr = cli("run", "glove", "--tests", "weat7", "--out", out)
+    assert (code, stdout) == (2, "")
+    assert f"{out} holds another run; choose another folder" in stderr
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_folder_that_holds_an_interrupted_run_says_resume(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    cli("run", "glove", "--tests", "weat6", "--out", out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    (out / "manifest.json").write_text(json.dumps(manifest | {"status": "running", "finished": None}))
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    code, stdout, stderr = cli("run", "glove", "--tests", "weat7", "--out", out)
+    assert (code, stdout) == (2, "")
+    assert f"{out} holds an interrupted run" in stderr
+    assert "--resume" in stderr
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_folder_that_is_not_empty(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").write_text("mine")
+    code, _, stderr = cli("run", "glove", "--tests", "weat6", "--out", tmp_path / "run")
+    assert code == 2
+    assert f"{tmp_path}/run is not an empty folder" in stderr
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "run").mkdir()
+    assert cli("run", "glove", "--tests", "weat6", "--out", tmp_path / "run")[0] == 0
+
+
+def test_an_output_path_that_is_a_file_or_under_one(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "run"):
+        code, _, stderr = cli("run", "glove", "--tests", "weat6", "--out", out)
+        assert code == 2
+        assert str(out) in stderr
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_resume_of_a_folder_without_a_run(tmp_path: Path, cli: Cli) -> None:
+    for folder in (tmp_path, tmp_path / "none"):
+        code, _, stderr = cli("run", "--resume", folder)
+        assert code == 2
+        assert f"{folder}: no run there" in stderr
+        assert "manifest.json" in stderr
+
+
+def test_resume_takes_no_models_tests_or_folder(tmp_path: Path, cli: Cli) -> None:
+    for more in (("glove",), ("--tests", "weat6"), ("--out", tmp_path / "x")):
+        code, _, stderr = cli("run", "--resume", tmp_path, *more)
+        assert code == 2
+        assert "--resume takes its models, tests and folder from the run" in stderr
+
+
+def test_resume_of_another_format_version(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    cli("run", "glove", "--tests", "weat6", "--out", out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    for newer in (manifest | {"format_version": 99}, {"format_version": 99, "shape": "unknown"}):
+        (out / "manifest.json").write_text(json.dumps(newer))
+        code, _, stderr = cli("run", "--resume", out)
+        assert code == 2
+        assert "format version 99" in stderr
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda _: b"",
+        lambda _: b"\xff\xfe\x00\x81 not text",
+        lambda text: text.replace(b'"alpha": 0.01', b'"alpha": "small"'),
+        lambda text: text.replace(b'"status": "complete"', b'"status": "odd"'),
+        lambda _: b"[]",
+    ],
+    ids=["cut", "empty", "binary", "type", "status", "list"],
+)
+def test_a_corrupt_manifest(damage: Callable[[bytes], bytes], tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    cli("run", "glove", "--tests", "weat6", "--out", out)
+    path = out / "manifest.json"
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert path.read_bytes() != whole
+    for args in (("--resume", out), ("glove", "--tests", "weat6", "--out", out)):
+        code, stdout, stderr = cli("run", *args)
+        assert (code, stdout) == (2, "")
+        assert str(path) in stderr
+
+
+def test_corrupt_results(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    cli("run", "glove", "--tests", "weat6", "--out", out)
+    (out / "results.json").write_text((out / "results.json").read_text()[:-40])
+    code, _, stderr = cli("run", "--resume", out)
+    assert code == 2
+    assert f"{out / 'results.json'}: line" in stderr
+
+
+def test_a_complete_run_that_lacks_its_results(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    cli("run", "glove", "--tests", "weat6", "--out", out)
+    (out / "results.json").unlink()
+    code, _, stderr = cli("run", "--resume", out)
+    assert code == 2
+    assert "results.json" in stderr

@@ -1,0 +1,209 @@
+"""Test files that cannot be measured are refused with their file, line and field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .bad_tests import content, write_test
+from .conftest import Cli, Refused
+
+
+def edited(tmp_path: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
+    given = content()
+    edit(given)
+    return write_test(tmp_path / "own.json", given)
+
+
+def test_an_empty_list_of_stimuli(tmp_path: Path, refused: Refused) -> None:
+    path = edited(tmp_path, lambda c: c["attr1"].update(examples=[]))
+    assert f"{path}: line 22: field attr1.examples: the list is empty" in refused("glove", "--tests", path)
+
+
+def test_a_stimulus_that_stands_twice(tmp_path: Path, refused: Refused) -> None:
+    path = edited(tmp_path, lambda c: c["targ2"]["examples"].append("y1"))
+    said = refused("glove", "--tests", path)
+    assert "line 13: field targ2.examples" in said
+    assert "'y1' stands there twice" in said
+
+
+@pytest.mark.parametrize(("one", "other", "names"), [("targ1", "targ2", "X and Y"), ("attr1", "attr2", "A and B")])
+def test_overlapping_sets_name_the_word(one: str, other: str, names: str, tmp_path: Path, refused: Refused) -> None:
+    path = edited(tmp_path, lambda c: c[other]["examples"].append(c[one]["examples"][2]))
+    said = refused("glove", "--tests", path)
+    assert str(path) in said
+    assert f"{names} share {content()[one]['examples'][2]!r}" in said
+
+
+@pytest.mark.parametrize("key", ["targ1", "targ2", "attr1", "attr2"])
+def test_a_set_of_one_word(key: str, tmp_path: Path, refused: Refused) -> None:
+    path = edited(tmp_path, lambda c: c[key].update(examples=["only"]))
+    said = refused("glove", "--tests", path)
+    assert f"field {key}.examples" in said
+    assert "at least two words, got only 'only'" in said
+
+
+def test_unequal_sizes_under_may2019(tmp_path: Path, lines: list[str], refused: Refused, cli: Cli) -> None:
+    path = edited(tmp_path, lambda c: c["targ1"]["examples"].pop())
+    (tmp_path / "v.txt").write_text("\n".join(lines))
+    said = refused(f"vectors:{tmp_path}/v.txt", "--tests", path, "--protocol", "may2019")
+    assert "'own'" in said
+    assert "got 3 and 4" in said
+    assert "protocol exact" in said
+    assert cli("run", f"vectors:{tmp_path}/v.txt", "--tests", path)[0] == 0
+
+
+def test_bad_json_names_file_and_line(tmp_path: Path, refused: Refused) -> None:
+    path = write_test(tmp_path / "own.json")
+    path.write_text(path.read_text().replace('"y1",', '"y1"'))
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if '"y1"' in text)
+    said = refused("glove", "--tests", path)
+    assert f"{path}: line {line + 1}: not valid JSON" in said  # the comma is missed where the next word begins
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"x"', "null", "{}"])
+def test_json_that_is_no_test(text: str, tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "own.json").write_text(text)
+    said = refused("glove", "--tests", tmp_path / "own.json")
+    assert f"{tmp_path}/own.json" in said
+    assert "field :" not in said
+
+
+def test_a_field_that_stands_twice(tmp_path: Path, refused: Refused) -> None:
+    path = tmp_path / "own.json"
+    path.write_text('{"targ1": {"category": "a", "category": "b"}}')
+    said = refused("glove", "--tests", path)
+    assert str(path) in said
+    assert "'category' stands twice" in said
+
+
+def test_a_missing_set_names_the_field(tmp_path: Path, refused: Refused) -> None:
+    path = edited(tmp_path, lambda c: c.pop("attr2"))
+    said = refused("glove", "--tests", path)
+    assert f"{path}: field attr2: the field is missing" in said
+
+
+@pytest.mark.parametrize(("key", "line"), [("targ1", 2), ("attr2", 29)])
+def test_a_missing_field_names_file_line_and_field(key: str, line: int, tmp_path: Path, refused: Refused) -> None:
+    path = edited(tmp_path, lambda c: c[key].pop("category"))
+    said = refused("glove", "--tests", path)
+    # the line on which the set begins: the field itself stands nowhere
+    assert f"{path}: line {line}: field {key}.category" in said
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "line", "told"),
+    [
+        ("category", 7, 12, "int 7"),
+        ("category", "", 12, "not empty"),
+        ("examples", "y0 y1", 13, "expected a list of texts, got str 'y0 y1'"),
+        ("examples", ["y0", 3], 13, "int 3"),
+        ("examples", ["y0", "  "], 13, "examples[1]"),
+        ("examples", ["y0", " y1"], 13, "' y1' begins or ends with a blank"),
+    ],
+)
+def test_a_wrong_type_names_file_line_and_field(
+    field: str, value: object, line: int, told: str, tmp_path: Path, refused: Refused
+) -> None:
+    said = refused("glove", "--tests", edited(tmp_path, lambda c: c["targ2"].update({field: value})))
+    assert f"{tmp_path}/own.json: line {line}: field targ2.{field}" in said
+    assert told in said
+
+
+def test_a_set_that_is_no_object(tmp_path: Path, refused: Refused) -> None:
+    said = refused("glove", "--tests", edited(tmp_path, lambda c: c.update(targ2=["y0", "y1"])))
+    assert "line 11: field targ2: expected a table of fields, got list" in said
+
+
+def test_an_unknown_field_suggests_the_nearest(tmp_path: Path, refused: Refused) -> None:
+    said = refused("glove", "--tests", edited(tmp_path, lambda c: c["targ1"].update(exampels=["a", "b"])))
+    assert "field targ1.exampels: unknown field; did you mean 'examples'?" in said
+    said = refused("glove", "--tests", edited(tmp_path, lambda c: c.update(target1=c.pop("targ1"))))
+    assert "field target1: unknown field; did you mean 'targ1'?" in said
+
+
+def test_a_test_file_that_is_not_there_or_not_text(tmp_path: Path, refused: Refused) -> None:
+    assert f"{tmp_path}/none.json: cannot be read: No such file" in refused("glove", "--tests", tmp_path / "none.json")
+    (tmp_path / "own.json").write_bytes(b'{"targ1": "\xff\xfe"}')
+    assert f"{tmp_path}/own.json: not UTF-8 text" in refused("glove", "--tests", tmp_path / "own.json")
+
+
+OWN = """
+[concepts.x]
+words = ["x0", "x1"]
+[concepts.y]
+words = ["y0", "y1"]
+[concepts.a]
+words = ["a0", "a1"]
+[concepts.b]
+words = ["b0", "b1"]
+[tests.t]
+X = "x"
+Y = "y"
+A = "a"
+B = "b"
+targets = "s"
+[sets.s]
+templates = ["This is {T}."]
+"""
+CLASSES = 'classes = [{ name = "c", rule = "rest", templates = ["{T}."] }]'
+
+
+def test_the_good_toml_of_these_tests_is_good(tmp_path: Path, cli: Cli) -> None:
+    for text in (OWN, OWN.replace('templates = ["This is {T}."]', CLASSES)):
+        (tmp_path / "own.toml").write_text(text)
+        assert cli("tests", "validate", tmp_path / "own.toml")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('X = "x"', "X = x", ("not valid TOML", "line 11")),
+        ("{T}", "word", ("line 17: field sets.s.templates", "'This is word.' has no slot")),
+        ("{T}", "{t}", ("sets.s.templates", "unknown slot {t}", "{a T}")),
+        ("{T}", "{She} and {T}", ("'x'", "gender")),
+        ('B = "b"', "", ("line 10: field tests.t", "B missing")),
+        ('X = "x"', 'X = "xx"', ("tests.t", "unknown concept 'xx'")),
+        ('targets = "s"', 'targets = "bleeched"', ("tests.t", "did you mean 'bleached'")),
+        ('targets = "s"', 'target = "s"', ("line 15: field tests.t.target", "did you mean 'targets'")),
+        ('words = ["x0", "x1"]', "", ("line 2: field concepts.x", "'words' is missing")),
+        ('words = ["x0", "x1"]', "words = [1, 2]", ("line 3: field concepts.x.words", "int 1")),
+        ('words = ["x0", "x1"]', 'words = ["x0", "x1"]\ngender = "f"', ("concepts.x.gender", "'male' or 'female'")),
+        ("[tests.t]", "[source]\nname = 'n'\n[tests.t]", ("field source", "'citation' is missing")),
+        ("[sets.s]", "[stes.s]", ("field stes", "did you mean 'sets'")),
+        ('templates = ["This is {T}."]', "classes = 3", ("field sets.s.classes", "int 3")),
+        ('templates = ["This is {T}."]', CLASSES.replace("rest", "reste"), ("classes[0].rule", "'reste'")),
+        ('templates = ["This is {T}."]', CLASSES.replace("rest", "listed"), ("classes[0]", "words")),
+        (
+            'templates = ["This is {T}."]',
+            CLASSES.replace("name =", "except_ending = 3, name ="),
+            ("classes[0].except_ending", "int 3"),
+        ),
+        ("[sets.s]", "[sets.s]\nplurals = { x0 = 1 }", ("sets.s.plurals", "int 1")),
+        ("[sets.s]", "[sets.s]\narticles = 5", ("sets.s.articles", "int 5")),
+    ],
+)
+def test_bad_toml_names_the_file_and_the_field(
+    before: str, after: str, told: tuple[str, ...], tmp_path: Path, refused: Refused
+) -> None:
+    path = tmp_path / "own.toml"
+    assert OWN.count(before) == 1
+    path.write_text(OWN.replace(before, after))
+    said = refused("glove", "--tests", path)
+    for part in (str(path), *told):
+        assert part in said
+
+
+def test_a_file_without_tests(tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "own.toml").write_text('[concepts.x]\nwords = ["x0", "x1"]\n')
+    assert "defines no tests" in refused("glove", "--tests", tmp_path / "own.toml")
+
+
+def test_two_different_tests_of_one_name(tmp_path: Path, refused: Refused) -> None:
+    write_test(tmp_path / "weat6.json")
+    said = refused("glove", "--tests", "weat6", tmp_path / "weat6.json")
+    assert "two tests of the name 'weat6'" in said
+    assert f"{tmp_path}/weat6.json" in said

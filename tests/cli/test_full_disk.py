@@ -1,0 +1,65 @@
+"""A disk that is full at any moment leaves nothing half-written and a run that can go on."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from biassay import files
+from biassay.results.run import Run
+
+from .conftest import Cli
+
+
+def fail_from(call: int, real: Callable[..., Any]) -> Callable[..., Any]:
+    """The real function, until the disk is full."""
+    calls = 0
+
+    def full(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls >= call:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*args)
+
+    return full
+
+
+@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize("call", range(1, 14))
+def test_a_full_disk_at_any_moment(
+    function: str, call: int, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, function, fail_from(call, getattr(os, function)))
+        code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--out", out)
+    if call == 13:  # files: 3 at the beginning, 2 of the store, 3 after the model, the report, 3 at the end
+        assert code == 0
+        return
+    assert (code, stdout) == (1, "")
+    assert "No space left on device" in stderr
+    assert not [path for folder in (out, own_cache) for path in folder.rglob(".*")]
+    assert not [path for path in out.rglob("*") if path.stat().st_size == 0]
+    if (out / "manifest.json").exists():
+        assert Run.load(out).manifest.status == "running"
+        assert f"biassay run --resume {out}" in " ".join(stderr.split())
+        assert cli("run", "--resume", out)[0] == 0
+        assert Run.load(out).manifest.status == "complete"
+
+
+def test_a_disk_that_is_full_from_the_start_does_not_block_the_folder(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    for call in (1, 2, 3):
+        with monkeypatch.context() as patch:
+            patch.setattr(files.os, "fsync", fail_from(call, os.fsync))
+            assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 1
+        assert not out.exists() or not list(out.iterdir())
+    assert cli("run", "glove", "--tests", "weat6", "--out", out)[0] == 0

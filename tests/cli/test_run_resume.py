@@ -1,0 +1,239 @@
+"""``biassay run`` that is interrupted, and goes on with ``--resume``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from biassay.results.run import Run
+
+from .conftest import Cli
+from .small_tests import write_test, write_vectors
+
+BIASSAY = [sys.executable, "-c", "from biassay.cli import main; main()"]
+
+STEADY = """
+import hashlib
+import numpy as np
+
+def vector(text):
+    seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+    return np.random.default_rng(seed).normal(size=16)
+
+class Steady:
+    revision = "1"
+    def encode(self, texts):
+        return np.array([vector(text) for text in texts])
+"""
+
+
+def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str) -> None:
+    (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_an_interrupt_leaves_a_run_that_resume_completes(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = STEADY + (
+        "class Interrupted(Steady):\n"
+        "    calls, seen = 0, []\n"
+        "    def encode(self, texts):\n"
+        "        type(self).calls += 1\n"
+        "        if type(self).calls == 2:\n"
+        "            raise KeyboardInterrupt\n"
+        "        type(self).seen += texts\n"
+        "        return super().encode(texts)\n"
+    )
+    write_module(tmp_path, monkeypatch, "stops_in_second_batch", source)
+    out, model = tmp_path / "run", "python:stops_in_second_batch:Interrupted"
+    code, stdout, stderr = cli("run", "glove", model, "--tests", "sent-weat6", "sent-weat7", "--out", out)
+    assert (code, stdout) == (1, "")
+    assert f"go on with: biassay run --resume {out}" in " ".join(stderr.split())
+    assert "interrupted" in stderr
+    stopped = Run.load(out)
+    assert stopped.manifest.status == "running"
+    assert [r.model for r in stopped.results] == ["glove", "glove"]
+    assert not (out / "report.html").exists()
+
+    code, stdout, _ = cli("run", "--resume", out)
+    assert code == 0
+    assert str(out / "report.html") in stdout
+    resumed = Run.load(out)
+    assert resumed.manifest.status == "complete"
+    assert (out / "report.html").is_file()
+    from stops_in_second_batch import Interrupted
+
+    assert len(Interrupted.seen) == len(set(Interrupted.seen)) == resumed.manifest.models[1].texts
+    whole = tmp_path / "whole"
+    cli("run", "glove", model, "--tests", "sent-weat6", "sent-weat7", "--out", whole, "--cache", tmp_path / "fresh")
+    assert resumed.results == Run.load(whole).results
+    assert len(resumed.results) == 4
+
+
+def test_the_command_that_goes_on_stands_on_one_line(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("a-long-name-" * 10)
+    deep.mkdir()
+    out = interrupted_run(deep, cli, monkeypatch, test=write_test(tmp_path / "own.json"))
+    _, _, stderr = cli("run", "--resume", out)
+    assert f"go on with: biassay run --resume {out}" in stderr.splitlines()
+
+
+def test_a_resumed_run_still_says_what_its_first_model_took(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = STEADY + (
+        "class Once(Steady):\n"
+        "    calls = 0\n"
+        "    def encode(self, texts):\n"
+        "        type(self).calls += 1\n"
+        "        if type(self).calls == 1:\n"
+        "            raise KeyboardInterrupt\n"
+        "        return super().encode(texts)\n"
+    )
+    write_module(tmp_path, monkeypatch, "stops_at_once", source)
+    out = tmp_path / "run"
+    assert cli("run", "glove", "python:stops_at_once:Once", "--tests", "weat6", "--out", out)[0] == 1
+    before = Run.load(out).manifest.models[0]
+    assert (before.texts, before.encoded) == (32, 32)
+    assert cli("run", "--resume", out)[0] == 0
+    assert Run.load(out).manifest.models[0] == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ")
+def test_ctrl_c_leaves_a_run_that_resume_completes(tmp_path: Path) -> None:
+    source = STEADY + (
+        "import pathlib, time\n"
+        "class Slow(Steady):\n"
+        "    def encode(self, texts):\n"
+        "        if len(texts) < 256 and not pathlib.Path('go').exists():\n"
+        "            pathlib.Path('waiting').touch()\n"
+        "            time.sleep(60)\n"
+        "        return super().encode(texts)\n"
+    )
+    (tmp_path / "slow_encoder.py").write_text(source)
+    args = [*BIASSAY, "run", "python:slow_encoder:Slow", "--tests", "sent-weat6", "--out", "run"]
+    with subprocess.Popen(args, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "waiting").exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stdout) == (1, "")
+    assert "biassay run --resume run" in stderr
+    assert "Traceback" not in stderr
+    assert Run.load(tmp_path / "run").manifest.status == "running"
+
+    (tmp_path / "go").touch()
+    args = [*BIASSAY, "run", "--resume", "run", "--json"]
+    done = subprocess.run(args, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    resumed = json.loads(done.stdout)
+    assert 0 < resumed["manifest"]["models"][0]["encoded"] < resumed["manifest"]["models"][0]["texts"]
+    args = [*BIASSAY, "run", "python:slow_encoder:Slow", "--tests", "sent-weat6", "--json", "--cache", "fresh"]
+    whole = subprocess.run(args, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(whole.stdout)["results"] == resumed["results"]
+
+
+def test_resuming_a_complete_run_changes_nothing(tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    first = cli("run", "glove", "--tests", "weat6", "--out", out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    again = cli("run", "--resume", out)
+    assert (again[0], again[1], again[2]) == (0, first[1], "")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def interrupted_run(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, *models: str, test: Path) -> Path:
+    source = STEADY + (
+        "class Never(Steady):\n    def encode(self, texts):\n        raise KeyboardInterrupt\n"
+        "class Bad(Steady):\n    def encode(self, texts):\n        return np.zeros((len(texts), 3))\n"
+    )
+    write_module(tmp_path, monkeypatch, "never_ends", source)
+    out = tmp_path / "run"
+    assert cli("run", *models, "python:never_ends:Never", "--tests", test, "--out", out)[0] == 1
+    return out
+
+
+def test_resume_refuses_a_test_file_that_changed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = write_test(tmp_path / "own.json")
+    out = interrupted_run(tmp_path, cli, monkeypatch, test=test)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    test.write_text(test.read_text().replace("x0", "x9"))
+    code, stdout, stderr = cli("run", "--resume", out)
+    assert (code, stdout) == (2, "")
+    assert "'own' has changed" in stderr
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+TEMPLATES = """
+[sets.s]
+plurals = { "x0" = "x" }
+[[sets.s.classes]]
+name = "some"
+rule = "listed"
+words = ["x1", "y1"]
+templates = ["one {T}."]
+[[sets.s.classes]]
+name = "all"
+rule = "rest"
+templates = ["any {T}."]
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"one {T}."', '"two {T}."'),
+        ('{ "x0" = "x" }', '{ "x0" = "z" }'),
+        ('rule = "listed"', 'rule = "listed"\nexcept_ending = "x1"'),
+        ('["x1", "y1"]', '["x1"]'),
+    ],
+    ids=["template", "plural", "except_ending", "words of a class"],
+)
+def test_resume_refuses_templates_that_changed(
+    before: str, after: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    concepts = "".join(f'[concepts.{c}]\nwords = ["{c}0", "{c}1", "{c}2"]\n' for c in "xyab")
+    test = tmp_path / "own.toml"
+    test.write_text(f'{concepts}[tests.own]\nX = "x"\nY = "y"\nA = "a"\nB = "b"\ntargets = "s"\n{TEMPLATES}')
+    out = interrupted_run(tmp_path, cli, monkeypatch, test=test)
+    assert test.read_text().count(before) == 1
+    test.write_text(test.read_text().replace(before, after))
+    code, _, stderr = cli("run", "--resume", out)
+    assert code == 2
+    assert "'own' has changed" in stderr
+
+
+def test_resume_refuses_vectors_that_changed(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = write_vectors(tmp_path / "v.txt")
+    out = interrupted_run(tmp_path, cli, monkeypatch, f"vectors:{vectors}", test=write_test(tmp_path / "own.json"))
+    assert len(Run.load(out).results) == 1
+    write_vectors(vectors, seed=77)
+    code, stdout, stderr = cli("run", "--resume", out)
+    assert (code, stdout) == (2, "")
+    assert f"vectors:{vectors}" in stderr
+    assert "has changed" in stderr
+    assert len(Run.load(out).results) == 1
+
+
+def test_a_resume_that_fails_takes_nothing_from_the_folder(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = interrupted_run(tmp_path, cli, monkeypatch, test=write_test(tmp_path / "own.json"))
+    (out / "notes.txt").write_text("mine")
+    import never_ends
+
+    monkeypatch.setattr(never_ends, "Never", never_ends.Bad)
+    code, _, stderr = cli("run", "--resume", out)
+    assert code == 2
+    assert "is zero" in stderr
+    assert (out / "notes.txt").read_text() == "mine"
+    assert Run.load(out).manifest.status == "running"
