@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, UsageError, VectorError
-from biassay.stats.association import effect_size
+from biassay.stats.association import FLAT, effect_size
 from biassay.stats.contextual import (
     Pools,
     check_draws,
@@ -26,7 +26,6 @@ from biassay.stats.word_bootstrap import bootstrap_means, word_interval
 
 __all__ = ["ContextualAssociation", "ceat"]
 
-_FLAT = 1e-12
 _BOOTSTRAPPED = 1000  # samples: the pooled effect size is then known far better than other words would give it
 _NOISE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-15}
 
@@ -217,7 +216,7 @@ def _draws(
 def _effects(scores: NDArray[np.float64], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Effect size and variance of every sample."""
     variances = scores.var(axis=1, ddof=1)
-    flat = variances <= (_FLAT * np.maximum(1.0, np.abs(scores).max(axis=1))) ** 2
+    flat = variances <= (FLAT * np.maximum(1.0, np.abs(scores).max(axis=1))) ** 2
     if flat.any():
         raise DegenerateError(
             f"in sample {int(np.argmax(flat))} all targets have the same association with the attributes: "

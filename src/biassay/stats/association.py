@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, VectorError
 
-__all__ = ["associations", "effect_size", "unit_rows", "wefat_scores"]
+__all__ = ["FLAT", "associations", "effect_size", "unit_rows", "wefat_scores"]
 
-_FLAT = 1e-12  # associations are differences of cosines: a spread this small is rounding
+FLAT = 1e-12  # associations are differences of cosines: a spread this small is rounding
 
 
 def unit_rows(vectors: ArrayLike, what: str, names: Sequence[str] | None = None) -> NDArray[np.float64]:
@@ -41,7 +41,7 @@ def associations(targets: NDArray[np.float64], a: NDArray[np.float64], b: NDArra
 def effect_size(x: NDArray[np.float64], y: NDArray[np.float64], *, ddof: int = 1) -> float:
     """Difference of the mean associations in units of the standard deviation over both sets together."""
     spread = float(np.concatenate([x, y]).std(ddof=ddof))
-    if not spread > _FLAT * max(1.0, float(np.abs(x).max()), float(np.abs(y).max())):
+    if not spread > FLAT * max(1.0, float(np.abs(x).max()), float(np.abs(y).max())):
         raise DegenerateError(
             "all targets have the same association with the attributes: the effect size would divide by zero"
         )
@@ -54,7 +54,7 @@ def wefat_scores(
     """Single-target effect size of every word (unit rows, shape (n, d)) between two attribute sets."""
     toward_a, toward_b = words @ a.T, words @ b.T
     spread = np.concatenate([toward_a, toward_b], axis=1).std(axis=1, ddof=ddof)
-    if (spread <= _FLAT).any():
-        row = int(np.argmax(spread <= _FLAT))
+    if (spread <= FLAT).any():
+        row = int(np.argmax(spread <= FLAT))
         raise DegenerateError(f"word {row} has the same cosine with every attribute: its score would divide by zero")
     return np.asarray((toward_a.mean(axis=1) - toward_b.mean(axis=1)) / spread)

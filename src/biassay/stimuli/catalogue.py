@@ -11,20 +11,22 @@ from pathlib import Path
 
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.document import Document, TestEntry, read_document
+from biassay.stimuli.groups import Grouping, made_grouping
 from biassay.stimuli.model import ROLES, Concept, TemplateSet, Test
 
-__all__ = ["Catalogue", "catalogue", "load_tests", "select_tests"]
+__all__ = ["Catalogue", "catalogue", "load_grouping", "load_tests", "select_grouping", "select_tests"]
 
 _FILE_ENDINGS = (".json", ".jsonl", ".toml")
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Tests, concepts and templates by name."""
+    """Tests, concepts, templates and groupings by name."""
 
     tests: Mapping[str, Test]
     concepts: Mapping[str, Concept]
     sets: Mapping[str, TemplateSet]
+    groupings: Mapping[str, Grouping]
 
     @property
     def collections(self) -> tuple[str, ...]:
@@ -36,7 +38,7 @@ def catalogue() -> Catalogue:
     """The catalogue shipped with the package."""
     data = Path(str(resources.files("biassay.stimuli") / "data"))
     by_year = sorted(data.glob("*/*.toml"), key=lambda path: ("".join(filter(str.isdigit, path.stem)), path.stem))
-    return _resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}))
+    return _resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}, {}))
 
 
 def load_tests(path: Path) -> tuple[Test, ...]:
@@ -47,6 +49,24 @@ def load_tests(path: Path) -> tuple[Test, ...]:
     if not tests:
         raise StimulusError(f"{path}: the file defines no tests; expected at least one table [tests.NAME]")
     return tests
+
+
+def load_grouping(path: Path) -> Grouping:
+    """The groups of a user's file; it may refer to concepts of the catalogue."""
+    document = read_document(path)
+    if document.grouping is None:
+        raise StimulusError(f"{path}: the file defines no groups; expected at least two tables [groups.NAME]")
+    return _resolve([document], catalogue()).groupings[document.source.name]
+
+
+def select_grouping(name: str) -> Grouping:
+    """Groups by the name of their collection or by their file."""
+    known = catalogue().groupings
+    if name in known:
+        return known[name]
+    if name.lower().endswith(".toml"):
+        return load_grouping(Path(name))
+    raise UnknownNameError("grouping", name, known, f"(groupings: {', '.join(known)}; a file ends in .toml)")
 
 
 def select_tests(patterns: Iterable[str] = ()) -> tuple[Test, ...]:
@@ -102,7 +122,12 @@ def _resolve(documents: list[Document], base: Catalogue) -> Catalogue:
         if len(later) == len(waiting):
             raise StimulusError(f"{later[0][1].where}: the test is made from itself")
         waiting = later
-    return Catalogue({name: tests[name] for name in _families(tests)}, concepts, sets)
+    groupings = {
+        document.source.name: made_grouping(document.grouping, concepts, document.source)
+        for document in documents
+        if document.grouping is not None
+    }
+    return Catalogue({name: tests[name] for name in _families(tests)}, concepts, sets, {**base.groupings, **groupings})
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, cast, get_args
 
 from biassay.errors import StimulusError
 from biassay.stimuli.fields import FieldReader, kind
+from biassay.stimuli.groups import GroupingEntry, read_grouping
 from biassay.stimuli.model import Concept, Source, TemplateClass, TemplateSet, WordRule
 
 __all__ = ["Document", "TestEntry", "read_document"]
@@ -21,6 +22,7 @@ _UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
 _SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
 _SENTENCE_END = re.compile(r"[.!?]\W*$")
 _TEST_KEYS = {"title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"}
+_OWN_KEYS = {"source", "concepts", "sets", "tests", "pairs", "sentences", "grouping", "groups"}
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _SLOTS = ("T", "a T", "Ts", "she", "her", "She", "Her")
 
@@ -51,6 +53,7 @@ class Document:
     concepts: Mapping[str, Concept]
     sets: Mapping[str, TemplateSet]
     tests: tuple[TestEntry, ...]
+    grouping: GroupingEntry | None = None
 
 
 def read_document(path: Path) -> Document:
@@ -105,7 +108,7 @@ class _Reader(FieldReader):
         return words
 
     def own(self, root: dict[str, Any]) -> Document:
-        self.table(root, "", {"source", "concepts", "sets", "tests", "pairs", "sentences"})
+        self.table(root, "", _OWN_KEYS)
         source = self.source(root["source"]) if "source" in root else _UNKNOWN_SOURCE
         concepts = {
             name: self.concept(name, value) for name, value in self.table(root.get("concepts", {}), "concepts").items()
@@ -121,7 +124,7 @@ class _Reader(FieldReader):
         for entry in tests:
             if names.count(entry.name) > 1:
                 raise StimulusError(f"{entry.where}: the file defines the test {entry.name!r} twice")
-        return Document(str(self.path), source, concepts, sets, tuple(tests))
+        return Document(str(self.path), source, concepts, sets, tuple(tests), read_grouping(self, root))
 
     def source(self, value: Any) -> Source:
         fields = self.table(value, "source", {"name", "citation", "licence", "version", "doi", "note", "supplementary"})

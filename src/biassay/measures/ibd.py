@@ -1,0 +1,175 @@
+"""IBD and EIBD: the words that a model ties to an intersectional group, and those it ties to no category of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biassay.errors import DegenerateError, UsageError, VectorError
+from biassay.stats.association import unit_rows
+from biassay.stats.detection import RULES, Rule, Sides, detected, pair_scores, strongest
+from biassay.stats.permutation import check_choice
+
+__all__ = ["Detection", "eibd", "ibd"]
+
+_SAME = 1.0 - 1e-6  # cosine from which on two rows are taken for the same name, in single precision too
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """The words that were detected.
+
+    Attributes
+    ----------
+    scores : (n, k) float64
+        Association score of every word for the target against each of the k other groups, in standard deviations.
+    detected : (n,) bool
+        IBD: a score is above the threshold. EIBD: and the constituents do not explain it.
+    threshold : float
+    constituent_scores : (n, c) float64 or None
+        Scores between the sides of the constituent pairs; None for IBD.
+    rule : {"any", "all"} or None
+        Which constituent scores drop a word.
+
+    The words describe the model, not people; they can be misused to write what they describe.
+    """
+
+    scores: NDArray[np.float64]
+    detected: NDArray[np.bool_]
+    threshold: float
+    constituent_scores: NDArray[np.float64] | None = None
+    rule: Rule | None = None
+
+
+def ibd(words: ArrayLike, target: ArrayLike, others: Sequence[ArrayLike], *, threshold: float) -> Detection:
+    """Which words does the model associate with a group more than with at least one other group?
+
+    Parameters
+    ----------
+    words : (n, d) array-like
+    target : (k, d) array-like
+        Vectors of the names of the group.
+    others : list of (k, d) array-like
+        Vectors of the names of each of the groups it is compared with.
+    threshold : float
+        Scores above it count.
+
+    Examples
+    --------
+    >>> import numpy as np, biassay
+    >>> rng = np.random.default_rng(0)
+    >>> group, other = rng.normal(1, 1, (6, 20)), rng.normal(-1, 1, (6, 20))
+    >>> found = biassay.ibd([group.mean(axis=0), other.mean(axis=0)], group, [other], threshold=0.5)
+    >>> found.detected
+    array([ True, False])
+    """
+    return _detection(words, target, others, None, threshold, "any")
+
+
+def eibd(
+    words: ArrayLike,
+    target: ArrayLike,
+    others: Sequence[ArrayLike],
+    *,
+    constituents: Sequence[tuple[ArrayLike, ArrayLike]],
+    threshold: float,
+    rule: Rule = "any",
+) -> Detection:
+    """Which words of `ibd` does the model not associate with the categories of the group one by one?
+
+    Parameters
+    ----------
+    words, target, others, threshold
+        As for `ibd`.
+    constituents : list of pairs of (m, d) array-like
+        For every category of the target, names of all groups that share it, against names of all groups with another
+        value of the category. The first of a pair holds the target's names, the second does not.
+    rule : {"any", "all"}
+        Whether a word is dropped when any constituent score is above the threshold (the paper's prose), or only when
+        all of them are (its formula).
+    """
+    check_choice("rule", rule, RULES)
+    if len(constituents) == 0:
+        raise UsageError("constituents must hold at least one pair of arrays; for none use ibd()")
+    return _detection(words, target, others, constituents, threshold, rule)
+
+
+def _detection(
+    words: ArrayLike,
+    target: ArrayLike,
+    others: Sequence[ArrayLike],
+    constituents: Sequence[tuple[ArrayLike, ArrayLike]] | None,
+    threshold: float,
+    rule: Rule,
+) -> Detection:
+    if np.isnan(threshold):
+        raise UsageError("the threshold is NaN; give a number")
+    if len(others) == 0:
+        raise UsageError("others must hold at least one group to compare the target with")
+    rows, group = unit_rows(words, "words"), _group(target, "target")
+    compared = [_group(other, f"others[{i}]") for i, other in enumerate(others)]
+    for i, other in enumerate(compared):
+        _check_dimension(rows, group, other)
+        if _shared(group, other).any():
+            name = int(np.argmax(_shared(group, other)))
+            raise UsageError(f"row {name} of target stands in others[{i}] too; groups cannot share names")
+    scores = _scores(rows, [(group, other) for other in compared])
+    if constituents is None:
+        return Detection(scores, detected(*strongest(scores, None, rule), threshold), threshold)
+    pairs = [_constituent(pair, group, i) for i, pair in enumerate(constituents)]
+    of_pairs = _scores(rows, pairs)
+    return Detection(scores, detected(*strongest(scores, of_pairs, rule), threshold), threshold, of_pairs, rule)
+
+
+def _group(vectors: ArrayLike, what: str) -> NDArray[np.float64]:
+    rows = unit_rows(vectors, what)
+    if len(rows) < 2:
+        raise UsageError(f"{what} has one name; a group needs at least two")
+    return rows
+
+
+def _check_dimension(*arrays: NDArray[np.float64]) -> None:
+    dimensions = {array.shape[1] for array in arrays}
+    if len(dimensions) > 1:
+        raise VectorError(f"words and names must have one dimension, got {sorted(dimensions)}")
+
+
+def _shared(group: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows of the group are rows of the other too."""
+    return np.asarray((group @ other.T).max(axis=1) > _SAME)
+
+
+def _constituent(
+    pair: tuple[ArrayLike, ArrayLike], group: NDArray[np.float64], place: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if len(pair) != 2:
+        raise UsageError(f"constituents[{place}] must be a pair of arrays, got {len(pair)}")
+    first, second = (_group(side, f"constituents[{place}][{i}]") for i, side in enumerate(pair))
+    _check_dimension(group, first, second)
+    inside = _shared(group, first)
+    if not inside.all():
+        raise UsageError(
+            f"constituents[{place}][0] does not contain the target: row {int(np.argmin(inside))} of target is missing"
+        )
+    outside = _shared(group, second)
+    if outside.any():
+        raise UsageError(f"constituents[{place}][1] contains row {int(np.argmax(outside))} of target; it must not")
+    return first, second
+
+
+def _scores(
+    rows: NDArray[np.float64], pairs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
+) -> NDArray[np.float64]:
+    columns = []
+    for first, second in pairs:
+        cosines = rows @ np.concatenate([first, second]).T
+        sides: Sides = np.arange(len(first)), np.arange(len(first), len(first) + len(second))
+        columns.append(pair_scores(cosines, [sides])[:, 0])
+    scores = np.stack(columns, axis=1)
+    if np.isnan(scores).any():
+        row = int(np.argmax(np.isnan(scores).any(axis=1)))
+        raise DegenerateError(f"word {row} has the same cosine with every name: its score would divide by zero")
+    return scores

@@ -1,0 +1,242 @@
+"""p-values of association scores, word by word, by dealing the names anew to the groups.
+
+Two hypotheses are tested for every word and target group. **Associated**: were the names of all groups exchangeable,
+would the largest score of the target against any other group be as large? **Emergent**: were a group's association the
+sum of what its categories contribute, would the target's excess over that sum be as large? The second deals out the
+residuals of the sum (Freedman and Lane), and compares the excess in units of what the sum leaves unexplained.
+
+The same deals are used for every word, so that words can be taken in blocks of any size with the same result. All is
+done in single precision with the mean of every word's cosines taken off, which leaves six digits of a statistic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import UsageError
+
+__all__ = ["NamePermutations", "PermutedTails"]
+
+_F32 = NDArray[np.float32]
+_DEALS_AT_ONCE = 256
+_WORDS_AT_ONCE = 256  # with so many deals, the arrays of one step stay in a core's cache
+_TINY = np.float32(1e-30)  # where a variance is zero, so is what is divided by it
+_ROUNDING = 1e-5  # of single precision: a deal that gives the observed groups again must count
+
+
+@dataclass(frozen=True, eq=False)
+class PermutedTails:
+    """p-values (n, targets) of both hypotheses; NaN where a word has the same cosine with every name."""
+
+    associated: NDArray[np.float64]
+    emergent: NDArray[np.float64]
+
+
+class NamePermutations:
+    """Deals of m names to groups, and the p-values they give.
+
+    Parameters
+    ----------
+    groups : (m,) int
+        The group of every name, from 0.
+    categories : (groups, c) int
+        The value of every group in every category.
+    targets : sequence of int
+        The groups that are tested.
+    deals : int
+        How many random deals are made; the smallest p-value is 1 / (deals + 1).
+    rng : numpy Generator
+    """
+
+    def __init__(
+        self,
+        groups: NDArray[np.intp],
+        categories: NDArray[np.intp],
+        targets: Sequence[int],
+        deals: int,
+        rng: np.random.Generator,
+    ) -> None:
+        if deals < 1:
+            raise UsageError(f"at least one permutation is needed, got {deals}")
+        self.deals, self.targets = deals, tuple(targets)
+        self._sizes = np.bincount(groups, minlength=len(categories))
+        self._groups, self._orders = groups, _dealt(len(groups), deals, rng)
+        self._pairs = _pairs_of(self.targets, len(self._sizes))
+        self._additive = _additive_basis(groups, categories)
+        self._excess = _excess_contrasts(groups, self._additive, self.targets)
+
+    def tails(self, cosines: NDArray[np.floating], largest: NDArray[np.float64]) -> PermutedTails:
+        """p-values of words from their ``cosines`` (n, m) and their ``largest`` scores (n, targets)."""
+        centred = cosines - cosines.mean(axis=1, keepdims=True, dtype=np.float64)
+        left = centred - (centred @ self._additive) @ self._additive.T
+        squared = (left**2).sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            excess = _signed_square(left @ self._excess) / squared[:, None]
+        words = _Words(
+            *(array.astype(np.float32) for array in (centred, centred**2, left, squared)),
+            largest=_lowered(_signed_square(largest)),
+            excess=_lowered(excess),
+        )
+        counts = np.zeros((2, *largest.shape), dtype=np.int64)
+        for deals in self._batches():
+            counts += self._count(words, deals)
+        p = [
+            np.where(np.isnan(seen), np.nan, (1 + count) / (1 + self.deals))
+            for seen, count in zip((largest, excess), counts, strict=True)
+        ]
+        return PermutedTails(p[0], p[1])
+
+    def _batches(self) -> Iterator[_Deals]:
+        for start in range(0, self.deals, _DEALS_AT_ONCE):
+            orders = self._orders[start : start + _DEALS_AT_ONCE].astype(np.intp)
+            member = (self._groups[orders].T == np.arange(len(self._sizes))[:, None, None]).astype(np.float32)
+            means = member / self._sizes[:, None, None].astype(np.float32)
+            yield _Deals(means, member, _dealt_columns(self._excess, orders), _dealt_columns(self._additive, orders))
+
+    def _count(self, words: _Words, deals: _Deals) -> NDArray[np.int64]:
+        """How often a batch of deals does as well as what was seen, (2, words, targets)."""
+        counts = np.zeros((2, *words.largest.shape), dtype=np.int64)
+        # One set of arrays for all tiles: fresh ones would cost more than what is computed in them.
+        rows = min(_WORDS_AT_ONCE, len(words.centred))
+        dealt = [np.empty((len(matrices), rows, deals.n), dtype=np.float32) for matrices in deals.matrices]
+        scratch = np.empty((3 + len(self.targets), rows, deals.n), dtype=np.float32)
+        for at in range(0, len(words.centred), rows):
+            tile = words.tile(slice(at, at + rows))
+            n = len(tile.centred)
+            sources = (tile.centred, tile.squares, tile.left, tile.left)
+            for source, matrices, out in zip(sources, deals.matrices, dealt, strict=True):
+                np.matmul(source, matrices, out=out[:, :n])
+            means, squares, excess, explained = (array[:, :n] for array in dealt)
+            counts[0, at : at + n] = self._as_associated(means, squares, tile.largest, scratch[:, :n])
+            counts[1, at : at + n] = self._as_emergent(excess, explained, tile, scratch[:, :n])
+        return counts
+
+    def _as_associated(self, mean: _F32, squares: _F32, seen: _F32, scratch: _F32) -> NDArray[np.int64]:
+        """How many deals give a score as large, (words, targets); scores are squared, with their sign.
+
+        ``mean`` and ``squares`` (groups, words, deals) hold the mean cosines of the groups and their sums of squares;
+        the latter become those about the mean of the group.
+        """
+        sizes, within, (signed, square, variance) = self._sizes, squares, scratch[:3]
+        for group, size in enumerate(sizes):
+            np.square(mean[group], out=square)
+            within[group] -= np.multiply(square, np.float32(size), out=square)
+            within[group] += _TINY
+        best = dict(zip(self.targets, scratch[3:], strict=True))
+        scratch[3:] = -np.inf
+        for i, j in self._pairs:
+            # Squares within both groups, and what their difference adds, are those about the common mean.
+            n = sizes[i] + sizes[j]
+            np.subtract(mean[i], mean[j], out=signed)
+            np.abs(signed, out=square)
+            signed *= square
+            np.abs(signed, out=square)
+            square *= np.float32(sizes[i] * sizes[j] / n)
+            np.add(within[i], within[j], out=variance)
+            variance += square
+            signed /= variance
+            signed *= np.float32(n - 1)
+            np.maximum(best[i], signed, out=best[i])
+            if j in best:
+                np.maximum(best[j], np.negative(signed, out=signed), out=best[j])
+        return _at_least(scratch[3:], seen)
+
+    def _as_emergent(self, excess: _F32, explained: _F32, tile: _Words, scratch: _F32) -> NDArray[np.int64]:
+        """How many deals give an excess as large, (words, targets)."""
+        square, unexplained = scratch[:2]
+        unexplained[:] = tile.squared[:, None] + _TINY
+        for column in explained:
+            unexplained -= np.square(column, out=square)
+        for share in excess:
+            share *= np.abs(share, out=square)
+            share /= unexplained
+        return _at_least(excess, tile.excess)
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """Words as they are dealt out: cosines, their squares, what the sum of categories leaves of them; what was seen."""
+
+    centred: _F32
+    squares: _F32
+    left: _F32
+    squared: _F32
+    largest: _F32
+    excess: _F32
+
+    def tile(self, rows: slice) -> _Words:
+        return _Words(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Deals:
+    """Matrices (what, names, deals) that turn the cosines of words with names into what every deal makes of them."""
+
+    means: _F32
+    members: _F32
+    excess: _F32
+    additive: _F32
+
+    @property
+    def n(self) -> int:
+        return self.means.shape[2]
+
+    @property
+    def matrices(self) -> tuple[_F32, ...]:
+        return self.means, self.members, self.excess, self.additive
+
+
+def _at_least(found: _F32, seen: _F32) -> NDArray[np.int64]:
+    """How many values (targets, words, deals) reach what was seen (words, targets)."""
+    reached = np.packbits(found >= seen.T[:, :, None], axis=2)
+    return np.asarray(np.bitwise_count(reached).sum(axis=2, dtype=np.int64).T)
+
+
+def _dealt(names: int, deals: int, rng: np.random.Generator) -> NDArray[np.uint16]:
+    """Random orders of the names, one a row, in the least memory."""
+    if names > np.iinfo(np.uint16).max:
+        raise UsageError(f"at most {np.iinfo(np.uint16).max} names can be compared, got {names}")
+    orders = np.tile(np.arange(names, dtype=np.uint16), (deals, 1))
+    return np.asarray(rng.permuted(orders, axis=1, out=orders))
+
+
+def _pairs_of(targets: Sequence[int], groups: int) -> list[tuple[int, int]]:
+    """Every pair of groups that holds a target, once, with a target first."""
+    pairs = [(target, other) for target in targets for other in range(groups) if other != target]
+    return [(i, j) for place, (i, j) in enumerate(pairs) if (j, i) not in pairs[:place]]
+
+
+def _additive_basis(groups: NDArray[np.intp], categories: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Orthonormal columns that span all sums of what the categories contribute, but for a constant."""
+    codes = categories[groups]
+    columns = [codes[:, [c]] == np.unique(codes[:, c])[:-1] for c in range(codes.shape[1])]
+    design = np.concatenate(columns, axis=1).astype(np.float64)
+    basis, size, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
+    return np.asarray(basis[:, size > 1e-9 * size.max()])
+
+
+def _excess_contrasts(
+    groups: NDArray[np.intp], additive: NDArray[np.float64], targets: Sequence[int]
+) -> NDArray[np.float64]:
+    """For every target the unit column that measures its excess over the sum of its categories."""
+    inside = (groups[:, None] == np.asarray(targets)).astype(np.float64)
+    inside -= inside.mean(axis=0)
+    excess = inside - additive @ (additive.T @ inside)
+    return np.asarray(excess / np.linalg.norm(excess, axis=0))
+
+
+def _dealt_columns(columns: NDArray[np.float64], orders: NDArray[np.intp]) -> _F32:
+    """(columns, names, deals): every column in every order."""
+    return np.ascontiguousarray(columns[orders].transpose(2, 1, 0), dtype=np.float32)
+
+
+def _signed_square(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.asarray(values * np.abs(values))
+
+
+def _lowered(seen: NDArray[np.floating]) -> _F32:
+    return np.asarray(seen - _ROUNDING * np.abs(seen), dtype=np.float32)
