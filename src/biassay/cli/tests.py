@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from biassay.cli.common import check_new_file
 from biassay.errors import UsageError
 from biassay.files import write_atomically
 from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
@@ -100,10 +101,7 @@ def export_test(name: str, file_format: str, out: Path | None) -> None:
     if out is None:
         click.echo(content, nl=False)
         return
-    if out.exists():
-        raise UsageError(f"{out} exists; choose another file")
-    if not out.parent.is_dir():
-        raise UsageError(f"{out}: the folder {out.parent} does not exist")
+    check_new_file(out)
     write_atomically(out, content.encode())
     click.echo(f"written to {out}")
 

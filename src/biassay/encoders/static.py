@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Identity, Span
 from biassay.encoders.registry import ModelName
 from biassay.encoders.vector_files import check_format, file_fingerprint, read_vectors
 from biassay.encoders.vector_text import WordVectors
+from biassay.encoders.vocabulary import Block, array_blocks, vocabulary_blocks
 from biassay.errors import UnknownNameError, VectorFileError
 
-__all__ = ["StaticEncoder", "embedded_vectors", "provide", "provide_embedded", "tokens"]
+__all__ = ["StaticEncoder", "embedded_vectors", "frequent_words", "provide", "provide_embedded", "tokens"]
 
 # Letters, digits and, beyond the Latin blocks, whatever is neither punctuation nor a symbol: vowel signs, accents.
 _LETTER = r"(?:\w|[^\x00-\u02ff\u2000-\u2bff\u3000-\u303f\ufe10-\uff0f\s])"
@@ -50,26 +53,59 @@ def provide(model: ModelName) -> StaticEncoder:
 
     def load(words: Collection[str]) -> WordVectors:
         found = read_vectors(path, words, file_format)
-        if file_fingerprint(path) != identity.revision:
-            raise VectorFileError(f"{path}: the file changed while it was read; run again")
+        _check_unchanged(path, identity)
         return found
 
-    return StaticEncoder(identity, load, fold=case == "fold")
+    def stream() -> Iterator[Block]:
+        yield from vocabulary_blocks(path, file_format)
+        _check_unchanged(path, identity)
+
+    return StaticEncoder(identity, load, stream, fold=case == "fold")
+
+
+def _check_unchanged(path: Path, identity: Identity) -> None:
+    if file_fingerprint(path) != identity.revision:
+        raise VectorFileError(f"{path}: the file changed while it was read; run again")
 
 
 def provide_embedded(_: ModelName) -> StaticEncoder:
-    provenance = json.loads((_DATA / "glove.json").read_text(encoding="utf-8"))
+    provenance = _provenance()
     revision = f"{provenance['vectors']}, {provenance['npz_sha256'][:16]}"
-    return StaticEncoder(Identity("glove", "glove", revision), lambda _: embedded_vectors(), fold=True)
+    identity = Identity("glove", "glove", revision)
+
+    def stream() -> Iterator[Block]:
+        # Not the words that tests added: to have rare words of some kinds only would bend every ranking.
+        words, matrix = _embedded()
+        return array_blocks(words[: _frequent()], matrix[: _frequent()])
+
+    return StaticEncoder(identity, lambda _: embedded_vectors(), stream, fold=True)
+
+
+def frequent_words() -> list[str]:
+    """The most frequent words of the embedded vectors, most frequent first."""
+    return _embedded()[0][: _frequent()]
+
+
+def _frequent() -> int:
+    return int(_provenance()["most_frequent"])
+
+
+def _provenance() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((_DATA / "glove.json").read_text(encoding="utf-8"))
+    return content
 
 
 def embedded_vectors() -> WordVectors:
     """All embedded GloVe vectors, most frequent words first."""
-    with (_DATA / "glove.npz").open("rb") as file, np.load(file) as archive:
-        words, matrix = archive["words"].tobytes().decode().split("\n"), archive["vectors"].astype(np.float32)
+    words, matrix = _embedded()
     vectors = WordVectors(matrix.shape[1])
     vectors.update(zip(words, matrix, strict=True))
     return vectors
+
+
+def _embedded() -> tuple[list[str], NDArray[np.float32]]:
+    with (_DATA / "glove.npz").open("rb") as file, np.load(file) as archive:
+        return archive["words"].tobytes().decode().split("\n"), archive["vectors"].astype(np.float32)
 
 
 class StaticEncoder:
@@ -77,9 +113,16 @@ class StaticEncoder:
 
     batch_size = 4096
 
-    def __init__(self, identity: Identity, load: Callable[[Collection[str]], WordVectors], *, fold: bool) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        load: Callable[[Collection[str]], WordVectors],
+        stream: Callable[[], Iterator[Block]],
+        *,
+        fold: bool,
+    ) -> None:
         self.identity = identity
-        self._load, self._fold = load, fold
+        self._load, self._stream, self._fold = load, stream, fold
         self._vectors = WordVectors(0)
 
     def _tokens(self, text: str) -> list[tuple[str, Span]]:
@@ -99,3 +142,10 @@ class StaticEncoder:
                 vectors[row] = np.mean(known, axis=0, dtype=np.float64)
             unknown.append(tuple(span for token, span in parts if token not in self._vectors))
         return Encoded.of(vectors, unknown)
+
+    def vocabulary(self) -> Iterator[Block]:
+        """All words as they stand in the file, whatever the case of texts, with their vectors.
+
+        Of the embedded vectors the most frequent words only.
+        """
+        return self._stream()

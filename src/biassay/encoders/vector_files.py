@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.encoders.vector_text import (
     CHUNK,
@@ -23,7 +24,19 @@ from biassay.encoders.vector_text import (
 )
 from biassay.errors import UnknownNameError, VectorFileError
 
-__all__ = ["FORMATS", "Format", "check_format", "file_fingerprint", "read_vectors"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "binary_chunks",
+    "binary_header",
+    "check_format",
+    "detect_format",
+    "faults_named",
+    "file_fingerprint",
+    "npy_contents",
+    "opened",
+    "read_vectors",
+]
 
 Format = Literal["text", "word2vec-binary", "npy"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -64,12 +77,19 @@ def read_vectors(path: Path, wanted: Collection[str], file_format: str | None = 
     """
     if file_format is not None:
         check_format(file_format)
-    try:
-        chosen = file_format or _detect(path)
+    with faults_named(path):
+        chosen = file_format or detect_format(path)
         if chosen == "npy":
             return _read_npy(path, wanted)
-        with _opened(path) as file:
+        with opened(path) as file:
             return TextReader(path, wanted).read(file) if chosen == "text" else _read_binary(path, file, wanted)
+
+
+@contextmanager
+def faults_named(path: Path) -> Iterator[None]:
+    """A fault of the system or of the compression becomes an error that names the file."""
+    try:
+        yield
     except DAMAGED as error:
         raise VectorFileError(f"{path}: the compressed file is truncated or damaged: {error}") from error
     except OSError as error:
@@ -77,7 +97,8 @@ def read_vectors(path: Path, wanted: Collection[str], file_format: str | None = 
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BufferedReader]:
+def opened(path: Path) -> Iterator[BufferedReader]:
+    """The file, unpacked if its name ends with .gz."""
     if path.name.lower().endswith(".gz"):
         with gzip.open(path, "rb") as file:
             yield cast("BufferedReader", file)
@@ -86,10 +107,11 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
             yield cast("BufferedReader", plain)
 
 
-def _detect(path: Path) -> Format:
+def detect_format(path: Path) -> Format:
+    """What the name and the first lines say."""
     if path.suffix.lower() == ".npy":
         return "npy"
-    with _opened(path) as file:
+    with opened(path) as file:
         header = word2vec_header(file.readline(CHUNK))
         first = file.readline(CHUNK).rstrip()
     if header is None or header[1] < 1:
@@ -106,40 +128,56 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-def _read_binary(path: Path, file: BufferedReader, wanted: Collection[str]) -> WordVectors:
-    keys = {word.encode(): word for word in wanted}
+def binary_header(path: Path, file: BufferedReader) -> tuple[int, int]:
+    """(words, dimension) of a word2vec binary file."""
     header = word2vec_header(file.readline(100))
     if header is None:
         raise VectorFileError(f"{path}: line 1: a word2vec file begins with 'words dimension'")
-    count, dimension = header
-    size, found = 4 * dimension, WordVectors(dimension)
-    buffer, at = b"", 0
-    for number in range(1, count + 1):
-        blank = buffer.find(b" ", at)
-        if blank < 0 or len(buffer) < blank + 1 + size:
-            buffer, at = buffer[at:] + read_chunk(path, file, f"word {number}"), 0
-            blank = buffer.find(b" ", at)
-        end = blank + 1 + size
-        if blank < 0 or len(buffer) < end:
-            raise VectorFileError(f"{path}: word {number} of {count}: the file ends there; is it truncated?")
-        word = keys.get(buffer[at:blank].lstrip(b"\n"))
-        if word is not None and word not in found:
-            values = np.frombuffer(buffer, dtype="<f4", count=dimension, offset=blank + 1)
-            found[word] = checked_vector(values.astype(np.float32), word, f"{path}: word {number}")
-        at = end
-    if (buffer[at:] + read_chunk(path, file, f"word {count}")).strip(b"\n"):
+    return header
+
+
+def binary_chunks(
+    path: Path, file: BufferedReader, count: int, dimension: int
+) -> Iterator[tuple[bytes, list[tuple[int, int]]]]:
+    """Some megabytes at a time, and where in them each word begins and ends. Its values are one byte behind that."""
+    size, number, rest = 4 * dimension, 0, b""
+    while number < count:
+        buffer, places, at = rest + read_chunk(path, file, f"word {number + 1}"), [], 0
+        while number < count and 0 <= (blank := buffer.find(b" ", at)) < len(buffer) - size:
+            places.append((at, blank))
+            at = blank + 1 + size
+            number += 1
+        if not places:
+            raise VectorFileError(f"{path}: word {number + 1} of {count}: the file ends there; is it truncated?")
+        rest = buffer[at:]
+        yield buffer, places
+    if (rest + read_chunk(path, file, f"word {count}")).strip(b"\n"):
         raise VectorFileError(f"{path}: the file holds more than the {count} words of {dimension} values it announces")
+
+
+def _read_binary(path: Path, file: BufferedReader, wanted: Collection[str]) -> WordVectors:
+    keys = {word.encode(): word for word in wanted}
+    count, dimension = binary_header(path, file)
+    found, first = WordVectors(dimension), 1
+    for buffer, places in binary_chunks(path, file, count, dimension):
+        for number, (start, blank) in enumerate(places, first):
+            word = keys.get(buffer[start:blank].lstrip(b"\n"))
+            if word is not None and word not in found:
+                values = np.frombuffer(buffer, dtype="<f4", count=dimension, offset=blank + 1)
+                found[word] = checked_vector(values.astype(np.float32), word, f"{path}: word {number}")
+        first += len(places)
     return found
 
 
-def _read_npy(path: Path, wanted: Collection[str]) -> WordVectors:
+def npy_contents(path: Path, errors: Literal["strict", "replace"] = "strict") -> tuple[NDArray[Any], list[str]]:
+    """The array, left on the disk, and the words beside it; ``errors`` says what to do with words not in UTF-8."""
     words_path = path.with_name("words.txt")
     if not words_path.exists():
         raise VectorFileError(f"{path}: an .npy file needs its words beside it, one a line, in {words_path}")
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-        text = words_path.read_bytes().decode()
-        words = text.removesuffix("\n").split("\n") if text else []
+        text = words_path.read_bytes().decode(errors=errors)
+        words = [word.removesuffix("\r") for word in text.removesuffix("\n").split("\n")] if text else []
     except UnicodeDecodeError as error:
         raise VectorFileError(f"{words_path}: not UTF-8 text (byte {error.start})") from error
     except (ValueError, EOFError) as error:
@@ -153,8 +191,13 @@ def _read_npy(path: Path, wanted: Collection[str]) -> WordVectors:
         raise VectorFileError(
             f"{path}: an array of shape {matrix.shape} does not fit the {len(words)} words in {words_path}"
         )
+    return matrix, words
+
+
+def _read_npy(path: Path, wanted: Collection[str]) -> WordVectors:
+    matrix, words = npy_contents(path)
     keep, found = frozenset(wanted), WordVectors(matrix.shape[1])
-    for row, word in enumerate(word.removesuffix("\r") for word in words):
+    for row, word in enumerate(words):
         if word in keep and word not in found:
             with np.errstate(over="ignore"):
                 values = np.asarray(matrix[row], dtype=np.float32)

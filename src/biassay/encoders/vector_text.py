@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from biassay.errors import VectorFileError
 
-__all__ = ["CHUNK", "DAMAGED", "TextReader", "WordVectors", "checked_vector", "read_chunk", "word2vec_header"]
+__all__ = [
+    "CHUNK",
+    "DAMAGED",
+    "TextLines",
+    "TextReader",
+    "WordVectors",
+    "checked_vector",
+    "read_chunk",
+    "word2vec_header",
+]
 
 CHUNK = 1 << 22
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -57,33 +66,25 @@ def checked_vector(values: NDArray[np.float32], word: str, where: str) -> NDArra
     return values
 
 
-class TextReader:
-    """Reads one file, block by block.
+class TextLines:
+    """The lines of one file, block by block: what they hold is read by those who derive from this."""
 
-    Only lines that may hold a wanted word, or whose number of blanks is unusual, become Python objects: that is what
-    makes it nearly as quick as reading the file. An unusual line is either faulty, or has a word with blanks inside.
-    """
-
-    def __init__(self, path: Path, wanted: Collection[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._keys = {word.encode(): word for word in wanted}
-        self._table = _beginnings(self._keys)
-        self._found = WordVectors(0)
         self._announced: int | None = None
         self._dimension = self._blanks = self._words = self._gap = 0
         self._line = 1
 
-    def read(self, file: BufferedReader) -> WordVectors:
+    def _checked_blocks(self, file: BufferedReader) -> Iterator[bytes]:
+        """Blocks of lines without the header. The reader counts each by ``_count``; at the end the sum is checked."""
         for block in self._blocks(file):
-            self._block(self._begin(block) if not self._dimension else block)
+            yield self._begin(block) if not self._dimension else block
         if not self._dimension:
             raise VectorFileError(f"{self._path}: line 1: the file is empty")
         if self._announced not in (None, self._words):
             count = f"the file has {self._words} words and announces {self._announced}"
             doubt = "; is it truncated?" if self._words < (self._announced or 0) else ""
             raise VectorFileError(f"{self._path}: line {self._line}: {count}{doubt}")
-        self._found.dimension = self._dimension
-        return self._found
 
     def _blocks(self, file: BufferedReader) -> Iterator[bytes]:
         """Whole lines, some megabytes at a time."""
@@ -112,6 +113,50 @@ class TextReader:
         self._blanks = rest.partition(b"\n")[0].count(b" ")
         return rest
 
+    def _count(self, full: NDArray[np.bool_]) -> None:
+        """Count the lines of a block that are not empty; an empty one may stand at the end of the file only."""
+        if not full.all():
+            self._gap = self._gap or self._line + int(np.argmin(full))
+        if self._gap and full.any() and self._line + int(np.flatnonzero(full)[-1]) > self._gap:
+            self._fail(self._gap, 0)
+        self._line += len(full)
+        self._words += int(np.count_nonzero(full))
+
+    def _fields(self, number: int, line: bytes) -> list[bytes]:
+        """Word and values of one line. A word may hold blanks: the values are counted from the end."""
+        fields = line.rsplit(b" ", self._dimension)
+        if len(fields) != self._dimension + 1:
+            self._fail(number, len(line.split()) - 1)
+        return fields
+
+    def _fail(self, number: int, got: int) -> None:
+        raise VectorFileError(
+            f"{self._path}: line {number}: expected {self._dimension} values, got {got}; is the file truncated?"
+        )
+
+    def _no_numbers(self, number: int, word: str) -> VectorFileError:
+        return VectorFileError(f"{self._path}: line {number}: the values of {word!r} are not all numbers")
+
+
+class TextReader(TextLines):
+    """Reads the wanted words of one file.
+
+    Only lines that may hold a wanted word, or whose number of blanks is unusual, become Python objects: that is what
+    makes it nearly as quick as reading the file. An unusual line is either faulty, or has a word with blanks inside.
+    """
+
+    def __init__(self, path: Path, wanted: Collection[str]) -> None:
+        super().__init__(path)
+        self._keys = {word.encode(): word for word in wanted}
+        self._table = _beginnings(self._keys)
+        self._found = WordVectors(0)
+
+    def read(self, file: BufferedReader) -> WordVectors:
+        for block in self._checked_blocks(file):
+            self._block(block)
+        self._found.dimension = self._dimension
+        return self._found
+
     def _block(self, block: bytes) -> None:
         data = np.frombuffer(block, dtype=np.uint8)
         ends = np.flatnonzero(data == _NEWLINE)
@@ -122,12 +167,10 @@ class TextReader:
         self._count(ends - starts > (data[ends - 1] == _RETURN))
 
     def _take(self, number: int, line: bytes) -> None:
-        """Check one line and keep it if it is wanted. A word may hold blanks: the values are counted from the end."""
+        """Check one line and keep it if it is wanted."""
         if not line:
             return
-        fields = line.rsplit(b" ", self._dimension)
-        if len(fields) != self._dimension + 1:
-            self._fail(number, len(line.split()) - 1)
+        fields = self._fields(number, line)
         word = self._keys.get(fields[0])
         if word is None or word in self._found:
             return
@@ -135,22 +178,8 @@ class TextReader:
             with np.errstate(over="ignore"):  # what becomes infinite is refused below
                 values = np.array(fields[1:], dtype=np.float32)
         except ValueError as error:
-            raise VectorFileError(f"{self._path}: line {number}: the values of {word!r} are not all numbers") from error
+            raise self._no_numbers(number, word) from error
         self._found[word] = checked_vector(values, word, f"{self._path}: line {number}")
-
-    def _count(self, full: NDArray[np.bool_]) -> None:
-        """Count the lines of a block that are not empty; an empty one may stand at the end of the file only."""
-        if not full.all():
-            self._gap = self._gap or self._line + int(np.argmin(full))
-        if self._gap and full.any() and self._line + int(np.flatnonzero(full)[-1]) > self._gap:
-            self._fail(self._gap, 0)
-        self._line += len(full)
-        self._words += int(np.count_nonzero(full))
-
-    def _fail(self, number: int, got: int) -> None:
-        raise VectorFileError(
-            f"{self._path}: line {number}: expected {self._dimension} values, got {got}; is the file truncated?"
-        )
 
 
 def _beginnings(keys: Collection[bytes]) -> NDArray[np.bool_]:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from biassay.errors import RunFolderError, UsageError
 from biassay.report.html import REPORT
+from biassay.results.codec import from_json
+from biassay.results.records import FORMAT_VERSION, Provenance
 from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run
 from biassay.results.samples import SAMPLES
 
@@ -28,6 +30,8 @@ class Listener(Protocol):
 
     def measuring(self, model: str, done: int, total: int) -> None: ...
 
+    def searching(self, model: str, done: int, total: int) -> None: ...
+
     def notice(self, message: str) -> None: ...
 
 
@@ -41,6 +45,9 @@ class Silent:
     def measuring(self, model: str, done: int, total: int) -> None:
         pass
 
+    def searching(self, model: str, done: int, total: int) -> None:
+        pass
+
     def notice(self, message: str) -> None:
         pass
 
@@ -48,7 +55,7 @@ class Silent:
 def check_free(folder: Path) -> None:
     """Refuse a folder that holds anything."""
     if (folder / MANIFEST).exists():
-        state = Run.load(folder).manifest.status
+        state = from_json(folder / MANIFEST, Provenance, FORMAT_VERSION).status
         hint = "go on with it by --resume" if state == "running" else "choose another folder"
         kind = "an interrupted run" if state == "running" else "another run"
         raise RunFolderError(f"{folder} holds {kind}; {hint}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from biassay.files import write_atomically
 from biassay.report.distribution import P_NAMES, figure_of
@@ -24,22 +24,30 @@ from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, contex
 from biassay.results.making import is_of
 from biassay.results.run import Run
 
-__all__ = ["REPORT", "render_report", "write_report"]
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = ["REPORT", "page_environment", "render_report", "write_report"]
 
 REPORT = "report.html"
 
 
-def render_report(run: Run) -> str:
-    """The page as text. Names and reasons come from outside and are escaped."""
+def page_environment() -> jinja2.Environment:
+    """Templates of pages; whatever they are given is escaped."""
     import jinja2
 
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("biassay.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def render_report(run: Run) -> str:
+    """The page as text. Names and reasons come from outside and are escaped."""
+    environment = page_environment()
     labels = model_labels(run)
     environment.globals.update(
         p_by_text=p_by_text,

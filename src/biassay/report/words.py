@@ -14,6 +14,7 @@ __all__ = [
     "MEANING",
     "cannot_reach",
     "format_p",
+    "format_plain_p",
     "headline",
     "model_key",
     "model_labels",
@@ -83,10 +84,17 @@ def format_p(value: float | None, log10: float | None) -> str:
     """A p-value to two digits, from its logarithm where it is too small for a float."""
     if value is None or log10 is None:
         return "–"
+    return format_plain_p(value, log10)
+
+
+def format_plain_p(value: float, log10: float | None = None) -> str:
+    """The same for a p-value that is there; its logarithm is needed only if it is too small for a float."""
     if math.isnan(value):
         return "NaN"
     if value >= 0.001:
         return f"{value:.3f}"
+    if log10 is None:
+        log10 = math.log10(value) if value > 0.0 else -math.inf
     if math.isinf(log10):
         return "0"
     exponent = math.floor(log10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from cattrs.preconf.json import JsonConverter, make_converter
 from biassay.errors import RunFolderError
 from biassay.results.records import PAPER_COLUMNS, Contextual, Result
 
-__all__ = ["columns", "from_json", "in_column", "structured", "to_json", "to_tsv"]
+__all__ = ["columns", "from_json", "in_column", "structured", "to_json", "to_tsv", "tsv_lines"]
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -54,8 +55,11 @@ def to_json(record: Any) -> str:
     return json.dumps(_converter().unstructure(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def from_json(path: Path, kind: type[_T], version: int) -> _T:
-    """Read a file of records of a format version; an error names the file."""
+def from_json(path: Path, kind: type[_T], version: int, holds: str | None = None) -> _T:
+    """Read a file of records of a format version; an error names the file.
+
+    ``holds`` is the kind of run that a manifest must be of, where only one kind will do.
+    """
     try:
         content = json.loads(path.read_bytes().decode())
     except FileNotFoundError as error:
@@ -67,6 +71,11 @@ def from_json(path: Path, kind: type[_T], version: int) -> _T:
     found = content.get("format_version") if isinstance(content, dict) else None
     if found != version:
         raise RunFolderError(f"{path}: the run has format version {found}, this biassay reads {version}")
+    found_kind = content.get("kind", "associations")
+    if holds not in (None, found_kind):
+        raise RunFolderError(
+            f"{path}: the folder holds a run of kind {found_kind!r}; a run of {holds!r} is needed here"
+        )
     return structured(content, kind, str(path))
 
 
@@ -96,8 +105,12 @@ def in_column(result: Result, column: str) -> Any:
 def to_tsv(results: tuple[Result, ...]) -> str:
     """The papers' nine columns first and in order, then the project's own. An empty cell was not computed."""
     names = columns(results)
-    lines = [names, *([_cell(in_column(result, name)) for name in names] for result in results)]
-    return "".join("\t".join(line) + "\n" for line in lines)
+    return tsv_lines([names, *([in_column(result, name) for name in names] for result in results)])
+
+
+def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of values as lines of cells."""
+    return "".join("\t".join(map(_cell, row)) + "\n" for row in rows)
 
 
 def _cell(value: Any) -> str:

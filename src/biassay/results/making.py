@@ -6,6 +6,7 @@ import dataclasses
 import math
 import platform
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any, get_args
@@ -38,7 +39,17 @@ _LIBRARIES = {
     "gensen": ("torch", "nltk"),
 }
 
-__all__ = ["contextual_result_of", "finished", "identified", "is_of", "new_manifest", "result_of"]
+__all__ = [
+    "beginning",
+    "contextual_result_of",
+    "finished",
+    "identified",
+    "is_of",
+    "libraries",
+    "new_manifest",
+    "now",
+    "result_of",
+]
 
 
 def new_manifest(
@@ -67,15 +78,7 @@ def new_manifest(
         for t, p in tests
     }
     return Manifest(
-        format_version=FORMAT_VERSION,
-        run_id=uuid.uuid4().hex,
-        status="running",
-        created=_now(),
-        finished=None,
-        versions={
-            "python": platform.python_version(),
-            **{name: metadata.version(name) for name in ("biassay", "numpy", "scipy")},
-        },
+        **beginning(),
         models=tuple(ModelRecord(text, text, "", None, {}) for text in dict.fromkeys(models)),
         tests=tuple(records.values()),
         protocol=protocol,
@@ -88,6 +91,26 @@ def new_manifest(
     )
 
 
+def beginning() -> dict[str, Any]:
+    """What the manifest of every run says when it begins."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "run_id": uuid.uuid4().hex,
+        "status": "running",
+        "created": now(),
+        "finished": None,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in ("biassay", "numpy", "scipy")},
+        },
+    }
+
+
+def libraries(models: Iterable[ModelRecord]) -> dict[str, str]:
+    """Versions of the libraries that can change the vectors of some models."""
+    return {name: metadata.version(name) for record in models for name in _LIBRARIES.get(record.family, ())}
+
+
 def identified(text: str, identity: Identity) -> ModelRecord:
     """A model as the user named it and as it was found."""
     return ModelRecord(text, identity.name, identity.family, identity.revision, dict(identity.settings))
@@ -95,11 +118,9 @@ def identified(text: str, identity: Identity) -> ModelRecord:
 
 def finished(manifest: Manifest, results: tuple[Result, ...]) -> Manifest:
     """The manifest of a run that has ended."""
-    names = [name for record in manifest.models for name in _LIBRARIES.get(record.family, ())]
-    used = {name: metadata.version(name) for name in names}
     lost = {record.text: _all_lost(results, record) for record in manifest.models}
-    versions = manifest.versions | used
-    return dataclasses.replace(manifest, status="complete", finished=_now(), versions=versions, words_lost=lost)
+    versions = manifest.versions | libraries(manifest.models)
+    return dataclasses.replace(manifest, status="complete", finished=now(), versions=versions, words_lost=lost)
 
 
 def result_of(test: Test, identity: Identity, measured: Measurement, settings: Settings) -> Result:
@@ -229,5 +250,5 @@ def _all_lost(results: tuple[Result, ...], record: ModelRecord) -> tuple[str, ..
     return tuple(sorted(set(words)))
 
 
-def _now() -> str:
+def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

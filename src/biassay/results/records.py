@@ -14,6 +14,8 @@ __all__ = [
     "Contextual",
     "Manifest",
     "ModelRecord",
+    "Provenance",
+    "Record",
     "Result",
     "TestRecord",
 ]
@@ -41,7 +43,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class _Record:
+class Record:
     """Normalises the floats of a frozen dataclass."""
 
     def __post_init__(self) -> None:
@@ -50,7 +52,7 @@ class _Record:
 
 
 @dataclass(frozen=True)
-class Contextual(_Record):
+class Contextual(Record):
     """What a test over contexts (CEAT) found besides its pooled effect size.
 
     ``standard_error`` to ``prediction_high`` come from the random-effects model over ``n_samples`` samples;
@@ -75,7 +77,7 @@ class Contextual(_Record):
 
 
 @dataclass(frozen=True)
-class Result(_Record):
+class Result(Record):
     """One test on one model.
 
     The first nine fields are the columns of the published results. ``p_value`` is over texts under ``protocol``;
@@ -191,8 +193,8 @@ class ContextsRecord:
 
 
 @dataclass(frozen=True)
-class Manifest(_Record):
-    """How a run was made."""
+class Provenance(Record):
+    """How a run was made, whatever it measured."""
 
     format_version: int
     run_id: str
@@ -201,6 +203,13 @@ class Manifest(_Record):
     finished: str | None
     versions: dict[str, str]
     models: tuple[ModelRecord, ...]
+    kind: str = dataclasses.field(default="associations", kw_only=True)
+
+
+@dataclass(frozen=True)
+class Manifest(Provenance):
+    """How a run of association tests was made."""
+
     tests: tuple[TestRecord, ...]
     protocol: str
     alternative: str

@@ -22,7 +22,7 @@ from biassay.stats.multiple import holm
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MANIFEST", "RESULTS_JSON", "RESULTS_TSV", "Run", "with_corrections"]
+__all__ = ["MANIFEST", "RESULTS_JSON", "RESULTS_TSV", "Run", "to_frame_of", "with_corrections"]
 
 MANIFEST, RESULTS_JSON, RESULTS_TSV = "manifest.json", "results.json", "results.tsv"
 
@@ -56,12 +56,7 @@ class Run:
 
         What was not computed is ``pandas.NA``, which NaN is not.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingExtraError("to_frame()", "frame") from error
-        names = columns(self.results)
-        return pd.DataFrame({name: _column(pd, [in_column(r, name) for r in self.results]) for name in names})
+        return to_frame_of({name: [in_column(r, name) for r in self.results] for name in columns(self.results)})
 
     def to_json(self) -> str:
         """Manifest and results as JSON."""
@@ -97,11 +92,20 @@ class Run:
         folder = Path(folder)
         if not (folder / MANIFEST).is_file():
             raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
-        manifest = from_json(folder / MANIFEST, Manifest, FORMAT_VERSION)
+        manifest = from_json(folder / MANIFEST, Manifest, FORMAT_VERSION, "associations")
         if manifest.status == "running" and not (folder / RESULTS_JSON).exists():
             return cls(manifest)
         results = from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results
         return cls(manifest, results, load_samples(folder))
+
+
+def to_frame_of(content: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """A data frame from its columns; what was not computed is ``pandas.NA``, which NaN is not."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError("to_frame()", "frame") from error
+    return pd.DataFrame({name: _column(pd, values) for name, values in content.items()})
 
 
 def _column(pd: ModuleType, values: list[Any]) -> Any:

@@ -50,6 +50,9 @@ class NamePermutations:
     deals : int
         How many random deals are made; the smallest p-value is 1 / (deals + 1).
     rng : numpy Generator
+    stop : int or None
+        A word is left after so many deals did as well (Besag and Clifford): its p-value, no small one, is then known
+        well enough, and all the work goes to those that are small. None: every word gets all deals.
     """
 
     def __init__(
@@ -59,10 +62,13 @@ class NamePermutations:
         targets: Sequence[int],
         deals: int,
         rng: np.random.Generator,
+        *,
+        stop: int | None = 50,
     ) -> None:
         if deals < 1:
             raise UsageError(f"at least one permutation is needed, got {deals}")
         self.deals, self.targets = deals, tuple(targets)
+        self._stop = deals + 1 if stop is None else stop
         self._sizes = np.bincount(groups, minlength=len(categories))
         self._groups, self._orders = groups, _dealt(len(groups), deals, rng)
         self._pairs = _pairs_of(self.targets, len(self._sizes))
@@ -76,47 +82,42 @@ class NamePermutations:
         squared = (left**2).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             excess = _signed_square(left @ self._excess) / squared[:, None]
-        words = _Words(
-            *(array.astype(np.float32) for array in (centred, centred**2, left, squared)),
-            largest=_lowered(_signed_square(largest)),
-            excess=_lowered(excess),
-        )
-        counts = np.zeros((2, *largest.shape), dtype=np.int64)
+        parts = centred, centred**2, left, squared, _lowered(_signed_square(largest)), _lowered(excess)
+        words = _Words(*(part.astype(np.float32) for part in parts))
+        tallies = [_Tally(np.isnan(seen), self._stop) for seen in (largest, excess)]
+        running, done = np.arange(len(cosines)), 0
         for deals in self._batches():
-            counts += self._count(words, deals)
-        p = [
-            np.where(np.isnan(seen), np.nan, (1 + count) / (1 + self.deals))
-            for seen, count in zip((largest, excess), counts, strict=True)
-        ]
-        return PermutedTails(p[0], p[1])
+            self._count(words.rows(running), deals, [tally.of(running, done) for tally in tallies])
+            done += deals.n
+            running = np.flatnonzero(np.any([tally.running for tally in tallies], axis=0))
+        associated, emergent = (tally.p_values(self.deals) for tally in tallies)
+        return PermutedTails(associated, emergent)
 
     def _batches(self) -> Iterator[_Deals]:
         for start in range(0, self.deals, _DEALS_AT_ONCE):
             orders = self._orders[start : start + _DEALS_AT_ONCE].astype(np.intp)
-            member = (self._groups[orders].T == np.arange(len(self._sizes))[:, None, None]).astype(np.float32)
+            member = (np.arange(len(self._sizes))[:, None, None] == self._groups[orders].T).astype(np.float32)
             means = member / self._sizes[:, None, None].astype(np.float32)
             yield _Deals(means, member, _dealt_columns(self._excess, orders), _dealt_columns(self._additive, orders))
 
-    def _count(self, words: _Words, deals: _Deals) -> NDArray[np.int64]:
-        """How often a batch of deals does as well as what was seen, (2, words, targets)."""
-        counts = np.zeros((2, *words.largest.shape), dtype=np.int64)
+    def _count(self, words: _Words, deals: _Deals, tallies: Sequence[_Rows]) -> None:
+        """Tell both tallies where a batch of deals does as well as what was seen."""
         # One set of arrays for all tiles: fresh ones would cost more than what is computed in them.
         rows = min(_WORDS_AT_ONCE, len(words.centred))
         dealt = [np.empty((len(matrices), rows, deals.n), dtype=np.float32) for matrices in deals.matrices]
         scratch = np.empty((3 + len(self.targets), rows, deals.n), dtype=np.float32)
         for at in range(0, len(words.centred), rows):
-            tile = words.tile(slice(at, at + rows))
+            tile = words.rows(slice(at, at + rows))
             n = len(tile.centred)
             sources = (tile.centred, tile.squares, tile.left, tile.left)
             for source, matrices, out in zip(sources, deals.matrices, dealt, strict=True):
                 np.matmul(source, matrices, out=out[:, :n])
             means, squares, excess, explained = (array[:, :n] for array in dealt)
-            counts[0, at : at + n] = self._as_associated(means, squares, tile.largest, scratch[:, :n])
-            counts[1, at : at + n] = self._as_emergent(excess, explained, tile, scratch[:, :n])
-        return counts
+            tallies[0].add(at, self._as_associated(means, squares, scratch[:, :n]), tile.largest)
+            tallies[1].add(at, self._as_emergent(excess, explained, tile.squared, scratch[:, :n]), tile.excess)
 
-    def _as_associated(self, mean: _F32, squares: _F32, seen: _F32, scratch: _F32) -> NDArray[np.int64]:
-        """How many deals give a score as large, (words, targets); scores are squared, with their sign.
+    def _as_associated(self, mean: _F32, squares: _F32, scratch: _F32) -> _F32:
+        """The largest score of every target in every deal, (targets, words, deals), squared, with its sign.
 
         ``mean`` and ``squares`` (groups, words, deals) hold the mean cosines of the groups and their sums of squares;
         the latter become those about the mean of the group.
@@ -143,18 +144,18 @@ class NamePermutations:
             np.maximum(best[i], signed, out=best[i])
             if j in best:
                 np.maximum(best[j], np.negative(signed, out=signed), out=best[j])
-        return _at_least(scratch[3:], seen)
+        return scratch[3:]
 
-    def _as_emergent(self, excess: _F32, explained: _F32, tile: _Words, scratch: _F32) -> NDArray[np.int64]:
-        """How many deals give an excess as large, (words, targets)."""
+    def _as_emergent(self, excess: _F32, explained: _F32, squared: _F32, scratch: _F32) -> _F32:
+        """The excess of every target in every deal, (targets, words, deals), squared, with its sign."""
         square, unexplained = scratch[:2]
-        unexplained[:] = tile.squared[:, None] + _TINY
+        unexplained[:] = squared[:, None] + _TINY
         for column in explained:
             unexplained -= np.square(column, out=square)
         for share in excess:
             share *= np.abs(share, out=square)
             share /= unexplained
-        return _at_least(excess, tile.excess)
+        return excess
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +169,7 @@ class _Words:
     largest: _F32
     excess: _F32
 
-    def tile(self, rows: slice) -> _Words:
+    def rows(self, rows: slice | NDArray[np.intp]) -> _Words:
         return _Words(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
@@ -183,17 +184,56 @@ class _Deals:
 
     @property
     def n(self) -> int:
-        return self.means.shape[2]
+        return int(self.means.shape[2])
 
     @property
     def matrices(self) -> tuple[_F32, ...]:
         return self.means, self.members, self.excess, self.additive
 
 
-def _at_least(found: _F32, seen: _F32) -> NDArray[np.int64]:
-    """How many values (targets, words, deals) reach what was seen (words, targets)."""
-    reached = np.packbits(found >= seen.T[:, :, None], axis=2)
-    return np.asarray(np.bitwise_count(reached).sum(axis=2, dtype=np.int64).T)
+class _Tally:
+    """How often deals did as well as what was seen, of every word and target, until that happened often enough."""
+
+    def __init__(self, without: NDArray[np.bool_], stop: int) -> None:
+        self.counts = np.zeros(without.shape, dtype=np.int64)
+        self.ends = np.zeros(without.shape, dtype=np.int64)
+        self._without, self.stop = without, stop
+
+    @property
+    def running(self) -> NDArray[np.bool_]:
+        """The words of which more deals are wanted."""
+        return np.asarray(((self.ends == 0) & ~self._without).any(axis=1))
+
+    def of(self, words: NDArray[np.intp], done: int) -> _Rows:
+        return _Rows(self, words, done)
+
+    def p_values(self, deals: int) -> NDArray[np.float64]:
+        with np.errstate(divide="ignore"):
+            stopped = self.stop / self.ends
+        p = np.where(self.ends > 0, stopped, (1 + self.counts) / (1 + deals))
+        return np.where(self._without, np.nan, p)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Some words of a tally, to which a batch of deals is added after ``done`` others."""
+
+    tally: _Tally
+    words: NDArray[np.intp]
+    done: int
+
+    def add(self, at: int, found: _F32, seen: _F32) -> None:
+        """Count where ``found`` (targets, n, deals) reaches ``seen`` (n, targets), for n words from ``at`` on."""
+        words, tally = self.words[at : at + len(seen)], self.tally
+        reached = found >= seen.T[:, :, None]
+        gained = np.bitwise_count(np.packbits(reached, axis=2)).sum(axis=2, dtype=np.int64).T
+        before = tally.counts[words]
+        rows, targets = np.nonzero((tally.ends[words] == 0) & (before + gained >= tally.stop))
+        if len(rows):
+            wanted = tally.stop - before[rows, targets]
+            at_last = np.cumsum(reached[targets, rows], axis=1, dtype=np.int32) == wanted[:, None]
+            tally.ends[words[rows], targets] = self.done + 1 + at_last.argmax(axis=1)
+        tally.counts[words] = before + gained
 
 
 def _dealt(names: int, deals: int, rng: np.random.Generator) -> NDArray[np.uint16]:
@@ -238,5 +278,5 @@ def _signed_square(values: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.asarray(values * np.abs(values))
 
 
-def _lowered(seen: NDArray[np.floating]) -> _F32:
-    return np.asarray(seen - _ROUNDING * np.abs(seen), dtype=np.float32)
+def _lowered(seen: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.asarray(seen - _ROUNDING * np.abs(seen))

@@ -17,30 +17,37 @@ def to_sent_bias(test: Test, texts: Mapping[str, Sequence[str]]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def to_toml(test: Test) -> str:
-    """The project's own form: words and templates, so that every text keeps its word."""
-    source = test.source
+def to_toml(*tests: Test) -> str:
+    """The project's own form: words and templates, so that every text keeps its word. The tests have one source."""
+    source = tests[0].source
     lines = ["[source]"]
     given = ((key, getattr(source, key)) for key in ("name", "citation", "doi", "licence", "version", "note"))
     lines.extend(f"{key} = {_quoted(value)}" for key, value in given if value)
     if source.supplementary:
         lines.append("supplementary = true")
-    for role in ROLES:
-        concept = test.concept(role)
-        lines += ["", f"[concepts.{role}]", f"label = {_quoted(concept.label)}"]
+    concepts = {_key(tests, test, role): test.concept(role) for test in tests for role in ROLES}
+    for key, concept in concepts.items():
+        lines += ["", f"[concepts.{_quoted(key)}]", f"label = {_quoted(concept.label)}"]
         if concept.gender:
             lines.append(f"gender = {_quoted(concept.gender)}")
         lines.append(f"words = {_listed(concept.words)}")
-    lines += ["", f"[tests.{_quoted(test.name)}]", f"title = {_quoted(test.title)}"]
-    lines += [f'{role} = "{role}"' for role in ROLES]
-    if test.given_as_sentences:
-        lines.append("given_as_sentences = true")
-    for key, templates in (("targets", test.targets), ("attributes", test.attributes)):
-        if templates is not None:
-            lines.append(f"{key} = {_quoted(templates.name)}")
-    for templates in {t.name: t for t in (test.targets, test.attributes) if t is not None}.values():
+    for test in tests:
+        lines += ["", f"[tests.{_quoted(test.name)}]", f"title = {_quoted(test.title)}"]
+        lines += [f"{role} = {_quoted(_key(tests, test, role))}" for role in ROLES]
+        if test.given_as_sentences:
+            lines.append("given_as_sentences = true")
+        for part, templates in (("targets", test.targets), ("attributes", test.attributes)):
+            if templates is not None:
+                lines.append(f"{part} = {_quoted(templates.name)}")
+    used = [templates for test in tests for templates in (test.targets, test.attributes) if templates is not None]
+    for templates in {t.name: t for t in used}.values():
         lines += ["", *_template_lines(templates)]
     return "\n".join(lines) + "\n"
+
+
+def _key(tests: Sequence[Test], test: Test, role: str) -> str:
+    """The name of a concept in the file: its role, or where tests share concepts its own."""
+    return role if len(tests) == 1 else test.concept(role).name
 
 
 def _template_lines(templates: TemplateSet) -> list[str]:

@@ -1,0 +1,269 @@
+"""IBD and EIBD on one page: names and words become vectors, vectors become scores, scores become findings.
+
+Vectors are kept as in any run, so that a search that was stopped encodes nothing twice. The search itself goes through
+the vocabulary once, block by block.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from biassay.encoders.base import Encoded, Encoder
+from biassay.encoders.python import wrap
+from biassay.encoders.registry import open_encoder
+from biassay.encoders.static import frequent_words
+from biassay.encoders.vocabulary import HasVocabulary
+from biassay.errors import StimulusError, UsageError
+from biassay.files import default_cache
+from biassay.measures.discovery import Search
+from biassay.measures.panel import known_rows, make_panel
+from biassay.measures.seeds import seed_of
+from biassay.measures.validation import validate
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free
+from biassay.report.discovery_page import write_discovery
+from biassay.results.discovery import DUAL_USE, KIND, Discovery, DiscoveryManifest
+from biassay.results.making import beginning, identified, libraries, now
+from biassay.results.making_discovery import findings_of
+from biassay.stats.detection import RULES, Rule
+from biassay.stats.permutation import check_choice
+from biassay.stimuli.catalogue import select_grouping
+from biassay.stimuli.groups import Group, Grouping
+from biassay.vectors.fill import encode_missing
+from biassay.vectors.store import ModelStore, VectorStore
+
+__all__ = ["GROUPS", "MAX_LOST", "PERMUTATIONS", "discover"]
+
+GROUPS = "guo2021-groups"
+PERMUTATIONS = 99_999
+MAX_LOST = 0.34  # a third: of the names of one shipped group the embedded vectors lack as many
+_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class _Settings:
+    threshold: float | None
+    rule: Rule
+    positive_only: bool
+    permutations: int
+    alpha: float
+    max_lost: float
+    keep: int
+    seed: int
+
+
+def discover(
+    model: object = "glove",
+    group: str | Sequence[str] = (),
+    *,
+    groups: str | PathLike = GROUPS,
+    words: PathLike | Sequence[str] | None = None,
+    threshold: float | None = None,
+    rule: Rule = "any",
+    positive_only: bool = True,
+    permutations: int = PERMUTATIONS,
+    alpha: float = 0.05,
+    max_lost: float = MAX_LOST,
+    keep: int = 1000,
+    seed: int = 0,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    listener: Listener | None = None,
+) -> Discovery:
+    """Find the words that a model ties to intersectional groups (IBD), and those it ties to no category of them (EIBD).
+
+    Parameters
+    ----------
+    model : str or object
+        A model string, or an object with ``encode(texts) -> array``.
+    group : str or list of str
+        The groups to look at; each is compared with all others of its grouping.
+    groups : str or path
+        The grouping: a name of the catalogue or a TOML file with ``[groups.NAME]``.
+    words : path or list of str, optional
+        The words to search, one a line in a file. By default the whole vocabulary of word vectors; of other models
+        the 20,000 words that the embedded vectors have as most frequent.
+    threshold : float, optional
+        Scores above it count. By default the one that fits the validated words of the group best, or 0.8 where there
+        are none.
+    rule : {"any", "all"}
+        Whether a word is emergent only if no constituent score is above the threshold, or unless all are.
+    positive_only : bool
+        Whether only positive thresholds are chosen from, as the paper says.
+    permutations : int
+        How often names are dealt anew to the groups, at most; the smallest p-value is 1 / (permutations + 1).
+    alpha : float
+        The share of false findings that is accepted among those reported, over the whole vocabulary.
+    max_lost : float
+        The largest share of a group's names that the model may not know.
+    keep : int
+        How many of the words that rank highest are kept, of each list.
+    seed : int
+        Of the permutations.
+    out : path, optional
+        A new folder for the findings.
+    cache : path, optional
+        Where vectors are kept; by default the user's cache folder.
+    """
+    check_choice("rule", rule, RULES)
+    settings = _Settings(threshold, rule, positive_only, permutations, alpha, max_lost, keep, seed)
+    _check(settings)
+    grouping = select_grouping(str(groups))
+    names = (group,) if isinstance(group, str) else tuple(dict.fromkeys(group))
+    if not names:
+        raise UsageError(f"name at least one group: {', '.join(g.name for g in grouping.groups)}")
+    targets = tuple(grouping.group(name) for name in names)
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        check_free(folder)
+    listed = None if words is None else _listed(words)
+    encoder = open_encoder(model) if isinstance(model, str) else wrap(model)
+    text = model if isinstance(model, str) else encoder.identity.name
+    store = VectorStore(Path(cache) if cache is not None else default_cache()).of(encoder.identity)
+    work = _Work(text, encoder, store, grouping, targets, settings, listener or Silent())
+    found = work.carry_out(listed)
+    if folder is not None:
+        found.save(folder)
+        write_discovery(found, folder)
+    return found
+
+
+def _check(settings: _Settings) -> None:
+    for name, value in (("alpha", settings.alpha), ("max_lost", settings.max_lost)):
+        if not 0.0 <= value <= 1.0 or (name == "alpha" and value in (0.0, 1.0)):
+            raise UsageError(f"{name} must lie between 0 and 1, got {value}")
+    if settings.threshold is not None and not np.isfinite(settings.threshold):
+        raise UsageError(f"the threshold must be a number, got {settings.threshold}")
+    for name, count in (("permutations", settings.permutations), ("keep", settings.keep)):
+        if count < 1:
+            raise UsageError(f"{name} must be at least 1, got {count}")
+    if settings.seed < 0:
+        raise UsageError(f"the seed must not be negative, got {settings.seed}")
+
+
+def _listed(words: PathLike | Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Words of a list or of a file, each once, and where they come from."""
+    if not isinstance(words, str | Path) and isinstance(words, Sequence):
+        found, source = tuple(dict.fromkeys(words)), "a list of words"
+    else:
+        path = Path(words)
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+        found, source = tuple(dict.fromkeys(filter(None, map(str.strip, lines)))), str(path)
+    if not found:
+        raise StimulusError(f"{source}: there are no words; expected one a line")
+    return source, found
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One model, its groups, and what is asked of them."""
+
+    text: str
+    encoder: Encoder
+    store: ModelStore
+    grouping: Grouping
+    targets: tuple[Group, ...]
+    settings: _Settings
+    listener: Listener
+
+    def carry_out(self, listed: tuple[str, tuple[str, ...]] | None) -> Discovery:
+        began = time.monotonic()
+        manifest = beginning()
+        names = [name for group in self.grouping.groups for name in group.names]
+        validation = self.grouping.validation_words
+        encoded = self._encoded([*names, *validation])
+        panel = make_panel(
+            self.grouping, encoded.rows(range(len(names))), self.settings.max_lost, self.encoder.identity.lost_hint
+        )
+        of_words = encoded.rows(range(len(names), len(names) + len(validation)))
+        known = known_rows(of_words)
+        tested = [word for word, there in zip(validation, known, strict=True) if there]
+        lost = [word for word, there in zip(validation, known, strict=True) if not there]
+        trials = {
+            target.name: validate(
+                panel,
+                target,
+                tested,
+                of_words.vectors[known],
+                self.settings.rule,
+                threshold=self.settings.threshold,
+                positive_only=self.settings.positive_only,
+            )
+            for target in self.targets
+        }
+        thresholds = {name: (trial.threshold, trial.threshold_emergent) for name, trial in trials.items()}
+        rng = np.random.default_rng(seed_of(self.settings.seed, self.grouping.name, "names"))
+        limits = {"permutations": self.settings.permutations, "keep": self.settings.keep}
+        search = Search(panel, self.targets, thresholds, self.settings.rule, **limits, rng=rng)
+        source, unknown = self._search(search, listed)
+        found = search.found(self.settings.alpha)
+        results = tuple(
+            findings_of(self.grouping, target, trials[target.name], found[target.name]) for target in self.targets
+        )
+        record = dataclasses.replace(
+            identified(self.text, self.encoder.identity),
+            texts=len(names) + len(validation),
+            seconds=round(time.monotonic() - began, 3),
+        )
+        manifest |= {"status": "complete", "finished": now(), "versions": manifest["versions"] | libraries([record])}
+        asked = {field.name: getattr(self.settings, field.name) for field in dataclasses.fields(self.settings)}
+        del asked["threshold"]  # every group's own says so
+        return Discovery(
+            DiscoveryManifest(
+                **manifest,
+                models=(record,),
+                kind=KIND,
+                grouping=self.grouping.name,
+                grouping_title=self.grouping.title,
+                grouping_digest=self.grouping.digest,
+                citation=self.grouping.source.citation,
+                licence=self.grouping.source.licence,
+                groups={group.name: group.names for group in self.grouping.groups},
+                labels={group.name: group.label for group in self.grouping.groups},
+                names_lost=dict(panel.lost),
+                words_lost=tuple(dict.fromkeys([*lost, *unknown])),
+                vocabulary=source,
+                note=DUAL_USE,
+                **asked,
+            ),
+            results,
+        )
+
+    def _encoded(self, texts: Sequence[str]) -> Encoded:
+        encode_missing(
+            self.encoder, texts, self.store, lambda done, total: self.listener.encoding(self.text, done, total)
+        )
+        return self.store.get(texts)
+
+    def _search(self, search: Search, listed: tuple[str, tuple[str, ...]] | None) -> tuple[str, list[str]]:
+        """Go through the vocabulary; returns where it comes from, and the words asked for that are not known."""
+        if listed is None and isinstance(self.encoder, HasVocabulary):
+            for block in self.encoder.vocabulary():
+                search.add(block.words, block.vectors)
+                self.listener.searching(self.text, block.done, block.total)
+            return "all words of the model", []
+        source, words = listed or ("the most frequent words of the embedded vectors", frequent_words())
+        self._encoded(words)  # all at once, so that one bar shows how far it is
+        unknown = []
+        for at, batch in _batches(words):
+            encoded = self.store.get(batch)
+            known = known_rows(encoded)
+            unknown += [word for word, there in zip(batch, known, strict=True) if not there]
+            search.add([word for word, there in zip(batch, known, strict=True) if there], encoded.vectors[known])
+            self.listener.searching(self.text, at + len(batch), len(words))
+        return source, unknown if listed is not None else []
+
+
+def _batches(words: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    for at in range(0, len(words), _ROWS):
+        yield at, words[at : at + _ROWS]

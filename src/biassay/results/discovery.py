@@ -1,0 +1,223 @@
+"""What a search for the words of a group found: typed records, in memory and in a folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from biassay.errors import RunFolderError
+from biassay.files import write_atomically
+from biassay.results.codec import from_json, to_json, tsv_lines
+from biassay.results.records import FORMAT_VERSION, Provenance, Record
+from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, to_frame_of
+
+__all__ = [
+    "DUAL_USE",
+    "KIND",
+    "CurveRecord",
+    "Discovery",
+    "DiscoveryManifest",
+    "GroupFindings",
+    "ValidatedWord",
+    "WordFound",
+]
+
+KIND = "discovery"
+DUAL_USE = (
+    "These words describe the model, not people: they show which associations it took from its texts. The same list "
+    "can be misused, to write what stereotypes a group or to set people against each other; pass it on with care and "
+    "with this note."
+)
+_OWN_COLUMNS = (
+    "score",
+    "p_value",
+    "q_value",
+    "p_value_emergent",
+    "q_value_emergent",
+    "associated",
+    "emergent",
+)
+
+
+@dataclass(frozen=True)
+class CurveRecord(Record):
+    """How well the words that people validated are detected at every threshold, and at the chosen one.
+
+    ``chance`` is the share of words that belong to the group; ``precision`` is None where none is detected.
+    """
+
+    thresholds: tuple[float, ...]
+    tp: tuple[int, ...]
+    fp: tuple[int, ...]
+    fn: tuple[int, ...]
+    tn: tuple[int, ...]
+    area: float
+    chance: float
+    chosen: float
+    accuracy: float
+    precision: float | None
+    recall: float
+    false_positive_rate: float
+
+
+@dataclass(frozen=True)
+class ValidatedWord(Record):
+    """A word of the validation: whether people tie it to the group, and whether the model was found to do so."""
+
+    word: str
+    of_group: bool
+    emergent_of_group: bool
+    scores: tuple[float, ...]
+    constituents: tuple[float, ...]
+    detected: bool
+    detected_emergent: bool
+
+
+@dataclass(frozen=True)
+class WordFound(Record):
+    """A word of the vocabulary.
+
+    ``score`` is the largest of ``scores``, one against every other group; ``constituents`` are the scores of the
+    group's categories. q-values are corrected over the whole vocabulary. ``associated``: detected by IBD, and q at most
+    alpha; ``emergent``: by EIBD, and q at most alpha. ``q_value_emergent`` tests more: that the association exceeds
+    what the categories contribute together.
+    """
+
+    word: str
+    score: float | None
+    scores: tuple[float | None, ...]
+    constituents: tuple[float | None, ...]
+    p_value: float | None
+    q_value: float | None
+    p_value_emergent: float | None
+    q_value_emergent: float | None
+    associated: bool
+    emergent: bool
+
+
+@dataclass(frozen=True)
+class GroupFindings(Record):
+    """What was found of one group. ``words`` are those that rank highest, by score; the counts are of all."""
+
+    group: str
+    label: str
+    belongs: dict[str, str]
+    others: tuple[str, ...]
+    constituents: tuple[str, ...]
+    threshold: float
+    threshold_source: str
+    threshold_emergent: float
+    threshold_emergent_source: str
+    curve: CurveRecord | None
+    curve_emergent: CurveRecord | None
+    validated: tuple[ValidatedWord, ...]
+    words: tuple[WordFound, ...]
+    num_words: int
+    num_associated: int
+    num_emergent: int
+    num_excess: int
+    num_at_floor: int
+
+
+@dataclass(frozen=True)
+class DiscoveryManifest(Provenance):
+    """How a discovery was made. ``words_lost`` are those of the validation, or of a user's list, without a vector."""
+
+    grouping: str
+    grouping_title: str
+    grouping_digest: str
+    citation: str
+    licence: str
+    groups: dict[str, tuple[str, ...]]
+    labels: dict[str, str]
+    names_lost: dict[str, tuple[str, ...]]
+    words_lost: tuple[str, ...]
+    vocabulary: str
+    rule: str
+    positive_only: bool
+    permutations: int
+    alpha: float
+    max_lost: float
+    keep: int
+    seed: int
+    note: str
+
+
+@dataclass(frozen=True)
+class _ResultsFile:
+    format_version: int
+    note: str
+    results: tuple[GroupFindings, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Discovery:
+    """Everything a discovery found and how it was made."""
+
+    manifest: DiscoveryManifest
+    results: tuple[GroupFindings, ...]
+
+    def __repr__(self) -> str:
+        groups = ", ".join(found.group for found in self.results)
+        return f"Discovery({groups} in {self.manifest.models[0].text})"
+
+    def of(self, group: str) -> GroupFindings:
+        """The findings of one group."""
+        return next(found for found in self.results if found.group == group)
+
+    @property
+    def note(self) -> str:
+        """What whoever passes the words on should pass on with them."""
+        return self.manifest.note
+
+    def to_json(self) -> str:
+        """Manifest and results as JSON."""
+        return to_json({"manifest": self.manifest, "results": self.results})
+
+    def to_frame(self) -> Any:
+        """The words as a data frame, columns as in results.tsv."""
+        header, *rows = self._table()
+        return to_frame_of({name: [row[i] for row in rows] for i, name in enumerate(header)})
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write manifest.json, results.json and results.tsv, each whole or not at all."""
+        folder = Path(folder)
+        if (folder / MANIFEST).exists():
+            raise RunFolderError(f"{folder} holds another run; choose another folder")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+        write_atomically(folder / RESULTS_JSON, to_json(_ResultsFile(FORMAT_VERSION, self.note, self.results)).encode())
+        write_atomically(folder / RESULTS_TSV, tsv_lines(self._table()).encode())
+        write_atomically(folder / MANIFEST, to_json(self.manifest).encode())
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Discovery:
+        """Read a folder back; the result equals what was saved."""
+        folder = Path(folder)
+        if not (folder / MANIFEST).is_file():
+            raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
+        manifest = from_json(folder / MANIFEST, DiscoveryManifest, FORMAT_VERSION, KIND)
+        return cls(manifest, from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results)
+
+    def _table(self) -> list[list[Any]]:
+        """One row a word and group; a column for every group and for every pair of categories."""
+        model = self.manifest.models[0]
+        groups = [self.manifest.labels[name] for name in self.manifest.groups]
+        pairs = list(dict.fromkeys(label for found in self.results for label in found.constituents))
+        header = ["model", "options", "group", "word", *_OWN_COLUMNS]
+        rows: list[list[Any]] = [[*header, *(f"against {label}" for label in groups), *pairs]]
+        options = ";".join(f"{name}={value}" for name, value in model.settings.items())
+        for found in self.results:
+            for word in found.words:
+                against = dict(
+                    zip((*found.others, *found.constituents), (*word.scores, *word.constituents), strict=True)
+                )
+                own = [getattr(word, column) for column in _OWN_COLUMNS]
+                scores = [against.get(label) for label in (*groups, *pairs)]
+                rows.append([model.name, options, found.group, word.word, *own, *scores])
+        return rows

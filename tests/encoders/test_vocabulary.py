@@ -1,0 +1,439 @@
+"""Whole files of vectors, block by block: what ``read_vectors`` gives word for word is the witness."""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from biassay.encoders.registry import open_encoder
+from biassay.encoders.static import embedded_vectors
+from biassay.encoders.vector_files import read_vectors
+from biassay.encoders.vocabulary import Block, HasVocabulary, array_blocks, vocabulary_blocks
+from biassay.errors import UnknownNameError, UsageError, VectorFileError
+
+from .vector_forms import (
+    FORMS,
+    PLAIN,
+    TEXT,
+    WIDE,
+    WORDS,
+    Matrix,
+    binary_of,
+    content_of,
+    header_of,
+    matrix_of,
+    text_of,
+    write,
+    write_bytes,
+)
+
+
+def joined(blocks: list[Block]) -> tuple[list[str], Matrix]:
+    return [word for block in blocks for word in block.words], np.concatenate([block.vectors for block in blocks])
+
+
+def whole(path: Path, rows: int = 3, file_format: str | None = None) -> tuple[list[str], Matrix]:
+    return joined(list(vocabulary_blocks(path, file_format, rows=rows)))
+
+
+def as_lists(path: Path) -> dict[str, list[float]]:
+    words, vectors = whole(path)
+    return dict(zip(words, vectors.tolist(), strict=True))
+
+
+def error_of(path: Path, file_format: str | None = None) -> str:
+    with pytest.raises(VectorFileError) as caught:
+        whole(path, file_format=file_format)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+# What is read
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_agrees_with_words_asked_for(form: str, tmp_path: Path) -> None:
+    path = write(tmp_path, form, WORDS, matrix_of(WORDS))
+    words, vectors = whole(path)
+    assert words == WORDS
+    assert vectors.dtype == np.float32
+    found = read_vectors(path, WORDS)
+    np.testing.assert_array_equal(vectors, np.stack([found[word] for word in words]))
+    np.testing.assert_array_equal(vectors, matrix_of(WORDS))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [1, 3, 7, 8, 9])
+def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_path: Path) -> None:
+    blocks = list(vocabulary_blocks(write(tmp_path, form, WORDS, matrix_of(WORDS)), rows=rows))
+    assert [len(block.words) for block in blocks] == [min(rows, 8 - at) for at in range(0, 8, rows)]
+    words, vectors = joined(blocks)
+    assert words == WORDS
+    np.testing.assert_array_equal(vectors, matrix_of(WORDS))
+
+
+@pytest.mark.parametrize("form", ["glove.txt", "glove.txt.gz", "word2vec.bin", "newlines.bin.gz", "matrix.npy"])
+def test_words_across_read_chunks_are_whole(form: str, tmp_path: Path) -> None:
+    """Ten megabytes: more than is read at once, and more than one block."""
+    words = [f"w{i}" for i in range(9000)]
+    matrix = np.tile(np.arange(1, 301, dtype=np.float32), (9000, 1)) + np.arange(9000, dtype=np.float32)[:, None]
+    blocks = list(vocabulary_blocks(write(tmp_path, form, words, matrix)))
+    assert [len(block.words) for block in blocks] == [8192, 808]
+    found, vectors = joined(blocks)
+    assert found == words
+    np.testing.assert_array_equal(vectors, matrix)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_progress_rises_to_the_whole(form: str, tmp_path: Path) -> None:
+    path = write(tmp_path, form, WORDS, matrix_of(WORDS))
+    blocks = list(vocabulary_blocks(path, rows=2))
+    done = [block.done for block in blocks]
+    assert done == sorted(done)
+    assert {block.total for block in blocks} == {8 if form == "matrix.npy" else path.stat().st_size}
+    assert 0 < done[-1] <= blocks[-1].total
+    assert form.endswith(".gz") or done[-1] == blocks[-1].total
+
+
+@pytest.mark.parametrize("form", TEXT)
+def test_words_with_blanks_inside_do_not_shift_values(form: str, tmp_path: Path) -> None:
+    """GloVe 840B has such lines: '. . .', 'at name@domain.com'."""
+    words = ["cat", ". . .", "at name@domain.com", "1.5 2.5", "dog"]
+    found, vectors = whole(write(tmp_path, form, words, matrix_of(words)))
+    assert found == words
+    np.testing.assert_array_equal(vectors, matrix_of(words))
+
+
+@pytest.mark.parametrize("form", TEXT)
+def test_words_may_be_what_others_take_for_white_space(form: str, tmp_path: Path) -> None:
+    """fastText's crawl-300d-2M has a tab for a word, GloVe's twitter.27B the character NEL, wiki.ru no-break spaces."""
+    words = ["cat", "\t", "\x85", "\xa0—", "\u3000", "\u2028", "", "dog"]
+    found, vectors = whole(write(tmp_path, form, words, matrix_of(words)))
+    assert found == words
+    np.testing.assert_array_equal(vectors, matrix_of(words))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_first_of_a_repeated_word_counts(form: str, rows: int, tmp_path: Path) -> None:
+    words = ["dog", "cat", "cat", "dog", "Dog", "fox", "cat"]
+    matrix = matrix_of(words)
+    found, vectors = whole(write(tmp_path, form, words, matrix), rows)
+    assert found == ["dog", "cat", "Dog", "fox"]
+    np.testing.assert_array_equal(vectors, matrix[[0, 1, 4, 5]])
+
+
+@pytest.mark.parametrize("end", ["\r\n", " \n", "  \r\n", "\t\n"])
+@pytest.mark.parametrize("with_header", [True, False])
+@pytest.mark.parametrize("after", ["", "end", "end end"])
+def test_line_ends_do_not_matter(end: str, with_header: bool, after: str, tmp_path: Path) -> None:
+    content = text_of(WORDS, matrix_of(WORDS), end) + after.replace("end", end.strip(" ")).encode()
+    if with_header:
+        content = header_of(matrix_of(WORDS)).replace(b"\n", end.encode()) + content
+    words, vectors = whole(write_bytes(tmp_path, "v.txt", content))
+    assert words == WORDS
+    np.testing.assert_array_equal(vectors, matrix_of(WORDS))
+
+
+def test_last_line_needs_no_newline(tmp_path: Path) -> None:
+    path = write_bytes(tmp_path, "v.txt", b"cat 1 2\ndog 3.5 -4.25")
+    assert as_lists(path) == {"cat": [1, 2], "dog": [3.5, -4.25]}
+
+
+def test_one_value_a_word_is_enough(tmp_path: Path) -> None:
+    assert as_lists(write_bytes(tmp_path, "v.txt", b"cat 1.5\nbig dog 2.5\n")) == {"cat": [1.5], "big dog": [2.5]}
+
+
+@pytest.mark.parametrize("form", ["v.txt", "v.bin", "matrix.npy"])
+def test_words_that_are_not_utf8_are_kept(form: str, tmp_path: Path) -> None:
+    matrix = matrix_of(["a", "b", "c"])
+    if form == "matrix.npy":
+        path = write(tmp_path, form, ["a", "b", "c"], matrix)
+        (tmp_path / "words.txt").write_bytes(b"cat\ncaf\xe9\ndog\n")
+    else:
+        content = text_of(["cat", "caf#", "dog"], matrix) if form == "v.txt" else None
+        content = content or binary_of(["cat", "caf#", "dog"], matrix, b"")
+        path = write_bytes(tmp_path, form, content.replace(b"caf#", b"caf\xe9"))
+    words, vectors = whole(path)
+    assert words == ["cat", "caf\ufffd", "dog"]
+    np.testing.assert_array_equal(vectors, matrix)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_zero_vectors_are_left_out_and_counted(form: str, tmp_path: Path) -> None:
+    matrix = matrix_of(WORDS)
+    matrix[[0, 3, 7]] = 0
+    matrix[4, 0] = 0
+    blocks = list(vocabulary_blocks(write(tmp_path, form, WORDS, matrix), rows=2))
+    words, vectors = joined(blocks)
+    assert words == [WORDS[row] for row in (1, 2, 4, 5, 6)]
+    np.testing.assert_array_equal(vectors, matrix[[1, 2, 4, 5, 6]])
+    assert blocks[-1].skipped == 3
+
+
+def test_a_word_whose_first_vector_is_zero_has_none(tmp_path: Path) -> None:
+    path = write_bytes(tmp_path, "v.txt", b"cat 0 0\ndog 1 2\ncat 3 4\n")
+    assert as_lists(path) == {"dog": [1, 2]}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_file_of_zero_vectors_is_refused(form: str, tmp_path: Path) -> None:
+    assert "direction" in error_of(write(tmp_path, form, WORDS, np.zeros_like(matrix_of(WORDS))))
+
+
+def test_format_can_be_given(tmp_path: Path) -> None:
+    matrix = matrix_of(WORDS, 3)
+    for file_format, form in [("text", "word2vec.txt"), ("word2vec-binary", "word2vec.bin"), ("npy", "matrix.npy")]:
+        np.testing.assert_array_equal(whole(write(tmp_path, form, WORDS, matrix), 3, file_format)[1], matrix)
+
+
+def test_a_stream_may_be_left_early(tmp_path: Path) -> None:
+    """Nothing stays open: a warning would be an error."""
+    for form in FORMS:
+        stream = vocabulary_blocks(write(tmp_path, form, WORDS, matrix_of(WORDS)), rows=2)
+        assert next(stream).words == WORDS[:2]
+        del stream
+
+
+# Numbers
+
+
+def _asked_for(path: Path) -> dict[str, list[float]]:
+    return {word: vector.tolist() for word, vector in read_vectors(path, ["cat", "dog", "fox"]).items()}
+
+
+def _outcome(read: Callable[[Path], dict[str, list[float]]], path: Path) -> dict[str, list[float]] | str:
+    try:
+        return read(path)
+    except VectorFileError as error:
+        return str(error)
+
+
+@settings(max_examples=300, deadline=None)
+@given(field=st.text("0123456789.-+e_xnaif\t\r\x00é", max_size=22))
+@example("1.5-2.5")
+@example("1.5.5")
+@example("-")
+@example("-.")
+@example("1.")
+@example("-1.12345678/")
+@example("1.:2345678")
+@example("0.12345678901234")
+@example("-9.99999999999999")
+@example("9.999999999999999")
+@example("0.12345678901234567890123")
+@example("1e50")
+@example("1_0")
+@example("0.1\x00")
+def test_a_field_is_read_or_refused_as_elsewhere(field: str) -> None:
+    """Among good values on both sides, so that one that stops early or runs on would shift its neighbours."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_bytes(Path(folder), "v.txt", f"cat 1.5 2.5 3.5\ndog 4.5 {field} 5.5\nfox 6 7 8\n".encode())
+        assert _outcome(as_lists, path) == _outcome(_asked_for, path)
+
+
+_number = st.floats(width=32, allow_nan=False, allow_infinity=False)
+_small = st.floats(-10, 10, allow_nan=False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    values=st.lists(_number | _small, min_size=1, max_size=40),
+    form=st.sampled_from([".9g", ".5g", ".6f", ".4f", ".10f", ".14f", ".15f", ".18e", ""]),
+)
+def test_numbers_are_those_of_float(values: list[float], form: str) -> None:
+    fields = [f"{value:{form}}" for value in values]
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_bytes(Path(folder), "v.txt", f"cat {' '.join(fields)} 1.0\n".encode())
+        with np.errstate(over="ignore"):
+            expected = np.array([*map(float, fields), 1.0]).astype(np.float32)
+        np.testing.assert_array_equal(whole(path)[1][0], expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words=st.lists(st.sampled_from(["cat", "dog", "a b", ". . .", "é", "1 2"]), min_size=1), rows=st.integers(1, 9))
+def test_any_order_of_words_gives_each_once(words: list[str], rows: int) -> None:
+    matrix = matrix_of(words, 4)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_bytes(Path(folder), "v.txt", header_of(matrix) + text_of(words, matrix))
+        found, vectors = whole(path, rows)
+    assert found == list(dict.fromkeys(words))
+    np.testing.assert_array_equal(vectors, matrix[[words.index(word) for word in found]])
+
+
+# Damaged files
+
+
+def test_requests_that_make_no_sense_are_refused_before_reading(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="rows=0"):
+        vocabulary_blocks(tmp_path / "absent.txt", rows=0)
+    with pytest.raises(UnknownNameError, match="text, word2vec-binary, npy"):
+        vocabulary_blocks(tmp_path / "absent.txt", "txt")
+
+
+@pytest.mark.parametrize("name", ["absent.txt", "absent.bin", "absent.txt.gz"])
+def test_missing_file_is_named(name: str, tmp_path: Path) -> None:
+    assert "No such file" in error_of(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["empty.txt", "empty.txt.gz", "empty.npy"])
+def test_empty_file_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("cat\n")
+    error_of(write_bytes(tmp_path, name, gzip.compress(b"") if name.endswith(".gz") else b""))
+
+
+@pytest.mark.parametrize("content", [b"cat\ndog\n", b"cat\t1\t2\n", b"2 0\ncat\ndog\n", b"\n\n"])
+def test_lines_without_values_are_refused(content: bytes, tmp_path: Path) -> None:
+    assert "line 1" in error_of(write_bytes(tmp_path, "words.txt", content))
+
+
+@pytest.mark.parametrize("header", [b"", b"3 4\n"])
+def test_truncated_text_gives_its_line(header: bytes, tmp_path: Path) -> None:
+    content = header + b"cat 1 2 3 4\ndog 5 6 7 8\nfox 9 10"
+    message = error_of(write_bytes(tmp_path, "v.txt", content), "text")
+    assert f"line {4 if header else 3}: expected 4 values, got 2; is the file truncated?" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "got"),
+    [
+        (b"cat 1 2 3\nfox 1 2\ndog 4 5 6\n", 2, 2),
+        (b"cat 1 2 3\nfox\ndog 4 5 6\n", 2, 0),
+        (b"cat 1\nfox\n", 2, 0),
+        (b"cat 1 2 3\n\ndog 4 5 6\n", 2, 0),
+        (b"cat 1 2 3\r\n\r\ndog 4 5 6\r\n", 2, 0),
+        (b"cat 1 2 3\n  \ndog 4 5 6\n", 2, 0),
+        (b"cat 1 2 3\nat home 1 2 3\nfox 1 2\ndog 4 5 6\n", 3, 2),
+    ],
+)
+def test_wrong_number_of_values_gives_the_line(content: bytes, line: int, got: int, tmp_path: Path) -> None:
+    expected = 1 if content.startswith(b"cat 1\n") else 3
+    message = error_of(write_bytes(tmp_path, "v.txt", content))
+    assert f"line {line}: expected {expected} values, got {got}" in message
+
+
+@pytest.mark.parametrize("values", ["1 two 3", "1 2 3x", "1,5 2 3", "0x1 2 3", "1  3", "1.5.5 2 3", "1.5-2 2 3"])
+def test_values_that_are_not_numbers_give_line_and_word(values: str, tmp_path: Path) -> None:
+    content = "h 1 2 3\n" * 5 + f"fox {values}\ndog 1 2 3\n"
+    message = error_of(write_bytes(tmp_path, "v.txt", content.encode()))
+    assert "line 6: the values of 'fox" in message
+    assert "not all numbers" in message
+
+
+def test_fault_far_within_a_file_gives_its_line(tmp_path: Path) -> None:
+    """Behind several read chunks and parts of them."""
+    values = text_of([""], matrix_of([""], 100))
+    lines = [b"w%05d" % i + values for i in range(20_000)]
+    lines[17_654] = lines[17_654].replace(b" -", b" -x", 1)
+    message = error_of(write_bytes(tmp_path, "v.txt", b"".join(lines)))
+    assert "line 17655: the values of 'w17654' are not all numbers" in message
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_vector_that_is_not_finite_names_place_and_word(form: str, value: float, tmp_path: Path) -> None:
+    matrix = matrix_of(WORDS)
+    matrix[2, 5] = value
+    message = error_of(write(tmp_path, form, WORDS, matrix))
+    line = 4 if form.startswith(("word2vec.txt", "fasttext")) else 3
+    place = {"bin": "word 3", "npy": "row 2"}.get(form.removesuffix(".gz").rpartition(".")[2], f"line {line}")
+    assert f"{place}: the vector of 'café' holds a value that is not finite" in message
+
+
+def test_value_beyond_float32_is_refused_without_a_warning(tmp_path: Path) -> None:
+    assert "line 2: the vector of 'cat'" in error_of(write_bytes(tmp_path, "v.txt", b"dog 1 2\ncat 1e50 2\n"))
+    path = write(tmp_path, "matrix.npy", ["cat"], np.array([[1e50, 1.0]]))  # type: ignore[arg-type]
+    assert "not finite" in error_of(path)
+
+
+@pytest.mark.parametrize("form", ["word2vec.txt", "fasttext.vec", "word2vec.bin", "newlines.bin"])
+@pytest.mark.parametrize("declared", [7, 9])
+def test_header_count_must_match(form: str, declared: int, tmp_path: Path) -> None:
+    content = content_of(form, WORDS, matrix_of(WORDS)).replace(b"8 ", b"%d " % declared, 1)
+    message = error_of(write_bytes(tmp_path, form, content))
+    assert str(declared) in message
+    assert ("truncated" in message) == (declared == 9)
+
+
+@pytest.mark.parametrize("form", ["word2vec.bin", "newlines.bin"])
+@pytest.mark.parametrize("lost", [2, 4 * WIDE + 2, 300])
+def test_truncated_binary_gives_the_word_number(form: str, lost: int, tmp_path: Path) -> None:
+    content = content_of(form, WORDS, matrix_of(WORDS))[:-lost]
+    message = error_of(write_bytes(tmp_path, form, content))
+    assert "of 8" in message
+    assert "truncated" in message
+
+
+@pytest.mark.parametrize("content", [b"cat 123412341234", b"3 0\na b c "])
+def test_binary_needs_a_header_with_a_dimension(content: bytes, tmp_path: Path) -> None:
+    assert "line 1" in error_of(write_bytes(tmp_path, "v.bin", content), "word2vec-binary")
+
+
+@pytest.mark.parametrize("form", [f"{form}.gz" for form in PLAIN])
+@pytest.mark.parametrize("kept", [0.02, 0.5, 0.9, 0.999])
+def test_truncated_gzip_is_refused(form: str, kept: float, tmp_path: Path) -> None:
+    content = content_of(form, WORDS, matrix_of(WORDS))
+    assert "compressed file is" in error_of(write_bytes(tmp_path, form, content[: int(kept * len(content))]))
+
+
+def test_npy_must_fit_its_words(tmp_path: Path) -> None:
+    path = write(tmp_path, "matrix.npy", WORDS, matrix_of(WORDS))
+    (tmp_path / "words.txt").write_text("cat\n")
+    assert "(8, 20) does not fit the 1 words" in error_of(path)
+    (tmp_path / "words.txt").unlink()
+    assert "needs its words beside it" in error_of(path)
+    assert "direction" in error_of(write(tmp_path, "matrix.npy", ["cat"], np.zeros((1, 0), dtype=np.float32)))
+
+
+# Encoders
+
+
+def test_embedded_vocabulary_is_the_embedded_vectors() -> None:
+    encoder = open_encoder("glove")
+    assert isinstance(encoder, HasVocabulary)
+    blocks = list(encoder.vocabulary())
+    words, vectors = joined(blocks)
+    expected = embedded_vectors()
+    assert words == list(expected)
+    np.testing.assert_array_equal(vectors, np.stack(list(expected.values())))
+    assert blocks[-1].done == blocks[-1].total == len(expected)
+
+
+def test_blocks_of_an_array_are_its_rows() -> None:
+    blocks = list(array_blocks(WORDS, matrix_of(WORDS), rows=3))
+    assert [(block.words, block.done, block.total) for block in blocks] == [
+        (WORDS[:3], 3, 8),
+        (WORDS[3:6], 6, 8),
+        (WORDS[6:], 8, 8),
+    ]
+    np.testing.assert_array_equal(joined(blocks)[1], matrix_of(WORDS))
+
+
+@pytest.mark.parametrize("settings", ["", "?case=fold", "?format=text"])
+def test_vocabulary_of_a_file_is_as_it_stands_there(settings: str, tmp_path: Path) -> None:
+    path = write_bytes(tmp_path, "v.txt", b"Cat 1 2\ncat 3 4\nThe 5 6\n")
+    encoder = open_encoder(f"vectors:{path}{settings}")
+    assert isinstance(encoder, HasVocabulary)
+    words, vectors = joined(list(encoder.vocabulary()))
+    assert words == ["Cat", "cat", "The"]
+    assert vectors.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_file_that_changed_since_the_model_was_opened_is_refused(tmp_path: Path) -> None:
+    path = write_bytes(tmp_path, "v.txt", b"cat 1 2\n")
+    encoder = open_encoder(f"vectors:{path}")
+    assert isinstance(encoder, HasVocabulary)
+    path.write_bytes(b"cat 1 2\ndog 3 4\n")
+    with pytest.raises(VectorFileError, match="changed while it was read"):
+        list(encoder.vocabulary())
+
+
+def test_not_every_object_has_a_vocabulary() -> None:
+    assert not isinstance(object(), HasVocabulary)
