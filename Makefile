@@ -57,6 +57,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/ceat.py
 	$(BIN)/python benchmarks/scan.py
+	$(BIN)/python benchmarks/discovery.py
 
 clean:
 	rm -rf $(VENV) .venv-core runs build dist

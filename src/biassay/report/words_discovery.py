@@ -24,9 +24,10 @@ __all__ = [
 
 MEANING_OF_WORDS = (
     "A score says how much closer a word is to the names of this group than to those of another, in standard "
-    "deviations over the names of both (with groups of one size it stays below 2). A word is associated if it is closer "
-    "than to one other group: its row says to which. It need not be a stereotype, nor offend: names that are rare, or "
-    "old, or foreign to the texts the model was made from lean to words that are so too. What is not found is not absent."
+    "deviations over the names of both (with groups of one size it stays below 2). A word is associated if it is "
+    "closer than to one other group: its row says to which. It need not be a stereotype, nor offend: names that are "
+    "rare, or old, or foreign to the texts the model was made from lean to words that are so too. What is not found is "
+    "not absent."
 )
 COLUMNS = (
     ("score", "the largest of the scores against the other groups; a word is associated if it is above the threshold"),
@@ -93,8 +94,8 @@ def _about(found: GroupFindings, discovery: Discovery) -> list[str]:
         f"of some other group, by a score above {threshold_text(found.threshold, found.threshold_source)} and by more "
         f"than chance explains (q <= {alpha:g}). {found.num_emergent:,} are emergent: above "
         f"{threshold_text(found.threshold_emergent, found.threshold_emergent_source)}, and "
-        f"{_KEPT[discovery.manifest.rule]}; of {found.num_excess:,} of these the excess over the categories together is "
-        "itself more than chance."
+        f"{_KEPT[discovery.manifest.rule]}; of {found.num_excess:,} of these the excess over the categories together "
+        "is itself more than chance."
     ]
     sentences += [_validation(found, task) for task in tasks(found)]
     floor = _floor(found, discovery)

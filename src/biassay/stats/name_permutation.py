@@ -87,6 +87,8 @@ class NamePermutations:
         tallies = [_Tally(np.isnan(seen), self._stop) for seen in (largest, excess)]
         running, done = np.arange(len(cosines)), 0
         for deals in self._batches():
+            if not len(running):
+                break
             self._count(words.rows(running), deals, [tally.of(running, done) for tally in tallies])
             done += deals.n
             running = np.flatnonzero(np.any([tally.running for tally in tallies], axis=0))
