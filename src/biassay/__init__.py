@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from biassay.results.run import Run
     from biassay.stats.detection import DetectionCurve, detection_curve
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
+    from biassay.stats.sensitivity import sensitivity
     from biassay.stimuli.catalogue import select_tests
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "run",
     "run_ceat",
     "select_tests",
+    "sensitivity",
     "weat",
     "wefat",
 ]
@@ -86,6 +88,7 @@ _HOME = {
     "run": "biassay.pipeline.associations",
     "run_ceat": "biassay.pipeline.contextual",
     "select_tests": "biassay.stimuli.catalogue",
+    "sensitivity": "biassay.stats.sensitivity",
     "weat": "biassay.measures.weat",
     "wefat": "biassay.measures.weat",
 }
