@@ -124,21 +124,25 @@ def test_company_and_order_change_nothing(kind: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(model.answers(asked[::-1])[::-1], together, atol=2e-5)
 
 
-def test_one_pass_for_all_words_at_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = open_language_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}")
-    asked = [
-        q for w in ("good", "bad", "evil") for q in model.questions("she is {trait}.", model.pieces("{trait}", w), w)
-    ]
-    passed: list[int] = []
+@pytest.mark.parametrize(("kind", "passes"), [("bert", 2), ("gpt2", 3)])
+def test_words_share_passes(kind: str, passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BERT reads one mask and two masks; GPT-2 reads each word once, though it asks about every letter of it."""
+    model = open_language_model(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}")
+    text, words = "she is {trait}.", ("good", "bad", "evil")
+    extra = ("loves", "wars") if kind == "bert" else ()
+    asked = [q for w in (*words, *extra) for q in model.questions(text, model.pieces(text, w) or (), w)]
+    if kind == "bert":
+        asked = [question for question in asked if question.target != model.pieces(text, "loves")[1]]  # type: ignore[index]
+    read: list[int] = []
     forward = LanguageModel._forward
 
-    def counting(self: LanguageModel, batch: Any) -> Any:
-        passed.append(len(batch))
-        return forward(self, batch)
+    def counting(self: LanguageModel, batch: Any, places: Any) -> Any:
+        read.append(len(batch))
+        return forward(self, batch, places)
 
     monkeypatch.setattr(LanguageModel, "_forward", counting)
     model.answers(asked)
-    assert passed == [1]
+    assert sum(read) == model.passes(asked) == passes
 
 
 def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> None:

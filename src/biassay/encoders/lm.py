@@ -1,7 +1,8 @@
 """Language models as they fill a blank: probabilities of tokens, and how firmly the output layer holds them.
 
-A question is a sequence of tokens, a place in it and a token wanted there. Questions with one sequence and place share
-one pass through the model, and the output layer is applied at that place only. The output layer is the one that the
+A question is a sequence of tokens, a place in it and a token wanted there. Questions with one sequence share one pass
+through the model; a causal model, which does not look ahead, also answers for a sequence while it reads a longer one
+that begins so. The output layer is applied at the places asked for only. It is the one that the
 model itself names, whatever its class; what it is given is the hidden state of the sensitivity test.
 """
 
@@ -159,47 +160,63 @@ class LanguageModel:
         """(n, 4): see `COLUMNS`."""
         self.prepare()
         found = np.empty((len(questions), len(COLUMNS)), dtype=np.float32)
-        contexts: dict[tuple[tuple[int, ...], int], list[int]] = {}
+        asked: dict[tuple[int, ...], dict[int, list[int]]] = {}
+        hosts = self._hosts(questions)
         for number, question in enumerate(questions):
-            contexts.setdefault((question.ids, question.place), []).append(number)
-        for batch in _batches(sorted(contexts, key=lambda context: len(context[0])), self._device):
-            rows = [row for row, context in enumerate(batch) for _ in contexts[context]]
-            numbers = [number for context in batch for number in contexts[context]]
-            targets = [questions[number].target for number in numbers]
-            found[numbers] = self._answered(batch, rows, targets)
+            asked.setdefault(hosts[question.ids], {}).setdefault(question.place, []).append(number)
+        for batch in _batches(sorted(asked, key=len), self._device):
+            places = [(row, place) for row, ids in enumerate(batch) for place in asked[ids]]
+            numbers = [asked[batch[row]][place] for row, place in places]
+            wanted = [(at, questions[n].target) for at, those in enumerate(numbers) for n in those]
+            found[[n for those in numbers for n in those]] = self._answered(batch, places, wanted)
         return found
 
+    def passes(self, questions: Sequence[Question]) -> int:
+        """How many sequences the model has to read to answer."""
+        return len(set(self._hosts(questions).values()))
+
+    def _hosts(self, questions: Sequence[Question]) -> dict[tuple[int, ...], tuple[int, ...]]:
+        """The sequence that is read for every sequence asked about: itself, or one that it is the beginning of."""
+        ordered = sorted({question.ids for question in questions})
+        hosts = {ids: ids for ids in ordered}
+        if self.kind == "causal":
+            for ids, following in zip(ordered[-2::-1], ordered[:0:-1], strict=True):
+                if following[: len(ids)] == ids:
+                    hosts[ids] = hosts[following]
+        return hosts
+
     def _answered(
-        self, batch: Sequence[tuple[tuple[int, ...], int]], rows: list[int], targets: list[int]
+        self, batch: Sequence[tuple[int, ...]], places: list[tuple[int, int]], wanted: list[tuple[int, int]]
     ) -> NDArray[np.float32]:
+        """Answers for (place, token) pairs; a place is the row of its sequence and where in it."""
         import torch
 
         with torch.inference_mode():
-            logits, norms = self._forward(batch)
-            at = torch.tensor(rows, device=self._device)
-            wanted = torch.tensor(targets, device=self._device)
+            logits, norms = self._forward(batch, places)
+            at, tokens = torch.tensor(wanted, device=self._device).T
             logits = logits.float()
             log_p = torch.log_softmax(logits, dim=1)
-            masses = torch.stack([_log_mass(log_p, tokens) for tokens in self._word_tokens(logits.shape[1])])
-            distance = SortedLogits(logits).distances(at, wanted, norms.double()[at])
-            columns = [log_p[at, wanted], masses[0][at], masses[1][at], distance.float()]
+            masses = [_log_mass(log_p, kind) for kind in self._word_tokens(logits.shape[1])]
+            distance = SortedLogits(logits).distances(at, tokens, norms[at])
+            columns = [log_p[at, tokens], masses[0][at], masses[1][at], distance.float()]
             answer: NDArray[np.float32] = torch.stack(columns, dim=1).cpu().numpy()
             return answer
 
-    def _forward(self, batch: Sequence[tuple[tuple[int, ...], int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits (b, V) at the places asked for, and squared lengths (b,) of what the output layer was given."""
+    def _forward(
+        self, batch: Sequence[tuple[int, ...]], places: list[tuple[int, int]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits (n, V) at the places asked for, and squared lengths (n,) of what the output layer was given."""
         import torch
 
-        longest = max(len(ids) for ids, _ in batch)
+        longest = max(map(len, batch))
         padding = self._tokenizer.pad_token_id or 0
-        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row, _ in batch], device=self._device)
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row, _ in batch], device=self._device)
-        places = torch.tensor([place for _, place in batch], device=self._device)
+        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in batch], device=self._device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in batch], device=self._device)
+        rows, columns = torch.tensor(places, device=self._device).T
         kept: dict[str, torch.Tensor] = {}
 
         def only_there(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-            states = given[0].reshape(len(batch), longest, -1)
-            kept["state"] = states[torch.arange(len(batch), device=self._device), places]
+            kept["state"] = given[0].reshape(len(batch), longest, -1)[rows, columns]
             return kept["state"][:, None], *given[1:]
 
         def plain(_: Any, __: Any, made: torch.Tensor) -> None:
@@ -234,14 +251,12 @@ def _log_mass(log_p: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     return torch.logsumexp(log_p.masked_fill(~tokens, -torch.inf), dim=1)
 
 
-def _batches(
-    contexts: Sequence[tuple[tuple[int, ...], int]], device: str
-) -> Iterator[Sequence[tuple[tuple[int, ...], int]]]:
-    """Some contexts at a time, the shortest first: as many as the memory of one pass is meant to hold."""
+def _batches(sequences: Sequence[tuple[int, ...]], device: str) -> Iterator[Sequence[tuple[int, ...]]]:
+    """Some sequences at a time, the shortest first: as many as the memory of one pass is meant to hold."""
     at = 0
-    while at < len(contexts):
+    while at < len(sequences):
         n = _ROWS_AT_ONCE[device]
-        while n > 1 and n * len(contexts[min(at + n, len(contexts)) - 1][0]) > _TOKENS_AT_ONCE[device]:
+        while n > 1 and n * len(sequences[min(at + n, len(sequences)) - 1]) > _TOKENS_AT_ONCE[device]:
             n //= 2
-        yield contexts[at : at + n]
+        yield sequences[at : at + n]
         at += n
