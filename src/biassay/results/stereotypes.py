@@ -1,0 +1,254 @@
+"""What language models tie to social groups, and whether people agree: typed records, in memory and in a folder."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from biassay.errors import RunFolderError
+from biassay.files import write_atomically
+from biassay.results.codec import from_json, to_json, tsv_lines
+from biassay.results.records import FORMAT_VERSION, Provenance, Record
+from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, to_frame_of
+
+__all__ = [
+    "KIND",
+    "AlignmentRecord",
+    "CeilingRecord",
+    "DominanceRecord",
+    "EmergentRecord",
+    "GroupAlignment",
+    "IntersectionRecord",
+    "MeasureRecord",
+    "ModelStereotypes",
+    "ProfileRecord",
+    "StereotypeManifest",
+    "Stereotypes",
+]
+
+KIND = "stereotypes"
+Interval = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class GroupAlignment(Record):
+    """How one group's profile agrees with people's; None: not defined, or too few ratings."""
+
+    group: str
+    tau: float | None
+    p_value: float | None
+    tau_interval: Interval
+    top: float | None
+    bottom: float | None
+    precision: float | None
+    pilot: bool
+
+
+@dataclass(frozen=True)
+class AlignmentRecord(Record):
+    """How a measure agrees with people.
+
+    ``tau`` and ``precision`` are over all groups, ``..._held_out`` without the pilot groups on which the templates were
+    chosen. Intervals: other annotators, other groups, both.
+    """
+
+    annotators: str
+    num_annotators: int | None
+    pilot_tau: float | None
+    tau: float | None
+    p_value: float | None
+    tau_held_out: float | None
+    p_value_held_out: float | None
+    precision: float | None
+    precision_held_out: float | None
+    tau_annotators: Interval
+    tau_groups: Interval
+    tau_both: Interval
+    precision_annotators: Interval
+    precision_groups: Interval
+    precision_both: Interval
+    groups: tuple[GroupAlignment, ...]
+
+
+@dataclass(frozen=True)
+class CeilingRecord(Record):
+    """How well one half of the people agrees with the other: more cannot be asked of a model."""
+
+    tau: float | None
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class ProfileRecord(Record):
+    """A group's scores by pair, the mean over the templates chosen; people's mean ratings where there are any."""
+
+    group: str
+    domain: str
+    parts: tuple[str, ...]
+    scores: tuple[float | None, ...]
+    human: tuple[float | None, ...] | None
+
+
+@dataclass(frozen=True)
+class MeasureRecord(Record):
+    """One measure of one model: scores (groups, templates, pairs), and what follows from them."""
+
+    measure: str
+    templates: tuple[str, ...]
+    chosen: tuple[str, ...]
+    scores: tuple[tuple[tuple[float | None, ...], ...], ...]
+    profiles: tuple[ProfileRecord, ...]
+    alignments: tuple[AlignmentRecord, ...]
+    undefined: int
+
+
+@dataclass(frozen=True)
+class DominanceRecord(Record):
+    """Two domains: mean tau of their paired groups with the component of either."""
+
+    domain_a: str
+    domain_b: str
+    tau_a: float | None
+    tau_b: float | None
+    difference: float | None
+    interval: Interval
+    num_pairs: int
+    dominates: str | None
+
+
+@dataclass(frozen=True)
+class EmergentRecord(Record):
+    """A trait that a paired group has more, or less, than both of its components."""
+
+    group: str
+    parts: tuple[str, ...]
+    trait: str
+    direction: str
+    increase: float
+    component: float
+    p_value: float | None
+    q_value: float | None
+
+
+@dataclass(frozen=True)
+class IntersectionRecord(Record):
+    """Paired groups under one measure: order, dominance, emergence, and agreement with rated traits."""
+
+    measure: str
+    num_groups: int
+    tau_first: float | None
+    tau_second: float | None
+    tau_reversed: float | None
+    tau_closest: float | None
+    dominance: tuple[DominanceRecord, ...]
+    emergent: tuple[EmergentRecord, ...]
+    num_emergent: int
+    precision: float | None
+    recall: float | None
+    precision_by_chance: float | None
+    recall_by_chance: float | None
+
+
+@dataclass(frozen=True)
+class ModelStereotypes(Record):
+    """One model: its measures, what it could not be asked, and what it took."""
+
+    model: str
+    options: str
+    kind: str
+    prior: str
+    measures: tuple[MeasureRecord, ...]
+    intersections: tuple[IntersectionRecord, ...]
+    skipped_templates: tuple[str, ...]
+    unknown_adjectives: tuple[str, ...]
+    num_questions: int
+    num_passes: int
+    num_asked: int
+
+
+@dataclass(frozen=True)
+class StereotypeManifest(Provenance):
+    """How it was made."""
+
+    abc: str
+    abc_digest: str
+    citation: str
+    licence: str
+    pairs: tuple[str, ...]
+    dimensions: dict[str, str]
+    groups: tuple[str, ...]
+    templates: dict[str, str]
+    measures: tuple[str, ...]
+    variant: str
+    prior: str
+    all_adjectives: bool
+    human: str | None
+    human_notes: tuple[str, ...]
+    ceiling: CeilingRecord | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class _ResultsFile:
+    format_version: int
+    results: tuple[ModelStereotypes, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Stereotypes:
+    """Everything that was found and how it was made."""
+
+    manifest: StereotypeManifest
+    results: tuple[ModelStereotypes, ...]
+
+    def __repr__(self) -> str:
+        models = ", ".join(result.model for result in self.results)
+        return f"Stereotypes({len(self.manifest.groups)} groups in {models})"
+
+    def to_json(self) -> str:
+        """Manifest and results as JSON."""
+        return to_json({"manifest": self.manifest, "results": self.results})
+
+    def to_frame(self) -> Any:
+        """All scores as a data frame, columns as in results.tsv."""
+        header, *rows = self._table()
+        return to_frame_of({name: [row[i] for row in rows] for i, name in enumerate(header)})
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write manifest.json, results.json and results.tsv, each whole or not at all."""
+        folder = Path(folder)
+        if (folder / MANIFEST).exists():
+            raise RunFolderError(f"{folder} holds another run; choose another folder")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+        write_atomically(folder / RESULTS_JSON, to_json(_ResultsFile(FORMAT_VERSION, self.results)).encode())
+        write_atomically(folder / RESULTS_TSV, tsv_lines(self._table()).encode())
+        write_atomically(folder / MANIFEST, to_json(self.manifest).encode())
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Stereotypes:
+        """Read a folder back; the result equals what was saved."""
+        folder = Path(folder)
+        if not (folder / MANIFEST).is_file():
+            raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
+        manifest = from_json(folder / MANIFEST, StereotypeManifest, FORMAT_VERSION, KIND)
+        return cls(manifest, from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results)
+
+    def _table(self) -> list[list[Any]]:
+        """One row a model, measure, template, group and pair."""
+        rows: list[list[Any]] = [["model", "options", "measure", "template", "chosen", "group", "pair", "score"]]
+        for result in self.results:
+            for found in result.measures:
+                for profile, of_group in zip(found.profiles, found.scores, strict=True):
+                    for template, scores in zip(found.templates, of_group, strict=True):
+                        start = [result.model, result.options, found.measure, template, template in found.chosen]
+                        rows += [
+                            [*start, profile.group, pair, score]
+                            for pair, score in zip(self.manifest.pairs, scores, strict=True)
+                        ]
+        return rows
