@@ -9,11 +9,11 @@ import click
 from biassay.cli.common import check_new_file, console_for_tables, listener_for
 from biassay.files import write_atomically
 from biassay.pipeline.discovery import GROUPS, MAX_LOST, PERMUTATIONS, discover
-from biassay.pipeline.found_tests import CIRCULAR, against_of, found_tests
+from biassay.pipeline.found_tests import CIRCULAR, against_of, check_size, found_tests
 from biassay.report.html import REPORT
 from biassay.report.terminal_discovery import print_discovery
 from biassay.results.discovery import Discovery
-from biassay.stats.detection import RULES, Rule
+from biassay.stats.detection import COMPARES, RULES, Compare, Rule
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.export import to_toml
 
@@ -43,6 +43,13 @@ __all__ = ["command"]
     default="any",
     show_default=True,
     help="A word is not emergent if any, or only if all, of the group's categories are above the threshold.",
+)
+@click.option(
+    "--compare",
+    type=click.Choice(COMPARES),
+    default="any",
+    show_default=True,
+    help="A word is associated if it is above the threshold against any other group (IBD), or against every one.",
 )
 @click.option(
     "--positive-only/--either-sign",
@@ -93,6 +100,7 @@ def command(
     words: Path | None,
     threshold: float | None,
     rule: Rule,
+    compare: Compare,
     positive_only: bool,
     permutations: int,
     alpha: float,
@@ -116,6 +124,7 @@ def command(
     if write_test is not None:
         if len(group) != 1:
             raise click.UsageError("--write-test takes one --group")
+        check_size(test_words)
         other = against_of(select_grouping(groups), group[0], against)
         check_new_file(write_test)
     elif against is not None:
@@ -128,6 +137,7 @@ def command(
             words=words,
             threshold=threshold,
             rule=rule,
+            compare=compare,
             positive_only=positive_only,
             permutations=permutations,
             alpha=alpha,
@@ -138,7 +148,7 @@ def command(
             cache=cache,
             listener=listener,
         )
-    _show(found, out, top=top, quiet=quiet, as_json=as_json)
+    _show(found, out, group, top=top, quiet=quiet, as_json=as_json)
     if write_test is not None and other is not None:
         tests = found_tests(found, group[0], other, test_words)
         write_atomically(write_test, to_toml(*tests).encode())
@@ -147,11 +157,11 @@ def command(
             click.echo(f"written to {write_test}: {names}. {CIRCULAR}", err=True)
 
 
-def _show(found: Discovery, out: Path | None, *, top: int, quiet: bool, as_json: bool) -> None:
+def _show(found: Discovery, out: Path | None, group: tuple[str, ...], *, top: int, quiet: bool, as_json: bool) -> None:
     if as_json:
         click.echo(found.to_json(), nl=False)
     elif not quiet:
         console = console_for_tables()
-        print_discovery(found, console, top=top)
+        print_discovery(found, console, top=top, only=group)
         if out is not None:
             console.print(f"written to {out}; open {out / REPORT}", markup=False, highlight=False, soft_wrap=True)

@@ -15,6 +15,8 @@ from biassay.cli.common import console_for_tables
 from biassay.errors import BiassayError
 from biassay.report.html import REPORT
 from biassay.report.terminal import print_run
+from biassay.results.codec import from_json
+from biassay.results.records import FORMAT_VERSION, Provenance
 from biassay.results.run import MANIFEST, Run
 
 __all__ = ["finish", "refuse_beside_resume", "run_options", "telling_how_to_go_on"]
@@ -65,6 +67,8 @@ def telling_how_to_go_on(command: str, folder: Path | None, kept: Mapping[str, P
 
 def _is_unfinished(folder: Path, *, over_contexts: bool) -> bool:
     if not (folder / MANIFEST).exists():
+        return False
+    if from_json(folder / MANIFEST, Provenance, FORMAT_VERSION).kind != "associations":
         return False
     manifest = Run.load(folder).manifest
     return manifest.status == "running" and (manifest.contexts is not None) == over_contexts

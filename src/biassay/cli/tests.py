@@ -17,6 +17,7 @@ from biassay.errors import UsageError
 from biassay.files import write_atomically
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
 from biassay.stimuli.export import to_sent_bias, to_toml
+from biassay.stimuli.groups import Grouping
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import texts_of
 
@@ -64,7 +65,10 @@ def _table(tests: Iterable[Test]) -> Table:
 @click.option("--texts", "with_texts", is_flag=True, help="Show every text, not only the words.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def show_test(name: str, with_texts: bool, as_json: bool) -> None:
-    """One test: its words, its sentences, where it comes from. NAME may be a file."""
+    """One test: its words, its sentences, where it comes from. NAME may be a file, or the name of a grouping."""
+    if name in catalogue().groupings:
+        _show_grouping(catalogue().groupings[name], as_json=as_json)
+        return
     chosen = select_tests([name])
     if as_json:
         content = [_about(test) | {"texts": _texts(test)} for test in chosen]
@@ -150,6 +154,30 @@ def _show(test: Test, with_texts: bool) -> None:
             console.print(escape(f"for example: {' '.join(first)}"), highlight=False, style="dim")
     console.print(f"\nfrom: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)
     console.print(f"licence: {escape(test.source.licence)}", highlight=False)
+
+
+def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
+    if as_json:
+        groups = {
+            g.name: {"names": g.names, "belongs": g.belongs, "biases": g.biases, "emergent": g.emergent}
+            for g in grouping.groups
+        }
+        click.echo(
+            json.dumps(
+                {"name": grouping.name, "groups": groups, "others": grouping.others}, indent=1, ensure_ascii=False
+            )
+        )
+        return
+    console = _console()
+    console.print(f"[bold]{escape(grouping.name)}[/bold]  {escape(grouping.title)}")
+    for group in grouping.groups:
+        console.print(f"\n[bold]{escape(group.name)}[/bold] ({escape(', '.join(group.belongs.values()))})")
+        for what, words in (("names", group.names), ("rated", group.biases), ("emergent", group.emergent)):
+            console.print(escape(f"{what}: {', '.join(words)}"), highlight=False)
+    console.print(f"\nof no group: {escape(', '.join(grouping.others))}", highlight=False)
+    console.print(
+        f"\nfrom: {escape(grouping.source.citation)} (version {escape(grouping.source.version)})", highlight=False
+    )
 
 
 def _console() -> Console:

@@ -71,7 +71,8 @@ def _check_unchanged(path: Path, identity: Identity) -> None:
 def provide_embedded(_: ModelName) -> StaticEncoder:
     provenance = _provenance()
     revision = f"{provenance['vectors']}, {provenance['npz_sha256'][:16]}"
-    identity = Identity("glove", "glove", revision)
+    hint = "the embedded vectors hold 20,000 words and those of the shipped tests; vectors:PATH reads a larger file"
+    identity = Identity("glove", "glove", revision, lost_hint=hint)
 
     def stream() -> Iterator[Block]:
         # Not the words that tests added: to have rare words of some kinds only would bend every ranking.
@@ -121,13 +122,13 @@ class StaticEncoder:
         *,
         fold: bool,
     ) -> None:
-        self.identity = identity
-        self._load, self._stream, self._fold = load, stream, fold
+        self.identity, self.folds_case = identity, fold
+        self._load, self._stream = load, stream
         self._vectors = WordVectors(0)
 
     def _tokens(self, text: str) -> list[tuple[str, Span]]:
         found = tokens(text)
-        return [(token.lower(), span) for token, span in found] if self._fold else found
+        return [(token.lower(), span) for token, span in found] if self.folds_case else found
 
     def prepare(self, texts: Sequence[str]) -> None:
         self._vectors = self._load({token for text in texts for token, _ in self._tokens(text)})

@@ -12,9 +12,10 @@ from biassay.errors import MeasurementError
 from biassay.measures.panel import Panel
 from biassay.measures.validation import Threshold
 from biassay.stats.association import unit_rows
-from biassay.stats.detection import Rule, detected, strongest
+from biassay.stats.detection import Compare, Rule, detected, strongest
 from biassay.stats.multiple import benjamini_hochberg
 from biassay.stats.name_permutation import NamePermutations
+from biassay.stats.pair_permutation import PairPermutations
 from biassay.stimuli.groups import Group
 
 __all__ = ["Found", "Search"]
@@ -30,39 +31,42 @@ class Found:
     ----------
     words : list of str
     scores, constituents : (n, k), (n, c) float64
+    score : (n,) float64
+        The largest, or smallest, of the scores: what decides.
     p, q : (n,) float64
-        Of the association with the group, by dealing the names anew; q after Benjamini and Hochberg's correction over
-        the whole vocabulary.
-    p_emergent, q_emergent : (n,) float64
+        Of the association with the group, by dealing names anew; q after Benjamini and Hochberg's correction over the
+        whole vocabulary.
+    p_excess, q_excess : (n,) float64
         The same of the excess over what the categories of the group contribute.
     associated, emergent : (n,) bool
         Detected by IBD, and by EIBD, and with q at most alpha.
-    num_words, num_associated, num_emergent, num_excess : int
-        Of the whole vocabulary: words, those associated, those emergent, and those of them whose excess is significant.
-    at_floor : int
-        Words whose p is the smallest that so many permutations can give.
+    num_words, num_above, num_associated, num_every, num_emergent, num_excess : int
+        Of the whole vocabulary: words; those above IBD's threshold; those associated, and of these those whose scores
+        against every other group are above it; those emergent, and of these those whose excess is significant.
     """
 
     words: list[str]
     scores: NDArray[np.float64]
     constituents: NDArray[np.float64]
+    score: NDArray[np.float64]
     p: NDArray[np.float64]
     q: NDArray[np.float64]
-    p_emergent: NDArray[np.float64]
-    q_emergent: NDArray[np.float64]
+    p_excess: NDArray[np.float64]
+    q_excess: NDArray[np.float64]
     associated: NDArray[np.bool_]
     emergent: NDArray[np.bool_]
     num_words: int
+    num_above: int
     num_associated: int
+    num_every: int
     num_emergent: int
     num_excess: int
-    at_floor: int
 
 
 class Search:
     """Goes through a vocabulary block by block.
 
-    Of all words two p-values and two marks are kept, of the ``keep`` words that rank highest in each list everything.
+    Of all words two p-values and three marks are kept, of the ``keep`` words that rank highest in each list everything.
     """
 
     def __init__(
@@ -71,15 +75,18 @@ class Search:
         targets: Sequence[Group],
         thresholds: Mapping[str, tuple[Threshold, Threshold]],
         rule: Rule,
+        compare: Compare,
         *,
         permutations: int,
         keep: int,
         rng: np.random.Generator,
     ) -> None:
         places = [panel.place(target) for target in targets]
-        self._panel, self._targets, self._keep = panel, tuple(targets), keep
+        self._panel, self._targets = panel, tuple(targets)
         self._permutations = NamePermutations(panel.groups, panel.categories, places, permutations, rng)
-        self._ranked = {target.name: _Ranked(keep, thresholds[target.name], rule) for target in targets}
+        count = len(panel.categories)
+        self._pairs = PairPermutations(panel.groups, count, places, permutations, rng) if compare == "every" else None
+        self._ranked = {t.name: _Ranked(keep, thresholds[t.name], rule, compare) for t in targets}
 
     def add(self, words: Sequence[str], vectors: NDArray[np.floating]) -> None:
         """Score some words; those that are names of the groups are left out."""
@@ -91,81 +98,97 @@ class Search:
         scored = [self._panel.scores(target, cosines) for target in self._targets]
         largest = np.stack([np.fmax.reduce(scores, axis=1) for scores, _ in scored], axis=1)
         tails = self._permutations.tails(cosines, largest)
+        p = tails.associated if self._pairs is None else self._pairs.tails(cosines)
         for i, (target, (scores, constituents)) in enumerate(zip(self._targets, scored, strict=True)):
-            p = np.stack([tails.associated[:, i], tails.emergent[:, i]], axis=1)
-            self._ranked[target.name].add(kept, scores, constituents, p)
+            both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
+            self._ranked[target.name].add(_Block(kept, scores, constituents, both))
 
     def found(self, alpha: float) -> dict[str, Found]:
         """What was found, by the name of the target."""
-        floor = 1.0 / (1 + self._permutations.deals)
-        return {name: ranked.found(alpha, floor) for name, ranked in self._ranked.items()}
+        return {name: ranked.found(alpha) for name, ranked in self._ranked.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Some words with their scores and p-values."""
+
+    words: list[str]
+    scores: NDArray[np.float64]
+    constituents: NDArray[np.float64]
+    p: NDArray[np.float64]  # of the association and of the excess
+
+    def rows(self, rows: NDArray[np.intp]) -> _Block:
+        arrays = (self.scores, self.constituents, self.p)
+        return _Block([self.words[i] for i in rows.tolist()], *(array[rows] for array in arrays))
+
+    @classmethod
+    def joined(cls, one: _Block, other: _Block) -> _Block:
+        names = ("scores", "constituents", "p")
+        arrays = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in names)
+        return cls([*one.words, *other.words], *arrays)
 
 
 class _Ranked:
-    """The words that rank highest for one target so far."""
+    """The words that rank highest for one target so far, and what is kept of all."""
 
-    def __init__(self, keep: int, thresholds: tuple[Threshold, Threshold], rule: Rule) -> None:
-        self._keep, self._thresholds, self._rule = keep, thresholds, rule
+    def __init__(self, keep: int, thresholds: tuple[Threshold, Threshold], rule: Rule, compare: Compare) -> None:
+        self._keep, self._thresholds, self._rule, self._compare = keep, thresholds, rule, compare
         self._p: list[NDArray[np.float64]] = []
-        self._marks: list[NDArray[np.bool_]] = []
-        self._words: list[str] = []
+        self._marks: list[NDArray[np.bool_]] = []  # above IBD's threshold, above it against every group, and EIBD
+        self._best: _Block | None = None
         self._places = np.empty(0, dtype=np.intp)
         self._emergent = np.empty(0, dtype=bool)
-        self._scores: NDArray[np.float64] | None = None  # against others, then those of constituents
-        self._split = self._seen = 0
+        self._seen = 0
 
-    def add(
-        self,
-        words: list[str],
-        scores: NDArray[np.float64],
-        constituents: NDArray[np.float64],
-        p: NDArray[np.float64],
-    ) -> None:
-        marks = [
-            detected(*strongest(scores, dropping, self._rule), threshold.value)
-            for dropping, threshold in zip((None, constituents), self._thresholds, strict=True)
-        ]
-        self._p.append(p)
-        self._marks.append(np.stack(marks, axis=1))
-        self._emergent = np.concatenate([self._emergent, marks[1]])
-        self._split = scores.shape[1]
-        both = np.concatenate([scores, constituents], axis=1)
-        self._words += words
-        self._places = np.concatenate([self._places, self._seen + np.arange(len(words))])
-        self._scores = both if self._scores is None else np.concatenate([self._scores, both])
-        self._seen += len(words)
+    def add(self, block: _Block) -> None:
+        marks = self._detected(block)
+        self._p.append(block.p)
+        self._marks.append(marks)
+        self._emergent = np.concatenate([self._emergent, marks[:, 2]])
+        self._places = np.concatenate([self._places, self._seen + np.arange(len(block.words))])
+        self._seen += len(block.words)
+        self._best = block if self._best is None else _Block.joined(self._best, block)
         self._cut()
+
+    def _detected(self, block: _Block) -> NDArray[np.bool_]:
+        own, emergent = (threshold.value for threshold in self._thresholds)
+        above = detected(*strongest(block.scores, None, self._rule, self._compare), own)
+        every = detected(*strongest(block.scores, None, self._rule, "every"), own)
+        left = detected(*strongest(block.scores, block.constituents, self._rule, self._compare), emergent)
+        return np.stack([above, every, left], axis=1)
 
     def _cut(self) -> None:
         """Keep the best of all words and the best of the emergent ones, by score, earlier words first among equals."""
-        assert self._scores is not None
-        largest = np.fmax.reduce(self._scores[:, : self._split], axis=1)
-        order = np.argsort(-np.nan_to_num(largest, nan=-np.inf), kind="stable")
+        assert self._best is not None
+        score, _ = strongest(self._best.scores, None, self._rule, self._compare)
+        order = np.argsort(-np.nan_to_num(score, nan=-np.inf), kind="stable")
         emergent = self._emergent[order]
         best = order[(np.arange(len(order)) < self._keep) | (emergent & (np.cumsum(emergent) <= self._keep))]
-        self._words = [self._words[i] for i in best]
-        self._places, self._scores, self._emergent = self._places[best], self._scores[best], self._emergent[best]
+        self._best, self._places, self._emergent = self._best.rows(best), self._places[best], self._emergent[best]
 
-    def found(self, alpha: float, floor: float) -> Found:
-        if self._scores is None:
-            raise MeasurementError("the vocabulary holds no word but the names themselves")
+    def found(self, alpha: float) -> Found:
+        if self._best is None or not self._seen:
+            raise MeasurementError("no word was left to search: the model knows none of them, or they are the names")
         p, marks = np.concatenate(self._p), np.concatenate(self._marks)
         q = np.stack([benjamini_hochberg(p[:, i], alpha).adjusted for i in range(2)], axis=1)
-        associated, emergent = (marks[:, i] & (q[:, 0] <= alpha) for i in range(2))
+        associated, every, emergent = (marks[:, i] & (q[:, 0] <= alpha) for i in range(3))
         rows = self._places
+        score, _ = strongest(self._best.scores, None, self._rule, self._compare)
         return Found(
-            words=self._words,
-            scores=self._scores[:, : self._split],
-            constituents=self._scores[:, self._split :],
+            words=self._best.words,
+            scores=self._best.scores,
+            constituents=self._best.constituents,
+            score=score,
             p=p[rows, 0],
             q=q[rows, 0],
-            p_emergent=p[rows, 1],
-            q_emergent=q[rows, 1],
+            p_excess=p[rows, 1],
+            q_excess=q[rows, 1],
             associated=associated[rows],
             emergent=emergent[rows],
             num_words=len(p),
+            num_above=int(marks[:, 0].sum()),
             num_associated=int(associated.sum()),
+            num_every=int((associated & every).sum()),
             num_emergent=int(emergent.sum()),
             num_excess=int((emergent & (q[:, 1] <= alpha)).sum()),
-            at_floor=int((p[:, 0] <= floor).sum()),
         )

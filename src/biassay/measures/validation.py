@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.measures.panel import Panel
 from biassay.stats.association import unit_rows
-from biassay.stats.detection import DetectionCurve, Rule, detected, detection_curve, strongest
+from biassay.stats.detection import THRESHOLDS, Compare, DetectionCurve, Rule, detected, detection_curve, strongest
 from biassay.stimuli.groups import Group
 
 __all__ = ["CONVENTION", "Threshold", "Validation", "ValidationCurve", "validate"]
@@ -29,10 +29,14 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class ValidationCurve:
-    """How well validated words are detected; ``chosen`` is the place on the curve that fits best."""
+    """How well validated words are detected; ``chosen`` is the place of the threshold that is used.
+
+    ``informative``: whether the best threshold detects any word of the group.
+    """
 
     curve: DetectionCurve
     chosen: int
+    informative: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,7 @@ def validate(
     words: Sequence[str],
     vectors: NDArray[np.floating],
     rule: Rule,
+    compare: Compare,
     *,
     threshold: float | None,
     positive_only: bool,
@@ -78,40 +83,33 @@ def validate(
     else:
         cosines = np.empty((0, len(panel.names)))
     scores, constituents = panel.scores(target, cosines)
-    own, emergent = (
-        _curve(scores, dropping, np.array([word in truth for word in words], dtype=bool), rule, positive_only)
-        for dropping, truth in ((None, target.biases), (constituents, target.emergent))
-    )
-    at, at_emergent = _threshold(own, threshold), _threshold(emergent, threshold)
-    return Validation(
-        words=words,
-        scores=scores,
-        constituents=constituents,
-        curve=own,
-        curve_emergent=emergent,
-        threshold=at,
-        threshold_emergent=at_emergent,
-        detected=detected(*strongest(scores, None, rule), at.value),
-        detected_emergent=detected(*strongest(scores, constituents, rule), at_emergent.value),
-    )
+    truths = (np.array([word in of for word in words], dtype=bool) for of in (target.biases, target.emergent))
+    found = []
+    for dropping, truth in zip((None, constituents), truths, strict=True):
+        curve = None
+        if truth.any() and not truth.all():
+            at_these = THRESHOLDS if threshold is None else np.unique([*THRESHOLDS, threshold])
+            points = detection_curve(
+                scores, truth, constituents=dropping, rule=rule, compare=compare, thresholds=at_these
+            )
+            best = points.best(positive_only=positive_only)
+            informative = bool(points.tp[best])
+            at_place = best if threshold is None and informative else _place(points, threshold)
+            curve = ValidationCurve(points, at_place, informative)
+        at = _threshold(curve, threshold)
+        found.append((curve, at, detected(*strongest(scores, dropping, rule, compare), at.value)))
+    (curve, at, own), (curve_emergent, at_emergent, emergent) = found
+    return Validation(words, scores, constituents, curve, curve_emergent, at, at_emergent, own, emergent)
 
 
-def _curve(
-    scores: NDArray[np.float64],
-    constituents: NDArray[np.float64] | None,
-    truth: NDArray[np.bool_],
-    rule: Rule,
-    positive_only: bool,
-) -> ValidationCurve | None:
-    if truth.all() or not truth.any():
-        return None
-    curve = detection_curve(scores, truth, constituents=constituents, rule=rule)
-    return ValidationCurve(curve, curve.best(positive_only=positive_only))
+def _place(points: DetectionCurve, given: float | None) -> int:
+    """Of the threshold that was given, or of the one by convention."""
+    return int(np.argmin(np.abs(points.thresholds - (CONVENTION if given is None else given))))
 
 
 def _threshold(curve: ValidationCurve | None, given: float | None) -> Threshold:
     if given is not None:
         return Threshold(given, "given")
-    if curve is None:
+    if curve is None or not curve.informative:
         return Threshold(CONVENTION, "convention")
     return Threshold(float(curve.curve.thresholds[curve.chosen]), "validation")

@@ -16,7 +16,7 @@ from biassay.results.records import FORMAT_VERSION, Provenance
 from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run
 from biassay.results.samples import SAMPLES
 
-__all__ = ["Listener", "PathLike", "Silent", "check_free", "taken_back_if_empty"]
+__all__ = ["Listener", "PathLike", "Silent", "check_free", "make_folder", "taken_back_if_empty"]
 
 PathLike = str | os.PathLike[str]
 
@@ -63,17 +63,37 @@ def check_free(folder: Path) -> None:
         raise RunFolderError(f"{folder} is not an empty folder; choose another")
 
 
+def make_folder(folder: Path) -> None:
+    """The folder of a run, or an error that names it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+
+
 @contextmanager
-def taken_back_if_empty(folder: Path) -> Iterator[None]:
-    """Leave nothing behind if the request proves wrong, or the disk full, before anything was measured."""
+def taken_back_if_empty(folder: Path, also: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """Leave nothing behind if the request proves wrong, or the disk full, before anything was measured.
+
+    ``also`` names what else ends a run that cannot be resumed.
+    """
     existed = folder.exists()
+    ending: tuple[type[BaseException], ...] = (UsageError, OSError, *also)
     try:
         yield
-    except (UsageError, OSError):
-        if folder.is_dir() and not ((folder / MANIFEST).exists() and Run.load(folder).results):
+    except ending:
+        if folder.is_dir() and not _holds_results(folder):
             for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
                 (folder / name).unlink(missing_ok=True)
             shutil.rmtree(folder / SAMPLES, ignore_errors=True)
             if not existed:
                 folder.rmdir()
         raise
+
+
+def _holds_results(folder: Path) -> bool:
+    """Has the run in a folder measured anything? One that is not of association tests is written when it is done."""
+    if not (folder / MANIFEST).exists():
+        return False
+    made = from_json(folder / MANIFEST, Provenance, FORMAT_VERSION)
+    return made.status == "complete" if made.kind != "associations" else bool(Run.load(folder).results)

@@ -7,8 +7,10 @@ the vocabulary once, block by block.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,18 +21,18 @@ from biassay.encoders.python import wrap
 from biassay.encoders.registry import open_encoder
 from biassay.encoders.static import frequent_words
 from biassay.encoders.vocabulary import HasVocabulary
-from biassay.errors import StimulusError, UsageError
+from biassay.errors import MeasurementError, StimulusError, UsageError
 from biassay.files import default_cache
 from biassay.measures.discovery import Search
 from biassay.measures.panel import known_rows, make_panel
 from biassay.measures.seeds import seed_of
 from biassay.measures.validation import validate
-from biassay.pipeline.common import Listener, PathLike, Silent, check_free
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free, make_folder, taken_back_if_empty
 from biassay.report.discovery_page import write_discovery
 from biassay.results.discovery import DUAL_USE, KIND, Discovery, DiscoveryManifest
 from biassay.results.making import beginning, identified, libraries, now
 from biassay.results.making_discovery import findings_of
-from biassay.stats.detection import RULES, Rule
+from biassay.stats.detection import COMPARES, RULES, Compare, Rule
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.groups import Group, Grouping
@@ -49,6 +51,7 @@ _ROWS = 8192
 class _Settings:
     threshold: float | None
     rule: Rule
+    compare: Compare
     positive_only: bool
     permutations: int
     alpha: float
@@ -62,9 +65,10 @@ def discover(
     group: str | Sequence[str] = (),
     *,
     groups: str | PathLike = GROUPS,
-    words: PathLike | Sequence[str] | None = None,
+    words: PathLike | Iterable[str] | None = None,
     threshold: float | None = None,
     rule: Rule = "any",
+    compare: Compare = "any",
     positive_only: bool = True,
     permutations: int = PERMUTATIONS,
     alpha: float = 0.05,
@@ -93,6 +97,9 @@ def discover(
         are none.
     rule : {"any", "all"}
         Whether a word is emergent only if no constituent score is above the threshold, or unless all are.
+    compare : {"any", "every"}
+        Whether a word must score above the threshold against at least one other group, which is IBD, or against every
+        other group.
     positive_only : bool
         Whether only positive thresholds are chosen from, as the paper says.
     permutations : int
@@ -111,7 +118,8 @@ def discover(
         Where vectors are kept; by default the user's cache folder.
     """
     check_choice("rule", rule, RULES)
-    settings = _Settings(threshold, rule, positive_only, permutations, alpha, max_lost, keep, seed)
+    check_choice("compare", compare, COMPARES)
+    settings = _Settings(threshold, rule, compare, positive_only, permutations, alpha, max_lost, keep, seed)
     _check(settings)
     grouping = select_grouping(str(groups))
     names = (group,) if isinstance(group, str) else tuple(dict.fromkeys(group))
@@ -126,8 +134,11 @@ def discover(
     text = model if isinstance(model, str) else encoder.identity.name
     store = VectorStore(Path(cache) if cache is not None else default_cache()).of(encoder.identity)
     work = _Work(text, encoder, store, grouping, targets, settings, listener or Silent())
-    found = work.carry_out(listed)
-    if folder is not None:
+    if folder is None:
+        return work.carry_out(listed)
+    with taken_back_if_empty(folder, also=(MeasurementError, KeyboardInterrupt)):
+        make_folder(folder)  # before the work: that it cannot be made should not come after
+        found = work.carry_out(listed)
         found.save(folder)
         write_discovery(found, folder)
     return found
@@ -146,22 +157,34 @@ def _check(settings: _Settings) -> None:
         raise UsageError(f"the seed must not be negative, got {settings.seed}")
 
 
-def _listed(words: PathLike | Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Words of a list or of a file, each once, and where they come from."""
-    if not isinstance(words, str | Path) and isinstance(words, Sequence):
-        found, source = tuple(dict.fromkeys(words)), "a list of words"
+@dataclass(frozen=True)
+class _Listed:
+    """Words that were given, each once, and where they come from."""
+
+    source: str
+    words: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        return hashlib.blake2b("\n".join(self.words).encode(), digest_size=8).hexdigest()
+
+
+def _listed(words: PathLike | Iterable[str]) -> _Listed:
+    """Words of a list or of a file, one a line."""
+    if not isinstance(words, str | os.PathLike):
+        found = _Listed("a list of words", tuple(dict.fromkeys(filter(None, map(str, words)))))
     else:
         path = Path(words)
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").splitlines()  # editors put a mark at the beginning
         except OSError as error:
             raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
-        found, source = tuple(dict.fromkeys(filter(None, map(str.strip, lines)))), str(path)
-    if not found:
-        raise StimulusError(f"{source}: there are no words; expected one a line")
-    return source, found
+        found = _Listed(str(path), tuple(dict.fromkeys(filter(None, map(str.strip, lines)))))
+    if not found.words:
+        raise StimulusError(f"{found.source}: there are no words; expected one a line")
+    return found
 
 
 @dataclass(frozen=True)
@@ -175,8 +198,9 @@ class _Work:
     targets: tuple[Group, ...]
     settings: _Settings
     listener: Listener
+    encoded: list[int] = dataclasses.field(default_factory=list)
 
-    def carry_out(self, listed: tuple[str, tuple[str, ...]] | None) -> Discovery:
+    def carry_out(self, listed: _Listed | None) -> Discovery:
         began = time.monotonic()
         manifest = beginning()
         names = [name for group in self.grouping.groups for name in group.names]
@@ -196,6 +220,7 @@ class _Work:
                 tested,
                 of_words.vectors[known],
                 self.settings.rule,
+                self.settings.compare,
                 threshold=self.settings.threshold,
                 positive_only=self.settings.positive_only,
             )
@@ -203,21 +228,29 @@ class _Work:
         }
         thresholds = {name: (trial.threshold, trial.threshold_emergent) for name, trial in trials.items()}
         rng = np.random.default_rng(seed_of(self.settings.seed, self.grouping.name, "names"))
-        limits = {"permutations": self.settings.permutations, "keep": self.settings.keep}
-        search = Search(panel, self.targets, thresholds, self.settings.rule, **limits, rng=rng)
-        source, unknown = self._search(search, listed)
+        search = Search(
+            panel,
+            self.targets,
+            thresholds,
+            self.settings.rule,
+            self.settings.compare,
+            permutations=self.settings.permutations,
+            keep=self.settings.keep,
+            rng=rng,
+        )
+        unknown = self._search(search, listed)
         found = search.found(self.settings.alpha)
         results = tuple(
             findings_of(self.grouping, target, trials[target.name], found[target.name]) for target in self.targets
         )
         record = dataclasses.replace(
             identified(self.text, self.encoder.identity),
-            texts=len(names) + len(validation),
+            texts=len(set(names) | set(validation)) + (0 if listed is None else len(listed.words)),
+            encoded=sum(self.encoded),
             seconds=round(time.monotonic() - began, 3),
         )
         manifest |= {"status": "complete", "finished": now(), "versions": manifest["versions"] | libraries([record])}
         asked = {field.name: getattr(self.settings, field.name) for field in dataclasses.fields(self.settings)}
-        del asked["threshold"]  # every group's own says so
         return Discovery(
             DiscoveryManifest(
                 **manifest,
@@ -231,8 +264,10 @@ class _Work:
                 groups={group.name: group.names for group in self.grouping.groups},
                 labels={group.name: group.label for group in self.grouping.groups},
                 names_lost=dict(panel.lost),
-                words_lost=tuple(dict.fromkeys([*lost, *unknown])),
-                vocabulary=source,
+                validation_lost=tuple(lost),
+                words_lost=tuple(unknown),
+                vocabulary=self._vocabulary(listed),
+                vocabulary_digest=None if listed is None else listed.digest,
                 note=DUAL_USE,
                 **asked,
             ),
@@ -240,19 +275,27 @@ class _Work:
         )
 
     def _encoded(self, texts: Sequence[str]) -> Encoded:
-        encode_missing(
-            self.encoder, texts, self.store, lambda done, total: self.listener.encoding(self.text, done, total)
+        self.encoded.append(
+            encode_missing(
+                self.encoder, texts, self.store, lambda done, total: self.listener.encoding(self.text, done, total)
+            )
         )
         return self.store.get(texts)
 
-    def _search(self, search: Search, listed: tuple[str, tuple[str, ...]] | None) -> tuple[str, list[str]]:
-        """Go through the vocabulary; returns where it comes from, and the words asked for that are not known."""
+    def _vocabulary(self, listed: _Listed | None) -> str:
+        if listed is not None:
+            return listed.source
+        has_own = isinstance(self.encoder, HasVocabulary)
+        return "the words of the model" if has_own else "the most frequent words of the embedded vectors"
+
+    def _search(self, search: Search, listed: _Listed | None) -> list[str]:
+        """Go through the vocabulary; returns the words asked for that are not known."""
         if listed is None and isinstance(self.encoder, HasVocabulary):
             for block in self.encoder.vocabulary():
                 search.add(block.words, block.vectors)
                 self.listener.searching(self.text, block.done, block.total)
-            return "all words of the model", []
-        source, words = listed or ("the most frequent words of the embedded vectors", frequent_words())
+            return []
+        words = frequent_words() if listed is None else self._distinct(listed.words)
         self._encoded(words)  # all at once, so that one bar shows how far it is
         unknown = []
         for at, batch in _batches(words):
@@ -261,7 +304,13 @@ class _Work:
             unknown += [word for word, there in zip(batch, known, strict=True) if not there]
             search.add([word for word, there in zip(batch, known, strict=True) if there], encoded.vectors[known])
             self.listener.searching(self.text, at + len(batch), len(words))
-        return source, unknown if listed is not None else []
+        return unknown if listed is not None else []
+
+    def _distinct(self, words: Sequence[str]) -> Sequence[str]:
+        """Each word once, and of words that differ in case once only where the model does not see the difference."""
+        if not getattr(self.encoder, "folds_case", False):
+            return words
+        return tuple({word.lower(): word for word in reversed(words)}.values())[::-1]
 
 
 def _batches(words: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:

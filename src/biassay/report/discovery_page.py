@@ -8,12 +8,14 @@ from biassay.files import write_atomically
 from biassay.report.html import REPORT, page_environment
 from biassay.report.roc import roc_figure
 from biassay.report.words_discovery import (
-    COLUMNS,
     MEANING_OF_WORDS,
+    VALIDATION_COLUMNS,
     best_words,
+    columns_of,
     discovery_headline,
     discovery_summary,
     lost_in,
+    most_against,
     number,
     q_text,
     tasks,
@@ -28,7 +30,7 @@ _SHOWN = 100
 def render_discovery(discovery: Discovery) -> str:
     """The page as text. Words come from outside and are escaped."""
     environment = page_environment()
-    environment.globals.update(number=number, q_text=q_text)
+    environment.globals.update(number=number, q_text=q_text, most_against=most_against)
     groups = [
         {
             "found": found,
@@ -46,7 +48,8 @@ def render_discovery(discovery: Discovery) -> str:
         headline=discovery_headline(discovery),
         summary=discovery_summary(discovery),
         meaning=MEANING_OF_WORDS,
-        columns=COLUMNS,
+        columns=columns_of(discovery),
+        validation_columns=VALIDATION_COLUMNS,
         groups=groups,
         lost=lost_in(discovery),
         refused=[],

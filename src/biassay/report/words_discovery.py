@@ -9,41 +9,66 @@ from biassay.report.words import format_plain_p
 from biassay.results.discovery import CurveRecord, Discovery, GroupFindings, WordFound
 
 __all__ = [
-    "COLUMNS",
     "MEANING_OF_WORDS",
+    "VALIDATION_COLUMNS",
     "Task",
     "best_words",
+    "columns_of",
     "discovery_headline",
     "discovery_summary",
     "lost_in",
+    "most_against",
     "number",
     "q_text",
     "tasks",
-    "threshold_text",
 ]
 
 MEANING_OF_WORDS = (
     "A score says how much closer a word is to the names of this group than to those of another, in standard "
-    "deviations over the names of both (with groups of one size it stays below 2). A word is associated if it is "
-    "closer than to one other group: its row says to which. It need not be a stereotype, nor offend: names that are "
-    "rare, or old, or foreign to the texts the model was made from lean to words that are so too. What is not found is "
-    "not absent."
+    "deviations over the names of both (with groups of one size it stays below 2). A word found need not be a "
+    "stereotype, nor offend: names that are rare, or old, or foreign to the texts the model was made from lean to "
+    "words that are so too. What is not found is not absent."
 )
-COLUMNS = (
-    ("score", "the largest of the scores against the other groups; a word is associated if it is above the threshold"),
-    ("q", "p-value after correction for searching all words: of the words with q up to alpha at most that share is "
-     "chance. The p-value says how often names dealt at random to the groups would give as high a score"),
-    ("categories", "the largest score of the group's categories by themselves; a word is emergent if it is associated "
-     "and no category is above the threshold"),
-    ("q excess", "whether the association is more than the categories contribute together, tested directly; a word may "
-     "be emergent by the threshold without being so by this test"),
-)  # fmt: skip
-_KEPT = {"any": "no category of theirs is", "all": "not all categories of theirs are"}
 _SOURCES = {
-    "validation": "fits the words that people rated best",
+    "validation": "the one that fits the rated words best",
     "given": "as asked",
-    "convention": "called a large effect; there are no rated words to choose by",
+    "convention": "called a large effect, for no rated words tell a better one",
 }
+_DEALT = {
+    "any": "names dealt at random to all groups would give this group as high a score; it does not single the group "
+    "out, for that another group stands apart makes all others score against it",
+    "every": "names dealt at random to two groups would score as high, at worst, over the groups compared with",
+}
+_ENOUGH = 5  # true words, below which a threshold rests on next to nothing
+_CLEAR = 0.6  # area under the curve, below which it hardly differs from guessing
+_MANY = 0.1  # share of all words
+
+
+def columns_of(discovery: Discovery) -> tuple[tuple[str, str], ...]:
+    """What the columns of the tables mean."""
+    manifest = discovery.manifest
+    every = manifest.compare == "every"
+    decides = "smallest" if every else "largest"
+    dropped = "no category is above it" if manifest.rule == "any" else "not all categories are above it"
+    return (
+        ("score", f"the {decides} of the scores against the other groups, and the group it comes from; a word is "
+         f"associated (IBD) if it is above IBD's threshold, that is, against {'every' if every else 'at least one'} "
+         "other group"),
+        ("q", "p-value after correction for the number of words searched: among the words with q up to "
+         f"{manifest.alpha:g}, that share is expected to be chance. p says how often {_DEALT[manifest.compare]}"),
+        ("categories", "the largest score of the group's categories by themselves; a word is emergent (EIBD) if its "
+         f"score is above EIBD's threshold and {dropped}. A higher threshold lets more category pass"),
+        ("q excess", "a direct test, which the published method lacks: is the association more than the categories "
+         "contribute together? A word can be emergent by the threshold and not by this test"),
+    )  # fmt: skip
+
+
+VALIDATION_COLUMNS = (
+    ("area", "under the curve of true against false positive rate: 0.5 is guessing, 1 is perfect"),
+    ("accuracy, precision, recall", "at the threshold; where it was chosen on these words, they flatter"),
+    ("naming none", "the accuracy of detecting nothing at all"),
+    ("chance", "the share of the words that belong to the group"),
+)
 
 
 @dataclass(frozen=True)
@@ -82,51 +107,67 @@ def discovery_headline(discovery: Discovery) -> str:
     return f"{labels} among {len(manifest.groups)} groups ({manifest.grouping_title}); {words}"
 
 
-def discovery_summary(discovery: Discovery) -> list[str]:
+def discovery_summary(discovery: Discovery, only: Sequence[str] | None = None) -> list[str]:
     """What was found, some sentences a group, in plain words."""
-    return [sentence for found in discovery.results for sentence in _about(found, discovery)]
+    chosen = [found for found in discovery.results if only is None or found.group in only]
+    return [sentence for found in chosen for sentence in _about(found, discovery)]
 
 
 def _about(found: GroupFindings, discovery: Discovery) -> list[str]:
-    alpha = discovery.manifest.alpha
+    alpha, every = discovery.manifest.alpha, discovery.manifest.compare == "every"
+    whom = "every other group" if every else "at least one other group"
+    count = found.num_every
+    also = "" if every else f" {_number(count).capitalize()} of them {_are(count)} above it against every other group."
     sentences = [
-        f"{found.label}: {found.num_associated:,} of {found.num_words:,} words are closer to their names than to those "
-        f"of some other group, by a score above {threshold_text(found.threshold, found.threshold_source)} and by more "
-        f"than chance explains (q <= {alpha:g}). {found.num_emergent:,} are emergent: above "
-        f"{threshold_text(found.threshold_emergent, found.threshold_emergent_source)}, and "
-        f"{_KEPT[discovery.manifest.rule]}; of {found.num_excess:,} of these the excess over the categories together "
-        "is itself more than chance."
+        f"{found.label}: {_number(found.num_associated)} of {found.num_words:,} words {_are(found.num_associated)} "
+        f"associated: closer to their names than to those of {whom}, with a score above {found.threshold:g} "
+        f"({_SOURCES[found.threshold_source]}) and by more than chance (q <= {alpha:g}).{also}",
+        f"{found.label}: {_number(found.num_emergent)} {_are(found.num_emergent)} emergent by the published rule "
+        f"(threshold {found.threshold_emergent:g}). {_number(found.num_excess).capitalize()} of them "
+        f"{'passes' if found.num_excess == 1 else 'pass'} the direct test that the association exceeds what the "
+        "categories contribute together.",
     ]
+    if found.num_associated > _MANY * found.num_words:
+        sentences.append(
+            f"{found.label}: so many words ({found.num_associated / found.num_words:.0%}) are hardly all stereotypes: "
+            "these names differ from others in what the texts are about, or in how frequent they are."
+        )
     sentences += [_validation(found, task) for task in tasks(found)]
     floor = _floor(found, discovery)
     return [*sentences, floor] if floor else sentences
 
 
+def _number(n: int) -> str:
+    return f"{n:,}" if n else "none"
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
 def _validation(found: GroupFindings, task: Task) -> str:
     curve = task.curve
-    return (
-        f"{found.label}, against {len(found.validated)} words that people rated, {task.name}: area under the curve "
-        f"{curve.area:.2f} (0.5 is guessing); at its best threshold, {curve.chosen:g}, right for {curve.accuracy:.1%} "
-        f"of the words. Naming no word at all would be right for {task.none_detected:.1%}."
+    true = curve.tp[0] + curve.fn[0]
+    text = (
+        f"{found.label}, {task.name}, on {len(found.validated)} words of which {true} {_are(true)} of the group: area "
+        f"under the curve {curve.area:.2f} (0.5 is guessing); at the threshold {curve.chosen:g} right for "
+        f"{curve.accuracy:.1%} of the words, where naming no word at all would be right for {task.none_detected:.1%}."
     )
+    if true < _ENOUGH:
+        return f"{text} So few true words say next to nothing about the threshold."
+    return f"{text} That is near guessing: take the threshold as arbitrary." if curve.area < _CLEAR else text
 
 
 def _floor(found: GroupFindings, discovery: Discovery) -> str:
-    """Said where more permutations could find more."""
+    """Said where with so few permutations not even the best p-values could stand up to correction."""
     manifest = discovery.manifest
-    smallest = 1 / (manifest.permutations + 1)
-    if not found.num_at_floor or smallest * found.num_words / found.num_at_floor <= manifest.alpha:
+    needed = found.num_words / (manifest.alpha * max(found.num_above, 1))
+    if manifest.permutations + 1 >= needed:
         return ""
-    wanted = int(found.num_words / (manifest.alpha * found.num_at_floor))
     return (
-        f"{found.label}: {found.num_at_floor} words have the smallest p-value that {manifest.permutations:,} "
-        f"permutations can give, too large to stand up to correction over {found.num_words:,} words; try "
-        f"--permutations {wanted}."
+        f"{found.label}: {manifest.permutations:,} permutations are too few: corrected over {found.num_words:,} words, "
+        f"not even the smallest p-value they can give would count. Use --permutations {int(needed) + 1} or more."
     )
-
-
-def threshold_text(value: float, source: str) -> str:
-    return f"{value:g} ({_SOURCES[source]})"
 
 
 def best_words(found: GroupFindings, *, emergent: bool, top: int) -> Sequence[WordFound]:
@@ -142,17 +183,26 @@ def q_text(value: float | None) -> str:
     return "–" if value is None else format_plain_p(value)
 
 
+def most_against(found: GroupFindings, word: WordFound) -> str:
+    """The group that the score of a word comes from."""
+    known = [(score, other) for score, other in zip(word.scores, found.others, strict=True) if score is not None]
+    return next((other for score, other in known if score == word.score), "")
+
+
 def lost_in(discovery: Discovery) -> list[str]:
     """Names and words that the model does not know."""
     manifest = discovery.manifest
     lines = [
-        f"names of {manifest.labels[group]} without a vector: {', '.join(names)} ({len(names)} of "
-        f"{len(manifest.groups[group])})"
+        f"{len(names)} of {len(manifest.groups[group])} names of {manifest.labels[group]} have no vector: "
+        f"{', '.join(names)}"
         for group, names in manifest.names_lost.items()
         if names
     ]
-    if manifest.words_lost:
-        shown = ", ".join(manifest.words_lost[:40])
-        more = f" and {len(manifest.words_lost) - 40} more" if len(manifest.words_lost) > 40 else ""
-        lines.append(f"words without a vector: {shown}{more}")
+    for words, what in (
+        (manifest.validation_lost, "rated words"),
+        (manifest.words_lost, f"words of {manifest.vocabulary}"),
+    ):
+        if words:
+            shown = ", ".join(words[:40]) + (f" and {len(words) - 40} more" if len(words) > 40 else "")
+            lines.append(f"{len(words)} {what} have no vector: {shown}")
     return lines

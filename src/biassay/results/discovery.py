@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from biassay.errors import RunFolderError
+from biassay.errors import RunFolderError, UnknownNameError
 from biassay.files import write_atomically
 from biassay.results.codec import from_json, to_json, tsv_lines
 from biassay.results.records import FORMAT_VERSION, Provenance, Record
@@ -34,8 +34,8 @@ _OWN_COLUMNS = (
     "score",
     "p_value",
     "q_value",
-    "p_value_emergent",
-    "q_value_emergent",
+    "p_value_excess",
+    "q_value_excess",
     "associated",
     "emergent",
 )
@@ -43,7 +43,7 @@ _OWN_COLUMNS = (
 
 @dataclass(frozen=True)
 class CurveRecord(Record):
-    """How well the words that people validated are detected at every threshold, and at the chosen one.
+    """How well the words of the validation are detected at every threshold, and at the one that is used.
 
     ``chance`` is the share of words that belong to the group; ``precision`` is None where none is detected.
     """
@@ -69,8 +69,8 @@ class ValidatedWord(Record):
     word: str
     of_group: bool
     emergent_of_group: bool
-    scores: tuple[float, ...]
-    constituents: tuple[float, ...]
+    scores: tuple[float | None, ...]
+    constituents: tuple[float | None, ...]
     detected: bool
     detected_emergent: bool
 
@@ -79,10 +79,10 @@ class ValidatedWord(Record):
 class WordFound(Record):
     """A word of the vocabulary.
 
-    ``score`` is the largest of ``scores``, one against every other group; ``constituents`` are the scores of the
-    group's categories. q-values are corrected over the whole vocabulary. ``associated``: detected by IBD, and q at most
-    alpha; ``emergent``: by EIBD, and q at most alpha. ``q_value_emergent`` tests more: that the association exceeds
-    what the categories contribute together.
+    ``scores`` are those against every other group; ``score`` is the largest of them, or the smallest where words had to
+    differ from every group; ``constituents`` are the scores of the group's categories. q-values are corrected over the
+    whole vocabulary. ``associated``: detected by IBD, and q at most alpha; ``emergent``: by EIBD, and q at most alpha.
+    ``q_value_excess`` tests more: that the association exceeds what the categories contribute together.
     """
 
     word: str
@@ -91,19 +91,24 @@ class WordFound(Record):
     constituents: tuple[float | None, ...]
     p_value: float | None
     q_value: float | None
-    p_value_emergent: float | None
-    q_value_emergent: float | None
+    p_value_excess: float | None
+    q_value_excess: float | None
     associated: bool
     emergent: bool
 
 
 @dataclass(frozen=True)
 class GroupFindings(Record):
-    """What was found of one group. ``words`` are those that rank highest, by score; the counts are of all."""
+    """What was found of one group.
+
+    ``other_groups`` and ``others`` are the names and labels of the groups it is compared with; ``words`` are those that
+    rank highest, by score; the counts are of all.
+    """
 
     group: str
     label: str
     belongs: dict[str, str]
+    other_groups: tuple[str, ...]
     others: tuple[str, ...]
     constituents: tuple[str, ...]
     threshold: float
@@ -115,15 +120,20 @@ class GroupFindings(Record):
     validated: tuple[ValidatedWord, ...]
     words: tuple[WordFound, ...]
     num_words: int
+    num_above: int
     num_associated: int
+    num_every: int
     num_emergent: int
     num_excess: int
-    num_at_floor: int
 
 
 @dataclass(frozen=True)
 class DiscoveryManifest(Provenance):
-    """How a discovery was made. ``words_lost`` are those of the validation, or of a user's list, without a vector."""
+    """How a discovery was made.
+
+    ``validation_lost`` are words of the validation without a vector, ``words_lost`` those of a user's list;
+    ``vocabulary_digest`` is a fingerprint of that list. ``threshold`` is None where the validation chose it.
+    """
 
     grouping: str
     grouping_title: str
@@ -133,9 +143,13 @@ class DiscoveryManifest(Provenance):
     groups: dict[str, tuple[str, ...]]
     labels: dict[str, str]
     names_lost: dict[str, tuple[str, ...]]
+    validation_lost: tuple[str, ...]
     words_lost: tuple[str, ...]
     vocabulary: str
+    vocabulary_digest: str | None
+    threshold: float | None
     rule: str
+    compare: str
     positive_only: bool
     permutations: int
     alpha: float
@@ -165,7 +179,10 @@ class Discovery:
 
     def of(self, group: str) -> GroupFindings:
         """The findings of one group."""
-        return next(found for found in self.results if found.group == group)
+        known = {found.group: found for found in self.results}
+        if group not in known:
+            raise UnknownNameError("group", group, known, f"(groups that were looked at: {', '.join(known)})")
+        return known[group]
 
     @property
     def note(self) -> str:
@@ -207,17 +224,16 @@ class Discovery:
     def _table(self) -> list[list[Any]]:
         """One row a word and group; a column for every group and for every pair of categories."""
         model = self.manifest.models[0]
-        groups = [self.manifest.labels[name] for name in self.manifest.groups]
+        groups = list(self.manifest.groups)
         pairs = list(dict.fromkeys(label for found in self.results for label in found.constituents))
         header = ["model", "options", "group", "word", *_OWN_COLUMNS]
-        rows: list[list[Any]] = [[*header, *(f"against {label}" for label in groups), *pairs]]
+        rows: list[list[Any]] = [[*header, *(f"against {name}" for name in groups), *pairs]]
         options = ";".join(f"{name}={value}" for name, value in model.settings.items())
         for found in self.results:
             for word in found.words:
-                against = dict(
-                    zip((*found.others, *found.constituents), (*word.scores, *word.constituents), strict=True)
-                )
                 own = [getattr(word, column) for column in _OWN_COLUMNS]
-                scores = [against.get(label) for label in (*groups, *pairs)]
-                rows.append([model.name, options, found.group, word.word, *own, *scores])
+                scores = dict(zip(found.other_groups, word.scores, strict=True))
+                categories = dict(zip(found.constituents, word.constituents, strict=True))
+                numbers = [*map(scores.get, groups), *map(categories.get, pairs)]
+                rows.append([model.name, options, found.group, word.word, *own, *numbers])
         return rows

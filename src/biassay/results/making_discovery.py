@@ -21,6 +21,7 @@ def findings_of(grouping: Grouping, target: Group, validation: Validation, found
         group=target.name,
         label=target.label,
         belongs=dict(target.belongs),
+        other_groups=tuple(other.name for other in grouping.compared_with(target)),
         others=tuple(other.label for other in grouping.compared_with(target)),
         constituents=tuple(pair.label for pair in grouping.constituents(target)),
         threshold=own.value,
@@ -32,10 +33,11 @@ def findings_of(grouping: Grouping, target: Group, validation: Validation, found
         validated=_validated(target, validation),
         words=_words(found),
         num_words=found.num_words,
+        num_above=found.num_above,
         num_associated=found.num_associated,
+        num_every=found.num_every,
         num_emergent=found.num_emergent,
         num_excess=found.num_excess,
-        num_at_floor=found.at_floor,
     )
 
 
@@ -66,8 +68,8 @@ def _validated(target: Group, found: Validation) -> tuple[ValidatedWord, ...]:
             word=word,
             of_group=word in target.biases,
             emergent_of_group=word in target.emergent,
-            scores=tuple(found.scores[row].tolist()),
-            constituents=tuple(found.constituents[row].tolist()),
+            scores=tuple(map(_given, found.scores[row])),
+            constituents=tuple(map(_given, found.constituents[row])),
             detected=bool(found.detected[row]),
             detected_emergent=bool(found.detected_emergent[row]),
         )
@@ -76,17 +78,16 @@ def _validated(target: Group, found: Validation) -> tuple[ValidatedWord, ...]:
 
 
 def _words(found: Found) -> tuple[WordFound, ...]:
-    largest = np.fmax.reduce(found.scores, axis=1)
     return tuple(
         WordFound(
             word=word,
-            score=_given(largest[row]),
+            score=_given(found.score[row]),
             scores=tuple(map(_given, found.scores[row])),
             constituents=tuple(map(_given, found.constituents[row])),
             p_value=_given(found.p[row]),
             q_value=_given(found.q[row]),
-            p_value_emergent=_given(found.p_emergent[row]),
-            q_value_emergent=_given(found.q_emergent[row]),
+            p_value_excess=_given(found.p_excess[row]),
+            q_value_excess=_given(found.q_excess[row]),
             associated=bool(found.associated[row]),
             emergent=bool(found.emergent[row]),
         )

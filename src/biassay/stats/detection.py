@@ -14,8 +14,10 @@ from biassay.stats.association import FLAT
 from biassay.stats.permutation import check_choice
 
 __all__ = [
+    "COMPARES",
     "RULES",
     "THRESHOLDS",
+    "Compare",
     "DetectionCurve",
     "Rule",
     "Sides",
@@ -27,6 +29,8 @@ __all__ = [
 
 Rule = Literal["any", "all"]
 RULES: tuple[Rule, ...] = get_args(Rule)
+Compare = Literal["any", "every"]
+COMPARES: tuple[Compare, ...] = get_args(Compare)
 Sides = tuple[NDArray[np.intp], NDArray[np.intp]]
 THRESHOLDS = np.arange(-200, 200, 5) / 100.0
 """Those at which the published curves were drawn."""
@@ -49,19 +53,19 @@ def pair_scores(cosines: NDArray[np.floating], pairs: Sequence[Sides]) -> NDArra
 
 
 def strongest(
-    scores: NDArray[np.float64], constituents: NDArray[np.float64] | None, rule: Rule
+    scores: NDArray[np.float64], constituents: NDArray[np.float64] | None, rule: Rule, compare: Compare = "any"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What decides at any threshold t: a word is detected if the first is above t and the second is not.
 
-    The first is the score against the group that it differs from most. The second is the largest score of a constituent
+    The first is the largest of the scores against other groups (``any``: one above t is enough, which is IBD) or the
+    smallest (``every``: all must be). The second is the largest score of a constituent
     pair (rule ``any``: one that is above t drops the word) or the smallest (``all``: only all of them together do);
     without constituents it is minus infinity and drops nothing.
     """
-    largest = np.fmax.reduce(scores, axis=1)
+    decides = (np.fmax if compare == "any" else np.fmin).reduce(scores, axis=1)
     if constituents is None:
-        return largest, np.full(len(scores), -np.inf)
-    reduce = np.fmax if rule == "any" else np.fmin
-    return largest, reduce.reduce(constituents, axis=1)
+        return decides, np.full(len(scores), -np.inf)
+    return decides, (np.fmax if rule == "any" else np.fmin).reduce(constituents, axis=1)
 
 
 def detected(largest: NDArray[np.float64], dropping: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
@@ -137,14 +141,16 @@ def detection_curve(
     *,
     constituents: ArrayLike | None = None,
     rule: Rule = "any",
+    compare: Compare = "any",
     thresholds: ArrayLike = THRESHOLDS,
 ) -> DetectionCurve:
     """Counts at every threshold of detecting the words that ``truth`` (n,) marks.
 
     ``scores`` (n, k) are those against k groups, ``constituents`` (n, c) those of the constituent pairs; with them the
-    curve is that of emergent words.
+    curve is that of emergent words. A word is detected if any score, or every score, is above the threshold.
     """
     check_choice("rule", rule, RULES)
+    check_choice("compare", compare, COMPARES)
     matrix, true = np.asarray(scores, dtype=np.float64), np.asarray(truth, dtype=bool)
     at = np.asarray(thresholds, dtype=np.float64)
     dropping_scores = None if constituents is None else np.asarray(constituents, dtype=np.float64)
@@ -158,7 +164,7 @@ def detection_curve(
         )
     if at.ndim != 1 or len(at) == 0:
         raise UsageError("at least one threshold is needed")
-    largest, dropping = strongest(matrix, dropping_scores, rule)
+    largest, dropping = strongest(matrix, dropping_scores, rule, compare)
     tp, fp = _counts(largest, dropping, true, at)
     positives = int(true.sum())
     return DetectionCurve(at, tp, fp, positives - tp, len(true) - positives - fp, _area(largest, dropping, true))

@@ -1,7 +1,7 @@
 """p-values of association scores, word by word, by dealing the names anew to the groups.
 
 Two hypotheses are tested for every word and target group. **Associated**: were the names of all groups exchangeable,
-would the largest score of the target against any other group be as large? **Emergent**: were a group's association the
+would the largest score of the target against any other group be as large? **Excess**: were a group's association the
 sum of what its categories contribute, would the target's excess over that sum be as large? The second deals out the
 residuals of the sum (Freedman and Lane), and compares the excess in units of what the sum leaves unexplained.
 
@@ -17,15 +17,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import UsageError
+from biassay.stats.deals import DEALS_AT_ONCE, ROUNDING, Tally, check_deals, dealt
 
 __all__ = ["NamePermutations", "PermutedTails"]
 
 _F32 = NDArray[np.float32]
-_DEALS_AT_ONCE = 256
 _WORDS_AT_ONCE = 256  # with so many deals, the arrays of one step stay in a core's cache
 _TINY = np.float32(1e-30)  # where a variance is zero, so is what is divided by it
-_ROUNDING = 1e-5  # of single precision: a deal that gives the observed groups again must count
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +31,7 @@ class PermutedTails:
     """p-values (n, targets) of both hypotheses; NaN where a word has the same cosine with every name."""
 
     associated: NDArray[np.float64]
-    emergent: NDArray[np.float64]
+    excess: NDArray[np.float64]
 
 
 class NamePermutations:
@@ -65,12 +63,11 @@ class NamePermutations:
         *,
         stop: int | None = 50,
     ) -> None:
-        if deals < 1:
-            raise UsageError(f"at least one permutation is needed, got {deals}")
+        check_deals(deals)
         self.deals, self.targets = deals, tuple(targets)
         self._stop = deals + 1 if stop is None else stop
         self._sizes = np.bincount(groups, minlength=len(categories))
-        self._groups, self._orders = groups, _dealt(len(groups), deals, rng)
+        self._groups, self._orders = groups, dealt(len(groups), deals, rng)
         self._pairs = _pairs_of(self.targets, len(self._sizes))
         self._additive = _additive_basis(groups, categories)
         self._excess = _excess_contrasts(groups, self._additive, self.targets)
@@ -84,39 +81,41 @@ class NamePermutations:
             excess = _signed_square(left @ self._excess) / squared[:, None]
         parts = centred, centred**2, left, squared, _lowered(_signed_square(largest)), _lowered(excess)
         words = _Words(*(part.astype(np.float32) for part in parts))
-        tallies = [_Tally(np.isnan(seen), self._stop) for seen in (largest, excess)]
-        running, done = np.arange(len(cosines)), 0
+        tallies = [Tally(np.isnan(seen), self._stop) for seen in (largest, excess)]
+        done = 0
         for deals in self._batches():
+            running = np.union1d(tallies[0].running, tallies[1].running)
             if not len(running):
                 break
-            self._count(words.rows(running), deals, [tally.of(running, done) for tally in tallies])
+            self._count(words.rows(running), deals, running, done, tallies)
             done += deals.n
-            running = np.flatnonzero(np.any([tally.running for tally in tallies], axis=0))
-        associated, emergent = (tally.p_values(self.deals) for tally in tallies)
-        return PermutedTails(associated, emergent)
+        return PermutedTails(*(tally.p_values(self.deals) for tally in tallies))
 
     def _batches(self) -> Iterator[_Deals]:
-        for start in range(0, self.deals, _DEALS_AT_ONCE):
-            orders = self._orders[start : start + _DEALS_AT_ONCE].astype(np.intp)
+        for start in range(0, self.deals, DEALS_AT_ONCE):
+            orders = self._orders[start : start + DEALS_AT_ONCE].astype(np.intp)
             member = (np.arange(len(self._sizes))[:, None, None] == self._groups[orders].T).astype(np.float32)
             means = member / self._sizes[:, None, None].astype(np.float32)
             yield _Deals(means, member, _dealt_columns(self._excess, orders), _dealt_columns(self._additive, orders))
 
-    def _count(self, words: _Words, deals: _Deals, tallies: Sequence[_Rows]) -> None:
-        """Tell both tallies where a batch of deals does as well as what was seen."""
+    def _count(
+        self, words: _Words, deals: _Deals, numbers: NDArray[np.intp], done: int, tallies: Sequence[Tally]
+    ) -> None:
+        """Tell both tallies where a batch of deals does as well as what was seen of the words of some numbers."""
         # One set of arrays for all tiles: fresh ones would cost more than what is computed in them.
         rows = min(_WORDS_AT_ONCE, len(words.centred))
-        dealt = [np.empty((len(matrices), rows, deals.n), dtype=np.float32) for matrices in deals.matrices]
+        made = [np.empty((len(matrices), rows, deals.n), dtype=np.float32) for matrices in deals.matrices]
         scratch = np.empty((3 + len(self.targets), rows, deals.n), dtype=np.float32)
         for at in range(0, len(words.centred), rows):
             tile = words.rows(slice(at, at + rows))
             n = len(tile.centred)
             sources = (tile.centred, tile.squares, tile.left, tile.left)
-            for source, matrices, out in zip(sources, deals.matrices, dealt, strict=True):
+            for source, matrices, out in zip(sources, deals.matrices, made, strict=True):
                 np.matmul(source, matrices, out=out[:, :n])
-            means, squares, excess, explained = (array[:, :n] for array in dealt)
-            tallies[0].add(at, self._as_associated(means, squares, scratch[:, :n]), tile.largest)
-            tallies[1].add(at, self._as_emergent(excess, explained, tile.squared, scratch[:, :n]), tile.excess)
+            means, squares, excess, explained = (array[:, :n] for array in made)
+            those = numbers[at : at + n]
+            tallies[0].add(those, done, self._as_associated(means, squares, scratch[:, :n]), tile.largest)
+            tallies[1].add(those, done, self._as_excess(excess, explained, tile.squared, scratch[:, :n]), tile.excess)
 
     def _as_associated(self, mean: _F32, squares: _F32, scratch: _F32) -> _F32:
         """The largest score of every target in every deal, (targets, words, deals), squared, with its sign.
@@ -148,7 +147,7 @@ class NamePermutations:
                 np.maximum(best[j], np.negative(signed, out=signed), out=best[j])
         return scratch[3:]
 
-    def _as_emergent(self, excess: _F32, explained: _F32, squared: _F32, scratch: _F32) -> _F32:
+    def _as_excess(self, excess: _F32, explained: _F32, squared: _F32, scratch: _F32) -> _F32:
         """The excess of every target in every deal, (targets, words, deals), squared, with its sign."""
         square, unexplained = scratch[:2]
         unexplained[:] = squared[:, None] + _TINY
@@ -193,59 +192,6 @@ class _Deals:
         return self.means, self.members, self.excess, self.additive
 
 
-class _Tally:
-    """How often deals did as well as what was seen, of every word and target, until that happened often enough."""
-
-    def __init__(self, without: NDArray[np.bool_], stop: int) -> None:
-        self.counts = np.zeros(without.shape, dtype=np.int64)
-        self.ends = np.zeros(without.shape, dtype=np.int64)
-        self._without, self.stop = without, stop
-
-    @property
-    def running(self) -> NDArray[np.bool_]:
-        """The words of which more deals are wanted."""
-        return np.asarray(((self.ends == 0) & ~self._without).any(axis=1))
-
-    def of(self, words: NDArray[np.intp], done: int) -> _Rows:
-        return _Rows(self, words, done)
-
-    def p_values(self, deals: int) -> NDArray[np.float64]:
-        with np.errstate(divide="ignore"):
-            stopped = self.stop / self.ends
-        p = np.where(self.ends > 0, stopped, (1 + self.counts) / (1 + deals))
-        return np.where(self._without, np.nan, p)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Some words of a tally, to which a batch of deals is added after ``done`` others."""
-
-    tally: _Tally
-    words: NDArray[np.intp]
-    done: int
-
-    def add(self, at: int, found: _F32, seen: _F32) -> None:
-        """Count where ``found`` (targets, n, deals) reaches ``seen`` (n, targets), for n words from ``at`` on."""
-        words, tally = self.words[at : at + len(seen)], self.tally
-        reached = found >= seen.T[:, :, None]
-        gained = np.bitwise_count(np.packbits(reached, axis=2)).sum(axis=2, dtype=np.int64).T
-        before = tally.counts[words]
-        rows, targets = np.nonzero((tally.ends[words] == 0) & (before + gained >= tally.stop))
-        if len(rows):
-            wanted = tally.stop - before[rows, targets]
-            at_last = np.cumsum(reached[targets, rows], axis=1, dtype=np.int32) == wanted[:, None]
-            tally.ends[words[rows], targets] = self.done + 1 + at_last.argmax(axis=1)
-        tally.counts[words] = before + gained
-
-
-def _dealt(names: int, deals: int, rng: np.random.Generator) -> NDArray[np.uint16]:
-    """Random orders of the names, one a row, in the least memory."""
-    if names > np.iinfo(np.uint16).max:
-        raise UsageError(f"at most {np.iinfo(np.uint16).max} names can be compared, got {names}")
-    orders = np.tile(np.arange(names, dtype=np.uint16), (deals, 1))
-    return np.asarray(rng.permuted(orders, axis=1, out=orders))
-
-
 def _pairs_of(targets: Sequence[int], groups: int) -> list[tuple[int, int]]:
     """Every pair of groups that holds a target, once, with a target first."""
     pairs = [(target, other) for target in targets for other in range(groups) if other != target]
@@ -281,4 +227,4 @@ def _signed_square(values: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _lowered(seen: NDArray[np.floating]) -> NDArray[np.floating]:
-    return np.asarray(seen - _ROUNDING * np.abs(seen))
+    return np.asarray(seen - ROUNDING * np.abs(seen))

@@ -37,7 +37,8 @@ class Catalogue:
 def catalogue() -> Catalogue:
     """The catalogue shipped with the package."""
     data = Path(str(resources.files("biassay.stimuli") / "data"))
-    by_year = sorted(data.glob("*/*.toml"), key=lambda path: ("".join(filter(str.isdigit, path.stem)), path.stem))
+    files = [file for room in ("concepts", "templates", "tests", "groups") for file in (data / room).glob("*.toml")]
+    by_year = sorted(files, key=lambda path: ("".join(filter(str.isdigit, path.stem)), path.stem))
     return _resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}, {}))
 
 

@@ -67,8 +67,8 @@ def _template_lines(templates: TemplateSet) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string; JSON escapes are a subset of TOML's."""
-    return json.dumps(text, ensure_ascii=False)
+    """A TOML basic string; JSON escapes are a subset of TOML's, but JSON lets one control character stand."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -26,8 +26,9 @@ class FieldReader:
 
     def line(self, where: str) -> int | None:
         """Line of the last part of ``where`` that stands in the file, each part sought within the one before it."""
-        found = None
-        for part in filter(None, re.sub(r"\[\d+\]", "", where).split(".")):
+        parts = [part for part in re.sub(r"\[\d+\]", "", where).split(".") if part]
+        found, named = self._header(parts)
+        for part in parts[named:]:
             name = re.compile(rf"""(^|["'\[.\s]){re.escape(part)}(["'\]\s=:.]|$)""")
             for number in range((found or 1) - 1, len(self.lines)):
                 if name.search(self.lines[number]):
@@ -36,6 +37,16 @@ class FieldReader:
                 if found is not None and number >= found and _NEW_PART.match(self.lines[number]):
                     break
         return found
+
+    def _header(self, parts: list[str]) -> tuple[int | None, int]:
+        """Line of the TOML table with the longest name that ``parts`` begins with, and how many parts that has."""
+        for n in range(len(parts), 1, -1):
+            name = r"\s*\.\s*".join(rf"""["']?{re.escape(part)}["']?""" for part in parts[:n])
+            header = re.compile(rf"\s*\[+\s*{name}\s*\]")
+            for number, line in enumerate(self.lines, start=1):
+                if header.match(line):
+                    return number, n
+        return None, 0
 
     def table(self, value: Any, where: str, allowed: set[str] | None = None) -> dict[str, Any]:
         if not isinstance(value, dict):

@@ -70,7 +70,7 @@ class Grouping:
     def constituents(self, target: Group) -> tuple[Constituent, ...]:
         """Each category of the target against every other value of that category."""
         return tuple(
-            Constituent(f"{value} / {other}", self._of(category, value), self._of(category, other))
+            Constituent(f"{category}: {value} / {other}", self._of(category, value), self._of(category, other))
             for category, value in target.belongs.items()
             for other in self.values(category)
             if other != value
@@ -153,9 +153,11 @@ def _words(reader: FieldReader, value: Any, where: str) -> Words:
     if isinstance(value, str):
         return reader.string(value, where)
     words = reader.strings(value, where)
-    repeated = next((word for word in words if words.count(word) > 1), None)
-    if repeated is not None:
-        reader.fail(where, f"the word {repeated!r} stands there twice")
+    for i, word in enumerate(words):
+        if word != word.strip():
+            reader.fail(f"{where}[{i}]", f"the word {word!r} begins or ends with a blank")
+        if word in words[:i]:
+            reader.fail(where, f"the word {word!r} stands there twice")
     return words
 
 
@@ -176,7 +178,12 @@ def made_grouping(entry: GroupingEntry, concepts: Mapping[str, Concept], source:
 
 def _made_group(where: str, entry: _GroupEntry, concepts: Mapping[str, Concept]) -> Group:
     where = f"{where}.{entry.name}"
+    if entry.names == entry.name and entry.name not in concepts:
+        raise StimulusError(f'{where}: the group has no names; write names = ["...", "..."], or the name of a concept')
     lists = {key: _looked_up(where, getattr(entry, key), concepts) for key in ("names", "biases", "emergent")}
+    stray = next((word for word in lists["emergent"] if word not in lists["biases"]), None)
+    if stray is not None:
+        raise StimulusError(f"{where}: the emergent word {stray!r} is not among the biases of the group")
     if len(lists["names"]) < 2:
         raise StimulusError(f"{where}: a group needs at least two names, got only {lists['names'][0]!r}")
     concept = concepts.get(entry.names) if isinstance(entry.names, str) else None
@@ -211,7 +218,10 @@ def _check_cells(where: str, groups: Sequence[Group]) -> None:
             raise StimulusError(f"{where}: all groups have the {category} {next(iter(found))!r}; expected at least two")
     missing = [cell for cell in product(*values) if cell not in taken]
     if missing:
-        raise StimulusError(f"{where}: there is no group of {' and '.join(missing[0])}; every combination needs one")
+        seen = "; ".join(f"{c}: {', '.join(found)}" for c, found in zip(categories, values, strict=True))
+        raise StimulusError(
+            f"{where}: there is no group of {' and '.join(missing[0])}; every combination needs one ({seen})"
+        )
 
 
 def _check_names(where: str, groups: Sequence[Group]) -> None:
@@ -219,6 +229,8 @@ def _check_names(where: str, groups: Sequence[Group]) -> None:
     owner: dict[str, str] = {}
     for group in groups:
         for name in group.names:
-            other = owner.setdefault(name.casefold(), group.name)
-            if other != group.name:
-                raise StimulusError(f"{where}: the name {name!r} stands in {other!r} and in {group.name!r}")
+            if name.casefold() in owner:
+                other = owner[name.casefold()]
+                places = f"in {other!r} and in {group.name!r}" if other != group.name else f"twice in {group.name!r}"
+                raise StimulusError(f"{where}: the name {name!r} stands {places}")
+            owner[name.casefold()] = group.name

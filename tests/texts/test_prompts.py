@@ -1,0 +1,146 @@
+"""Prompts against the texts of the reference, the paper's Table 4, and the rules for capitals and articles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
+from biassay.texts.prompts import Prompt, ends_with_trait, prior_prompt, prompt_of
+
+MASKS = {"bert": "[MASK]", "roberta": "<mask>"}
+REFERENCE_TEMPLATES = {
+    "The <group> is <mask>.": "the",
+    "<group> are very <mask>.": "very",
+    "The <mask> people are <group>.": "the-people-are",
+}
+
+
+@pytest.fixture(scope="module")
+def abc() -> Abc:
+    return load_abc()
+
+
+def asked(abc: Abc, template: str, group: str) -> str:
+    (one,), (other,) = templates_named(abc, [template]), groups_named(abc, [group])
+    return prompt_of(one, other).text
+
+
+def prior(abc: Abc, template: str, by: str) -> str:
+    (one,) = templates_named(abc, [template])
+    return prior_prompt(one, abc, "mask" if by == "mask" else "word").text
+
+
+@pytest.mark.parametrize("model", MASKS)
+def test_texts_of_the_reference(abc: Abc, model: str, reference: Path) -> None:
+    lines = (reference / "masked_lm" / f"records_{model}.jsonl").read_text().splitlines()
+    records = [record for record in map(json.loads, lines) if len(record["trait_pieces"]) == 1]
+    templates = {name: templates_named(abc, [own])[0] for name, own in REFERENCE_TEMPLATES.items()}
+    seen = set()
+    for record in records:
+        template = templates[record["template"]]
+        if record["role"] == "group":
+            forms = {group.form(template.number).casefold(): group for group in abc.groups}
+            prompt = prompt_of(template, forms[record["group"].casefold()])
+        else:
+            prompt = prior_prompt(template, abc, "mask" if record["role"] == "prior_mask" else "word")
+        mask = MASKS[model]
+        assert prompt.text.replace("{trait}", mask).replace("{mask}", mask) == record["text"]
+        seen.add((record["role"], template.name, prompt.group))
+    assert len(seen) == 3 * (6 + 1 + 1)
+
+
+@pytest.mark.parametrize(
+    ("template", "group", "text"),
+    [
+        ("the", "Deaf", "The Deaf person is {trait}."),
+        ("that", "woman", "That woman is {trait}."),
+        ("a", "elderly", "An elderly person is {trait}."),
+        ("a", "Asian", "An Asian person is {trait}."),
+        ("a", "unemployed", "An unemployed person is {trait}."),
+        ("a", "Hispanic", "A Hispanic person is {trait}."),
+        ("a", "person with a disability", "A person with a disability is {trait}."),
+        ("are", "non-binary", "Non-binary people are {trait}."),
+        ("are", "person with a disability", "People with disabilities are {trait}."),
+        ("all", "Native American", "All Native Americans are {trait}."),
+        ("why", "man", "Why are men {trait}?"),
+        ("mostly", "working class", "Working class people are mostly {trait}."),
+        ("everyone-knows", "teenager", "Everyone knows that teenagers are {trait}."),
+        ("i-expect", "Asian", "I expect that Asian people are {trait}."),
+        ("ought-to-be", "atheist", "Atheists ought to be {trait}."),
+        ("the-people-are", "immigrant", "The {trait} people are immigrants."),
+        ("more-likely", "Irish", "Irish people are more likely to be {trait} than others."),
+        ("more", "cis", "Cis people are more {trait} than others."),
+    ],
+)
+def test_sentences(abc: Abc, template: str, group: str, text: str) -> None:
+    assert asked(abc, template, group) == text
+
+
+def test_sentences_of_pairs(abc: Abc) -> None:
+    made = {pair.name: pair for pair in paired_groups(abc)}
+    a, very = templates_named(abc, ["a", "very"])
+    texts = [prompt_of(a, made[name]).text for name in ("teenage Asian person", "Asian teenager", "atheist mechanic")]
+    assert texts == [
+        f"{group} is {{trait}}." for group in ("A teenage Asian person", "An Asian teenager", "An atheist mechanic")
+    ]
+    assert (
+        prompt_of(very, made["gay person with a disability"]).text == "Gay people with disabilities are very {trait}."
+    )
+
+
+def test_every_sentence_is_one(abc: Abc) -> None:
+    texts = [prompt_of(template, group).text for template in abc.templates for group in abc.groups]
+    assert len(set(texts)) == 35 * 53
+    for text in texts:
+        rest = text.replace("{trait}", "", 1)
+        assert not set(rest) & set("{}"), text
+        assert text[0].isupper(), text
+        assert text[-1] in ".?", text
+
+
+def test_prompts_say_what_they_are_made_of(abc: Abc) -> None:
+    (template,), (group,) = templates_named(abc, ["very"]), groups_named(abc, ["elderly"])
+    assert prompt_of(template, group) == Prompt("very", "elderly", "Elderly people are very {trait}.")
+    assert prior_prompt(template, abc).group == "prior:mask"
+    assert prior_prompt(template, abc, "word").group == "prior:word"
+
+
+@pytest.mark.parametrize(
+    ("template", "masked", "worded"),
+    [
+        ("the", "The {mask} is {trait}.", "The person is {trait}."),
+        ("a", "A {mask} is {trait}.", "A person is {trait}."),
+        ("are", "{mask} are {trait}.", "People are {trait}."),
+        ("why", "Why are {mask} {trait}?", "Why are people {trait}?"),
+        ("the-people-are", "The {trait} people are {mask}.", "The {trait} people are people."),
+    ],
+)
+def test_priors(abc: Abc, template: str, masked: str, worded: str) -> None:
+    assert prior(abc, template, "mask") == masked
+    assert prior(abc, template, "word") == worded
+
+
+def test_an_article_given_with_the_group_comes_before_the_rule() -> None:
+    template = Template("met", "then {a group}, {trait}", "singular", "own")
+    group = SocialGroup("student", "city", "university student", "university students")
+    assert prompt_of(template, group).text == "Then an university student, {trait}"
+    given = SocialGroup("student", "city", "university student", "university students", article="a")
+    assert prompt_of(template, given).text == "Then a university student, {trait}"
+
+
+def test_only_the_first_letter_is_changed() -> None:
+    group = SocialGroup("x", "city", "eX-McDonald", "eX-McDonalds")
+    assert prompt_of(Template("t", "{group} are {trait}.", "plural", "own"), group).text == "EX-McDonalds are {trait}."
+    assert prompt_of(Template("t", "{trait} are {Group}", "plural", "own"), group).text == "{trait} are EX-McDonalds"
+
+
+def test_which_prompts_end_with_the_trait(abc: Abc) -> None:
+    group = abc.groups[0]
+    others = [t.name for t in abc.templates if not ends_with_trait(prompt_of(t, group))]
+    assert others == ["the-people-are", "more-likely", "more"]
+    assert not ends_with_trait(Prompt("t", "g", "The {trait} {mask}."))
+    assert not ends_with_trait(Prompt("t", "g", "{trait}, they say"))
+    assert ends_with_trait(Prompt("t", "g", 'They are "{trait}" ...!'))
