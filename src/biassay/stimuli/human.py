@@ -1,0 +1,347 @@
+"""Human judgements of groups on pairs of opposite traits, from 0 (the left trait) to 100 (the right one).
+
+Three forms of JSON are read, told apart by their depth: means (group -> pair -> number), ratings (annotator -> group ->
+pair -> number), and ratings with an object ``demographics`` of texts beside an annotator's groups.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import StimulusError, UnknownNameError, UsageError
+from biassay.stats.alignment import human_means
+from biassay.stimuli.fields import kind
+from biassay.stimuli.trait_pairs import Pair, PairNames
+
+__all__ = ["Copy", "HumanRatings", "Pair", "read_human"]
+
+Floats = NDArray[np.float64]
+_DEMOGRAPHICS = "demographics"
+_COPIED_BY = 5  # equal numbers from fewer annotators than that may be chance
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Pairs of a group that have the same numbers from every annotator."""
+
+    group: str
+    pairs: tuple[Pair, ...]
+    annotators: int
+
+
+@dataclass(frozen=True, eq=False)
+class HumanRatings:
+    """Judgements of groups on pairs.
+
+    Attributes
+    ----------
+    path : Path
+    annotators : tuple of str
+        Empty if the file holds means only.
+    groups : tuple of str
+        As spelt in the file.
+    pairs : tuple of (left, right)
+    spellings : tuple of str
+        Each pair as the file first spells it; empty text if it does not have it.
+    ratings : (annotators, groups, pairs) float64
+        NaN where there is none.
+    means : (groups, pairs) float64
+    counts : (groups, pairs) int64 or None
+        Ratings behind each mean. None: the file does not say.
+    demographics : tuple of mappings
+        What is known of each annotator; empty mappings if nothing is.
+    remarks : tuple of str
+        What was done on reading and choosing; `notes` adds what the numbers show.
+    """
+
+    path: Path
+    annotators: tuple[str, ...]
+    groups: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    spellings: tuple[str, ...]
+    ratings: Floats
+    means: Floats
+    counts: NDArray[np.int64] | None
+    demographics: tuple[Mapping[str, str], ...]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Everything a user should know of these numbers: scales turned, cells missing, pairs that are copies."""
+        return (*self.remarks, *self._missing(), *(_copy_note(copy) for copy in self.copies))
+
+    @property
+    def copies(self) -> tuple[Copy, ...]:
+        """Pairs of a group with the same numbers from all its annotators, five or more, who do not all say the same."""
+        return tuple(copy for g in range(len(self.groups)) for copy in self._copies_of(g))
+
+    def of_groups(self, groups: Sequence[str]) -> HumanRatings:
+        """These groups only, in this order."""
+        at = [self._place("group", name, self.groups) for name in groups]
+        counts = None if self.counts is None else self.counts[at]
+        return replace(self, groups=tuple(groups), ratings=self.ratings[:, at], means=self.means[at], counts=counts)
+
+    def subgroup(self, field: str, value: str) -> HumanRatings:
+        """The annotators with this value in a field of their demographics, or with it among values joined by commas."""
+        fields = sorted({name for known in self.demographics for name in known})
+        if not fields:
+            raise UsageError(
+                f"{self.path}: nothing is known of the annotators, so that none can be chosen by {field!r}"
+            )
+        self._place("field of demographics", field, fields)
+        chosen = [a for a, known in enumerate(self.demographics) if value in _values(known.get(field, ""))]
+        if not chosen:
+            values = sorted({v for known in self.demographics for v in _values(known.get(field, "")) if v})
+            raise UnknownNameError(f"value of {field!r}", value, values, f"(in {self.path}: {', '.join(values)})")
+        remark = f"only annotators with {field} = {value}: {len(chosen)} of {len(self.annotators)}"
+        return replace(
+            self._with(self.ratings[chosen]),
+            annotators=tuple(self.annotators[a] for a in chosen),
+            demographics=tuple(self.demographics[a] for a in chosen),
+            remarks=(*self.remarks, remark),
+        )
+
+    def without_copies(self, means: HumanRatings | None = None) -> HumanRatings:
+        """With the cells of `copies` made missing.
+
+        Nothing in the ratings says which of several equal cells is the original: all go. With ``means``, the published
+        means of the same data, a cell whose mean agrees with them stays.
+        """
+        ratings, dropped = self.ratings.copy(), []
+        for copy in self.copies:
+            g = self.groups.index(copy.group)
+            for pair in copy.pairs:
+                p = self.pairs.index(pair)
+                if means is None or not means._agrees(copy.group, pair, float(self.means[g, p])):
+                    ratings[:, g, p] = np.nan
+                    dropped.append(f"{copy.group}: {' - '.join(pair)}: left out, being a copy of another pair")
+        # Means without ratings, from a file that holds nothing else, cannot be made anew.
+        return replace(self._with(ratings), remarks=(*self.remarks, *dropped)) if dropped else self
+
+    def need_raters(self, least: int = 2) -> None:
+        """Refuse ratings in which a group has fewer annotators than ``least``."""
+        if not self.annotators:
+            raise StimulusError(f"{self.path}: holds means only; expected the ratings of single annotators")
+        for name, number in zip(self.groups, self.raters, strict=True):
+            if number < least:
+                raise StimulusError(f"{self.path}: group {name!r}: {number} annotators; at least {least} are needed")
+
+    @property
+    def raters(self) -> tuple[int, ...]:
+        """How many annotators gave each group any rating."""
+        return tuple(int(number) for number in (~np.isnan(self.ratings)).any(axis=2).sum(axis=0))
+
+    def _with(self, ratings: Floats) -> HumanRatings:
+        return replace(self, ratings=ratings, means=human_means(ratings), counts=(~np.isnan(ratings)).sum(axis=0))
+
+    def _place(self, what: str, name: str, known: Sequence[str]) -> int:
+        if name not in known:
+            raise UnknownNameError(what, name, known, f"(in {self.path}: {', '.join(known)})")
+        return known.index(name)
+
+    def _agrees(self, group: str, pair: Pair, mean: float) -> bool:
+        if group not in self.groups or pair not in self.pairs:
+            return False
+        return abs(float(self.means[self.groups.index(group), self.pairs.index(pair)]) - mean) < 1e-6
+
+    def _missing(self) -> Iterator[str]:
+        gone = np.isnan(self.means)
+        for g, group in enumerate(self.groups):
+            if gone[g].any():
+                yield f"{group}: {_listed(self.pairs, gone[g])} without any rating"
+        rated = ~np.isnan(self.ratings)
+        for a, g in np.argwhere(rated.any(axis=2)):
+            lost = ~rated[a, g] & ~gone[g]
+            if lost.any():
+                yield f"{self.annotators[a]}: {self.groups[g]}: {_listed(self.pairs, lost)} not rated"
+
+    def _copies_of(self, g: int) -> Iterator[Copy]:
+        columns: dict[bytes, list[int]] = {}
+        for p, numbers in enumerate(self.ratings[:, g].T):
+            given = numbers[~np.isnan(numbers)]
+            if len(given) >= _COPIED_BY and (given != given[0]).any():
+                columns.setdefault(np.nan_to_num(numbers, nan=-1.0).tobytes(), []).append(p)
+        for same in columns.values():
+            if len(same) > 1:
+                number = int(np.count_nonzero(~np.isnan(self.ratings[:, g, same[0]])))
+                yield Copy(self.groups[g], tuple(self.pairs[p] for p in same), number)
+
+
+def read_human(
+    path: Path | str, *, pairs: Sequence[Pair] | None = None, aliases: Mapping[str, str] | None = None
+) -> HumanRatings:
+    """Read a file of human judgements.
+
+    Parameters
+    ----------
+    path : Path
+        JSON, in one of the three forms above; numbers may be written as texts.
+    pairs : sequence of (left, right), optional
+        The pairs that are known, in the order wanted; any other is an error. Without it, those of the file.
+    aliases : mapping, optional
+        Other spellings of a trait to the one wanted, such as egotistic to egoistic. Capitals do not matter.
+
+    A pair is written ``left - right`` or ``left-right``. One in the reverse order is turned: 100 - x.
+    """
+    path = Path(path)
+    reader = _Reader(path, PairNames(pairs, aliases or {}))
+    root = reader.object(_parsed(path), ())
+    deep = any(
+        isinstance(inner, dict) for value in root.values() if isinstance(value, dict) for inner in value.values()
+    )
+    return reader.ratings(root) if deep else reader.means(root)
+
+
+class _Object(dict[str, Any]):
+    """A JSON object that knows whether a key stood twice in it."""
+
+    repeated: str | None = None
+
+
+def _object(items: list[tuple[str, Any]]) -> _Object:
+    made = _Object(items)
+    if len(made) < len(items):
+        made.repeated = next(key for key, times in Counter(key for key, _ in items).items() if times > 1)
+    return made
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_object)
+    except OSError as error:
+        raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+        raise StimulusError(f"{path}: not valid JSON: {error}") from error
+
+
+class _Reader:
+    """Turns parsed values into ratings, knowing where each stands."""
+
+    def __init__(self, path: Path, names: PairNames) -> None:
+        self.path, self.names = path, names
+
+    def error(self, where: Sequence[str], problem: str) -> StimulusError:
+        return StimulusError(": ".join([str(self.path), *where, problem]))
+
+    def object(self, value: Any, where: Sequence[str]) -> dict[str, Any]:
+        if not isinstance(value, _Object):
+            raise self.error(where, f"expected an object {{name: ...}}, got {kind(value)}")
+        if value.repeated is not None:
+            raise self.error(where, f"the key {value.repeated!r} stands twice")
+        if not value:
+            raise self.error(where, "empty; expected ratings")
+        return value
+
+    def means(self, root: Mapping[str, Any]) -> HumanRatings:
+        cells = {group: self.row(value, (f"group {group!r}",)) for group, value in root.items()}
+        means = self.table(list(cells.values()))
+        ratings = np.empty((0, *means.shape))
+        return self.made((), tuple(cells), ratings, means, None, ())
+
+    def ratings(self, root: Mapping[str, Any]) -> HumanRatings:
+        rows: dict[tuple[str, str], dict[int, float]] = {}
+        demographics = []
+        for annotator, value in root.items():
+            where = (f"annotator {annotator!r}",)
+            parts = dict(self.object(value, where))
+            demographics.append(self.texts(parts.pop(_DEMOGRAPHICS, None), (*where, _DEMOGRAPHICS)))
+            for group, given in parts.items():
+                rows[annotator, group] = self.row(given, (*where, f"group {group!r}"))
+        if not rows:
+            raise self.error((), "no annotator rated a group")
+        annotators, groups = (
+            {name: i for i, name in enumerate(dict.fromkeys(n))} for n in (root, (g for _, g in rows))
+        )
+        ratings = np.full((len(annotators), len(groups), len(self.names.pairs)), np.nan)
+        ratings[[annotators[a] for a, _ in rows], [groups[g] for _, g in rows]] = self.table(list(rows.values()))
+        counts = (~np.isnan(ratings)).sum(axis=0)
+        return self.made(tuple(annotators), tuple(groups), ratings, human_means(ratings), counts, tuple(demographics))
+
+    def made(
+        self,
+        annotators: tuple[str, ...],
+        groups: tuple[str, ...],
+        ratings: Floats,
+        means: Floats,
+        counts: NDArray[np.int64] | None,
+        demographics: tuple[Mapping[str, str], ...],
+    ) -> HumanRatings:
+        if np.isnan(means).all():
+            raise self.error((), "holds no rating")
+        remarks = [f"{spelt!r}: turned (100 - x), {n} values" for spelt, n in self.names.turned.items() if n]
+        remarks += [f"{name}: no rating" for name, own in zip(annotators, ratings, strict=True) if np.isnan(own).all()]
+        pairs = tuple(self.names.pairs)
+        spellings = tuple(self.names.spellings.get(p, "") for p in range(len(pairs)))
+        return HumanRatings(
+            self.path, annotators, groups, pairs, spellings, ratings, means, counts, demographics, tuple(remarks)
+        )
+
+    def row(self, value: Any, where: Sequence[str]) -> dict[int, float]:
+        """The ratings of one group, by the place of the pair."""
+        found: dict[int, float] = {}
+        spelt_as: dict[int, str] = {}
+        for spelt, given in self.object(value, where).items():
+            at = (*where, f"pair {spelt!r}")
+            try:
+                place, turned = self.names.find(spelt)
+            except UsageError as error:
+                raise self.error(at, str(error)) from error
+            if place in spelt_as:
+                raise self.error(at, f"the same pair stands there as {spelt_as[place]!r}")
+            spelt_as[place] = spelt
+            rating = self.rating(given, at)
+            found[place] = 100.0 - rating if turned else rating
+        return found
+
+    def rating(self, value: Any, where: Sequence[str]) -> float:
+        """A number from 0 to 100; nothing (null) is a rating that was not given."""
+        if value is None:
+            return math.nan
+        if isinstance(value, dict):
+            raise self.error(where, "expected a number from 0 to 100, got an object: the file is nested too deep")
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+            raise self.error(where, f"expected a number from 0 to 100, got {kind(value)}")
+        return float(value)
+
+    def texts(self, value: Any, where: Sequence[str]) -> dict[str, str]:
+        if value is None:
+            return {}
+        for field, text in self.object(value, where).items():
+            if not isinstance(text, str):
+                raise self.error((*where, f"field {field!r}"), f"expected a text, got {kind(text)}")
+        return dict(value)
+
+    def table(self, rows: Sequence[Mapping[int, float]]) -> Floats:
+        """Only when all rows are read is it known how many pairs there are."""
+        return np.array([[row.get(p, math.nan) for p in range(len(self.names.pairs))] for row in rows])
+
+
+def _values(text: str) -> set[str]:
+    return {text, *(part.strip() for part in text.split(","))}
+
+
+def _listed(pairs: Sequence[Pair], chosen: NDArray[np.bool_]) -> str:
+    names = [" - ".join(pairs[p]) for p in np.flatnonzero(chosen).tolist()]
+    return f"{len(names)} of {len(pairs)} pairs ({', '.join(names)})"
+
+
+def _copy_note(copy: Copy) -> str:
+    names = ", ".join(" - ".join(pair) for pair in copy.pairs)
+    return f"{copy.group}: the same numbers from all {copy.annotators} annotators for {names}: all but one are copies"

@@ -1,0 +1,300 @@
+"""Agreement of models with people: the paper's tables, scipy and loops as witnesses, and intervals by simulation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.alignment import (
+    bootstrap_alignment,
+    choose_templates,
+    human_means,
+    kendall_alignment,
+    noise_ceiling,
+    precision_at,
+)
+from biassay.stats.kendall import block_counts, kendall_rows, overall_tau, percentile_interval, within_tau
+
+Floats = NDArray[np.float64]
+X = float("nan")
+
+# Cao et al. 2022, Tables A12 (of the 3 highest pairs) and A13 (of the 3 lowest), in thirds. Columns: CEAT, ILPS, ILPS*,
+# SeT, each RoBERTa and BERT. Rows: White, Hispanic, Asian, Black, immigrants, men, women, wealthy, Jewish, Muslim,
+# Christian, cis, trans, working class, non-binary, Native American, Buddhist, Mormon, veterans, unemployed, teenagers,
+# elderly, blind, autistic, neurodivergent. A row of six has no CEAT. The 0.677 of Buddhists is read as two thirds.
+TOP = """33112222 322222 333333 01111021 10201011 20232123 13333333 32112222 22011111 00001110 33333233 33323233
+    11302231 22211322 323232 12231222 12333323 23333233 33333333 10020002 01212122 03333333 22332333 323332 10010101"""
+BOTTOM = """21001222 313222 102333 11323021 33333333 12132323 01000100 10101210 21323032 22213332 23111012 11011011
+    02111111 22112112 001200 11122122 12331232 23111012 12201120 23333333 11313320 13323133 32112111 213211 22232222"""
+TABLE_6 = [0.500, 0.587, 0.620, 0.533, 0.653, 0.560, 0.653, 0.613]
+AGREEING = [0, 1, 2, 3, 4]
+
+
+def shares(table: str) -> Floats:
+    whole = [f"{row:x>8}" for row in table.split()]
+    return np.array([[X if figure == "x" else int(figure) / 3 for figure in row] for row in whole])
+
+
+def test_tables_a12_and_a13_average_to_table_6_but_for_slips_of_the_appendix() -> None:
+    top, bottom = shares(TOP), shares(BOTTOM)
+    assert top.shape == bottom.shape == (25, 8)
+    found = np.nanmean((top + bottom) / 2, axis=0)
+    assert [round(found[i], 3) for i in AGREEING] == [TABLE_6[i] for i in AGREEING]
+    others = [i for i in range(8) if i not in AGREEING]
+    assert (np.abs(found - TABLE_6)[others] <= 0.014).all()
+    assert (np.abs(found - TABLE_6)[others] > 0.0005).all()
+
+
+def test_precision_makes_such_a_table_from_scores() -> None:
+    """Scores whose top and bottom three agree with people as often as Tables A12 and A13 say of SeT on RoBERTa."""
+    top, bottom = (np.rint(3 * shares(table)[:, 6]).astype(int) for table in (TOP, BOTTOM))
+    model = np.tile(np.arange(16.0), (25, 1))
+    human = np.full((25, 16), 50.0)
+    for g in range(25):
+        human[g, 13:] = [70.0] * top[g] + [30.0] * (3 - top[g])
+        human[g, :3] = [30.0] * bottom[g] + [70.0] * (3 - bottom[g])
+    found = precision_at(model, human)
+    np.testing.assert_allclose(found.top, top / 3)
+    np.testing.assert_allclose(found.bottom, bottom / 3)
+    assert found.overall == pytest.approx(np.mean((top + bottom) / 6))
+    assert found.overall == pytest.approx(0.653, abs=0.014)
+
+
+CELLS = st.one_of(st.just(X), st.integers(-3, 3).map(float))
+
+
+@st.composite
+def two_matrices(draw: st.DrawFn) -> tuple[Floats, Floats]:
+    groups, pairs = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    matrix = st.lists(st.lists(CELLS, min_size=pairs, max_size=pairs), min_size=groups, max_size=groups)
+    return np.array(draw(matrix)), np.array(draw(matrix))
+
+
+def by_loop(x: Floats, y: Floats) -> float:
+    """tau-b from its definition."""
+    cells = [(a, b) for a, b in zip(x.ravel(), y.ravel(), strict=True) if not (np.isnan(a) or np.isnan(b))]
+    signs = [(np.sign(a - c), np.sign(b - d)) for (a, b), (c, d) in itertools.combinations(cells, 2)]
+    differ = [sum(s[i] != 0 for s in signs) for i in (0, 1)]
+    return float(sum(a * b for a, b in signs) / np.sqrt(differ[0] * differ[1])) if all(differ) else X
+
+
+@given(two_matrices())
+def test_every_way_to_tau_is_that_of_the_definition_and_of_scipy(both: tuple[Floats, Floats]) -> None:
+    x, y = both
+    found, blocks = kendall_alignment(x, y), block_counts(x, y)
+    expected = [by_loop(a, b) for a, b in zip(x, y, strict=True)]
+    for taus in (found.group_tau, kendall_rows(x, y), within_tau(blocks)):
+        np.testing.assert_allclose(taus, expected, atol=1e-12)
+    overall = by_loop(x, y)
+    np.testing.assert_allclose([found.tau, overall_tau(blocks, np.ones((1, len(x))))[0]], overall, atol=1e-12)
+    assert found.n == np.count_nonzero(~np.isnan(x + y))
+    if not np.isnan(overall):
+        theirs = stats.kendalltau(x.ravel(), y.ravel(), nan_policy="omit")
+        assert (found.tau, found.p_value) == pytest.approx((theirs.statistic, theirs.pvalue), nan_ok=True)
+
+
+@given(two_matrices(), st.integers(0, 10_000))
+def test_groups_drawn_several_times_count_as_their_copies(both: tuple[Floats, Floats], seed: int) -> None:
+    x, y = both
+    times = np.random.default_rng(seed).multinomial(len(x), np.full(len(x), 1 / len(x)), size=3)
+    found = overall_tau(block_counts(x, y), times)
+    expected = [by_loop(np.repeat(x, t, axis=0), np.repeat(y, t, axis=0)) for t in times]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_undefined_taus_are_nan_and_warn_of_nothing() -> None:
+    model = np.array([[1.0, 1.0, 1.0], [1.0, X, X], [X, X, X], [1.0, 2.0, np.inf]])
+    found = kendall_alignment(model, np.tile([10.0, 20.0, 30.0], (4, 1)))
+    np.testing.assert_array_equal(np.isnan(found.group_tau), [True, True, True, False])
+    assert found.group_tau[3] == 1.0
+    np.testing.assert_array_equal(found.group_n, [3, 1, 0, 3])
+    nothing = kendall_alignment(model[:1], model[:1])
+    assert np.isnan([nothing.tau, nothing.p_value]).all()
+
+
+@given(two_matrices(), st.integers(1, 4))
+def test_precision_is_that_of_a_loop(both: tuple[Floats, Floats], k: int) -> None:
+    x, y = both
+    if k > x.shape[1]:
+        with pytest.raises(UsageError, match="number of pairs"):
+            precision_at(x, y, k)
+        return
+    found = precision_at(x, y, k, threshold=0.0)
+    for g in range(len(x)):
+        cells = [p for p in range(x.shape[1]) if not np.isnan(x[g, p] + y[g, p])]
+        if len(cells) < k:
+            assert np.isnan([found.top[g], found.bottom[g], found.mean[g]]).all()
+            continue
+        high, low = sorted(cells, key=lambda p: -x[g, p])[:k], sorted(cells, key=lambda p: x[g, p])[:k]
+        assert found.top[g] == pytest.approx(sum(y[g, p] > 0 for p in high) / k)
+        assert found.bottom[g] == pytest.approx(sum(y[g, p] < 0 for p in low) / k)
+    defined = found.mean[~np.isnan(found.mean)]
+    assert found.overall == pytest.approx(defined.mean() if len(defined) else X, nan_ok=True)
+
+
+def test_a_mean_of_exactly_50_is_a_miss_on_both_sides() -> None:
+    found = precision_at([[1.0, 2.0, 3.0, 4.0]], [[50.0, 49.0, 51.0, 50.0]], k=2)
+    assert (found.top[0], found.bottom[0]) == (0.5, 0.5)
+
+
+def test_of_equal_scores_the_earlier_pair_is_taken() -> None:
+    found = precision_at([[0.0, 0.0, 0.0]], [[80.0, 20.0, 80.0]], k=1)
+    assert (found.top[0], found.bottom[0]) == (1.0, 0.0)
+
+
+def test_shapes_are_checked() -> None:
+    with pytest.raises(UsageError, match=r"one shape \(groups, pairs\), got \(2, 3\) and \(3, 2\)"):
+        kendall_alignment(np.zeros((2, 3)), np.zeros((3, 2)))
+    with pytest.raises(UsageError, match="annotators, groups, pairs"):
+        human_means(np.zeros((2, 3)))
+    with pytest.raises(UsageError, match="confidence"):
+        bootstrap_alignment(np.zeros((2, 3)), np.zeros((4, 2, 3)), n=10, rng=0, confidence=95)
+    with pytest.raises(UsageError, match="at least one draw"):
+        noise_ceiling(np.zeros((4, 2, 3)), n=0, rng=0)
+
+
+def raters(truth: Floats, number: int, rng: np.random.Generator) -> Floats:
+    return np.clip(np.rint(truth + rng.normal(0.0, 25.0, (number, *truth.shape))), 0.0, 100.0)
+
+
+def test_means_leave_out_what_is_missing() -> None:
+    ratings = np.array([[[10.0, X]], [[30.0, X]], [[X, X]]])
+    np.testing.assert_array_equal(human_means(ratings), [[20.0, X]])
+
+
+def test_draws_are_those_of_a_loop() -> None:
+    """The widest interval goes from the lowest to the highest tau, moved; each is computed anew by scipy."""
+    rng = np.random.default_rng(3)
+    ratings = raters(rng.normal(50, 15, (3, 5)), 4, rng)
+    ratings[0, 0] = X
+    ratings[1, 1, 2] = X
+    model = rng.normal(size=(3, 5))
+    found = bootstrap_alignment(model, ratings, n=40, rng=np.random.default_rng(8), confidence=1 - 1e-12, k=2)
+    rng, means = np.random.default_rng(8), np.full((40, 3, 5), X)
+    for g in range(3):
+        own = ratings[~np.isnan(ratings[:, g]).all(axis=1), g]
+        times = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), size=40)
+        for i, t in enumerate(times):
+            chosen = np.repeat(own, t, axis=0)
+            for p in range(5):
+                column = chosen[~np.isnan(chosen[:, p]), p]
+                means[i, g, p] = column.mean() if len(column) else X
+    groups = [np.repeat(np.arange(3), t) for t in rng.multinomial(3, np.full(3, 1 / 3), size=40)]
+    here = human_means(ratings)
+    tau, precision = kendall_alignment(model, here).tau, precision_at(model, here, 2).overall
+    for part, draws in (
+        (found.annotators, [(model, m) for m in means]),
+        (found.groups, [(model[g], here[g]) for g in groups]),
+        (found.both, [(model[g], m[g]) for m, g in zip(means, groups, strict=True)]),
+    ):
+        taus = np.array([kendall_alignment(*draw).tau for draw in draws])
+        rates = np.array([precision_at(*draw, 2).overall for draw in draws])
+        assert part.tau == pytest.approx(np.clip([taus.min(), taus.max()] + (tau - taus.mean()), -1, 1))
+        assert part.precision == pytest.approx(np.clip([rates.min(), rates.max()] + (precision - rates.mean()), 0, 1))
+    assert found.group_tau.shape == (3, 2)
+    assert (found.group_tau[:, 0] <= kendall_alignment(model, here).group_tau).all()
+
+
+def test_intervals_over_annotators_hold_the_expected_tau() -> None:
+    """95% intervals of 120 samples: 20 noisy annotators, ten groups. Unmoved, some 45% of them would."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(50.0, 15.0, (10, 16))
+    model = 0.8 * (truth - 50.0) / 15.0 + 0.6 * rng.normal(size=truth.shape)
+    expected = np.mean([kendall_alignment(model, human_means(raters(truth, 20, rng))).tau for _ in range(200)])
+    samples = [bootstrap_alignment(model, raters(truth, 20, rng), n=150, rng=rng).annotators.tau for _ in range(120)]
+    held = sum(low <= expected <= high for low, high in samples)
+    assert 104 <= held <= 120  # 95% of 120 is 114, with a standard deviation of 2.4
+
+
+def test_two_levels_are_wider_than_one_and_the_seed_decides() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.normal(50.0, 15.0, (12, 16))
+    ratings, model = raters(truth, 6, rng), truth + rng.normal(0, 20, truth.shape)
+    one, same = (bootstrap_alignment(model, ratings, n=400, rng=4) for _ in range(2))
+    width = {name: np.ptp(getattr(one, name).tau) for name in ("annotators", "groups", "both")}
+    assert width["both"] > max(width["annotators"], width["groups"])
+    assert one.both == same.both
+
+
+def test_the_ceiling_is_the_tau_of_random_halves() -> None:
+    """With two raters there is one split; with more, the mean is that of all splits."""
+    rng = np.random.default_rng(2)
+    ratings = rng.integers(0, 101, (4, 2, 6)).astype(float)
+    ratings[2:, 0] = X
+    only = stats.kendalltau(ratings[0, 0], ratings[1, 0]).statistic
+    halves = [list(half) for half in itertools.combinations(range(4), 2)]
+    every = [
+        stats.kendalltau(ratings[a, 1].mean(axis=0), np.delete(ratings, a, axis=0)[:, 1].mean(axis=0)).statistic
+        for a in halves
+    ]
+    found = noise_ceiling(ratings, n=3000, rng=1)
+    assert found.group_tau[0] == pytest.approx(only)
+    assert found.group_tau[1] == pytest.approx(np.mean(every), abs=4 * np.std(every) / np.sqrt(3000) + 1e-9)
+    np.testing.assert_allclose(found.group_interval[1], [min(every), max(every)], atol=1e-12)
+    assert found.interval[0] <= found.tau <= found.interval[1]
+
+
+def test_the_ceiling_needs_two_raters() -> None:
+    ratings = np.random.default_rng(0).uniform(0, 100, (3, 2, 5))
+    ratings[1:, 0] = X
+    found = noise_ceiling(ratings, n=20, rng=0)
+    assert np.isnan(found.group_tau[0])
+    assert np.isnan(found.group_interval[0]).all()
+    assert found.tau == pytest.approx(found.group_tau[1])
+    with pytest.raises(UsageError, match="no group was rated by two annotators"):
+        noise_ceiling(ratings[:, :1], n=20, rng=0)
+
+
+def test_agreement_of_copies_is_perfect_and_no_interval_without_draws() -> None:
+    ratings = np.tile(np.random.default_rng(0).uniform(0, 100, (1, 3, 5)), (4, 1, 1))
+    assert noise_ceiling(ratings, n=5, rng=0).tau == 1.0
+    assert np.isnan(percentile_interval(np.array([X]), 0.9)).all()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 2))
+def test_the_chosen_templates_are_those_of_a_search(seed: int, at_most: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores, human = rng.integers(-3, 4, (5, 2, 4)).astype(float), rng.integers(0, 5, (2, 4)).astype(float)
+    scores[rng.integers(5)] = X if seed % 3 else 0.0
+    sizes = range(1, at_most + 1)
+    options = [places for size in sizes for places in itertools.combinations(range(5), size)]
+    taus = {o: kendall_alignment(scores[list(o)].mean(axis=0), human).tau for o in options}
+    defined = {o: round(tau, 12) for o, tau in taus.items() if not np.isnan(tau)}
+    if not any(len(o) == 1 for o in defined):
+        with pytest.raises(UsageError, match="no template"):
+            choose_templates(scores, human, "abcde", at_most)
+        return
+    best = max(defined.values())
+    found = choose_templates(scores, human, "abcde", at_most)
+    assert found.places == next(o for o in options if defined.get(o) == best)
+    assert found.names == tuple("abcde"[t] for t in found.places)
+    assert found.tau == pytest.approx(best)
+    assert found.skipped == tuple("abcde"[t] for t in range(5) if np.isnan(scores[t]).any())
+
+
+def test_a_second_template_must_be_strictly_better() -> None:
+    human = np.array([[10.0, 20.0, 30.0, 40.0]])
+    same = np.array([[1.0, 2.0, 3.0, 4.0]])
+    found = choose_templates([same, same, -same], human, ["a", "b", "c"])
+    assert (found.names, found.tau) == (("a",), 1.0)
+    halves = np.array([[[1.0, 2.0, 0.0, 1.0]], [[0.0, 0.5, 9.0, 9.0]]])
+    assert choose_templates(halves, human, ["a", "b"]).names == ("a", "b")
+    assert choose_templates(halves, human, ["a", "b"], at_most=1).names == ("b",)
+
+
+def test_a_group_that_no_template_scores_is_left_out() -> None:
+    human = np.array([[10.0, 20.0, 30.0], [1.0, 2.0, 3.0]])
+    scores = np.array([[[1.0, 2.0, 3.0], [X, X, X]], [[1.0, X, 3.0], [X, X, X]]])
+    found = choose_templates(scores, human, ["whole", "gap"])
+    assert (found.names, found.skipped) == (("whole",), ("gap",))
+    with pytest.raises(UsageError, match="one or two"):
+        choose_templates(scores, human, ["whole", "gap"], at_most=3)
+    with pytest.raises(UsageError, match="1 templates"):
+        choose_templates(scores, human, ["whole"])

@@ -1,0 +1,334 @@
+"""Paired groups: the paper's tables, loops and scipy as witnesses, planted effects, and p-values under the null."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.emergence import emergence, precision_recall
+from biassay.stats.intersection import Paired, dominance, dominates, order_effects
+
+Floats = NDArray[np.float64]
+X = float("nan")
+SIZES = (3, 4, 5)
+
+# Cao et al. 2022, Table A9: two domains, and the mean tau of the pairs with their component of each.
+TABLE_A9 = """age disability 0.532 0.475, gender disability 0.418 0.356, age gender 0.552 0.320,
+age nationality 0.583 0.337, disability nationality 0.543 0.309, gender nationality 0.481 0.225,
+politics nationality 0.287 0.179, race nationality 0.594 0.525, religion nationality 0.490 0.525,
+socio nationality 0.540 0.338, age politics 0.319 0.177, disability politics 0.019 0.397,
+gender politics 0.315 0.375, race politics 0.376 0.348, religion politics 0.380 0.271,
+age race 0.520 0.395, disability race 0.538 0.392, gender race 0.478 0.371,
+age religion 0.502 0.449, disability religion 0.465 0.463, gender religion 0.439 0.360,
+race religion 0.522 0.460, age socio 0.562 0.406, disability socio 0.420 0.419,
+gender socio 0.374 0.397, politics socio 0.433 0.290, race socio 0.387 0.488,
+religion socio 0.404 0.439"""
+# Table A8: who dominates whom.
+TABLE_A8 = {
+    "age": {"gender", "race", "nationality", "politics", "religion", "socio"},
+    "politics": {"nationality", "socio", "disability"},
+    "gender": {"race", "nationality"},
+    "disability": {"race", "nationality"},
+    "socio": {"race", "nationality"},
+    "religion": {"politics"},
+    "race": set(),
+    "nationality": set(),
+}
+
+
+def test_table_a8_follows_from_table_a9_but_for_one_slip() -> None:
+    """Table A8 has age dominate religion, Table A9 a difference of 0.053, and religion is dominated by none in A8."""
+    names = list(TABLE_A8)
+    rows = [row.split() for row in TABLE_A9.replace("\n", " ").split(", ")]
+    kinds = [(names.index(a), names.index(b)) for a, b, _, _ in rows]
+    table = dominates(kinds, [float(a) - float(b) for *_, a, b in rows], len(names))
+    assert len(rows) == 28
+    found = {name: {other for j, other in enumerate(names) if table[i, j]} for i, name in enumerate(names)}
+    assert found == {**TABLE_A8, "age": TABLE_A8["age"] - {"religion"}}
+
+
+def test_a_difference_of_the_margin_is_enough() -> None:
+    assert dominates([(0, 1)], [0.7 - 0.6], 2)[0, 1]
+    assert dominates([(0, 1)], [0.6 - 0.7], 2)[1, 0]
+    assert not dominates([(0, 1)], [0.0999], 2).any()
+
+
+def design(sizes: tuple[int, ...] = SIZES) -> dict[str, NDArray[np.intp]]:
+    """All pairs of groups of different domains in both orders; every fifth pair of components in one order only."""
+    domains = np.repeat(np.arange(len(sizes)), sizes)
+    both = [(a, b) for a, b in itertools.combinations(range(len(domains)), 2) if domains[a] != domains[b]]
+    pairs = both + [(b, a) for i, (a, b) in enumerate(both) if i % 5]
+    reverse = [pairs.index((b, a)) if (b, a) in pairs else -1 for a, b in pairs]
+    first, second = np.array(pairs).T
+    return {"first": first, "second": second, "reverse": np.array(reverse), "domains": domains}
+
+
+def made(scores: Floats, components: Floats, places: dict[str, NDArray[np.intp]]) -> Paired:
+    return Paired(scores, components, **places)
+
+
+def random_paired(rng: np.random.Generator, traits: int = 16, weights: tuple[float, ...] = (1, 1, 1)) -> Paired:
+    places = design()
+    components = rng.normal(size=(sum(SIZES), traits))
+    weight = np.array(weights)[places["domains"]][:, None] * components
+    scores = weight[places["first"]] + weight[places["second"]] + rng.normal(size=(len(places["first"]), traits))
+    return made(scores, components, places)
+
+
+def tau(x: Floats, y: Floats) -> float:
+    return float(stats.kendalltau(x, y).statistic)
+
+
+def test_order_effects_are_those_of_scipy_in_a_loop() -> None:
+    paired = random_paired(np.random.default_rng(1))
+    found = order_effects(paired)
+    for i, own in enumerate(paired.scores):
+        one, other = (tau(own, paired.components[part[i]]) for part in (paired.first, paired.second))
+        assert (found.tau_first[i], found.tau_second[i]) == pytest.approx((one, other))
+        assert found.tau_best[i] == pytest.approx(max(one, other))
+        j = paired.reverse[i]
+        assert found.tau_reverse[i] == pytest.approx(tau(own, paired.scores[j]) if j >= 0 else X, nan_ok=True)
+    both = paired.reverse >= 0
+    assert found.first.value == pytest.approx(found.tau_first[both].mean())
+    assert found.second.value == pytest.approx(found.tau_second[both].mean())
+    assert found.difference.value == pytest.approx(found.second.value - found.first.value)
+    assert found.reverse.value == pytest.approx(found.tau_reverse[both].mean())
+    assert found.reverse.n == np.count_nonzero(both) / 2
+    assert found.best.n == found.first_of_all.n == 47
+
+
+def test_the_standard_error_adds_the_products_of_pairs_that_share_a_component() -> None:
+    paired = random_paired(np.random.default_rng(2))
+    found = order_effects(paired)
+    units: dict[frozenset[int], list[float]] = {}
+    for i, value in enumerate(found.tau_best):
+        units.setdefault(frozenset((int(paired.first[i]), int(paired.second[i]))), []).append(float(value))
+    left = {unit: np.mean(values) - found.best.value for unit, values in units.items()}
+    # A pair of which one order exists weighs as much as one of which both do.
+    shift = np.mean(list(left.values()))
+    assert shift == pytest.approx(0.0, abs=1e-12)
+    total = sum(a * b for u, a in left.items() for v, b in left.items() if u & v)
+    alone = sum(a * a for a in left.values())
+    assert found.best.standard_error == pytest.approx(np.sqrt(max(total, alone) / (47 * 46)))
+
+
+def test_the_standard_error_is_how_the_mean_varies() -> None:
+    """Of 150 worlds with other components: independent pairs would claim less than it is."""
+    rng = np.random.default_rng(3)
+    worlds = [order_effects(random_paired(rng, weights=(2, 1, 0))).best for _ in range(150)]
+    spread = np.std([world.value for world in worlds])
+    assert 0.7 < np.mean([world.standard_error for world in worlds]) / spread < 1.3
+
+
+def test_without_reverses_or_pairs_means_are_missing() -> None:
+    places = {"first": np.array([0]), "second": np.array([1]), "reverse": np.array([-1]), "domains": np.array([0, 1])}
+    found = order_effects(made(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), places))
+    assert (found.best.value, found.best.n, found.reverse.n) == (1.0, 1, 0)
+    assert np.isnan([found.best.standard_error, found.reverse.value, found.first.value]).all()
+
+
+def test_dominance_is_that_of_a_loop() -> None:
+    paired = random_paired(np.random.default_rng(4), weights=(3, 1, 1))
+    paired.scores[0] = 1.0  # no tau: left out
+    found = dominance(paired, n=200, rng=1)
+    np.testing.assert_array_equal(found.domains, [[0, 1], [0, 2], [1, 2]])
+    for row, (a, b) in enumerate(found.domains):
+        taus = []
+        for i, own in enumerate(paired.scores[1:], start=1):
+            parts = {int(paired.domains[part[i]]): int(part[i]) for part in (paired.first, paired.second)}
+            if set(parts) == {a, b}:
+                taus.append([tau(own, paired.components[parts[domain]]) for domain in (a, b)])
+        np.testing.assert_allclose(found.tau[row], np.mean(taus, axis=0))
+        assert found.n[row] == len(taus)
+    np.testing.assert_allclose(found.difference, found.tau[:, 0] - found.tau[:, 1])
+    assert found.dominates[0].tolist() == [False, True, True]
+    for interval in (found.interval, found.interval_by_component):
+        assert (interval[:, 0] < found.difference).all()
+        assert (found.difference < interval[:, 1]).all()
+
+
+def test_pairs_within_a_domain_are_counted_and_left_out() -> None:
+    rng = np.random.default_rng(0)
+    places = {"first": np.array([0, 0]), "second": np.array([1, 2]), "reverse": np.array([-1, -1])}
+    paired = Paired(rng.normal(size=(2, 5)), rng.normal(size=(3, 5)), **places, domains=[0, 0, 1])
+    found = dominance(paired, n=10, rng=0)
+    assert (found.within, found.n.tolist()) == (1, [1])
+    nothing = Paired(rng.normal(size=(2, 5)), rng.normal(size=(3, 5)), **places, domains=[0, 0, 0])
+    empty = dominance(nothing, n=10, rng=0)
+    assert empty.interval.shape == (0, 2)
+    assert empty.dominates.shape == (1, 1)
+
+
+def test_intervals_by_component_hold_the_true_difference() -> None:
+    """Two domains alike, eight groups each: the expected difference is zero. In 300 worlds 89% held it."""
+    rng, held, pairs_held = np.random.default_rng(6), 0, 0
+    places = design((8, 8))
+    for _ in range(100):
+        weight = rng.gamma(2.0, 1.0, 16)  # some groups are strong, whatever their domain
+        components = rng.normal(size=(16, 16))
+        strong = weight[:, None] * components
+        scores = strong[places["first"]] + strong[places["second"]] + rng.normal(size=(len(places["first"]), 16))
+        found = dominance(made(scores, components, places), n=200, rng=rng)
+        held += bool(found.interval_by_component[0, 0] <= 0.0 <= found.interval_by_component[0, 1])
+        pairs_held += bool(found.interval[0, 0] <= 0.0 <= found.interval[0, 1])
+    assert held >= 80
+    assert pairs_held < 60  # drawing pairs forgets that they share components
+
+
+def test_emergence_is_that_of_a_loop() -> None:
+    paired = random_paired(np.random.default_rng(7), traits=6)
+    paired.scores[3, 2] = X
+    paired.components[1, 4] = X
+    found = emergence(paired, top=7)
+    blocks = list(zip(paired.domains[paired.first], paired.domains[paired.second], strict=True))
+    for side, sign in ((found.increase, 1.0), (found.decrease, -1.0)):
+        parts = sign * paired.components[paired.first], sign * paired.components[paired.second]
+        bound = np.maximum(*parts)
+        np.testing.assert_allclose(side.excess, sign * paired.scores - bound)
+        np.testing.assert_allclose(side.bound, sign * bound)
+        for i, t in itertools.product(range(len(blocks)), range(6)):
+            if np.isnan(side.excess[i, t]):
+                assert np.isnan([side.p_value[i, t], side.adjusted[i, t]]).all()
+                continue
+            rows = [j for j, b in enumerate(blocks) if b == blocks[i] and not np.isnan(side.excess[j, t])]
+            scores, bounds = sign * paired.scores[rows, t], bound[rows, t]
+            reached = [s - m >= side.excess[i, t] - 1e-9 for s in scores for m in bounds]
+            assert side.p_value[i, t] == pytest.approx(np.mean(reached))
+        flat = np.sort(side.excess[~np.isnan(side.excess)])[::-1][:7]
+        np.testing.assert_allclose(side.excess[tuple(side.top.T)], flat[flat > 0])
+    every = np.concatenate([found.increase.p_value, found.decrease.p_value]).ravel()
+    theirs = stats.false_discovery_control(every[~np.isnan(every)])
+    ours = np.concatenate([found.increase.adjusted, found.decrease.adjusted]).ravel()
+    np.testing.assert_allclose(ours[~np.isnan(ours)], theirs)
+
+
+def test_the_additive_p_value_is_that_of_a_term_for_the_cell_alone() -> None:
+    """By least squares: does a term of its own help a pair, beside a term for each of its components?"""
+    paired = random_paired(np.random.default_rng(10), traits=5)
+    paired.scores[3, 2] = X
+    found = emergence(paired)
+    kinds = np.stack([paired.domains[paired.first], paired.domains[paired.second]], axis=1)
+    for i, t in itertools.product(range(len(kinds)), range(5)):
+        rows = [j for j in np.flatnonzero((kinds == kinds[i]).all(axis=1)) if not np.isnan(paired.scores[j, t])]
+        terms = [paired.first[rows] == a for a in set(paired.first[rows])]
+        terms += [paired.second[rows] == b for b in sorted(set(paired.second[rows]))[1:]]
+        design_matrix = np.column_stack([*terms, np.array(rows) == i]).astype(float)
+        freedom = len(rows) - design_matrix.shape[1]
+        full_rank = np.linalg.matrix_rank(design_matrix) == design_matrix.shape[1]
+        if i not in rows or freedom < 1 or not full_rank:
+            assert np.isnan(found.increase.p_additive[i, t])
+            continue
+        solution = np.linalg.lstsq(design_matrix, paired.scores[rows, t])[0]
+        left = paired.scores[rows, t] - design_matrix @ solution
+        variance = left @ left / freedom * np.linalg.inv(design_matrix.T @ design_matrix)[-1, -1]
+        upper = stats.t.sf(solution[-1] / np.sqrt(variance), freedom)
+        assert found.increase.p_additive[i, t] == pytest.approx(upper)
+        assert found.decrease.p_additive[i, t] == pytest.approx(1.0 - upper)
+
+
+def test_p_values_are_uniform_under_their_null_hypotheses() -> None:
+    """Scores that have nothing to do with components; sums of them with noise. One component seems emergent always."""
+    rng, places = np.random.default_rng(8), design((6, 6))
+    n, permuted, additive = len(places["first"]), [], []
+    for _ in range(60):
+        components = rng.normal(size=(12, 8))
+        components[0] -= 5.0
+        unrelated = emergence(made(rng.normal(size=(n, 8)), components, places)).increase
+        permuted.append(unrelated.p_value.ravel())
+        shares = rng.normal(size=(12, 8))
+        sums = shares[places["first"]] + shares[places["second"]] + rng.normal(size=(n, 8))
+        additive.append(emergence(made(sums, components, places)).increase.p_additive.ravel())
+    for values, below in ((np.concatenate(permuted), 0.05), (np.concatenate(additive), 0.01)):
+        for share in (0.05, 0.2, 0.5, 0.8):
+            assert share - below <= np.mean(values <= share) <= share + 0.01
+    assert stats.kstest(np.concatenate(additive), "uniform").statistic < 0.01
+
+
+def test_a_planted_trait_is_found_but_not_a_component_that_raises_all_its_pairs() -> None:
+    rng, places = np.random.default_rng(9), design((12, 12))
+    components = rng.normal(0.0, 0.1, (24, 4))
+    scores = rng.normal(0.0, 0.1, (len(places["first"]), 4))
+    scores[5, 2] += 1.5
+    scores[8, 1] -= 1.5
+    scores[(places["first"] == 3) | (places["second"] == 3), 0] += 1.0
+    found = emergence(made(scores, components, places))
+    assert found.increase.top[0].tolist() == [5, 2]
+    assert found.decrease.top[0].tolist() == [8, 1]
+    assert np.argwhere(found.increase.adjusted_additive < 0.01).tolist() == [[5, 2]]
+    assert np.argwhere(found.decrease.adjusted_additive < 0.01).tolist() == [[8, 1]]
+    assert 3 in (places["first"][found.increase.top[1, 0]], places["second"][found.increase.top[1, 0]])
+    m = np.count_nonzero(places["first"] < places["second"])
+    assert 1 / m**2 <= found.increase.p_value[5, 2] <= 1 / m
+    assert found.increase.adjusted.min() > 0.05  # as documented: the permutation cannot establish a cell
+
+
+def test_scores_without_noise_have_no_additive_p_value() -> None:
+    places = design((3, 3))
+    components = np.arange(18.0).reshape(6, 3)
+    found = emergence(made(components[places["first"]] + components[places["second"]], components, places))
+    assert np.isnan(found.increase.p_additive).all()
+    assert np.isnan(found.increase.adjusted_additive).all()
+
+
+def test_only_excesses_above_zero_are_ranked() -> None:
+    places = {"first": np.array([0]), "second": np.array([1]), "reverse": np.array([-1]), "domains": np.array([0, 1])}
+    found = emergence(made(np.array([[0.5, 2.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), places))
+    assert found.increase.top.tolist() == [[0, 1]]
+    assert found.decrease.top.shape == (0, 2)
+    assert found.increase.p_value.tolist() == [[1.0, 1.0]]
+    with pytest.raises(UsageError, match="negative"):
+        emergence(made(np.array([[0.5, 2.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), places), top=-1)
+
+
+def test_precision_and_recall_beside_guessing() -> None:
+    """Of 25 cells 18 are true, as in the paper's precision of random guessing of 0.72."""
+    truth = np.arange(25) < 18
+    found = np.zeros(25, dtype=bool)
+    found[[*range(12), 20, 21]] = True
+    result = precision_recall(found.reshape(5, 5), truth.reshape(5, 5))
+    assert (result.precision, result.recall) == pytest.approx((12 / 14, 12 / 18))
+    assert (result.tp, result.fp, result.fn, result.tn) == (12, 2, 6, 5)
+    assert (result.chance_precision, result.chance_recall) == (0.72, 0.5)
+    table = [[result.tp, result.fp], [result.fn, result.tn]]
+    assert result.p_value == pytest.approx(stats.fisher_exact(table, alternative="greater").pvalue)
+
+
+def test_precision_of_nothing_is_missing() -> None:
+    result = precision_recall([False, False], [True, False])
+    assert np.isnan(result.precision)
+    assert (result.recall, result.p_value) == (0.0, 1.0)
+    assert np.isnan(precision_recall([True], [False]).recall)
+    with pytest.raises(UsageError, match="one shape"):
+        precision_recall([True], [[True]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"components": np.zeros((3, 4))}, "same traits"),
+        ({"first": [0]}, "first must hold 2 whole numbers"),
+        ({"second": [1.0, 0.0]}, "second must hold 2 whole numbers, got float64"),
+        ({"first": [0, 3]}, "first must be from 0 to 2, got 0 to 3"),
+        ({"reverse": [1, 2]}, "reverse must be from -1 to 1"),
+        ({"domains": [0, -1, 1]}, "domains must be 0 or more"),
+        ({"reverse": [1, -1]}, "names 1 as its reverse"),
+        ({"second": [2, 0]}, "not the same pair the other way round"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(change: dict[str, object], message: str) -> None:
+    good = {
+        "scores": np.zeros((2, 5)),
+        "components": np.zeros((3, 5)),
+        "first": [0, 1],
+        "second": [1, 0],
+        "reverse": [1, 0],
+        "domains": [0, 1, 1],
+    }
+    Paired(**good)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=message):
+        Paired(**{**good, **change})  # type: ignore[arg-type]
