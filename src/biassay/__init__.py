@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from biassay.pipeline.contextual import resume_ceat, run_ceat
     from biassay.pipeline.corpus import find_contexts
     from biassay.pipeline.discovery import discover
+    from biassay.pipeline.stereotypes import stereotypes
     from biassay.results.discovery import Discovery
     from biassay.results.records import Result
     from biassay.results.run import Run
+    from biassay.results.stereotypes import Stereotypes
+    from biassay.stats.alignment import kendall_alignment, precision_at
     from biassay.stats.detection import DetectionCurve, detection_curve
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
     from biassay.stats.sensitivity import sensitivity
@@ -45,6 +48,7 @@ __all__ = [
     "Discovery",
     "Result",
     "Run",
+    "Stereotypes",
     "benjamini_hochberg",
     "ceat",
     "detection_curve",
@@ -53,13 +57,16 @@ __all__ = [
     "find_contexts",
     "holm",
     "ibd",
+    "kendall_alignment",
     "open_encoder",
+    "precision_at",
     "resume",
     "resume_ceat",
     "run",
     "run_ceat",
     "select_tests",
     "sensitivity",
+    "stereotypes",
     "weat",
     "wefat",
 ]
@@ -74,6 +81,7 @@ _HOME = {
     "Discovery": "biassay.results.discovery",
     "Result": "biassay.results.records",
     "Run": "biassay.results.run",
+    "Stereotypes": "biassay.results.stereotypes",
     "benjamini_hochberg": "biassay.stats.multiple",
     "ceat": "biassay.measures.ceat",
     "detection_curve": "biassay.stats.detection",
@@ -82,13 +90,16 @@ _HOME = {
     "find_contexts": "biassay.pipeline.corpus",
     "holm": "biassay.stats.multiple",
     "ibd": "biassay.measures.ibd",
+    "kendall_alignment": "biassay.stats.alignment",
     "open_encoder": "biassay.encoders.registry",
+    "precision_at": "biassay.stats.alignment",
     "resume": "biassay.pipeline.associations",
     "resume_ceat": "biassay.pipeline.contextual",
     "run": "biassay.pipeline.associations",
     "run_ceat": "biassay.pipeline.contextual",
     "select_tests": "biassay.stimuli.catalogue",
     "sensitivity": "biassay.stats.sensitivity",
+    "stereotypes": "biassay.pipeline.stereotypes",
     "weat": "biassay.measures.weat",
     "wefat": "biassay.measures.weat",
 }

@@ -17,6 +17,7 @@ _COMMANDS = {
     "contexts": ("biassay.cli.contexts", "Find the contexts of stimuli in a corpus."),
     "ceat": ("biassay.cli.ceat", "Run association tests over contexts (CEAT)."),
     "discover": ("biassay.cli.discover", "Find the words a model ties to groups of people (IBD, EIBD)."),
+    "stereotypes": ("biassay.cli.stereotypes", "What language models tie to social groups (the ABC model)."),
     "tests": ("biassay.cli.tests", "List, show, check and export the tests."),
     "models": ("biassay.cli.models", "Families of models, and which can be used now."),
     "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),

@@ -47,6 +47,9 @@ class Bars:
     def searching(self, model: str, done: int, total: int) -> None:
         self._update(f"{model}: searching words (%)", 100 * done // max(total, 1), 100)
 
+    def asking(self, model: str, done: int, total: int) -> None:
+        self._update(f"{model}: asking questions", done, total)
+
     def notice(self, message: str) -> None:
         self._progress.console.print(message, markup=False, highlight=False)
 
@@ -83,6 +86,9 @@ class Lines:
 
     def searching(self, model: str, done: int, total: int) -> None:
         self._say(f"{model}: searched {100 * done // max(total, 1)} % of the words", last=done == total)
+
+    def asking(self, model: str, done: int, total: int) -> None:
+        self._say(f"{model}: answered {done} of {total} questions", last=done == total)
 
     def notice(self, message: str) -> None:
         self._say(message, last=True)

@@ -19,6 +19,7 @@ from biassay.encoders.base import Identity
 from biassay.encoders.hf import choice
 from biassay.encoders.hub import choose_device, load_weights, locate, open_config, open_tokenizer
 from biassay.encoders.registry import FAMILIES, ModelName, parse_model
+from biassay.encoders.tokenising import longest_text
 from biassay.errors import ModelError, UsageError
 from biassay.stats.sensitivity import SortedLogits
 
@@ -78,12 +79,13 @@ class LanguageModel:
         self.kind: Literal["masked", "causal"] = self._kind()
         self.has_mask = self.kind == "masked"
         self._dtype = choice(model, "dtype", "float32", _DTYPES)
-        self._device = choose_device(model)
+        self.device = choose_device(model)
         settings = {"head": self.kind} | ({} if self._dtype == "float32" else {"dtype": self._dtype})
         revision = self._source.fingerprint(self._config)
         self.identity = Identity(self._source.name, "hf", revision, tuple(settings.items()))
         self._model: Any = None
         self._head: Any = None
+        self._kinds: torch.Tensor | None = None
 
     def _kind(self) -> Literal["masked", "causal"]:
         import transformers
@@ -103,7 +105,7 @@ class LanguageModel:
         if self._model is not None:
             return
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
-        self._model = load_weights(self._source, name, self._dtype, self._device, unused=())
+        self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
         self._head = self._model.get_output_embeddings()
         if self._head is None:
             raise ModelError(f"model {self._source.name!r} has no output layer over its vocabulary")
@@ -159,17 +161,27 @@ class LanguageModel:
     def answers(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """(n, 4): see `COLUMNS`."""
         self.prepare()
+        self._check_lengths(questions)
         found = np.empty((len(questions), len(COLUMNS)), dtype=np.float32)
         asked: dict[tuple[int, ...], dict[int, list[int]]] = {}
         hosts = self._hosts(questions)
         for number, question in enumerate(questions):
             asked.setdefault(hosts[question.ids], {}).setdefault(question.place, []).append(number)
-        for batch in _batches(sorted(asked, key=len), self._device):
+        for batch in _batches(sorted(asked, key=len), self.device):
             places = [(row, place) for row, ids in enumerate(batch) for place in asked[ids]]
             numbers = [asked[batch[row]][place] for row, place in places]
             wanted = [(at, questions[n].target) for at, those in enumerate(numbers) for n in those]
             found[[n for those in numbers for n in those]] = self._answered(batch, places, wanted)
         return found
+
+    def _check_lengths(self, questions: Sequence[Question]) -> None:
+        limit = longest_text(self._tokenizer, self._config)
+        longest = max(questions, key=lambda question: len(question.ids), default=None)
+        if limit is not None and longest is not None and len(longest.ids) > limit:
+            text = self._tokenizer.decode(longest.ids)
+            raise ModelError(
+                f"model {self._source.name!r} reads at most {limit} tokens, and a text has {len(longest.ids)}: {text!r}"
+            )
 
     def passes(self, questions: Sequence[Question]) -> int:
         """How many sequences the model has to read to answer."""
@@ -193,12 +205,12 @@ class LanguageModel:
 
         with torch.inference_mode():
             logits, norms = self._forward(batch, places)
-            at, tokens = torch.tensor(wanted, device=self._device).T
+            at, tokens = torch.tensor(wanted, device=self.device).T
             logits = logits.float()
             log_p = torch.log_softmax(logits, dim=1)
-            masses = [_log_mass(log_p, kind) for kind in self._word_tokens(logits.shape[1])]
+            masses = torch.log(torch.exp(log_p) @ self._word_tokens(logits.shape[1]))
             distance = SortedLogits(logits).distances(at, tokens, norms[at])
-            columns = [log_p[at, tokens], masses[0][at], masses[1][at], distance.float()]
+            columns = [log_p[at, tokens], masses[at, 0], masses[at, 1], distance.float()]
             answer: NDArray[np.float32] = torch.stack(columns, dim=1).cpu().numpy()
             return answer
 
@@ -210,9 +222,9 @@ class LanguageModel:
 
         longest = max(map(len, batch))
         padding = self._tokenizer.pad_token_id or 0
-        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in batch], device=self._device)
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in batch], device=self._device)
-        rows, columns = torch.tensor(places, device=self._device).T
+        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in batch], device=self.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in batch], device=self.device)
+        rows, columns = torch.tensor(places, device=self.device).T
         kept: dict[str, torch.Tensor] = {}
 
         def only_there(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -232,23 +244,18 @@ class LanguageModel:
         biased = getattr(self._head, "bias", None) is not None or not torch.equal(kept["product"][:, 0], logits)
         return logits, kept["state"].double().square().sum(dim=1) + float(biased)
 
-    def _word_tokens(self, size: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Which tokens of the vocabulary begin a word, and which continue one."""
+    def _word_tokens(self, size: int) -> torch.Tensor:
+        """(V, 2): which tokens of the vocabulary begin a word, and which continue one."""
         import torch
 
-        if not hasattr(self, "_initial"):
+        if self._kinds is None:
             tokens = self._tokenizer.convert_ids_to_tokens(range(len(self._tokenizer)))
             pieces = any(token.startswith("##") for token in tokens)
             begins = [not t.startswith("##") if pieces else t.startswith(_INITIAL) for t in tokens]
             begins += [False] * (size - len(begins))  # rows of the matrix that no token has
-            self._initial = torch.tensor(begins[:size], device=self._device)
-        return self._initial, ~self._initial
-
-
-def _log_mass(log_p: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    return torch.logsumexp(log_p.masked_fill(~tokens, -torch.inf), dim=1)
+            initial = torch.tensor(begins[:size], device=self.device)
+            self._kinds = torch.stack([initial, ~initial], dim=1).float()
+        return self._kinds
 
 
 def _batches(sequences: Sequence[tuple[int, ...]], device: str) -> Iterator[Sequence[tuple[int, ...]]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from biassay.encoders.base import Span
 from biassay.errors import ModelError, VectorError
 
-__all__ = ["NOT_COVERED", "TOO_LONG", "UNKNOWN", "Located", "Tokenised", "Tokeniser"]
+__all__ = ["NOT_COVERED", "TOO_LONG", "UNKNOWN", "Located", "Tokenised", "Tokeniser", "longest_text"]
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
 
@@ -81,7 +81,7 @@ class Tokeniser:
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
-        self.limit = _limit(tokenizer, config)
+        self.limit = longest_text(tokenizer, config)
         unknown = tokenizer.unk_token_id
         self._unknown = -1 if unknown is None else int(unknown)
         self._special = {int(i) for i in tokenizer.all_special_ids if i != self._unknown}
@@ -211,7 +211,7 @@ def _flat(numbers: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[
     return ids, lengths, np.cumsum(lengths) - lengths
 
 
-def _limit(tokenizer: Any, config: Any) -> int:
+def longest_text(tokenizer: Any, config: Any) -> int:
     """The most tokens a text may have: what the tokeniser says, and what the model has positions for."""
     limits = [tokenizer.model_max_length]
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)

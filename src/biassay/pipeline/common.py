@@ -32,6 +32,8 @@ class Listener(Protocol):
 
     def searching(self, model: str, done: int, total: int) -> None: ...
 
+    def asking(self, model: str, done: int, total: int) -> None: ...
+
     def notice(self, message: str) -> None: ...
 
 
@@ -46,6 +48,9 @@ class Silent:
         pass
 
     def searching(self, model: str, done: int, total: int) -> None:
+        pass
+
+    def asking(self, model: str, done: int, total: int) -> None:
         pass
 
     def notice(self, message: str) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "EmergentRecord",
     "GroupAlignment",
     "IntersectionRecord",
+    "MeanRecord",
     "MeasureRecord",
     "ModelStereotypes",
     "ProfileRecord",
@@ -37,6 +38,7 @@ class GroupAlignment(Record):
     """How one group's profile agrees with people's; None: not defined, or too few ratings."""
 
     group: str
+    human_group: str
     tau: float | None
     p_value: float | None
     tau_interval: Interval
@@ -74,7 +76,7 @@ class AlignmentRecord(Record):
 
 @dataclass(frozen=True)
 class CeilingRecord(Record):
-    """How well one half of the people agrees with the other: more cannot be asked of a model."""
+    """How well one half of the people agrees with the other; no upper bound, for both halves are noisier than all."""
 
     tau: float | None
     interval: Interval
@@ -105,6 +107,15 @@ class MeasureRecord(Record):
 
 
 @dataclass(frozen=True)
+class MeanRecord(Record):
+    """A mean over paired groups and its standard error."""
+
+    value: float | None
+    standard_error: float | None
+    n: int
+
+
+@dataclass(frozen=True)
 class DominanceRecord(Record):
     """Two domains: mean tau of their paired groups with the component of either."""
 
@@ -126,29 +137,27 @@ class EmergentRecord(Record):
     parts: tuple[str, ...]
     trait: str
     direction: str
-    increase: float
-    component: float
+    excess: float
+    bound: float
     p_value: float | None
     q_value: float | None
+    p_value_additive: float | None
+    q_value_additive: float | None
 
 
 @dataclass(frozen=True)
 class IntersectionRecord(Record):
-    """Paired groups under one measure: order, dominance, emergence, and agreement with rated traits."""
+    """Paired groups under one measure: order (Q1), dominance (Q2), emergence (Q3)."""
 
     measure: str
     num_groups: int
-    tau_first: float | None
-    tau_second: float | None
-    tau_reversed: float | None
-    tau_closest: float | None
+    tau_first: MeanRecord
+    tau_second: MeanRecord
+    tau_reversed: MeanRecord
+    tau_closest: MeanRecord
     dominance: tuple[DominanceRecord, ...]
     emergent: tuple[EmergentRecord, ...]
     num_emergent: int
-    precision: float | None
-    recall: float | None
-    precision_by_chance: float | None
-    recall_by_chance: float | None
 
 
 @dataclass(frozen=True)

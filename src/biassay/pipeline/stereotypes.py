@@ -1,0 +1,255 @@
+"""The ABC model on one page: groups and templates become questions, answers become scores, scores meet people's.
+
+Answers are kept as vectors are, batch by batch, so that a run that was stopped asks nothing twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.encoders.base import Encoded
+from biassay.encoders.lm import LanguageModel, Question, open_language_model
+from biassay.errors import MeasurementError, UsageError
+from biassay.files import default_cache
+from biassay.measures.agreement import Human, human_of
+from biassay.measures.stereotypes import Prior, Questionnaire
+from biassay.measures.word_associations import MEASURES, VARIANTS, Measure, Variant
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free, make_folder, taken_back_if_empty
+from biassay.report.stereotypes_page import write_stereotypes
+from biassay.results.making import beginning, identified, libraries, now
+from biassay.results.making_stereotypes import ceiling_of, intersection_of, measured
+from biassay.results.records import ModelRecord
+from biassay.results.stereotypes import KIND, ModelStereotypes, StereotypeManifest, Stereotypes
+from biassay.stats.permutation import check_choice
+from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
+from biassay.vectors.store import ModelStore, VectorStore
+
+__all__ = ["stereotypes"]
+
+_BATCH = {"cpu": 4096, "cuda": 65_536}
+
+
+@dataclass(frozen=True)
+class _Settings:
+    measures: tuple[Measure, ...]
+    variant: Variant
+    prior: Prior
+    all_adjectives: bool
+    intersections: bool
+    draws: int
+    seed: int
+
+
+def stereotypes(
+    models: str | Sequence[str],
+    *,
+    measures: str | Sequence[str] = MEASURES,
+    groups: Sequence[str] = (),
+    templates: Sequence[str] = (),
+    files: Sequence[PathLike] = (),
+    human: PathLike | None = None,
+    annotators: Sequence[tuple[str, str]] = (),
+    prior: str = "mask",
+    variant: str = "paper",
+    all_adjectives: bool = False,
+    intersections: bool = False,
+    draws: int = 1000,
+    seed: int = 0,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    listener: Listener | None = None,
+) -> Stereotypes:
+    """What language models tie to social groups along agency, beliefs and communion, and whether people agree.
+
+    Parameters
+    ----------
+    models : str or list of str
+        Masked or causal language models, ``hf:NAME``.
+    measures : str or list of str
+        Of ``ilps``, ``ilps-star`` and ``set``.
+    groups, templates : list of str
+        Names, patterns, domains or kinds; all by default.
+    files : list of path
+        TOML files that add groups, traits or templates.
+    human : path, optional
+        Human judgements: means, or the ratings of annotators.
+    annotators : list of (field, value)
+        Further alignments with annotators of one kind only, where the file says what they are.
+    prior : {"mask", "word"}
+        What a group is compared with: the group masked, or "person" and "people". Causal models have no mask.
+    variant : {"paper", "cao2022-code"}
+    all_adjectives : bool
+        Whether a trait is the median over all its adjectives, instead of its own only.
+    intersections : bool
+        Whether groups are also paired.
+    draws : int
+        Of the bootstrap and of the split halves.
+    seed : int
+        Of these, and of the pilot's annotators.
+    out : path, optional
+        A new folder for what is found.
+    cache : path, optional
+        Where answers are kept; by default the user's cache folder.
+    """
+    names = (measures,) if isinstance(measures, str) else tuple(dict.fromkeys(measures))
+    for name in names:
+        check_choice("measure", name, MEASURES)
+    check_choice("variant", variant, VARIANTS)
+    check_choice("prior", prior, get_args(Prior))
+    if seed < 0 or draws < 10:
+        raise UsageError(f"the seed must not be negative and draws at least 10, got {seed} and {draws}")
+    asked = (models,) if isinstance(models, str) else tuple(dict.fromkeys(models))
+    if not asked or not names:
+        raise UsageError("name at least one model and one measure")
+    abc = load_abc([Path(file) for file in files])
+    chosen = groups_named(abc, groups)
+    kinds = templates_named(abc, templates)
+    settings = _Settings(names, variant, prior, all_adjectives, intersections, draws, seed)  # type: ignore[arg-type]
+    people = None if human is None else human_of(abc, chosen, Path(human), annotators, seed)
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        check_free(folder)
+    opened = [(text, open_language_model(text)) for text in asked]
+    store = VectorStore(Path(cache) if cache is not None else default_cache())
+    work = _Work(abc, chosen, kinds, settings, people, store, listener or Silent())
+    if folder is None:
+        return work.carry_out(opened)
+    with taken_back_if_empty(folder, also=(MeasurementError, KeyboardInterrupt)):
+        make_folder(folder)
+        found = work.carry_out(opened)
+        found.save(folder)
+        write_stereotypes(found, folder)
+    return found
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is asked of every model."""
+
+    abc: Abc
+    groups: tuple[SocialGroup, ...]
+    templates: tuple[Template, ...]
+    settings: _Settings
+    human: Human | None
+    store: VectorStore
+    listener: Listener
+
+    def carry_out(self, models: Sequence[tuple[str, LanguageModel]]) -> Stereotypes:
+        manifest = beginning()
+        found = [self._one_model(text, model) for text, model in models]
+        records = tuple(record for record, _ in found)
+        manifest |= {"status": "complete", "finished": now(), "versions": manifest["versions"] | libraries(records)}
+        settings, people = self.settings, self.human
+        return Stereotypes(
+            StereotypeManifest(
+                **manifest,
+                models=records,
+                kind=KIND,
+                abc=self.abc.name,
+                abc_digest=self.abc.digest,
+                citation=self.abc.source.citation,
+                licence=self.abc.source.licence,
+                pairs=tuple(pair.name for pair in self.abc.pairs),
+                dimensions={pair.name: pair.dimension for pair in self.abc.pairs},
+                groups=tuple(group.name for group in self.groups),
+                templates={template.name: template.text for template in self.templates},
+                measures=settings.measures,
+                variant=settings.variant,
+                prior=settings.prior,
+                all_adjectives=settings.all_adjectives,
+                human=None if people is None else str(people.ratings.path),
+                human_notes=() if people is None else people.notes,
+                ceiling=None if people is None else ceiling_of(people, settings.draws, settings.seed),
+                seed=settings.seed,
+            ),
+            tuple(result for _, result in found),
+        )
+
+    def _one_model(self, text: str, model: LanguageModel) -> tuple[ModelRecord, ModelStereotypes]:
+        began = time.monotonic()
+        prior: Prior = self.settings.prior
+        if prior == "mask" and not model.has_mask:
+            prior = "word"
+            self.listener.notice(f"{text}: a causal model has no mask; groups are compared with people in general")
+        pairs = paired_groups(self.abc) if self.settings.intersections else ()
+        singles = self.abc.groups if pairs else self.groups
+        sheet = Questionnaire(
+            model,
+            self.abc,
+            (*singles, *pairs),
+            self.templates,
+            prior=prior,
+            all_adjectives=self.settings.all_adjectives,
+        )
+        if not sheet.templates:
+            raise MeasurementError(f"{text}: none of the templates can be asked: {', '.join(sheet.skipped)}")
+        kept = self.store.of(model.identity)
+        missing, answers = self._answers(text, model, sheet.questions, kept)
+        made = [
+            measured(
+                self.abc,
+                sheet,
+                len(singles),
+                self.groups,
+                answers,
+                measure,
+                self.settings.variant,
+                self.human,
+                self.settings.draws,
+                self.settings.seed,
+            )
+            for measure in self.settings.measures
+        ]
+        crossed = [
+            intersection_of(self.abc, sheet, len(singles), answers, record, self.settings.variant, self.settings.seed)
+            for record in made
+            if pairs
+        ]
+        adjectives = len(sheet.items)
+        record = dataclasses.replace(
+            identified(text, model.identity),
+            texts=len(sheet.questions),
+            encoded=missing,
+            seconds=round(time.monotonic() - began, 3),
+        )
+        return record, ModelStereotypes(
+            model=model.identity.name,
+            options=model.identity.options,
+            kind=model.kind,
+            prior=prior,
+            measures=tuple(made),
+            intersections=tuple(crossed),
+            skipped_templates=sheet.skipped,
+            unknown_adjectives=sheet.unknown,
+            num_questions=len(sheet.questions),
+            num_passes=model.passes(sheet.questions),
+            num_asked=(len(sheet.groups) + 1) * len(sheet.templates) * adjectives,
+        )
+
+    def _answers(
+        self, text: str, model: LanguageModel, questions: Sequence[Question], kept: ModelStore
+    ) -> tuple[int, NDArray[np.float32]]:
+        """Answers to all questions, those that are not stored being asked; and how many these were."""
+        keys = [_key(question) for question in questions]
+        waiting = set(kept.missing(keys))
+        # Sequences that begin alike stand together, so that a causal model can answer for one while reading another.
+        ordered = sorted((i for i, key in enumerate(keys) if key in waiting), key=lambda i: questions[i].ids)
+        size = _BATCH[model.device]
+        for at in range(0, len(ordered), size):
+            batch = ordered[at : at + size]
+            found = model.answers([questions[i] for i in batch])
+            kept.add([keys[i] for i in batch], Encoded.of(found))
+            self.listener.asking(text, at + len(batch), len(ordered))
+        return len(ordered), kept.get(keys).vectors
+
+
+def _key(question: Question) -> str:
+    return f"{' '.join(map(str, question.ids))} @{question.place} {question.target}"

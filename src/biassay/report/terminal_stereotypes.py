@@ -1,0 +1,97 @@
+"""Stereotypes as tables in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from biassay.report.words_stereotypes import (
+    MEANING_OF_PROFILES,
+    interval_text,
+    leading_traits,
+    measure_name,
+    number,
+    p_text,
+    stereotypes_headline,
+    stereotypes_summary,
+)
+from biassay.results.stereotypes import AlignmentRecord, IntersectionRecord, MeasureRecord, Stereotypes
+
+__all__ = ["print_stereotypes"]
+
+_EMERGENT_SHOWN = 15
+
+
+def print_stereotypes(found: Stereotypes, console: Console) -> None:
+    """Print how measures agree with people, the profile of every group, paired groups, and what it means."""
+    parts: list[RenderableType] = [Text(stereotypes_headline(found), style="bold")]
+    for result in found.results:
+        aligned = [(record, a) for record in result.measures for a in record.alignments]
+        if aligned:
+            parts += [_title(f"{result.model}: agreement with people"), _alignments(aligned)]
+        for record in _shown(result.measures):
+            parts.append(_title(f"{result.model}: {measure_name(record.measure)}, {', '.join(record.chosen[:3])}"))
+            parts.append(_profiles(record, found.manifest.pairs))
+        for crossed in result.intersections:
+            name = measure_name(crossed.measure)
+            parts += [_title(f"{result.model}: {name}, traits that emerge in paired groups"), _emergent(crossed)]
+    parts.append(Text(""))
+    parts += [Text(sentence) for sentence in stereotypes_summary(found)]
+    parts += [Text(note, style="yellow") for note in found.manifest.human_notes]
+    parts.append(Text(MEANING_OF_PROFILES, style="dim"))
+    console.print(Group(*parts))
+
+
+def _shown(measures: Sequence[MeasureRecord]) -> Sequence[MeasureRecord]:
+    """One measure, for a table of all groups is long: the one that agrees best with people, or the first."""
+    return sorted(measures, key=lambda m: -(m.alignments[0].tau or -1.0) if m.alignments else 0.0)[:1]
+
+
+def _title(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")
+
+
+def _table(*columns: str, left: Sequence[str] = ()) -> Table:
+    table = Table()
+    for column in columns:
+        table.add_column(column, justify="left" if column in left else "right", overflow="fold")
+    return table
+
+
+def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]]) -> Table:
+    columns = ("measure", "annotators", "tau", "95% (people, groups)", "p", "held out", "P@3", "templates")
+    table = _table(*columns, left=("measure", "annotators", "templates"))
+    for record, found in rows:
+        who = found.annotators if found.num_annotators is None else f"{found.annotators} ({found.num_annotators})"
+        chosen = ", ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)}"
+        numbers = (number(found.tau), interval_text(found.tau_both), p_text(found.p_value))
+        rest = (number(found.tau_held_out), number(found.precision))
+        table.add_row(measure_name(record.measure), Text(who), *numbers, *rest, Text(chosen))
+    return table
+
+
+def _profiles(record: MeasureRecord, pairs: Sequence[str]) -> Table:
+    """Single groups: the pairs that stand out, and how the group agrees with people."""
+    taus = {g.group: g for g in record.alignments[0].groups} if record.alignments else {}
+    columns = ("group", "highest pairs", "lowest pairs", *(("tau", "P@3") if taus else ()))
+    table = _table(*columns, left=columns[:3])
+    for profile in record.profiles:
+        if profile.parts:
+            continue
+        high, low = leading_traits(profile, pairs)
+        found = taus.get(profile.group)
+        own = (number(found.tau), number(found.precision)) if found is not None else ("", "") if taus else ()
+        table.add_row(Text(profile.group), Text(high), Text(low), *own)
+    return table
+
+
+def _emergent(crossed: IntersectionRecord) -> Table:
+    columns = ("group", "trait", "", "beyond both by", "of its groups", "p", "q, additive")
+    table = _table(*columns, left=columns[:3])
+    for found in crossed.emergent[:_EMERGENT_SHOWN]:
+        numbers = (f"{found.excess:.3f}", f"{found.bound:.3f}", p_text(found.p_value), p_text(found.q_value_additive))
+        table.add_row(Text(found.group), Text(found.trait), found.direction, *numbers)
+    return table

@@ -1,0 +1,150 @@
+"""Stereotypes in words, shared by the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from biassay.report.words import format_plain_p
+from biassay.results.stereotypes import (
+    AlignmentRecord,
+    IntersectionRecord,
+    MeasureRecord,
+    ModelStereotypes,
+    ProfileRecord,
+    Stereotypes,
+)
+
+__all__ = [
+    "MEANING_OF_PROFILES",
+    "domination",
+    "intersection_summary",
+    "interval_text",
+    "leading_traits",
+    "measure_name",
+    "number",
+    "p_text",
+    "stereotypes_headline",
+    "stereotypes_summary",
+]
+
+MEANING_OF_PROFILES = (
+    "A score of a pair says how much more a group raises the right trait than the left one, in the model's sentences, "
+    "compared with the same sentence about nobody in particular. It speaks of the model, not of people. tau compares "
+    "the order of all scores with that of people's ratings: 0 is no agreement, 1 the same order; 0.1 is called weak, "
+    "0.2 moderate, 0.3 strong. P@3 is the share of a group's three highest and three lowest pairs that people put on "
+    "the same side. Agreement with people is no virtue: people's ratings are stereotypes too."
+)
+_NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT"}
+
+
+def measure_name(measure: str) -> str:
+    return _NAMES.get(measure, measure)
+
+
+def stereotypes_headline(found: Stereotypes) -> str:
+    manifest = found.manifest
+    counts = (
+        f"{len(manifest.groups)} groups, {len(manifest.pairs)} pairs of traits, {len(manifest.templates)} templates"
+    )
+    return f"{counts}; {', '.join(map(measure_name, manifest.measures))}, variant {manifest.variant}"
+
+
+def stereotypes_summary(found: Stereotypes) -> list[str]:
+    """What was found, some sentences a model, in plain words."""
+    sentences = [sentence for result in found.results for sentence in _about(result)]
+    ceiling = found.manifest.ceiling
+    if ceiling is not None and ceiling.tau is not None:
+        sentences.append(
+            f"People against people: the means of two random halves of the annotators agree with tau {ceiling.tau:.2f}"
+            f"{_span(ceiling.interval)}."
+        )
+    return sentences
+
+
+def _about(result: ModelStereotypes) -> list[str]:
+    against = "the group masked" if result.prior == "mask" else "the word person or people in its place"
+    sentences = [
+        f"{result.model}: a {result.kind} model, each sentence compared with {against}; {result.num_asked:,} sentences "
+        f"with a trait took {result.num_passes:,} passes."
+    ]
+    sentences += [_agreement(result, record, record.alignments[0]) for record in result.measures if record.alignments]
+    if result.skipped_templates:
+        names = ", ".join(result.skipped_templates)
+        sentences.append(f"{result.model}: cannot be asked where words follow the trait: {names}.")
+    if result.unknown_adjectives:
+        sentences.append(f"{result.model}: does not know the tokens of: {', '.join(result.unknown_adjectives)}.")
+    undefined = [record for record in result.measures if record.undefined]
+    if undefined:
+        counts = ", ".join(f"{measure_name(r.measure)} {r.undefined:,}" for r in undefined)
+        sentences.append(
+            f"{result.model}: scores that are not defined and left out: {counts} (a word unknown, or already on top so "
+            "that its distance is zero)."
+        )
+    return sentences + [s for crossed in result.intersections for s in intersection_summary(result, crossed)]
+
+
+def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: AlignmentRecord) -> str:
+    name = f"{result.model}, {measure_name(record.measure)}"
+    if overall.tau is None:
+        return f"{name}: agreement with people is not defined."
+    templates = " and ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)} templates"
+    held = "" if overall.tau_held_out is None else f"; without the pilot groups {overall.tau_held_out:.2f}"
+    p3 = "" if overall.precision is None else f"; P@3 {overall.precision:.2f}"
+    return (
+        f"{name}: tau {overall.tau:.2f} with people's ratings{_span(overall.tau_both)} "
+        f"(p {p_text(overall.p_value)}){held}{p3}; with {templates}."
+    )
+
+
+def _span(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f", 95% interval {interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def intersection_summary(result: ModelStereotypes, crossed: IntersectionRecord) -> list[str]:
+    """Order, dominance and emergence, a sentence each."""
+    name = f"{result.model}, {measure_name(crossed.measure)}, {crossed.num_groups:,} paired groups"
+    taus = (crossed.tau_first, crossed.tau_second, crossed.tau_reversed, crossed.tau_closest)
+    first, second, reverse, best = (number(tau.value) for tau in taus)
+    sentences = [
+        f"{name}: a pair agrees with the group named first with tau {first}, with the second {second}, with the pair "
+        f"in the other order {reverse}, with the closer of its two groups {best}."
+    ]
+    dominating = domination(crossed)
+    if dominating:
+        listed = "; ".join(f"{domain} over {', '.join(others)}" for domain, others in dominating.items())
+        sentences.append(f"{name}: domains that dominate others by 0.1 or more: {listed}.")
+    sentences.append(
+        f"{name}: {crossed.num_emergent:,} traits of pairs lie beyond what their two groups contribute together "
+        "(q <= 0.05)."
+    )
+    return sentences
+
+
+def domination(crossed: IntersectionRecord) -> dict[str, list[str]]:
+    """Which domains every domain dominates."""
+    found: dict[str, list[str]] = {}
+    for row in crossed.dominance:
+        if row.dominates is not None:
+            loser = row.domain_b if row.dominates == row.domain_a else row.domain_a
+            found.setdefault(row.dominates, []).append(loser)
+    return found
+
+
+def leading_traits(profile: ProfileRecord, pairs: Sequence[str], n: int = 3) -> tuple[str, str]:
+    """The n pairs with the highest scores and the n with the lowest, each with its score."""
+    known = [(score, pair) for score, pair in zip(profile.scores, pairs, strict=True) if score is not None]
+    ordered = sorted(known, key=lambda item: -item[0])
+    high, low = ordered[:n], ordered[::-1][:n]
+    return tuple(", ".join(f"{pair} {score:+.2f}" for score, pair in part) for part in (high, low))  # type: ignore[return-value]
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    return "–" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def p_text(value: float | None) -> str:
+    return "–" if value is None else format_plain_p(value)

@@ -1,0 +1,261 @@
+"""Records of stereotypes, made from what was asked and what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.measures.agreement import Human
+from biassay.measures.seeds import seed_of
+from biassay.measures.stereotypes import Questionnaire, pair_scores_of
+from biassay.measures.word_associations import Measure, Variant
+from biassay.results.stereotypes import (
+    AlignmentRecord,
+    CeilingRecord,
+    DominanceRecord,
+    EmergentRecord,
+    GroupAlignment,
+    IntersectionRecord,
+    MeanRecord,
+    MeasureRecord,
+    ProfileRecord,
+)
+from biassay.stats.alignment import (
+    bootstrap_alignment,
+    choose_templates,
+    kendall_alignment,
+    noise_ceiling,
+    precision_at,
+)
+from biassay.stats.emergence import EmergentSide, emergence
+from biassay.stats.intersection import Mean, Paired, dominance, order_effects
+from biassay.stimuli.abc import Abc, SocialGroup
+from biassay.stimuli.human import HumanRatings
+
+__all__ = ["ceiling_of", "intersection_of", "measured"]
+
+_Floats = NDArray[np.float64]
+_TOP = 50
+
+
+def measured(
+    abc: Abc,
+    sheet: Questionnaire,
+    singles: int,
+    groups: Sequence[SocialGroup],
+    answers: NDArray[np.floating],
+    measure: Measure,
+    variant: Variant,
+    human: Human | None,
+    draws: int,
+    seed: int,
+) -> MeasureRecord:
+    """One measure of one model: scores of all groups, profiles, and agreement with people."""
+    by_item = sheet.scores(answers, measure, variant).scores
+    scores = pair_scores_of(by_item, sheet.items, len(abc.pairs))
+    names = [group.name for group in sheet.groups[:singles]]
+    rows = [names.index(group.name) for group in groups]
+    templates = tuple(template.name for template in sheet.templates)
+    chosen, pilot_tau = _chosen(scores[rows], templates, human)
+    profiles = _mean(scores[:, chosen], axis=1)
+    of_groups = profiles[rows]
+    alignments: list[AlignmentRecord] = []
+    for label, ratings in () if human is None else (("all", human.ratings), *human.subgroups):
+        rng = np.random.default_rng(seed_of(seed, measure, label))
+        assert human is not None
+        named = [groups[place].name for place in human.places]
+        alignments.append(_alignment(label, named, of_groups, ratings, human, pilot_tau, draws, rng))
+    shown = [*rows, *range(singles, len(sheet.groups))]
+    means = {} if human is None else dict(zip(human.places.tolist(), human.ratings.means, strict=True))
+    return MeasureRecord(
+        measure=measure,
+        templates=templates,
+        chosen=tuple(templates[i] for i in chosen),
+        scores=tuple(tuple(tuple(map(_given, row)) for row in scores[i]) for i in shown),
+        profiles=tuple(
+            ProfileRecord(
+                group=sheet.groups[i].name,
+                domain=sheet.groups[i].domain,
+                parts=sheet.groups[i].parts,
+                scores=tuple(map(_given, profiles[i])),
+                human=tuple(map(_given, means[place])) if place in means and place < len(rows) else None,
+            )
+            for place, i in enumerate(shown)
+        ),
+        alignments=tuple(alignments),
+        undefined=int(np.isnan(by_item).sum()),
+    )
+
+
+def _chosen(scores: _Floats, templates: Sequence[str], human: Human | None) -> tuple[list[int], float | None]:
+    """The templates that agree best with a few people on the pilot groups; all of them where there is no pilot."""
+    if human is None or not human.pilot.any():
+        return list(range(len(templates))), None
+    of_pilot = scores[human.places[human.pilot]].transpose(1, 0, 2)
+    choice = choose_templates(of_pilot, human.pilot_means, templates)
+    if not choice.places:
+        return list(range(len(templates))), None
+    return list(choice.places), _given(choice.tau)
+
+
+def _alignment(
+    label: str,
+    names: Sequence[str],
+    profiles: _Floats,
+    ratings: HumanRatings,
+    human: Human,
+    pilot_tau: float | None,
+    draws: int,
+    rng: np.random.Generator,
+) -> AlignmentRecord:
+    model, held = profiles[human.places], ~human.pilot
+    found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
+    rest = kendall_alignment(model[held], ratings.means[held]) if held.any() else None
+    rest_precise = precision_at(model[held], ratings.means[held]) if held.any() else None
+    spans = bootstrap_alignment(model, ratings.ratings, n=draws, rng=rng) if ratings.annotators else None
+    return AlignmentRecord(
+        annotators=label,
+        num_annotators=len(ratings.annotators) or None,
+        pilot_tau=pilot_tau,
+        tau=_given(found.tau),
+        p_value=_given(found.p_value),
+        tau_held_out=_given(rest.tau) if rest else None,
+        p_value_held_out=_given(rest.p_value) if rest else None,
+        precision=_given(precise.overall),
+        precision_held_out=_given(rest_precise.overall) if rest_precise else None,
+        tau_annotators=_interval(spans.annotators.tau) if spans else None,
+        tau_groups=_interval(spans.groups.tau) if spans else None,
+        tau_both=_interval(spans.both.tau) if spans else None,
+        precision_annotators=_interval(spans.annotators.precision) if spans else None,
+        precision_groups=_interval(spans.groups.precision) if spans else None,
+        precision_both=_interval(spans.both.precision) if spans else None,
+        groups=tuple(
+            GroupAlignment(
+                group=names[g],
+                human_group=name,
+                tau=_given(found.group_tau[g]),
+                p_value=_given(found.group_p[g]),
+                tau_interval=_interval(spans.group_tau[g]) if spans else None,
+                top=_given(precise.top[g]),
+                bottom=_given(precise.bottom[g]),
+                precision=_given(precise.mean[g]),
+                pilot=bool(human.pilot[g]),
+            )
+            for g, name in enumerate(ratings.groups)
+        ),
+    )
+
+
+def ceiling_of(human: Human, draws: int, seed: int) -> CeilingRecord | None:
+    """How well people agree with people; None where the file holds means only."""
+    if not human.ratings.annotators:
+        return None
+    found = noise_ceiling(human.ratings.ratings, n=draws, rng=np.random.default_rng(seed_of(seed, "ceiling", "halves")))
+    return CeilingRecord(_given(found.tau), _interval(found.interval))
+
+
+def intersection_of(
+    abc: Abc,
+    sheet: Questionnaire,
+    singles: int,
+    answers: NDArray[np.floating],
+    record: MeasureRecord,
+    variant: Variant,
+    seed: int,
+) -> IntersectionRecord:
+    """Order, dominance and emergence of paired groups, under the templates that the measure chose."""
+    measure: Measure = record.measure  # type: ignore[assignment]
+    by_item = sheet.scores(answers, measure, variant).scores
+    chosen = [record.templates.index(name) for name in record.chosen]
+    traits = _mean(by_item[:, chosen], axis=1)
+    pairs = _mean(pair_scores_of(by_item, sheet.items, len(abc.pairs))[:, chosen], axis=1)
+    of_pairs, of_traits = (_paired(abc, sheet.groups, singles, scores) for scores in (pairs, traits))
+    order = order_effects(of_pairs)
+    found = emergence(of_traits, top=_TOP)
+    sides = (("more", found.increase), ("less", found.decrease))
+    emergent = [_emergent(sheet, singles, side, way, g, t) for way, side in sides for g, t in side.top.tolist()]
+    significant = sum(int((side.adjusted_additive <= 0.05).sum()) for _, side in sides)
+    return IntersectionRecord(
+        measure=record.measure,
+        num_groups=len(sheet.groups) - singles,
+        tau_first=_mean_of(order.first),
+        tau_second=_mean_of(order.second),
+        tau_reversed=_mean_of(order.reverse),
+        tau_closest=_mean_of(order.best),
+        dominance=_dominance(abc, of_pairs, np.random.default_rng(seed_of(seed, measure, "dominance"))),
+        emergent=tuple(sorted(emergent, key=lambda e: -e.excess)[:_TOP]),
+        num_emergent=significant,
+    )
+
+
+def _paired(abc: Abc, groups: Sequence[SocialGroup], singles: int, scores: _Floats) -> Paired:
+    names = {group.name: place for place, group in enumerate(groups[:singles])}
+    parts = [tuple(names[part] for part in group.parts) for group in groups[singles:]]
+    places = {pair: place for place, pair in enumerate(parts)}
+    domains = list(abc.domains)
+    return Paired(
+        scores[singles:],
+        scores[:singles],
+        [first for first, _ in parts],
+        [second for _, second in parts],
+        [places.get((second, first), -1) for first, second in parts],
+        [domains.index(group.domain) for group in groups[:singles]],
+    )
+
+
+def _dominance(abc: Abc, paired: Paired, rng: np.random.Generator) -> tuple[DominanceRecord, ...]:
+    domains = list(abc.domains)
+    found = dominance(paired, n=1000, rng=rng)
+    records = []
+    for row, (a, b) in enumerate(found.domains.tolist()):
+        stronger = domains[a] if found.dominates[a, b] else domains[b] if found.dominates[b, a] else None
+        records.append(
+            DominanceRecord(
+                domain_a=domains[a],
+                domain_b=domains[b],
+                tau_a=_given(found.tau[row, 0]),
+                tau_b=_given(found.tau[row, 1]),
+                difference=_given(found.difference[row]),
+                interval=_interval(found.interval_by_component[row]),
+                num_pairs=int(found.n[row]),
+                dominates=stronger,
+            )
+        )
+    return tuple(records)
+
+
+def _emergent(sheet: Questionnaire, singles: int, side: EmergentSide, way: str, g: int, t: int) -> EmergentRecord:
+    group = sheet.groups[singles + g]
+    return EmergentRecord(
+        group=group.name,
+        parts=group.parts,
+        trait=sheet.items[t].adjective,
+        direction=way,
+        excess=float(side.excess[g, t]),
+        bound=float(side.bound[g, t]),
+        p_value=_given(side.p_value[g, t]),
+        q_value=_given(side.adjusted[g, t]),
+        p_value_additive=_given(side.p_additive[g, t]),
+        q_value_additive=_given(side.adjusted_additive[g, t]),
+    )
+
+
+def _mean_of(mean: Mean) -> MeanRecord:
+    return MeanRecord(_given(mean.value), _given(mean.standard_error), mean.n)
+
+
+def _mean(values: _Floats, axis: int) -> _Floats:
+    """Over what is not NaN; NaN where nothing is left."""
+    n = np.count_nonzero(~np.isnan(values), axis=axis)
+    return np.where(n > 0, np.nansum(values, axis=axis) / np.maximum(n, 1), np.nan)
+
+
+def _given(value: float | np.floating) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _interval(pair: Sequence[float] | _Floats) -> tuple[float, float] | None:
+    low, high = float(pair[0]), float(pair[1])
+    return None if np.isnan(low) or np.isnan(high) else (low, high)
