@@ -67,7 +67,7 @@ def test_both_p_values_are_those_of_a_loop_over_words_and_deals(sizes: tuple[int
             seen = excess_of(values, groups, CATEGORIES, target)
             # Freedman and Lane: residuals of the sum of categories, dealt anew. The class moves the model instead.
             moved = [excess_of(_put(values - fitted, order), groups, CATEGORIES, target) for order in orders]
-            assert found.emergent[word, place] == (1 + sum(value >= seen for value in moved)) / (1 + deals)
+            assert found.excess[word, place] == (1 + sum(value >= seen for value in moved)) / (1 + deals)
 
 
 def _put(values: Floats, order: NDArray[np.int64]) -> Floats:
@@ -101,7 +101,7 @@ def test_p_values_are_uniform_where_there_is_nothing() -> None:
     largest = largest_of(cosines, groups, 2)[:, None]
     found = NamePermutations(groups, CATEGORIES, [2], 499, rng).tails(cosines, largest)
     assert stats.kstest(found.associated[:, 0], "uniform").pvalue > 1e-3
-    assert stats.kstest(found.emergent[:, 0], "uniform").pvalue > 1e-3
+    assert stats.kstest(found.excess[:, 0], "uniform").pvalue > 1e-3
 
 
 def test_categories_alone_are_no_excess_and_an_own_share_is() -> None:
@@ -114,8 +114,8 @@ def test_categories_alone_are_no_excess_and_an_own_share_is() -> None:
     tests = NamePermutations(groups, CATEGORIES, [1], 999, rng)
     plain, excess = (tests.tails(c, largest_of(c, groups, 1)[:, None]) for c in (sums, own))
     assert np.median(plain.associated) < 0.01  # the sum does tell this group from the one that shares nothing with it
-    assert np.mean(plain.emergent <= 0.05) == pytest.approx(0.05, abs=0.03)
-    assert np.mean(excess.emergent <= 0.05) > 0.95
+    assert np.mean(plain.excess <= 0.05) == pytest.approx(0.05, abs=0.03)
+    assert np.mean(excess.excess <= 0.05) > 0.95
 
 
 def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_little() -> None:
@@ -128,7 +128,7 @@ def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_litt
         NamePermutations(groups, CATEGORIES, [0], 2999, np.random.default_rng(6), stop=stop).tails(cosines, largest)
         for stop in (None, 50)
     )
-    for one, other in ((full.associated, early.associated), (full.emergent, early.emergent)):
+    for one, other in ((full.associated, early.associated), (full.excess, early.excess)):
         small = one < 49 / 3000
         np.testing.assert_array_equal(one[small], other[small])
         assert small.any()
@@ -161,7 +161,20 @@ def test_words_can_come_in_blocks_of_any_size() -> None:
     whole = tests.tails(cosines, largest)
     parts = [tests.tails(cosines[at : at + 70], largest[at : at + 70]) for at in range(0, 300, 70)]
     np.testing.assert_array_equal(whole.associated, np.concatenate([part.associated for part in parts]))
-    np.testing.assert_array_equal(whole.emergent, np.concatenate([part.emergent for part in parts]))
+    np.testing.assert_array_equal(whole.excess, np.concatenate([part.excess for part in parts]))
+
+
+def test_what_is_asked_of_other_targets_changes_nothing() -> None:
+    groups = groups_of((4, 3, 5, 4, 4, 4))
+    cosines = np.random.default_rng(1).normal(size=(60, 24))
+    alone, among = (
+        NamePermutations(groups, CATEGORIES, targets, 300, np.random.default_rng(3)).tails(
+            cosines, np.stack([largest_of(cosines, groups, target) for target in targets], axis=1)
+        )
+        for targets in ((2,), (5, 2, 0))
+    )
+    np.testing.assert_array_equal(alone.associated[:, 0], among.associated[:, 1])
+    np.testing.assert_array_equal(alone.excess[:, 0], among.excess[:, 1])
 
 
 def test_a_word_without_a_score_has_no_p_value() -> None:
@@ -171,7 +184,7 @@ def test_a_word_without_a_score_has_no_p_value() -> None:
     largest = np.where(np.arange(3) == 1, np.nan, largest_of(cosines, groups, 0))[:, None]
     found = NamePermutations(groups, CATEGORIES, [0], 50, np.random.default_rng(0)).tails(cosines, largest)
     assert np.isnan(found.associated[:, 0]).tolist() == [False, True, False]
-    assert np.isnan(found.emergent[:, 0]).tolist() == [False, True, False]
+    assert np.isnan(found.excess[:, 0]).tolist() == [False, True, False]
 
 
 def test_no_deal_at_all_is_refused() -> None:

@@ -172,7 +172,7 @@ class _Listed:
 def _listed(words: PathLike | Iterable[str]) -> _Listed:
     """Words of a list or of a file, one a line."""
     if not isinstance(words, str | os.PathLike):
-        found = _Listed("a list of words", tuple(dict.fromkeys(filter(None, map(str, words)))))
+        found = _Listed("a list of words", tuple(dict.fromkeys(filter(str.strip, map(str, words)))))
     else:
         path = Path(words)
         try:
@@ -245,7 +245,7 @@ class _Work:
         )
         record = dataclasses.replace(
             identified(self.text, self.encoder.identity),
-            texts=len(set(names) | set(validation)) + (0 if listed is None else len(listed.words)),
+            texts=len({*names, *validation, *self._searched(listed)}),
             encoded=sum(self.encoded),
             seconds=round(time.monotonic() - began, 3),
         )
@@ -295,7 +295,7 @@ class _Work:
                 search.add(block.words, block.vectors)
                 self.listener.searching(self.text, block.done, block.total)
             return []
-        words = frequent_words() if listed is None else self._distinct(listed.words)
+        words = self._searched(listed)
         self._encoded(words)  # all at once, so that one bar shows how far it is
         unknown = []
         for at, batch in _batches(words):
@@ -305,6 +305,12 @@ class _Work:
             search.add([word for word, there in zip(batch, known, strict=True) if there], encoded.vectors[known])
             self.listener.searching(self.text, at + len(batch), len(words))
         return unknown if listed is not None else []
+
+    def _searched(self, listed: _Listed | None) -> Sequence[str]:
+        """The words that are encoded for the search: none where the model lists its own."""
+        if listed is not None:
+            return self._distinct(listed.words)
+        return () if isinstance(self.encoder, HasVocabulary) else frequent_words()
 
     def _distinct(self, words: Sequence[str]) -> Sequence[str]:
         """Each word once, and of words that differ in case once only where the model does not see the difference."""

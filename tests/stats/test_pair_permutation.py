@@ -1,0 +1,185 @@
+"""p-values against every other group: loops over pairs and deals in the test, all deals, and what is no proof."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.detection import pair_scores
+from biassay.stats.name_permutation import NamePermutations
+from biassay.stats.pair_permutation import PairPermutations
+
+Floats = NDArray[np.float64]
+Groups = NDArray[np.intp]
+CATEGORIES = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+
+
+def groups_of(sizes: tuple[int, ...]) -> Groups:
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def score(values: Floats, own: NDArray[np.bool_]) -> float:
+    return float(pair_scores(values[None], [(np.flatnonzero(own), np.flatnonzero(~own))])[0, 0])
+
+
+def hits_of_pair(values: Floats, groups: Groups, pair: tuple[int, int], seed: int, deals: int) -> list[bool]:
+    """Whether every deal that the class makes from a seed gives the first of two groups as high a score as it has."""
+    root = int(np.random.default_rng(seed).integers(2**63))
+    both = np.isin(groups, pair)
+    given, own = values[both], groups[both] == pair[0]
+    orders = np.tile(np.arange(len(given), dtype=np.uint16), (deals, 1))
+    np.random.default_rng([root, *sorted(pair)]).permuted(orders, axis=1, out=orders)
+    seen = score(given, own)
+    return [score(given, own[order]) >= seen - 1e-9 for order in orders]
+
+
+def exact_of_pair(values: Floats, groups: Groups, pair: tuple[int, int]) -> float:
+    """The share of all ways to choose the first group's names out of both that give it as high a score."""
+    both = np.isin(groups, pair)
+    given, own = values[both], groups[both] == pair[0]
+    chosen = [np.isin(np.arange(len(given)), part) for part in itertools.combinations(range(len(given)), own.sum())]
+    return float(np.mean([score(given, part) >= score(given, own) - 1e-9 for part in chosen]))
+
+
+@pytest.mark.parametrize("sizes", [(4, 4, 4, 4), (3, 6, 2, 5)])
+def test_p_values_are_the_largest_of_a_loop_over_pairs_and_deals(sizes: tuple[int, ...]) -> None:
+    groups, deals, targets = groups_of(sizes), 60, (0, 2)
+    cosines = np.random.default_rng(5).normal(0.2, 0.1, (8, 16))
+    cosines[:3, groups == 0] += 0.2
+    cosines[3:5, groups == 2] += 0.2
+    found = PairPermutations(groups, 4, targets, deals, np.random.default_rng(8), stop=None).tails(cosines)
+    assert found.shape == (8, 2)
+    for place, target in enumerate(targets):
+        for word, values in enumerate(cosines):
+            pairs = [(target, other) for other in range(4) if other != target]
+            counts = [sum(hits_of_pair(values, groups, pair, 8, deals)) for pair in pairs]
+            assert found[word, place] == (1 + max(counts)) / (1 + deals)
+
+
+def test_p_values_of_many_deals_are_the_exact_ones() -> None:
+    groups, deals = groups_of((3, 4, 3)), 20_000
+    cosines = np.random.default_rng(3).normal(0.0, 0.1, (6, 10))
+    cosines[:4, groups == 1] += 0.15
+    found = PairPermutations(groups, 3, [1], deals, np.random.default_rng(1), stop=None).tails(cosines)
+    for word, values in enumerate(cosines):
+        exact = max(exact_of_pair(values, groups, (1, other)) for other in (0, 2))
+        error = 4 * np.sqrt(exact * (1 - exact) / deals) + 1 / deals
+        assert found[word, 0] == pytest.approx(exact, abs=error)
+
+
+def test_of_two_groups_p_values_are_uniform_where_there_is_nothing() -> None:
+    cosines = np.random.default_rng(11).normal(size=(2000, 14))
+    found = PairPermutations(groups_of((7, 7)), 2, [0], 499, np.random.default_rng(0)).tails(cosines)
+    assert stats.kstest(found[:, 0], "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+def test_that_another_group_stands_apart_proves_nothing(alpha: float) -> None:
+    """Three equal groups and one far from all: each of the three is closer than the fourth, and none than every one."""
+    groups, rng = groups_of((6,) * 4), np.random.default_rng(7)
+    cosines = rng.normal(size=(1500, 24))
+    cosines[:, groups == 3] -= 5.0
+    every = PairPermutations(groups, 4, [0, 1], 499, rng).tails(cosines)
+    error = 4 * np.sqrt(alpha * (1 - alpha) / 1500)
+    assert (every <= alpha).mean(axis=0).max() <= alpha + error
+    columns = [[(np.flatnonzero(groups == 0), np.flatnonzero(groups == other))] for other in (1, 2, 3)]
+    largest = np.max([pair_scores(cosines, pair) for pair in columns], axis=0)
+    against_any = NamePermutations(groups, CATEGORIES, [0], 499, rng).tails(cosines, largest).associated
+    assert (against_any <= 0.05).mean() > 0.3  # which is why "every" is there
+
+
+def test_with_one_equal_group_p_values_are_uniform_whatever_the_others_are() -> None:
+    """Against groups far below it is never the largest: the test errs as often as it says, and not less."""
+    groups, rng = groups_of((7,) * 4), np.random.default_rng(13)
+    cosines = rng.normal(size=(2000, 28))
+    cosines[:, groups >= 2] -= 20.0
+    found = PairPermutations(groups, 4, [0], 499, rng).tails(cosines)
+    assert stats.kstest(found[:, 0], "uniform").pvalue > 1e-3
+
+
+def test_a_group_closer_than_every_other_is_found() -> None:
+    groups, rng = groups_of((8,) * 4), np.random.default_rng(2)
+    cosines = rng.normal(size=(300, 32))
+    cosines[:, groups == 1] += 4.0
+    found = PairPermutations(groups, 4, [1, 0], 999, rng).tails(cosines)
+    assert (found[:, 0] <= 0.002).mean() > 0.99
+    assert (found[:, 1] > 0.5).all()
+
+
+def test_early_stopping_is_the_share_at_the_last_success_waited_for() -> None:
+    """Besag and Clifford, of every pair by itself; deals go on in the next batch of 256."""
+    groups, deals, h = groups_of((4, 5, 4)), 700, 5
+    cosines = np.random.default_rng(9).normal(size=(8, 13))
+    cosines[:4, groups == 0] += 1.2
+    found = PairPermutations(groups, 3, [0], deals, np.random.default_rng(12), stop=h).tails(cosines)
+    ends = []
+    for word, values in enumerate(cosines):
+        shares = []
+        for other in (1, 2):
+            hits = 1 + np.flatnonzero(hits_of_pair(values, groups, (0, other), 12, deals))
+            shares.append(h / hits[h - 1] if len(hits) >= h else (1 + len(hits)) / (1 + deals))
+            ends.append(hits[h - 1] if len(hits) >= h else deals)
+        assert found[word, 0] == pytest.approx(max(shares), rel=1e-12)
+    assert min(ends) < 256 < max(ends)
+
+
+def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_little() -> None:
+    groups = groups_of((6,) * 4)
+    cosines = np.random.default_rng(4).normal(size=(500, 24))
+    cosines[:80, groups == 0] += 2.5
+    full, early = (
+        PairPermutations(groups, 4, [0], 2999, np.random.default_rng(6), stop=stop).tails(cosines)
+        for stop in (None, 50)
+    )
+    small = full < 49 / 3000
+    assert small.sum() > 20
+    np.testing.assert_array_equal(full[small], early[small])
+    assert np.abs(np.log(early[~small] / full[~small])).max() < 5 / np.sqrt(50)
+
+
+def test_words_can_come_in_blocks_of_any_size() -> None:
+    groups = groups_of((4,) * 4)
+    cosines = np.random.default_rng(1).normal(size=(1300, 16))  # more than are taken at once
+    tests = PairPermutations(groups, 4, [3, 1], 300, np.random.default_rng(0))
+    whole = tests.tails(cosines)
+    for size in (1024, 70):
+        parts = [tests.tails(cosines[at : at + size]) for at in range(0, 1300, size)]
+        np.testing.assert_array_equal(whole, np.concatenate(parts))
+
+
+def test_what_is_asked_of_other_targets_changes_nothing() -> None:
+    groups = groups_of((4, 5, 3, 4))
+    cosines = np.random.default_rng(1).normal(size=(50, 16))
+    found = {
+        targets: PairPermutations(groups, 4, targets, 199, np.random.default_rng(3)).tails(cosines)
+        for targets in ((2,), (0, 2), (3, 2, 1, 0))
+    }
+    for targets, tails in found.items():
+        np.testing.assert_array_equal(tails[:, targets.index(2)], found[2,][:, 0])
+
+
+def test_a_word_without_a_score_against_some_group_has_no_p_value() -> None:
+    groups = groups_of((3,) * 4)
+    cosines = np.random.default_rng(1).normal(size=(3, 12))
+    cosines[1] = 0.25
+    cosines[2, groups <= 1] = 0.25
+    found = PairPermutations(groups, 4, [0, 2], 50, np.random.default_rng(0)).tails(cosines)
+    assert np.isnan(found).tolist() == [[False, False], [True, True], [True, False]]
+
+
+def test_deals_that_give_the_same_score_count() -> None:
+    """Two values only: most deals give a score that was seen before, and rounding must not tell them apart."""
+    groups = groups_of((4, 4))
+    cosines = np.where(np.arange(8) % 3 == 0, 0.1, 0.7)[None] / 3.0
+    found = PairPermutations(groups, 2, [0], 20_000, np.random.default_rng(5), stop=None).tails(cosines)
+    assert found[0, 0] == pytest.approx(exact_of_pair(cosines[0], groups, (0, 1)), abs=0.015)
+
+
+def test_no_deal_at_all_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least one permutation is needed, got 0"):
+        PairPermutations(groups_of((2, 2)), 2, [0], 0, np.random.default_rng(0))
