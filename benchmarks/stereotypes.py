@@ -88,9 +88,7 @@ def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False)
     shape = f"{len(groups)} groups x {len(sheet.items)} adjectives x {len(sheet.templates)} templates = {asked:,}"
     passes = model.passes(sheet.questions)
     print(f"{name.rpartition('/')[2]}: {shape}; {len(sheet.questions):,} questions, {passes:,} passes")
-    print(
-        f"made in {made:.1f} s, answered in {took:.1f} s (stopped after {half:.1f} s and gone on), scored in {scored:.1f} s"
-    )
+    print(f"made in {made:.1f} s, answered in {took:.1f} s (stopped after {half:.1f} s), scored in {scored:.1f} s")
     alone = one_by_one(model, sheet, groups)
     print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / (took + made):.1f}x")
 

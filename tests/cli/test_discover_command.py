@@ -90,7 +90,7 @@ def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
     assert found.num_associated == 0 < found.num_above
     assert flat.count(" words (none)") == 2
     assert "199 permutations may be too few" in flat
-    wanted = int(flat.rpartition("Use --permutations ")[2].split()[0])
+    wanted = int(flat.rpartition("Try --permutations ")[2].split()[0].rstrip("."))
     # Were all words above the threshold to have the smallest p-value, it would be significant; with few less it is not.
     for permutations, enough in ((wanted, True), (wanted - 3, False)):
         assert (found.num_words / (permutations + 1) / found.num_above <= 0.05) is enough
