@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from biassay.errors import MeasurementError
 from biassay.measures.panel import Panel
@@ -83,6 +84,7 @@ class Search:
     ) -> None:
         places = [panel.place(target) for target in targets]
         self._panel, self._targets = panel, tuple(targets)
+        self._threads = ThreadpoolController()
         self._permutations = NamePermutations(panel.groups, panel.categories, places, permutations, rng)
         count = len(panel.categories)
         self._pairs = PairPermutations(panel.groups, count, places, permutations, rng) if compare == "every" else None
@@ -95,6 +97,11 @@ class Search:
         cosines = unit_rows(vectors, "vocabulary", words) @ self._panel.names.T
         others = np.flatnonzero(cosines.max(axis=1) <= _SAME)
         kept, cosines = [words[i] for i in others.tolist()], cosines[others]
+        # Products this small gain nothing from threads, which on a busy machine wait for each other without end.
+        with self._threads.limit(limits=1, user_api="blas"):
+            self._add(kept, cosines)
+
+    def _add(self, kept: list[str], cosines: NDArray[np.float64]) -> None:
         scored = [self._panel.scores(target, cosines) for target in self._targets]
         largest = np.stack([np.fmax.reduce(scores, axis=1) for scores, _ in scored], axis=1)
         tails = self._permutations.tails(cosines, largest)
