@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -12,9 +13,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from biassay.cli.common import TestsTakeMany, console_for_tables, engine_options, listener_for, open_engine
+from biassay.cli.group_coverage import coverage_as_json, coverage_table
 from biassay.pipeline.corpus import DEFAULT_TESTS, Scan, find_contexts
+from biassay.stimuli.abc import Abc, load_abc
 from biassay.texts.contexts import TestCoverage, coverage
 from biassay.texts.corpus import FORMATS
+from biassay.texts.group_coverage import abc_coverage, abc_words
 
 __all__ = ["command"]
 
@@ -25,10 +29,18 @@ __all__ = ["command"]
 @click.option(
     "--tests",
     multiple=True,
-    default=DEFAULT_TESTS,
     metavar="PATTERN ...",
-    help="Whose stimuli are sought: names, patterns, collections or files.  [default: C1-C10, I1-I4]",
+    help="Whose stimuli are sought: names, patterns, collections or files.  [default: C1-C10, I1-I4; none with --abc]",
 )
+@click.option("--abc", "with_abc", is_flag=True, help="Seek groups and traits for `stereotypes --measure ceat`.")
+@click.option(
+    "--with",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="For --abc: a file of your own groups and traits.",
+)
+@click.option("--all-adjectives", is_flag=True, help="For --abc: all adjectives of a trait, not its first only.")
 @click.option(
     "-k",
     "--per-stimulus",
@@ -73,6 +85,9 @@ def command(
     corpus: tuple[str, ...],
     out: Path,
     tests: tuple[str, ...],
+    with_abc: bool,
+    files: tuple[Path, ...],
+    all_adjectives: bool,
     per_stimulus: int,
     seed: int,
     field: str | None,
@@ -96,11 +111,13 @@ def command(
     word is found as a whole word, in the case in which it is written. An interrupted scan goes on when the same command
     is given again.
     """
+    abc = _abc(files, with_abc=with_abc, all_adjectives=all_adjectives)
     with listener_for(quiet=quiet) as listener:
         found = find_contexts(
             corpus,
             out,
-            tests,
+            tests or (DEFAULT_TESTS if abc is None else ()),
+            words=() if abc is None else abc_words(abc, all_adjectives=all_adjectives),
             per_stimulus=per_stimulus,
             seed=seed,
             field=field,
@@ -115,18 +132,35 @@ def command(
             engine=open_engine(engine, address),
             listener=listener,
         )
-    covered = coverage(found.contexts.count, found.tests, min_contexts)
+    count = found.contexts.count
+    covered = coverage(count, found.tests, min_contexts)
+    of_abc = None
+    if abc is not None:
+        of_abc = abc_coverage(count, abc.groups, abc.pairs, min_contexts, all_adjectives=all_adjectives)
     if as_json:
-        click.echo(json.dumps(_as_json(found, covered), indent=1, ensure_ascii=False))
+        content = _as_json(found, covered) | ({} if of_abc is None else coverage_as_json(of_abc))
+        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
     elif not quiet:
-        _print(found, covered, out, min_contexts)
+        options = "".join(f" --with {file}" for file in files) + (" --all-adjectives" if all_adjectives else "")
+        following = [f"biassay ceat hf:NAME --contexts {out}"] if covered else []
+        following += [f"biassay stereotypes hf:NAME --measure ceat --contexts {out}{options}"] if abc else []
+        tables = [_table(covered, min_contexts)] if covered else []
+        tables += [coverage_table(of_abc)] if of_abc is not None else []
+        _print(found, tables, f"written to {out}; next: {' or '.join(following)}")
     for name, reason in found.tally.damaged.items():
         click.echo(f"error: {name}: {reason}; what could be read of it was used", err=True)
     if found.tally.damaged:
         sys.exit(1)
 
 
-def _print(found: Scan, covered: tuple[TestCoverage, ...], out: Path, least: int) -> None:
+def _abc(files: tuple[Path, ...], *, with_abc: bool, all_adjectives: bool) -> Abc | None:
+    for given, option in ((files, "--with"), (all_adjectives, "--all-adjectives")):
+        if given and not with_abc:
+            raise click.UsageError(f"{option} is for --abc")
+    return load_abc(files) if with_abc else None
+
+
+def _table(covered: tuple[TestCoverage, ...], least: int) -> Table:
     table = Table()
     for name in (
         "test",
@@ -144,13 +178,18 @@ def _print(found: Scan, covered: tuple[TestCoverage, ...], out: Path, least: int
         lacking = ", ".join(c.label for c in test.concepts if c.lack(test.max_lost) is not None)
         measurable = f"[yellow]no: {escape(lacking)}[/yellow]" if lacking else "yes"
         table.add_row(escape(test.test), measurable, f"{len(enough)} of {len(counts)}", spread, escape(", ".join(lost)))
+    return table
+
+
+def _print(found: Scan, tables: Sequence[Table], last: str) -> None:
     console = console_for_tables()
-    console.print(table)
+    for table in tables:
+        console.print(table)
     tally = found.tally
     lines = [f"{len(found.contexts):,} contexts from {tally.documents:,} documents, {tally.bytes / 1e6:,.1f} MB"]
     if tally.bad or tally.undecodable:
         lines.append(f"{tally.bad + tally.undecodable:,} documents could not be read: {'; '.join(tally.examples)}")
-    lines.append(f"written to {out}; next: biassay ceat hf:NAME --contexts {out}")
+    lines.append(last)
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from biassay.cli.common import console_for_tables, listener_for
+from biassay.cli.common import console_for_tables, engine_options, listener_for, open_engine
+from biassay.measures.group_ceat import CEAT
 from biassay.measures.word_associations import MEASURES, VARIANTS
-from biassay.pipeline.stereotypes import stereotypes
+from biassay.pipeline.stereotypes import ALL_MEASURES, stereotypes
 from biassay.report.html import REPORT
 from biassay.report.terminal_stereotypes import print_stereotypes
 
@@ -21,8 +22,21 @@ __all__ = ["command"]
     "--measure",
     "measures",
     multiple=True,
-    type=click.Choice(MEASURES),
-    help="May be given several times.  [default: all three]",
+    type=click.Choice(ALL_MEASURES),
+    help="May be given several times.  [default: all but ceat]",
+)
+@click.option(
+    "--contexts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="For --measure ceat: a file made by `biassay contexts --abc`.",
+)
+@click.option(
+    "--min-contexts",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="For --measure ceat: a word with fewer contexts is left out.",
 )
 @click.option("--human", type=click.Path(path_type=Path), metavar="FILE", help="Human judgements to compare with.")
 @click.option(
@@ -62,13 +76,16 @@ __all__ = ["command"]
 @click.option(
     "--cache",
     type=click.Path(path_type=Path),
-    help="Where answers are kept.  [default: $BIASSAY_CACHE or the user's cache]",
+    help="Where answers and vectors are kept.  [default: $BIASSAY_CACHE or the user's cache]",
 )
+@engine_options
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print what is found as JSON instead of tables.")
 def command(
     models: tuple[str, ...],
     measures: tuple[str, ...],
+    contexts: Path | None,
+    min_contexts: int,
     human: Path | None,
     annotators: tuple[str, ...],
     groups: tuple[str, ...],
@@ -82,12 +99,15 @@ def command(
     seed: int,
     out: Path | None,
     cache: Path | None,
+    engine: str,
+    address: str | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """What language models tie to social groups along agency, beliefs and communion (the ABC model).
 
-    A MODEL is a masked or causal language model, `hf:NAME`.
+    A MODEL is a masked or causal language model, `hf:NAME`. For --measure ceat alone it may be any model that gives a
+    word a vector in its context, `hf:NAME` or `elmo:DIR`.
     """
     if not models:
         raise click.UsageError("name at least one MODEL: biassay stereotypes hf:NAME")
@@ -96,6 +116,8 @@ def command(
             raise click.UsageError(f"--annotators is written FIELD=VALUE, got {pair!r}")
     if annotators and human is None:
         raise click.UsageError("--annotators is for --human")
+    if CEAT not in measures and engine != "local":
+        raise click.UsageError("--engine is for --measure ceat")
     with listener_for(quiet=quiet) as listener:
         found = stereotypes(
             models,
@@ -103,6 +125,8 @@ def command(
             groups=groups,
             templates=templates,
             files=files,
+            contexts=contexts,
+            min_contexts=min_contexts,
             human=human,
             annotators=[(field, value) for field, _, value in (pair.partition("=") for pair in annotators)],
             prior=prior,
@@ -113,6 +137,7 @@ def command(
             seed=seed,
             out=out,
             cache=cache,
+            engine=open_engine(engine, address),
             listener=listener,
         )
     if as_json:

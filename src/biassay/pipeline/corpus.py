@@ -137,6 +137,7 @@ def find_contexts(
     out: PathLike,
     tests: str | Sequence[str] = DEFAULT_TESTS,
     *,
+    words: Sequence[str] = (),
     per_stimulus: int = 1000,
     seed: int = 0,
     field: str | None = None,
@@ -160,7 +161,9 @@ def find_contexts(
     out : path
         The file to write; an interrupted scan is continued from the folder ``OUT.partial``.
     tests : str or list of str
-        Whose stimuli are sought: names, patterns, collections or files.
+        Whose stimuli are sought: names, patterns, collections or files; with ``words`` there may be none.
+    words : list of str
+        Further stimuli, of no test.
     per_stimulus : int
         At most so many contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
     field, format, document, html, language, ignore_case, openings
@@ -171,10 +174,10 @@ def find_contexts(
         Processes; by default one for every core.
     """
     patterns = (tests,) if isinstance(tests, str) else tuple(tests)
-    chosen = select_tests(patterns)
+    chosen = select_tests(patterns) if patterns or not words else ()
     check_word_tests(chosen)
-    words = tuple(dict.fromkeys(w for test in chosen for role in ROLES for w in test.concept(role).words))
-    settings = ScanSettings(words, per_stimulus, seed, field, format, document, html, language, ignore_case, openings)
+    stimuli = tuple(dict.fromkeys((*(w for t in chosen for role in ROLES for w in t.concept(role).words), *words)))
+    settings = ScanSettings(stimuli, per_stimulus, seed, field, format, document, html, language, ignore_case, openings)
     asked = [corpus] if isinstance(corpus, str | Path) or not isinstance(corpus, Sequence) else list(corpus)
     out = Path(out)
     _check_out(out)

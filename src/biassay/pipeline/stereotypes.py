@@ -17,28 +17,35 @@ from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded
 from biassay.encoders.lm import LanguageModel, Question, open_language_model
+from biassay.encoders.registry import open_word_encoder
+from biassay.engines.base import Engine
 from biassay.errors import MeasurementError, UsageError
 from biassay.files import default_cache
 from biassay.measures.agreement import Human, human_of
+from biassay.measures.group_ceat import CEAT
 from biassay.measures.stereotypes import Prior, Questionnaire
 from biassay.measures.word_associations import MEASURES, VARIANTS, Measure, Variant
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, make_folder, taken_back_if_empty
+from biassay.pipeline.group_contexts import GroupContexts, check_contexts_asked, measure_groups
 from biassay.report.stereotypes_page import write_stereotypes
 from biassay.results.making import beginning, identified, libraries, now
-from biassay.results.making_stereotypes import ceiling_of, intersection_of, measured
+from biassay.results.making_stereotypes import ceiling_of, intersection_of, measured, measured_in_contexts
 from biassay.results.records import ModelRecord
 from biassay.results.stereotypes import KIND, ModelStereotypes, StereotypeManifest, Stereotypes
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
 from biassay.vectors.store import ModelStore, VectorStore
 
-__all__ = ["stereotypes"]
+__all__ = ["ALL_MEASURES", "stereotypes"]
 
+ALL_MEASURES = (*MEASURES, CEAT)
 _BATCH = {"cpu": 4096, "cuda": 65_536}
 
 
 @dataclass(frozen=True)
 class _Settings:
+    """``measures`` are those by templates; CEAT is measured where there are contexts."""
+
     measures: tuple[Measure, ...]
     variant: Variant
     prior: Prior
@@ -55,6 +62,8 @@ def stereotypes(
     groups: Sequence[str] = (),
     templates: Sequence[str] = (),
     files: Sequence[PathLike] = (),
+    contexts: PathLike | None = None,
+    min_contexts: int = 5,
     human: PathLike | None = None,
     annotators: Sequence[tuple[str, str]] = (),
     prior: str = "mask",
@@ -65,6 +74,7 @@ def stereotypes(
     seed: int = 0,
     out: PathLike | None = None,
     cache: PathLike | None = None,
+    engine: Engine | None = None,
     listener: Listener | None = None,
 ) -> Stereotypes:
     """What language models tie to social groups along agency, beliefs and communion, and whether people agree.
@@ -72,13 +82,17 @@ def stereotypes(
     Parameters
     ----------
     models : str or list of str
-        Masked or causal language models, ``hf:NAME``.
+        Masked or causal language models, ``hf:NAME``; for ``ceat`` alone any model of words in contexts (``elmo:DIR``).
     measures : str or list of str
-        Of ``ilps``, ``ilps-star`` and ``set``.
+        Of ``ilps``, ``ilps-star``, ``set`` and ``ceat``; the first three by default.
     groups, templates : list of str
         Names, patterns, domains or kinds; all by default.
     files : list of path
         TOML files that add groups, traits or templates.
+    contexts : path, optional
+        For ``ceat``: a file made by ``biassay contexts --abc``.
+    min_contexts : int
+        For ``ceat``: a group or an adjective with fewer contexts is left out.
     human : path, optional
         Human judgements: means, or the ratings of annotators.
     annotators : list of (field, value)
@@ -97,11 +111,15 @@ def stereotypes(
     out : path, optional
         A new folder for what is found.
     cache : path, optional
-        Where answers are kept; by default the user's cache folder.
+        Where answers and vectors are kept; by default the user's cache folder.
+    engine : Engine, optional
+        For ``ceat``: where contexts are encoded; by default here.
     """
     names = (measures,) if isinstance(measures, str) else tuple(dict.fromkeys(measures))
     for name in names:
-        check_choice("measure", name, MEASURES)
+        check_choice("measure", name, ALL_MEASURES)
+    by_templates = tuple(name for name in names if name != CEAT)
+    check_contexts_asked(names, contexts, templates, intersections=intersections)
     check_choice("variant", variant, VARIANTS)
     check_choice("prior", prior, get_args(Prior))
     if seed < 0 or draws < 10:
@@ -111,15 +129,23 @@ def stereotypes(
         raise UsageError("name at least one model and one measure")
     abc = load_abc([Path(file) for file in files])
     chosen = groups_named(abc, groups)
-    kinds = templates_named(abc, templates)
-    settings = _Settings(names, variant, prior, all_adjectives, intersections, draws, seed)  # type: ignore[arg-type]
+    kinds = templates_named(abc, templates) if by_templates else ()
+    in_contexts = None
+    if contexts is not None:
+        in_contexts = GroupContexts.open(
+            contexts, chosen, abc.pairs, all_adjectives=all_adjectives, min_contexts=min_contexts
+        )
+    settings = _Settings(by_templates, variant, prior, all_adjectives, intersections, draws, seed)  # type: ignore[arg-type]
     people = None if human is None else human_of(abc, chosen, Path(human), annotators, seed)
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder)
-    opened = [(text, open_language_model(text)) for text in asked]
-    store = VectorStore(Path(cache) if cache is not None else default_cache())
-    work = _Work(abc, chosen, kinds, settings, people, store, listener or Silent())
+    if in_contexts is not None:
+        for text in asked:
+            open_word_encoder(text)  # one that cannot be opened is told before the first one works
+    opened = [(text, open_language_model(text) if by_templates else None) for text in asked]
+    place = Path(cache) if cache is not None else default_cache()
+    work = _Work(abc, chosen, kinds, settings, people, in_contexts, place, engine, listener or Silent())
     if folder is None:
         return work.carry_out(opened)
     with taken_back_if_empty(folder, also=(MeasurementError, KeyboardInterrupt)):
@@ -139,10 +165,12 @@ class _Work:
     templates: tuple[Template, ...]
     settings: _Settings
     human: Human | None
-    store: VectorStore
+    contexts: GroupContexts | None
+    cache: Path
+    engine: Engine | None
     listener: Listener
 
-    def carry_out(self, models: Sequence[tuple[str, LanguageModel]]) -> Stereotypes:
+    def carry_out(self, models: Sequence[tuple[str, LanguageModel | None]]) -> Stereotypes:
         manifest = beginning()
         found = [self._one_model(text, model) for text, model in models]
         records = tuple(record for record, _ in found)
@@ -161,7 +189,7 @@ class _Work:
                 dimensions={pair.name: pair.dimension for pair in self.abc.pairs},
                 groups=tuple(group.name for group in self.groups),
                 templates={template.name: template.text for template in self.templates},
-                measures=settings.measures,
+                measures=(*settings.measures, *(() if self.contexts is None else (CEAT,))),
                 variant=settings.variant,
                 prior=settings.prior,
                 all_adjectives=settings.all_adjectives,
@@ -169,12 +197,30 @@ class _Work:
                 human_notes=() if people is None else people.notes,
                 ceiling=None if people is None else ceiling_of(people, settings.draws, settings.seed),
                 seed=settings.seed,
+                contexts=None if self.contexts is None else self.contexts.source,
             ),
             tuple(result for _, result in found),
         )
 
-    def _one_model(self, text: str, model: LanguageModel) -> tuple[ModelRecord, ModelStereotypes]:
+    def _one_model(self, text: str, model: LanguageModel | None) -> tuple[ModelRecord, ModelStereotypes]:
         began = time.monotonic()
+        record, found = _unasked(text) if model is None else self._asked(text, model)
+        if self.contexts is not None:
+            record, found = self._in_contexts(text, record, found, self.contexts)
+        return dataclasses.replace(record, seconds=round(time.monotonic() - began, 3)), found
+
+    def _in_contexts(
+        self, text: str, record: ModelRecord, found: ModelStereotypes, contexts: GroupContexts
+    ) -> tuple[ModelRecord, ModelStereotypes]:
+        """The same with CEAT."""
+        seen = measure_groups(text, contexts, cache=self.cache, engine=self.engine, listener=self.listener)
+        made = measured_in_contexts(self.groups, seen.scores, self.human, self.settings.draws, self.settings.seed)
+        whole = dataclasses.replace(found, measures=(*found.measures, made), contexts=seen.record)
+        texts, encoded = record.texts + seen.texts, record.encoded + seen.encoded
+        return dataclasses.replace(record, texts=texts, encoded=encoded), whole
+
+    def _asked(self, text: str, model: LanguageModel) -> tuple[ModelRecord, ModelStereotypes]:
+        """The measures by templates."""
         prior: Prior = self.settings.prior
         if prior == "mask" and not model.has_mask:
             prior = "word"
@@ -191,7 +237,7 @@ class _Work:
         )
         if not sheet.templates:
             raise MeasurementError(f"{text}: none of the templates can be asked: {', '.join(sheet.skipped)}")
-        kept = self.store.of(model.identity)
+        kept = VectorStore(self.cache).of(model.identity)
         missing, answers = self._answers(text, model, sheet.questions, kept)
         made = [
             measured(
@@ -218,7 +264,6 @@ class _Work:
             identified(text, model.identity),
             texts=len(sheet.questions),
             encoded=missing,
-            seconds=round(time.monotonic() - began, 3),
         )
         return record, ModelStereotypes(
             model=model.identity.name,
@@ -249,6 +294,25 @@ class _Work:
             kept.add([keys[i] for i in batch], Encoded.of(found))
             self.listener.asking(text, at + len(batch), len(ordered))
         return len(ordered), kept.get(keys).vectors
+
+
+def _unasked(text: str) -> tuple[ModelRecord, ModelStereotypes]:
+    """A model that is asked nothing, for CEAT needs no more than an encoder of words."""
+    identity = open_word_encoder(text).identity
+    found = ModelStereotypes(
+        model=identity.name,
+        options=identity.options,
+        kind="encoder",
+        prior="none",
+        measures=(),
+        intersections=(),
+        skipped_templates=(),
+        unknown_adjectives=(),
+        num_questions=0,
+        num_passes=0,
+        num_asked=0,
+    )
+    return identified(text, identity), found
 
 
 def _key(question: Question) -> str:

@@ -17,6 +17,7 @@ from biassay.report.words_stereotypes import (
     p_text,
     stereotypes_headline,
     stereotypes_summary,
+    templates_text,
 )
 from biassay.results.stereotypes import AlignmentRecord, IntersectionRecord, MeasureRecord, Stereotypes
 
@@ -33,7 +34,8 @@ def print_stereotypes(found: Stereotypes, console: Console) -> None:
         if aligned:
             parts += [_title(f"{result.model}: agreement with people"), _alignments(aligned)]
         for record in _shown(result.measures):
-            parts.append(_title(f"{result.model}: {measure_name(record.measure)}, {', '.join(record.chosen[:3])}"))
+            over = ", ".join(record.chosen[:3]) if record.templates else templates_text(record)
+            parts.append(_title(f"{result.model}: {measure_name(record.measure)}, {over}"))
             parts.append(_profiles(record, found.manifest.pairs))
         for crossed in result.intersections:
             name = measure_name(crossed.measure)
@@ -66,10 +68,9 @@ def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]]) -> Table:
     table = _table(*columns, left=("measure", "annotators", "templates"))
     for record, found in rows:
         who = found.annotators if found.num_annotators is None else f"{found.annotators} ({found.num_annotators})"
-        chosen = ", ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)}"
         numbers = (number(found.tau), interval_text(found.tau_both), p_text(found.p_value))
         rest = (number(found.tau_held_out), number(found.precision))
-        table.add_row(measure_name(record.measure), Text(who), *numbers, *rest, Text(chosen))
+        table.add_row(measure_name(record.measure), Text(who), *numbers, *rest, Text(templates_text(record)))
     return table
 
 

@@ -25,16 +25,20 @@ __all__ = [
     "p_text",
     "stereotypes_headline",
     "stereotypes_summary",
+    "templates_text",
 ]
 
 MEANING_OF_PROFILES = (
-    "A score of a pair says how much more a group raises the right trait than the left one, in the model's sentences, "
-    "compared with the same sentence about nobody in particular. It speaks of the model, not of people. tau compares "
-    "the order of all scores with that of people's ratings: 0 is no agreement, 1 the same order; 0.1 is called weak, "
-    "0.2 moderate, 0.3 strong. P@3 is the share of a group's three highest and three lowest pairs that people put on "
-    "the same side. Agreement with people is no virtue: people's ratings are stereotypes too."
+    "A score of a pair says how much more a group goes with the right trait than with the left one: by ILPS, ILPS* "
+    "and SeT how much more it raises the trait in the model's sentences, compared with the same sentence about "
+    "nobody in particular; by CEAT how much closer the model puts it to the trait, each in its own contexts from a "
+    "corpus, in standard deviations of their cosines. CEAT compares a group with nobody else, so that what all "
+    "groups share counts too. A score speaks of the model, not of people. tau compares the order of all scores with "
+    "that of people's ratings: 0 is no agreement, 1 the same order; 0.1 is called weak, 0.2 moderate, 0.3 strong. "
+    "P@3 is the share of a group's three highest and three lowest pairs that people put on the same side. Agreement "
+    "with people is no virtue: people's ratings are stereotypes too."
 )
-_NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT"}
+_NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT", "ceat": "CEAT"}
 
 
 def measure_name(measure: str) -> str:
@@ -43,10 +47,13 @@ def measure_name(measure: str) -> str:
 
 def stereotypes_headline(found: Stereotypes) -> str:
     manifest = found.manifest
-    counts = (
-        f"{len(manifest.groups)} groups, {len(manifest.pairs)} pairs of traits, {len(manifest.templates)} templates"
-    )
-    return f"{counts}; {', '.join(map(measure_name, manifest.measures))}, variant {manifest.variant}"
+    counts = f"{len(manifest.groups)} groups, {len(manifest.pairs)} pairs of traits"
+    if manifest.templates:
+        counts += f", {len(manifest.templates)} templates"
+    if manifest.contexts is not None:
+        counts += f", {manifest.contexts.rows:,} contexts"
+    variant = f", variant {manifest.variant}" if manifest.templates else ""
+    return f"{counts}; {', '.join(map(measure_name, manifest.measures))}{variant}"
 
 
 def stereotypes_summary(found: Stereotypes) -> list[str]:
@@ -62,18 +69,21 @@ def stereotypes_summary(found: Stereotypes) -> list[str]:
 
 
 def _about(result: ModelStereotypes) -> list[str]:
-    against = "the group masked" if result.prior == "mask" else "the word person or people in its place"
-    sentences = [
-        f"{result.model}: a {result.kind} model, each sentence compared with {against}; {result.num_asked:,} sentences "
-        f"with a trait took {result.num_passes:,} passes."
-    ]
+    sentences = []
+    if result.num_questions:
+        against = "the group masked" if result.prior == "mask" else "the word person or people in its place"
+        sentences.append(
+            f"{result.model}: a {result.kind} model, each sentence compared with {against}; {result.num_asked:,} "
+            f"sentences with a trait took {result.num_passes:,} passes."
+        )
+    sentences += _in_contexts(result)
     sentences += [_agreement(result, record, record.alignments[0]) for record in result.measures if record.alignments]
     if result.skipped_templates:
         names = ", ".join(result.skipped_templates)
         sentences.append(f"{result.model}: cannot be asked where words follow the trait: {names}.")
     if result.unknown_adjectives:
         sentences.append(f"{result.model}: does not know the tokens of: {', '.join(result.unknown_adjectives)}.")
-    undefined = [record for record in result.measures if record.undefined]
+    undefined = [record for record in result.measures if record.undefined and record.templates]
     if undefined:
         counts = ", ".join(f"{measure_name(r.measure)} {r.undefined:,}" for r in undefined)
         sentences.append(
@@ -83,16 +93,47 @@ def _about(result: ModelStereotypes) -> list[str]:
     return sentences + [s for crossed in result.intersections for s in intersection_summary(result, crossed)]
 
 
+def _in_contexts(result: ModelStereotypes) -> list[str]:
+    """What CEAT was given, and what it lacked."""
+    seen = result.contexts
+    if seen is None:
+        return []
+    name = f"{result.model}, {measure_name('ceat')}"
+    contexts = f"{sum(seen.groups.values()):,} contexts of groups and {sum(seen.adjectives.values()):,} of adjectives"
+    missing = sum(record.undefined for record in result.measures if not record.templates)
+    total = sum(len(row) for row in seen.standard_errors)
+    unmeasured = f"; {missing:,} of {total:,} scores were not measured" if missing else ""
+    sentences = [f"{name}: {contexts}{unmeasured}."]
+    for what, few, counts in (
+        ("groups", seen.few_groups, seen.groups),
+        ("adjectives", seen.few_adjectives, seen.adjectives),
+    ):
+        if few:
+            sentences.append(f"{name}: {what} with too few contexts: {', '.join(f'{w} {counts[w]}' for w in few)}.")
+    if seen.own_words:
+        listed = "; ".join(f"{', '.join(words)} for {group}" for group, words in seen.own_words.items())
+        sentences.append(f"{name}: adjectives left out, for they are words for the group itself: {listed}.")
+    return sentences
+
+
+def templates_text(record: MeasureRecord) -> str:
+    """Over what a measure was taken: templates, or contexts where it has none."""
+    if not record.templates:
+        return "contexts"
+    return ", ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)}"
+
+
 def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: AlignmentRecord) -> str:
     name = f"{result.model}, {measure_name(record.measure)}"
     if overall.tau is None:
         return f"{name}: agreement with people is not defined."
     templates = " and ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)} templates"
+    with_what = f"with {templates}" if record.templates else "over contexts"
     held = "" if overall.tau_held_out is None else f"; without the pilot groups {overall.tau_held_out:.2f}"
     p3 = "" if overall.precision is None else f"; P@3 {overall.precision:.2f}"
     return (
         f"{name}: tau {overall.tau:.2f} with people's ratings{_span(overall.tau_both)} "
-        f"(p {p_text(overall.p_value)}){held}{p3}; with {templates}."
+        f"(p {p_text(overall.p_value)}){held}{p3}; {with_what}."
     )
 
 
@@ -117,6 +158,13 @@ def intersection_summary(result: ModelStereotypes, crossed: IntersectionRecord) 
         f"{name}: {crossed.num_emergent:,} traits of pairs lie beyond what their two groups contribute together "
         "(q <= 0.05)."
     )
+    rated = crossed.rated
+    if rated is not None:
+        sentences.append(
+            f"{name}: of {rated.num_groups} groups of race and gender, sides of a dimension on which traits emerge are "
+            f"those that people name with precision {number(rated.precision)} and recall {number(rated.recall)}; a "
+            f"coin would have {number(rated.chance_precision)} and {number(rated.chance_recall)}."
+        )
     return sentences
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.measures.agreement import Human
+from biassay.measures.group_ceat import CEAT
 from biassay.measures.seeds import seed_of
 from biassay.measures.stereotypes import Questionnaire, pair_scores_of
 from biassay.measures.word_associations import Measure, Variant
@@ -21,6 +22,7 @@ from biassay.results.stereotypes import (
     MeanRecord,
     MeasureRecord,
     ProfileRecord,
+    RatedRecord,
 )
 from biassay.stats.alignment import (
     bootstrap_alignment,
@@ -29,12 +31,13 @@ from biassay.stats.alignment import (
     noise_ceiling,
     precision_at,
 )
-from biassay.stats.emergence import EmergentSide, emergence
+from biassay.stats.emergence import EmergentSide, emergence, precision_recall
 from biassay.stats.intersection import Mean, Paired, dominance, order_effects
 from biassay.stimuli.abc import Abc, SocialGroup
 from biassay.stimuli.human import HumanRatings
+from biassay.stimuli.rated_pairs import rated_pairs
 
-__all__ = ["ceiling_of", "intersection_of", "measured"]
+__all__ = ["ceiling_of", "intersection_of", "measured", "measured_in_contexts"]
 
 _Floats = NDArray[np.float64]
 _TOP = 50
@@ -60,32 +63,67 @@ def measured(
     templates = tuple(template.name for template in sheet.templates)
     chosen, pilot_tau = _chosen(scores[rows], templates, human)
     profiles = _mean(scores[:, chosen], axis=1)
-    of_groups = profiles[rows]
-    alignments: list[AlignmentRecord] = []
-    for label, ratings in () if human is None else (("all", human.ratings), *human.subgroups):
-        rng = np.random.default_rng(seed_of(seed, measure, label))
-        assert human is not None
-        named = [groups[place].name for place in human.places]
-        alignments.append(_alignment(label, named, of_groups, ratings, human, pilot_tau, draws, rng))
     shown = [*rows, *range(singles, len(sheet.groups))]
-    means = {} if human is None else dict(zip(human.places.tolist(), human.ratings.means, strict=True))
     return MeasureRecord(
         measure=measure,
         templates=templates,
         chosen=tuple(templates[i] for i in chosen),
         scores=tuple(tuple(tuple(map(_given, row)) for row in scores[i]) for i in shown),
-        profiles=tuple(
-            ProfileRecord(
-                group=sheet.groups[i].name,
-                domain=sheet.groups[i].domain,
-                parts=sheet.groups[i].parts,
-                scores=tuple(map(_given, profiles[i])),
-                human=tuple(map(_given, means[place])) if place in means and place < len(rows) else None,
-            )
-            for place, i in enumerate(shown)
-        ),
-        alignments=tuple(alignments),
+        profiles=_profiles([sheet.groups[i] for i in shown], profiles[shown], human),
+        alignments=_alignments(measure, groups, profiles[rows], human, pilot_tau, draws, seed),
         undefined=int(np.isnan(by_item).sum()),
+    )
+
+
+def measured_in_contexts(
+    groups: Sequence[SocialGroup], scores: _Floats, human: Human | None, draws: int, seed: int
+) -> MeasureRecord:
+    """Group CEAT of one model, from its scores (groups, pairs): no templates, so none to choose on a pilot."""
+    return MeasureRecord(
+        measure=CEAT,
+        templates=(),
+        chosen=(),
+        scores=((),) * len(groups),
+        profiles=_profiles(groups, scores, human),
+        alignments=_alignments(CEAT, groups, scores, human, None, draws, seed),
+        undefined=int(np.isnan(scores).sum()),
+    )
+
+
+def _profiles(groups: Sequence[SocialGroup], scores: _Floats, human: Human | None) -> tuple[ProfileRecord, ...]:
+    """Records of the groups' scores (groups, pairs), those that people may have judged first."""
+    means = {} if human is None else dict(zip(human.places.tolist(), human.ratings.means, strict=True))
+    return tuple(
+        ProfileRecord(
+            group=group.name,
+            domain=group.domain,
+            parts=group.parts,
+            scores=tuple(map(_given, scores[place])),
+            human=tuple(map(_given, means[place])) if place in means else None,
+        )
+        for place, group in enumerate(groups)
+    )
+
+
+def _alignments(
+    measure: str,
+    groups: Sequence[SocialGroup],
+    scores: _Floats,
+    human: Human | None,
+    pilot_tau: float | None,
+    draws: int,
+    seed: int,
+) -> tuple[AlignmentRecord, ...]:
+    """With all people, and with those of one kind."""
+    if human is None:
+        return ()
+    named = [groups[place].name for place in human.places]
+    return tuple(
+        _alignment(
+            *(label, named, scores, ratings, human, pilot_tau, draws),
+            np.random.default_rng(seed_of(seed, measure, label)),
+        )
+        for label, ratings in (("all", human.ratings), *human.subgroups)
     )
 
 
@@ -187,6 +225,30 @@ def intersection_of(
         dominance=_dominance(abc, of_pairs, np.random.default_rng(seed_of(seed, measure, "dominance"))),
         emergent=tuple(sorted(emergent, key=lambda e: -e.excess)[:_TOP]),
         num_emergent=significant,
+        rated=_rated(abc, sheet, singles, found.increase),
+    )
+
+
+def _rated(abc: Abc, sheet: Questionnaire, singles: int, side: EmergentSide) -> RatedRecord | None:
+    """What emerges in groups of race and gender, against what people say of them."""
+    known = rated_pairs()
+    places = [place for place, group in enumerate(sheet.groups[singles:]) if frozenset(group.parts) in known.of]
+    if not places:
+        return None
+    kinds = [(abc.pairs[item.pair].dimension, "high" if item.right else "low") for item in sheet.items]
+    found = [
+        [bool((side.excess[place, [k == cell for k in kinds]] > 0.0).any()) for cell in known.cells] for place in places
+    ]
+    said = [known.of[frozenset(sheet.groups[singles + place].parts)] for place in places]
+    fit = precision_recall(found, [[cell in cells for cell in known.cells] for cells in said])
+    return RatedRecord(
+        source=known.source.name,
+        num_groups=len(places),
+        precision=_given(fit.precision),
+        recall=_given(fit.recall),
+        chance_precision=_given(fit.chance_precision),
+        chance_recall=_given(fit.chance_recall),
+        p_value=_given(fit.p_value),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from biassay.errors import RunFolderError
 from biassay.files import write_atomically
 from biassay.results.codec import from_json, to_json, tsv_lines
+from biassay.results.group_contexts import GroupContextsRecord, GroupContextsSource
 from biassay.results.records import FORMAT_VERSION, Provenance, Record
 from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, to_frame_of
 
@@ -25,6 +26,7 @@ __all__ = [
     "MeasureRecord",
     "ModelStereotypes",
     "ProfileRecord",
+    "RatedRecord",
     "StereotypeManifest",
     "Stereotypes",
 ]
@@ -95,7 +97,10 @@ class ProfileRecord(Record):
 
 @dataclass(frozen=True)
 class MeasureRecord(Record):
-    """One measure of one model: scores (groups, templates, pairs), and what follows from them."""
+    """One measure of one model: scores (groups, templates, pairs), and what follows from them.
+
+    A measure over contexts (CEAT) has no templates; its scores are those of the profiles.
+    """
 
     measure: str
     templates: tuple[str, ...]
@@ -146,6 +151,23 @@ class EmergentRecord(Record):
 
 
 @dataclass(frozen=True)
+class RatedRecord(Record):
+    """How well traits that emerge fit what people say of men and women of three races, by dimension and side.
+
+    A cell is a paired group, a dimension and a side; it is found if any adjective of it emerges. ``chance_...`` are
+    those of guessing with a coin.
+    """
+
+    source: str
+    num_groups: int
+    precision: float | None
+    recall: float | None
+    chance_precision: float | None
+    chance_recall: float | None
+    p_value: float | None
+
+
+@dataclass(frozen=True)
 class IntersectionRecord(Record):
     """Paired groups under one measure: order (Q1), dominance (Q2), emergence (Q3)."""
 
@@ -158,11 +180,12 @@ class IntersectionRecord(Record):
     dominance: tuple[DominanceRecord, ...]
     emergent: tuple[EmergentRecord, ...]
     num_emergent: int
+    rated: RatedRecord | None
 
 
 @dataclass(frozen=True)
 class ModelStereotypes(Record):
-    """One model: its measures, what it could not be asked, and what it took."""
+    """One model: its measures, what it could not be asked, and what it took; ``contexts`` where CEAT was measured."""
 
     model: str
     options: str
@@ -175,6 +198,7 @@ class ModelStereotypes(Record):
     num_questions: int
     num_passes: int
     num_asked: int
+    contexts: GroupContextsRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -197,6 +221,7 @@ class StereotypeManifest(Provenance):
     human_notes: tuple[str, ...]
     ceiling: CeilingRecord | None
     seed: int
+    contexts: GroupContextsSource | None = None
 
 
 @dataclass(frozen=True)
@@ -249,13 +274,15 @@ class Stereotypes:
         return cls(manifest, from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results)
 
     def _table(self) -> list[list[Any]]:
-        """One row a model, measure, template, group and pair."""
+        """One row a model, measure, template, group and pair; of a measure over contexts one a group and pair."""
         rows: list[list[Any]] = [["model", "options", "measure", "template", "chosen", "group", "pair", "score"]]
         for result in self.results:
             for found in result.measures:
                 for profile, of_group in zip(found.profiles, found.scores, strict=True):
-                    for template, scores in zip(found.templates, of_group, strict=True):
-                        start = [result.model, result.options, found.measure, template, template in found.chosen]
+                    by_template = list(zip(found.templates, of_group, strict=True))
+                    for template, scores in by_template or [("", profile.scores)]:
+                        chosen = template in found.chosen if template else None
+                        start = [result.model, result.options, found.measure, template, chosen]
                         rows += [
                             [*start, profile.group, pair, score]
                             for pair, score in zip(self.manifest.pairs, scores, strict=True)
