@@ -118,6 +118,12 @@ class LanguageModel:
         found = tuple(ids[slice(*span)])
         return None if not found or self._tokenizer.unk_token_id in found else found
 
+    def unknown_tokens(self, text: str) -> int:
+        """How many parts of a text, but for the trait, the tokenizer does not know."""
+        before, after = self._halves(text)
+        ids: list[int] = self._tokenizer(before + after)["input_ids"]
+        return ids.count(self._tokenizer.unk_token_id)
+
     def _with_word(self, text: str, word: str) -> tuple[list[int], tuple[int, int]]:
         """Tokens of a text with a word put in, and which of them stand for the word."""
         before, after = self._halves(text)

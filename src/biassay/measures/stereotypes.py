@@ -33,6 +33,8 @@ class Asked(Protocol):
 
     def questions(self, text: str, pieces: Sequence[int], word: str) -> tuple[Question, ...]: ...
 
+    def unknown_tokens(self, text: str) -> int: ...
+
 
 @dataclass(frozen=True)
 class Item:
@@ -73,8 +75,8 @@ class Questionnaire:
         Those that fit the model.
     skipped : tuple of str
         Names of those that do not: a causal model cannot be asked for a trait with words behind it.
-    unknown : tuple of str
-        Adjectives of which the model does not know the tokens.
+    unknown, unknown_groups : tuple of str
+        Adjectives and groups of which the model does not know all tokens. Such groups are asked about and get no score.
     questions : tuple of Question
         Each once.
     """
@@ -105,7 +107,18 @@ class Questionnaire:
             sheets.append(self._sheet(template, nobody, pieces))
         self.templates, self.skipped, self._sheets = tuple(fitting), tuple(skipped), sheets
         self.unknown = tuple(sorted(unknown))
+        self._lost = [self._is_unknown(group, abc) for group in self.groups]
+        self.unknown_groups = tuple(g.name for g, lost in zip(self.groups, self._lost, strict=True) if lost)
         self.questions = tuple(self._places)
+
+    def _is_unknown(self, group: SocialGroup, abc: Abc) -> bool:
+        """Whether the words of a group, and not only those of the template, are unknown."""
+        for template in self.templates[:1]:
+            texts = prompt_of(template, group).text, prior_prompt(template, abc, "word").text
+            own, nobody = map(self._model.unknown_tokens, texts)
+            if own > nobody:
+                return True
+        return False
 
     def _sheet(self, template: Template, nobody: Prompt, pieces: Sequence[tuple[int, ...] | None]) -> _Sheet:
         known = [(i, found) for i, found in enumerate(pieces) if found is not None]
@@ -137,6 +150,7 @@ class Questionnaire:
             for group, places in enumerate(sheet.own):
                 own = Pieces.of(answers[places], sheet.starts)
                 found[group, at, list(sheet.items)] = word_scores(own, prior, measure, variant, sheet.decisive)
+        found[self._lost] = np.nan
         return TraitScores(measure, found)
 
 

@@ -59,8 +59,8 @@ def stereotypes(
     models: str | Sequence[str],
     *,
     measures: str | Sequence[str] = MEASURES,
-    groups: Sequence[str] = (),
-    templates: Sequence[str] = (),
+    groups: str | Sequence[str] = (),
+    templates: str | Sequence[str] = (),
     files: Sequence[PathLike] = (),
     contexts: PathLike | None = None,
     min_contexts: int = 5,
@@ -128,8 +128,8 @@ def stereotypes(
     if not asked or not names:
         raise UsageError("name at least one model and one measure")
     abc = load_abc([Path(file) for file in files])
-    chosen = groups_named(abc, groups)
-    kinds = templates_named(abc, templates) if by_templates else ()
+    chosen = groups_named(abc, (groups,) if isinstance(groups, str) else groups)
+    kinds = templates_named(abc, (templates,) if isinstance(templates, str) else templates) if by_templates else ()
     in_contexts = None
     if contexts is not None:
         in_contexts = GroupContexts.open(
@@ -259,7 +259,9 @@ class _Work:
             for record in made
             if pairs
         ]
-        adjectives = len(sheet.items)
+        adjectives = sum(item.adjective not in sheet.unknown for item in sheet.items)
+        if sheet.unknown_groups:
+            self.listener.notice(f"{text}: does not know all words of {', '.join(sheet.unknown_groups)}: not measured")
         record = dataclasses.replace(
             identified(text, model.identity),
             texts=len(sheet.questions),
@@ -274,6 +276,7 @@ class _Work:
             intersections=tuple(crossed),
             skipped_templates=sheet.skipped,
             unknown_adjectives=sheet.unknown,
+            unknown_groups=sheet.unknown_groups,
             num_questions=len(sheet.questions),
             num_passes=model.passes(sheet.questions),
             num_asked=(len(sheet.groups) + 1) * len(sheet.templates) * adjectives,
@@ -308,6 +311,7 @@ def _unasked(text: str) -> tuple[ModelRecord, ModelStereotypes]:
         intersections=(),
         skipped_templates=(),
         unknown_adjectives=(),
+        unknown_groups=(),
         num_questions=0,
         num_passes=0,
         num_asked=0,

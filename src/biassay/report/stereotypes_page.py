@@ -30,11 +30,11 @@ def render_stereotypes(found: Stereotypes) -> str:
     return environment.get_template("stereotypes.html").render(
         manifest=found.manifest,
         results=found.results,
-        labels=[result.model for result in found.results],
+        labels=[result.label for result in found.results],
         headline=stereotypes_headline(found),
         summary=stereotypes_summary(found),
         meaning=MEANING_OF_PROFILES,
-        largest={(r.model, m.measure): _largest(m) for r in found.results for m in r.measures},
+        largest={(r.label, m.measure): _largest(m) for r in found.results for m in r.measures},
         refused=[],
     )
 

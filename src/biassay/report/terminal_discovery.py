@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from biassay.report.words import printable
 from biassay.report.words_discovery import (
     MEANING_OF_WORDS,
     VALIDATION_COLUMNS,
@@ -49,7 +50,7 @@ def print_discovery(discovery: Discovery, console: Console, *, top: int, only: S
     notes = columns_of(discovery) + (VALIDATION_COLUMNS if any(map(tasks, shown)) else ())
     parts += [Text(""), *(Text(f"{name}: {sentence}", style="dim") for name, sentence in notes), Text("")]
     parts += [Text(sentence) for sentence in discovery_summary(discovery, only)]
-    parts += [Text(_printable(line), style="yellow") for line in lost_in(discovery)]
+    parts += [Text(printable(line), style="yellow") for line in lost_in(discovery)]
     parts += [Text(MEANING_OF_WORDS, style="dim"), Text(discovery.note, style="bold")]
     console.print(Group(*parts))
 
@@ -86,7 +87,7 @@ def _word_table(found: GroupFindings, words: Sequence[WordFound], *, wide: bool)
     for word in words:
         largest = max((score for score in word.constituents if score is not None), default=None)
         table.add_row(
-            Text(_printable(word.word)),
+            Text(printable(word.word)),
             number(word.score),
             *(() if wide else (Text(most_against(found, word)),)),
             q_text(word.q_value),
@@ -95,11 +96,6 @@ def _word_table(found: GroupFindings, words: Sequence[WordFound], *, wide: bool)
             q_text(word.q_value_excess),
         )
     return table
-
-
-def _printable(word: str) -> str:
-    """A word as it may be shown: what steers a terminal is not sent to it."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in word)
 
 
 def _breakable(label: str) -> str:

@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from biassay.report.words import printable
 from biassay.report.words_stereotypes import (
     MEANING_OF_PROFILES,
     interval_text,
@@ -32,17 +33,17 @@ def print_stereotypes(found: Stereotypes, console: Console) -> None:
     for result in found.results:
         aligned = [(record, a) for record in result.measures for a in record.alignments]
         if aligned:
-            parts += [_title(f"{result.model}: agreement with people"), _alignments(aligned)]
+            parts += [_title(f"{result.label}: agreement with people"), _alignments(aligned)]
         for record in _shown(result.measures):
             over = ", ".join(record.chosen[:3]) if record.templates else templates_text(record)
-            parts.append(_title(f"{result.model}: {measure_name(record.measure)}, {over}"))
+            parts.append(_title(f"{result.label}: {measure_name(record.measure)}, {over}"))
             parts.append(_profiles(record, found.manifest.pairs))
         for crossed in result.intersections:
             name = measure_name(crossed.measure)
-            parts += [_title(f"{result.model}: {name}, traits that emerge in paired groups"), _emergent(crossed)]
+            parts += [_title(f"{result.label}: {name}, traits that emerge in paired groups"), _emergent(crossed)]
     parts.append(Text(""))
-    parts += [Text(sentence) for sentence in stereotypes_summary(found)]
-    parts += [Text(note, style="yellow") for note in found.manifest.human_notes]
+    parts += [Text(printable(sentence)) for sentence in stereotypes_summary(found)]
+    parts += [Text(printable(note), style="yellow") for note in found.manifest.human_notes]
     parts.append(Text(MEANING_OF_PROFILES, style="dim"))
     console.print(Group(*parts))
 
@@ -53,7 +54,7 @@ def _shown(measures: Sequence[MeasureRecord]) -> Sequence[MeasureRecord]:
 
 
 def _title(text: str) -> Text:
-    return Text(f"\n{text}", style="bold")
+    return Text(f"\n{printable(text)}", style="bold")
 
 
 def _table(*columns: str, left: Sequence[str] = ()) -> Table:
@@ -70,7 +71,7 @@ def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]]) -> Table:
         who = found.annotators if found.num_annotators is None else f"{found.annotators} ({found.num_annotators})"
         numbers = (number(found.tau), interval_text(found.tau_both), p_text(found.p_value))
         rest = (number(found.tau_held_out), number(found.precision))
-        table.add_row(measure_name(record.measure), Text(who), *numbers, *rest, Text(templates_text(record)))
+        table.add_row(measure_name(record.measure), Text(printable(who)), *numbers, *rest, Text(templates_text(record)))
     return table
 
 
@@ -85,7 +86,7 @@ def _profiles(record: MeasureRecord, pairs: Sequence[str]) -> Table:
         high, low = leading_traits(profile, pairs)
         found = taus.get(profile.group)
         own = (number(found.tau), number(found.precision)) if found is not None else ("", "") if taus else ()
-        table.add_row(Text(profile.group), Text(high), Text(low), *own)
+        table.add_row(Text(printable(profile.group)), Text(printable(high)), Text(printable(low)), *own)
     return table
 
 
@@ -94,5 +95,5 @@ def _emergent(crossed: IntersectionRecord) -> Table:
     table = _table(*columns, left=columns[:3])
     for found in crossed.emergent[:_EMERGENT_SHOWN]:
         numbers = (f"{found.excess:.3f}", f"{found.bound:.3f}", p_text(found.p_value), p_text(found.q_value_additive))
-        table.add_row(Text(found.group), Text(found.trait), found.direction, *numbers)
+        table.add_row(Text(printable(found.group)), Text(printable(found.trait)), found.direction, *numbers)
     return table

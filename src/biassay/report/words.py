@@ -20,6 +20,7 @@ __all__ = [
     "model_labels",
     "p_by_text",
     "p_by_word",
+    "printable",
     "size_word",
     "summary",
 ]
@@ -102,6 +103,11 @@ def format_plain_p(value: float, log10: float | None = None) -> str:
     if digits >= 10.0:
         digits, exponent = 1.0, exponent + 1
     return f"{digits:.1f}e{exponent}"
+
+
+def printable(text: str) -> str:
+    """A text as it may be shown: what steers a terminal is not sent to it."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def headline(run: Run) -> str:

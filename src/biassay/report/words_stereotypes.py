@@ -73,21 +73,24 @@ def _about(result: ModelStereotypes) -> list[str]:
     if result.num_questions:
         against = "the group masked" if result.prior == "mask" else "the word person or people in its place"
         sentences.append(
-            f"{result.model}: a {result.kind} model, each sentence compared with {against}; {result.num_asked:,} "
+            f"{result.label}: a {result.kind} model, each sentence compared with {against}; {result.num_asked:,} "
             f"sentences with a trait took {result.num_passes:,} passes."
         )
     sentences += _in_contexts(result)
     sentences += [_agreement(result, record, record.alignments[0]) for record in result.measures if record.alignments]
     if result.skipped_templates:
         names = ", ".join(result.skipped_templates)
-        sentences.append(f"{result.model}: cannot be asked where words follow the trait: {names}.")
+        sentences.append(f"{result.label}: cannot be asked where words follow the trait: {names}.")
     if result.unknown_adjectives:
-        sentences.append(f"{result.model}: does not know the tokens of: {', '.join(result.unknown_adjectives)}.")
+        sentences.append(f"{result.label}: does not know the tokens of: {', '.join(result.unknown_adjectives)}.")
+    if result.unknown_groups:
+        groups = ", ".join(result.unknown_groups)
+        sentences.append(f"{result.label}: does not know all words of these groups, which are not measured: {groups}.")
     undefined = [record for record in result.measures if record.undefined and record.templates]
     if undefined:
         counts = ", ".join(f"{measure_name(r.measure)} {r.undefined:,}" for r in undefined)
         sentences.append(
-            f"{result.model}: scores that are not defined and left out: {counts} (a word unknown, or already on top so "
+            f"{result.label}: scores that are not defined and left out: {counts} (a word unknown, or already on top so "
             "that its distance is zero)."
         )
     return sentences + [s for crossed in result.intersections for s in intersection_summary(result, crossed)]
@@ -98,7 +101,7 @@ def _in_contexts(result: ModelStereotypes) -> list[str]:
     seen = result.contexts
     if seen is None:
         return []
-    name = f"{result.model}, {measure_name('ceat')}"
+    name = f"{result.label}, {measure_name('ceat')}"
     contexts = f"{sum(seen.groups.values()):,} contexts of groups and {sum(seen.adjectives.values()):,} of adjectives"
     missing = sum(record.undefined for record in result.measures if not record.templates)
     total = sum(len(row) for row in seen.standard_errors)
@@ -124,7 +127,7 @@ def templates_text(record: MeasureRecord) -> str:
 
 
 def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: AlignmentRecord) -> str:
-    name = f"{result.model}, {measure_name(record.measure)}"
+    name = f"{result.label}, {measure_name(record.measure)}"
     if overall.tau is None:
         return f"{name}: agreement with people is not defined."
     templates = " and ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)} templates"
@@ -143,7 +146,7 @@ def _span(interval: tuple[float, float] | None) -> str:
 
 def intersection_summary(result: ModelStereotypes, crossed: IntersectionRecord) -> list[str]:
     """Order, dominance and emergence, a sentence each."""
-    name = f"{result.model}, {measure_name(crossed.measure)}, {crossed.num_groups:,} paired groups"
+    name = f"{result.label}, {measure_name(crossed.measure)}, {crossed.num_groups:,} paired groups"
     taus = (crossed.tau_first, crossed.tau_second, crossed.tau_reversed, crossed.tau_closest)
     first, second, reverse, best = (number(tau.value) for tau in taus)
     sentences = [

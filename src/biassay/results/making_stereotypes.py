@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.errors import UsageError
 from biassay.measures.agreement import Human
 from biassay.measures.group_ceat import CEAT
 from biassay.measures.seeds import seed_of
@@ -129,12 +130,13 @@ def _alignments(
 
 def _chosen(scores: _Floats, templates: Sequence[str], human: Human | None) -> tuple[list[int], float | None]:
     """The templates that agree best with a few people on the pilot groups; all of them where there is no pilot."""
+    everything = list(range(len(templates)))
     if human is None or not human.pilot.any():
-        return list(range(len(templates))), None
-    of_pilot = scores[human.places[human.pilot]].transpose(1, 0, 2)
-    choice = choose_templates(of_pilot, human.pilot_means, templates)
-    if not choice.places:
-        return list(range(len(templates))), None
+        return everything, None
+    try:
+        choice = choose_templates(scores[human.places[human.pilot]].transpose(1, 0, 2), human.pilot_means, templates)
+    except UsageError:  # no template has all scores of the pilot, or none that differ
+        return everything, None
     return list(choice.places), _given(choice.tau)
 
 
@@ -155,7 +157,7 @@ def _alignment(
     spans = bootstrap_alignment(model, ratings.ratings, n=draws, rng=rng) if ratings.annotators else None
     return AlignmentRecord(
         annotators=label,
-        num_annotators=len(ratings.annotators) or None,
+        num_annotators=int((~np.isnan(ratings.ratings)).any(axis=(1, 2)).sum()) or None,
         pilot_tau=pilot_tau,
         tau=_given(found.tau),
         p_value=_given(found.p_value),
@@ -187,8 +189,8 @@ def _alignment(
 
 
 def ceiling_of(human: Human, draws: int, seed: int) -> CeilingRecord | None:
-    """How well people agree with people; None where the file holds means only."""
-    if not human.ratings.annotators:
+    """How well people agree with people; None where no group was rated by two of them."""
+    if max(human.ratings.raters, default=0) < 2:
         return None
     found = noise_ceiling(human.ratings.ratings, n=draws, rng=np.random.default_rng(seed_of(seed, "ceiling", "halves")))
     return CeilingRecord(_given(found.tau), _interval(found.interval))

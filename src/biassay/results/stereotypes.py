@@ -195,10 +195,17 @@ class ModelStereotypes(Record):
     intersections: tuple[IntersectionRecord, ...]
     skipped_templates: tuple[str, ...]
     unknown_adjectives: tuple[str, ...]
+    unknown_groups: tuple[str, ...]
     num_questions: int
     num_passes: int
     num_asked: int
     contexts: GroupContextsRecord | None = None
+
+    @property
+    def label(self) -> str:
+        """The model, with its settings where it has any."""
+        settings = ";".join(part for part in self.options.split(";") if part and not part.startswith("head="))
+        return f"{self.model} ({settings})" if settings else self.model
 
 
 @dataclass(frozen=True)

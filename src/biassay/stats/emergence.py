@@ -166,6 +166,8 @@ def _studentised(paired: Paired, blocks: Places) -> tuple[Floats, Floats]:
         patterns, pattern = np.unique(present[blocks == block], axis=1, return_inverse=True)
         for i in range(patterns.shape[1]):
             rows = np.flatnonzero(blocks == block)[patterns[:, i]]
+            if not len(rows):
+                continue
             at = np.ix_(rows, np.flatnonzero(pattern.ravel() == i))
             t[at], freedom[at] = _deleted_residuals(paired.scores[at], paired.first[rows], paired.second[rows])
     return t, freedom
@@ -186,7 +188,7 @@ def _deleted_residuals(scores: Floats, first: Places, second: Places) -> tuple[F
 
 
 def _slack(*sides: Floats) -> float:
-    return _ROUNDING * max(float(np.abs(side).max()) for side in sides)
+    return _ROUNDING * max(float(np.abs(side).max(initial=0.0)) for side in sides)
 
 
 def _largest(excess: Floats, top: int) -> Places:

@@ -1,0 +1,204 @@
+"""Paired groups: order, dominance and emergence as loops over the profiles and over the model's answers give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from biassay.encoders.lm import open_language_model
+from biassay.results.stereotypes import IntersectionRecord, Stereotypes
+from biassay.stimuli.abc import paired_groups
+from biassay.texts.prompts import prior_prompt, prompt_of
+
+from .asked_models import GROUPS, Place, profiles, save_masked
+
+pytestmark = pytest.mark.extras
+Table = dict[tuple[str, str], float]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiny models are slowed by threads that wait for each other."""
+    torch: Any = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Place:  # noqa: ARG001
+    return Place(tmp_path_factory.mktemp("asked"))
+
+
+@pytest.fixture(scope="module")
+def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes:
+    return place(human=place.human, intersections=True, cache=tmp_path_factory.mktemp("answers"))
+
+
+@pytest.fixture(scope="module")
+def traits(place: Place, found: Stereotypes) -> Table:
+    """ILPS of every group and adjective, the mean over the templates chosen, by the first pieces."""
+    model = open_language_model(place.model)
+    chosen = [t for t in place.abc.templates if t.name in found.results[0].measures[0].chosen]
+    words = [word for pair in place.abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
+    groups = [group for group in place.abc.groups if group.name in GROUPS] + list(paired_groups(place.abc))
+
+    texts = {(t.name, "nobody"): prior_prompt(t, place.abc).text for t in chosen}
+    texts |= {(t.name, group.name): prompt_of(t, group).text for t in chosen for group in groups}
+    asked = {}
+    for key, text in texts.items():
+        for word in words:
+            pieces = model.pieces(text.replace("{mask}", "person"), word)
+            assert pieces is not None
+            asked[(*key, word)] = model.questions(text, pieces, word)[0]
+    log_p = dict(zip(asked, model.answers(list(asked.values()))[:, 0].astype(float), strict=True))
+    return {
+        (group.name, word): float(
+            np.mean([log_p[t.name, group.name, word] - log_p[t.name, "nobody", word] for t in chosen])
+        )
+        for group in groups
+        for word in words
+    }
+
+
+def parts_of(found: Stereotypes, measure: int = 0) -> dict[str, tuple[str, ...]]:
+    return {p.group: p.parts for p in found.results[0].measures[measure].profiles if p.parts}
+
+
+def crossings(found: Stereotypes) -> list[tuple[IntersectionRecord, dict[str, np.ndarray]]]:
+    (result,) = found.results
+    return [(c, profiles(m)) for c, m in zip(result.intersections, result.measures, strict=True)]
+
+
+def tau(one: np.ndarray, other: np.ndarray) -> float:
+    return float(kendalltau(one, other).statistic)
+
+
+def test_pairs_are_made_in_both_orders_where_english_has_them(found: Stereotypes, place: Place) -> None:
+    parts = parts_of(found)
+    lands, crafts = ("north", "south", "east"), ("baker", "smith", "miller")
+    expected = {(land, craft) for land in lands for craft in crafts}
+    expected |= {(craft, land) for land in lands for craft in ("baker", "miller")}  # smith is no modifier
+    assert set(parts.values()) == expected
+    assert parts["northern baker"] == ("north", "baker")
+    assert parts["baking northern person"] == ("baker", "north")
+    assert [c.num_groups for c, _ in crossings(found)] == [15] * 3
+    assert [c.measure for c, _ in crossings(found)] == ["ilps", "ilps-star", "set"]
+    asked = len(place.abc.groups) + 15 + 1
+    assert found.results[0].num_asked == asked * 4 * 2 * len(place.abc.pairs)
+
+
+def test_order_is_the_mean_tau_over_pairs_with_both_orders(found: Stereotypes) -> None:
+    parts = parts_of(found)
+    by_parts = {of: name for name, of in parts.items()}
+    for crossed, scores in crossings(found):
+        first, second, reverse, best = [], [], [], []
+        for pair in {frozenset(of) for of in parts.values()}:
+            names = [name for name, of in parts.items() if frozenset(of) == pair]
+            taus = [[tau(scores[name], scores[part]) for part in parts[name]] for name in names]
+            best.append(np.mean([max(two) for two in taus]))
+            if len(names) == 2:
+                first.append(np.mean([two[0] for two in taus]))
+                second.append(np.mean([two[1] for two in taus]))
+                reverse.append(tau(scores[names[0]], scores[by_parts[parts[names[0]][::-1]]]))
+        for mean, values, n in (
+            (crossed.tau_first, first, 6),
+            (crossed.tau_second, second, 6),
+            (crossed.tau_reversed, reverse, 6),
+            (crossed.tau_closest, best, 9),
+        ):
+            assert mean.value == pytest.approx(np.mean(values))
+            assert mean.n == len(values) == n
+            # Pairs that share a group add to the error, which is never below that of independent ones.
+            assert mean.standard_error is not None
+            assert mean.standard_error >= np.std(values, ddof=1) / np.sqrt(n) - 1e-12
+
+
+def test_dominance_is_the_difference_of_mean_taus(found: Stereotypes) -> None:
+    parts, lands = parts_of(found), ("north", "south", "east")
+    for crossed, scores in crossings(found):
+        (row,) = crossed.dominance
+        of_land = [tau(scores[n], scores[next(p for p in of if p in lands)]) for n, of in parts.items()]
+        of_craft = [tau(scores[n], scores[next(p for p in of if p not in lands)]) for n, of in parts.items()]
+        assert (row.domain_a, row.domain_b, row.num_pairs) == ("land", "craft", 15)
+        assert (row.tau_a, row.tau_b) == pytest.approx((np.mean(of_land), np.mean(of_craft)))
+        gap = np.mean(of_land) - np.mean(of_craft)
+        assert row.difference == pytest.approx(gap)
+        assert row.dominates == ("land" if gap >= 0.1 else "craft" if gap <= -0.1 else None)
+        assert row.interval is not None
+        assert row.interval[0] <= gap <= row.interval[1]
+
+
+def excesses(traits: Table, parts: dict[str, tuple[str, ...]]) -> dict[tuple[str, str, str], float]:
+    found = {}
+    for group, word in traits:
+        if group in parts:
+            own, (one, other) = traits[group, word], (traits[part, word] for part in parts[group])
+            found[group, word, "more"] = own - max(one, other)
+            found[group, word, "less"] = min(one, other) - own
+    return found
+
+
+def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Stereotypes, traits: Table) -> None:
+    """Tolerance: answers in other batches differ in the last digits of float32."""
+    crossed, parts = found.results[0].intersections[0], parts_of(found)
+    expected = excesses(traits, parts)
+    assert len(crossed.emergent) == 50
+    largest = sorted(expected.values(), reverse=True)[:50]
+    assert [e.excess for e in crossed.emergent] == pytest.approx(largest, abs=5e-6)
+    for e in crossed.emergent:
+        assert e.parts == parts[e.group]
+        assert e.excess == pytest.approx(expected[e.group, e.trait, e.direction], abs=5e-6)
+        sides = [traits[part, e.trait] for part in e.parts]
+        assert e.bound == pytest.approx(max(sides) if e.direction == "more" else min(sides), abs=5e-6)
+    assert len({(e.group, e.trait, e.direction) for e in crossed.emergent}) == 50
+
+
+def test_the_p_value_is_the_share_of_random_pairs_of_these_domains(found: Stereotypes, traits: Table) -> None:
+    crossed, parts = found.results[0].intersections[0], parts_of(found)
+    lands = ("north", "south", "east")
+    for e in crossed.emergent:
+        alike = [name for name, of in parts.items() if (of[0] in lands) == (e.parts[0] in lands)]
+        sign, bound = (1, max) if e.direction == "more" else (-1, min)
+        scores = [traits[name, e.trait] for name in alike]
+        bounds = [bound(traits[part, e.trait] for part in parts[name]) for name in alike]
+        drawn = np.array([sign * (score - limit) for score in scores for limit in bounds])
+        sure, at_most = (float(np.mean(drawn >= e.excess + slack)) for slack in (1e-5, -1e-5))
+        assert e.p_value is not None
+        assert sure <= e.p_value + 1e-12
+        assert e.p_value <= at_most + 1e-12
+        assert e.q_value is not None
+        assert e.q_value >= e.p_value
+
+
+def test_pairs_do_not_change_what_is_found_of_the_groups(found: Stereotypes, place: Place) -> None:
+    alone = place(human=place.human)
+    for one, other in zip(alone.results[0].measures, found.results[0].measures, strict=True):
+        assert one.chosen == other.chosen
+        for group, scores in profiles(one).items():
+            np.testing.assert_allclose(profiles(other)[group], scores, atol=1e-4)
+        assert [p.group for p in other.profiles][:6] == list(GROUPS)
+        assert [p.human for p in other.profiles][:6] == [p.human for p in one.profiles]
+
+
+def test_only_the_groups_asked_for_are_shown_beside_the_pairs(place: Place) -> None:
+    few = place(groups=["south", "smith"], intersections=True, measures="ilps").results[0]
+    assert [p.group for p in few.measures[0].profiles if not p.parts] == ["south", "smith"]
+    assert few.intersections[0].num_groups == 15
+    assert len(few.measures[0].scores) == 17
+
+
+def test_an_unknown_adjective_is_left_out_of_paired_groups(
+    place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("model")
+    model = f"hf:{save_masked(folder / 'm', place.abc, without=('witty', '##less'))}"
+    (result,) = place(model, measures="ilps", intersections=True).results
+    assert result.unknown_adjectives == ("powerless", "witty")
+    assert not {"powerless", "witty"} & {e.trait for e in result.intersections[0].emergent}
+    assert result.intersections[0].tau_first.value is not None

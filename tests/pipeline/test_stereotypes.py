@@ -1,0 +1,314 @@
+"""Stereotypes from groups and templates to a folder: numbers as loops and SciPy give them, nothing asked twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+import biassay
+from biassay.errors import MeasurementError, ModelError, RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.measures.agreement import human_of
+from biassay.pipeline import stereotypes as module
+from biassay.pipeline.common import Silent
+from biassay.results.stereotypes import Stereotypes
+from biassay.stimuli.abc import groups_named
+
+from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, numbers, profiles, save_masked
+
+pytestmark = pytest.mark.extras
+OURS = ("north", "south", "east", "baker", "smith")  # as HUMAN_NAMES
+PILOT = ("north", "baker")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    pytest.importorskip("transformers")
+    return Place(tmp_path_factory.mktemp("asked"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiny models are slowed by threads that wait for each other."""
+    torch: Any = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def compared(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes:
+    cache = tmp_path_factory.mktemp("answers")
+    return place(human=place.human, annotators=[("Gender", "Woman")], cache=cache)
+
+
+def means(place: Place, gender: str | None = None) -> dict[str, np.ndarray]:
+    """Mean ratings by the names of our groups, in the order of the pairs."""
+    people = json.loads(place.human.read_text()).values()
+    people = [own for own in people if gender in (None, own["demographics"]["Gender"])]
+    found = {}
+    for ours, theirs in zip(OURS, HUMAN_NAMES, strict=True):
+        rows = [[own[theirs].get(f"{pair.left} - {pair.right}", np.nan) for pair in place.abc.pairs] for own in people]
+        found[ours] = np.mean(rows, axis=0)
+    return found
+
+
+def tau(model: list[np.ndarray], human: list[np.ndarray]) -> tuple[float, float]:
+    x, y = np.concatenate(model), np.concatenate(human)
+    known = ~(np.isnan(x) | np.isnan(y))
+    found = kendalltau(x[known], y[known])
+    return float(found.statistic), float(found.pvalue)
+
+
+def precision(model: np.ndarray, human: np.ndarray) -> tuple[float, float]:
+    known = sorted((m, h) for m, h in zip(model, human, strict=True) if not np.isnan(m + h))
+    top, bottom = [h > 50 for _, h in known[-3:]], [h < 50 for _, h in known[:3]]
+    return sum(top) / 3, sum(bottom) / 3
+
+
+def test_a_profile_is_the_mean_over_the_templates_chosen(place: Place, compared: Stereotypes) -> None:
+    alone = place().results[0]
+    for result, few in ((alone, False), (compared.results[0], True)):
+        for record in result.measures:
+            assert record.templates == TEMPLATES
+            assert (len(record.chosen) <= 2) is few
+            at = [record.templates.index(name) for name in record.chosen]
+            assert [profile.group for profile in record.profiles] == list(GROUPS)
+            for profile, scores in zip(record.profiles, record.scores, strict=True):
+                expected = np.mean([numbers(scores[t]) for t in at], axis=0)
+                np.testing.assert_allclose(numbers(profile.scores), expected, atol=1e-12)
+    for one, other in zip(alone.measures, compared.results[0].measures, strict=True):
+        np.testing.assert_allclose(np.array(one.scores, float), np.array(other.scores, float), atol=1e-5)
+    assert all(profile.human is None for record in alone.measures for profile in record.profiles)
+
+
+def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Stereotypes) -> None:
+    for record in compared.results[0].measures:
+        model = profiles(record)
+        assert [a.annotators for a in record.alignments] == ["all", "Gender=Woman"]
+        assert [a.num_annotators for a in record.alignments] == [9, 5]
+        for found, people in zip(record.alignments, (means(place), means(place, "Woman")), strict=True):
+            held = [name for name in OURS if name not in PILOT]
+            whole = tau([model[n] for n in OURS], [people[n] for n in OURS])
+            rest = tau([model[n] for n in held], [people[n] for n in held])
+            assert (found.tau, found.p_value) == pytest.approx(whole)
+            assert (found.tau_held_out, found.p_value_held_out) == pytest.approx(rest)
+            shares = {name: precision(model[name], people[name]) for name in OURS}
+            assert found.precision == pytest.approx(np.mean([shares[name] for name in OURS]))
+            assert found.precision_held_out == pytest.approx(np.mean([shares[name] for name in held]))
+            for group, ours, theirs in zip(found.groups, OURS, HUMAN_NAMES, strict=True):
+                assert (group.group, group.human_group, group.pilot) == (ours, theirs, ours in PILOT)
+                assert (group.tau, group.p_value) == pytest.approx(tau([model[ours]], [people[ours]]))
+                assert (group.top, group.bottom) == pytest.approx(shares[ours])
+                assert group.precision == pytest.approx(sum(shares[ours]) / 2)
+            for low, high in filter(None, (found.tau_annotators, found.tau_groups, found.tau_both)):
+                assert low <= found.tau <= high
+
+
+def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared: Stereotypes) -> None:
+    people = human_of(place.abc, groups_named(place.abc, ["land", "craft"]), place.human, (), seed=0)
+    for record in compared.results[0].measures:
+        rows = [GROUPS.index(name) for name in PILOT]
+        of_pilot = np.array([[numbers(row) for row in record.scores[g]] for g in rows])
+        taus = {}
+        for chosen in (*combinations(range(4), 1), *combinations(range(4), 2)):
+            scores = of_pilot[:, list(chosen)].mean(axis=1)
+            taus[chosen] = tau(list(scores), list(people.pilot_means))[0]
+        at = tuple(record.templates.index(name) for name in record.chosen)
+        assert taus[at] == pytest.approx(max(taus.values()))
+        assert record.alignments[0].pilot_tau == pytest.approx(taus[at])
+
+
+def test_peoples_means_stand_by_the_profiles(place: Place, compared: Stereotypes) -> None:
+    people = means(place)
+    for profile in compared.results[0].measures[0].profiles:
+        if profile.group == "miller":
+            assert profile.human is None
+        else:
+            assert profile.human is not None
+            np.testing.assert_allclose(numbers(profile.human), people[profile.group])
+    assert "groups without a match here: average people" in compared.manifest.human_notes
+    assert compared.manifest.ceiling is not None
+
+
+def test_means_only_have_no_intervals_and_no_ceiling(place: Place, tmp_path: Path) -> None:
+    found = place(human=judgements(tmp_path, means=True))
+    assert found.manifest.ceiling is None
+    overall = found.results[0].measures[0].alignments[0]
+    spans = [overall.tau_annotators, overall.tau_groups, overall.tau_both, overall.precision_both]
+    assert spans == [None] * 4
+    assert overall.num_annotators is None
+    assert overall.tau is not None
+
+
+def test_nothing_is_asked_twice(place: Place) -> None:
+    first = place(measures="ilps")
+    again = place(human=place.human)
+    other = place(prior="word", measures="ilps")
+    made = [found.manifest.models[0] for found in (first, again, other)]
+    assert made[0].encoded == made[0].texts == first.results[0].num_questions > 0
+    assert (made[1].encoded, made[1].texts) == (0, made[0].texts)
+    assert again.results[0].measures[0].scores == first.results[0].measures[0].scores
+    assert 0 < made[2].encoded < made[2].texts  # the groups' sentences are known, those of the prior word are not
+
+
+class Stopping(Silent):
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def asking(self, model: str, done: int, total: int) -> None:  # noqa: ARG002
+        self.after -= 1
+        if not self.after:
+            raise KeyboardInterrupt
+
+
+class Hearing(Silent):
+    def __init__(self, heard: list[str]) -> None:
+        self.heard = heard
+
+    def notice(self, message: str) -> None:
+        self.heard.append(message)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_interrupted_run_goes_on_and_leaves_no_folder(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    monkeypatch.setattr(module, "_BATCH", {"cpu": 100, "cuda": 100})
+    out = tmp_path / "out"
+    if there:
+        out.mkdir()
+    whole = place(cache=tmp_path / "elsewhere")
+    with pytest.raises(KeyboardInterrupt):
+        place(out=out, listener=Stopping(3))
+    assert not any(out.iterdir()) if there else not out.exists()
+    found = place(out=out)
+    assert found.manifest.models[0].encoded == whole.manifest.models[0].encoded - 300
+    assert found.results == whole.results
+    assert Stereotypes.load(out).results == whole.results
+
+
+def test_a_causal_model_is_compared_with_people_in_general(
+    place: Place, tiny_models: ModuleType, tmp_path: Path
+) -> None:
+    heard: list[str] = []
+    model = f"hf:{tiny_models.save_tiny('gpt2', tmp_path / 'm', head=True)}"
+    found = place(model, groups=["north"], measures="ilps", listener=Hearing(heard))
+    (result,) = found.results
+    assert [message.removeprefix(model) for message in heard] == [
+        ": a causal model has no mask; groups are compared with people in general"
+    ]
+    assert (result.kind, result.prior) == ("causal", "word")
+    assert result.skipped_templates == ("own-first",)
+    assert result.measures[0].templates == ("own-that", "own-many", "own-so")
+    heard.clear()
+    asked = place(model, groups=["north"], measures="ilps", prior="word", listener=Hearing(heard))
+    assert heard == []
+    assert asked.results == found.results
+    with pytest.raises(MeasurementError, match="none of the templates can be asked: own-first"):
+        place(model, templates=["own-first"], out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_holds_everything(place: Place, compared: Stereotypes, tmp_path: Path) -> None:
+    found = place(human=place.human, annotators=[("Gender", "Woman")], out=tmp_path / "out", intersections=True)
+    assert Stereotypes.load(tmp_path / "out") == found
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        *("manifest.json", "report.html", "results.json", "results.tsv")
+    ]
+    compared.save(tmp_path / "again")
+    assert Stereotypes.load(tmp_path / "again") == compared
+    header, *rows = [line.split("\t") for line in (tmp_path / "again" / "results.tsv").read_text().splitlines()]
+    assert header == ["model", "options", "measure", "template", "chosen", "group", "pair", "score"]
+    assert len(rows) == 3 * 4 * 6 * 17
+    assert len({tuple(row[2:7]) for row in rows}) == len(rows)
+    records = {record.measure: record for record in compared.results[0].measures}
+    for row in rows[::97]:
+        record = records[row[2]]
+        g, t, p = GROUPS.index(row[5]), record.templates.index(row[3]), compared.manifest.pairs.index(row[6])
+        assert float(row[7]) == record.scores[g][t][p]
+        assert row[4] == str(row[3] in record.chosen).lower()
+    frame = compared.to_frame()
+    assert list(frame.columns) == header
+    assert frame["score"].tolist() == [float(row[7]) for row in rows]
+
+
+def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None:
+    model = f"hf:{save_masked(tmp_path / 'm', place.abc, head=False)}"
+    with pytest.raises(ModelError, match=r"lacks cls\.predictions"):
+        place(model, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        ({"measures": ["ilps", "ipls"]}, UnknownNameError, "unknown measure 'ipls'; did you mean 'ilps'"),
+        ({"measures": []}, UsageError, "at least one model and one measure"),
+        ({"model": []}, UsageError, "at least one model and one measure"),
+        ({"variant": "papre"}, UnknownNameError, "unknown variant 'papre'; did you mean 'paper'"),
+        ({"prior": "maks"}, UnknownNameError, "unknown prior 'maks'; did you mean 'mask'"),
+        ({"groups": ["nort"]}, UnknownNameError, "unknown group 'nort'; did you mean 'north'"),
+        ({"templates": ["own-tht"]}, UnknownNameError, "unknown template 'own-tht'; did you mean 'own-that'"),
+        ({"seed": -1}, UsageError, "seed"),
+        ({"draws": 9}, UsageError, "at least 10, got 0 and 9"),
+        ({"model": "glove"}, UsageError, "predicts no words"),
+        ({"files": ["none.toml"]}, StimulusError, "cannot be read"),
+        ({"human": "none.json"}, StimulusError, "cannot be read"),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    place: Place, tmp_path: Path, wrong: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    wrong, model = dict(wrong), wrong.get("model", place.model)
+    wrong.pop("model", None)
+    asked = {"files": place.files, "groups": ["land"], "templates": ["mine"], "out": tmp_path / "out"} | wrong
+    with pytest.raises(error, match=words):
+        biassay.stereotypes(model, **asked)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_in_use_is_refused_before_anything_is_asked(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match="not an empty folder"):
+        place("hf:no-such-model", out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_annotators_are_counted_who_rated_a_group_that_is_asked_about(place: Place, tmp_path: Path) -> None:
+    content = json.loads(place.human.read_text())
+    for name in ("annotator0", "annotator1"):
+        del content[name]["southerners"]
+    path = tmp_path / "human.json"
+    path.write_text(json.dumps(content))
+    overall = place(groups=["south"], measures="ilps", human=path).results[0].measures[0].alignments[0]
+    assert overall.num_annotators == 7
+
+
+def test_one_annotator_is_enough_for_an_agreement(place: Place, tmp_path: Path) -> None:
+    found = place(human=judgements(tmp_path, annotators=1))
+    assert found.manifest.ceiling is None
+    assert found.results[0].measures[0].alignments[0].tau is not None
+
+
+def test_a_score_that_is_not_defined_in_the_pilot_ends_no_run(place: Place) -> None:
+    """Distances of one and more have no score in the released form of SeT; ILPS has all of them."""
+    found = place(human=place.human, variant="cao2022-code")
+    assert found.results[0].measures[2].undefined > 0
+    assert found.results[0].measures[0].alignments[0].tau is not None
+
+
+def test_groups_of_unknown_words_are_not_measured_in_silence(place: Place, tmp_path: Path) -> None:
+    """Both are one and the same [UNK] to the model."""
+    model = f"hf:{save_masked(tmp_path / 'm', place.abc, without=('northern', 'southern'))}"
+    heard: list[str] = []
+    found = profiles(place(model, measures="ilps", listener=Hearing(heard)).results[0].measures[0])
+    assert heard or not np.array_equal(found["north"], found["south"])

@@ -1,0 +1,321 @@
+"""The page and the tables of stereotypes: their numbers, and what they must not let through."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tests.pipeline.asked_models import GROUPS, Place
+
+from biassay.report.stereotypes_page import render_stereotypes, write_stereotypes
+from biassay.report.terminal_stereotypes import print_stereotypes
+from biassay.report.words_stereotypes import MEANING_OF_PROFILES, leading_traits, stereotypes_summary
+from biassay.results.stereotypes import MeasureRecord, Stereotypes
+
+pytestmark = pytest.mark.extras
+HOSTILE = "<script>alert(1)</script>"
+MARKUP = "[bold]x[/bold]"
+NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT"}
+ADDRESSES = {"src", "href", "action", "data", "poster", "srcset", "background", "formaction", "xlink:href"}
+Heading = tuple[str, str, str]
+
+
+class Page(HTMLParser):
+    """The page taken apart: tables by the three headings above them; elements must be balanced."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.heading: list[str] = ["", "", ""]
+        self.rows: dict[Heading, list[list[str]]] = {}
+        self.shades: dict[Heading, list[str]] = {}
+        self.pieces: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    @property
+    def where(self) -> Heading:
+        return (self.heading[0], self.heading[1], self.heading[2])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        assert not [name for name in given if name in ADDRESSES or name.startswith("on")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        if tag in ("h2", "h3", "h4"):
+            level = int(tag[1]) - 2
+            self.heading[level:] = [""] * (3 - level)
+        elif tag == "tr":
+            self.rows.setdefault(self.where, []).append([])
+        elif tag in ("td", "th"):
+            self.rows[self.where][-1].append("")
+            if given.get("class") == "number effect":
+                self.shades.setdefault(self.where, []).append(str(given["style"]))
+        elif tag in ("br", "small"):
+            self.handle_data(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self.open:
+            assert "url(" not in data
+            assert "@import" not in data
+            return
+        self.pieces.append(data)
+        for level, tag in enumerate(("h2", "h3", "h4")):
+            if tag in self.open:
+                self.heading[level] += data
+        if {"td", "th"} & set(self.open):
+            self.rows[self.where][-1][-1] += data
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.pieces).split())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiny models are slowed by threads that wait for each other."""
+    torch: Any = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Place:  # noqa: ARG001
+    return Place(tmp_path_factory.mktemp("asked"))
+
+
+@pytest.fixture(scope="module")
+def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes:
+    cache = tmp_path_factory.mktemp("answers")
+    return place(human=place.human, annotators=[("Gender", "Man")], intersections=True, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def page(found: Stereotypes) -> Page:
+    return Page(render_stereotypes(found))
+
+
+def printed(stereotypes: Stereotypes, width: int = 250) -> str:
+    out = io.StringIO()
+    print_stereotypes(stereotypes, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def two(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def span(interval: tuple[float, float] | None) -> str:
+    return "–" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def shown_p(value: float | None) -> str:
+    """As a person would write it: three decimals, or two digits where there would be none."""
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if value >= 0.001 else re.sub(r"e-0*", "e-", f"{value:.1e}")
+
+
+def changed(stereotypes: Stereotypes, **given: Any) -> Stereotypes:
+    """With other values in all measures of the first model."""
+    (result,) = stereotypes.results
+    measures = tuple(dataclasses.replace(record, **given) for record in result.measures)
+    return Stereotypes(stereotypes.manifest, (dataclasses.replace(result, measures=measures),))
+
+
+def records(stereotypes: Stereotypes) -> list[tuple[str, str, MeasureRecord]]:
+    return [(r.model, NAMES[record.measure], record) for r in stereotypes.results for record in r.measures]
+
+
+def test_the_agreement_on_the_page_is_that_of_the_record(found: Stereotypes, page: Page) -> None:
+    model = found.results[0].model
+    _, *rows = page.rows[model, "Agreement with people", ""]
+    expected = []
+    for _, name, record in records(found):
+        for a in record.alignments:
+            numbers = [two(a.tau), span(a.tau_annotators), span(a.tau_groups), span(a.tau_both), shown_p(a.p_value)]
+            rest = [two(a.tau_held_out), two(a.precision), span(a.precision_both), two(a.precision_held_out)]
+            chosen = f"{', '.join(record.chosen)} ({two(a.pilot_tau)})"
+            expected.append([name, f"{a.annotators} ({a.num_annotators})", *numbers, *rest, chosen])
+    assert rows == expected
+    assert len(rows) == 6
+    header, *rows = page.rows[model, "Agreement by group", ""]
+    assert len(header) == 13
+    for place, row in enumerate(rows):
+        own = [record.alignments[0].groups[place] for _, _, record in records(found)]
+        numbers = [cell for g in own for cell in (two(g.tau), span(g.tau_interval), two(g.top), two(g.bottom))]
+        assert row == [own[0].group + (" pilot" if own[0].pilot else ""), *numbers]
+    assert [row[0] for row in rows] == ["north pilot", "south", "east", "baker pilot", "smith"]
+
+
+def test_the_profiles_on_the_page_are_those_of_the_record(found: Stereotypes, page: Page) -> None:
+    for model, name, record in records(found):
+        header, *rows = page.rows[model, f"Profiles, {name}", ""]
+        assert header == ["Group", *found.manifest.pairs]
+        assert [row[0] for row in rows] == list(GROUPS)  # single groups; those paired are in the files
+        for row, profile in zip(rows, record.profiles, strict=False):
+            people = profile.human or [None] * len(profile.scores)
+            told = [f" {h:.0f}" if h is not None else "" for h in people]
+            assert [" ".join(cell.split()) for cell in row[1:]] == [
+                f"{score:.2f}{human}" for score, human in zip(profile.scores, told, strict=True)
+            ]
+        scores = [score for profile in record.profiles if not profile.parts for score in profile.scores]
+        shades = page.shades[model, f"Profiles, {name}", ""]
+        largest = max(abs(score) for score in scores)
+        for shade, score in zip(shades, scores, strict=True):
+            assert ("--plus" in shade) is (score >= 0)
+            assert float(shade.rpartition(" ")[2]) == pytest.approx(0.6 * abs(score) / largest, abs=0.0051)
+
+
+def test_paired_groups_have_their_tables(found: Stereotypes, page: Page) -> None:
+    (result,) = found.results
+    for crossed in result.intersections:
+        where = (result.model, f"Paired groups, {NAMES[crossed.measure]}")
+        _, *rows = page.rows[(*where, "Which domain a pair follows")]
+        assert rows == [
+            [
+                *(d.domain_a, d.domain_b, str(d.num_pairs), two(d.tau_a), two(d.tau_b), two(d.difference)),
+                *(span(d.interval), d.dominates or ""),
+            ]
+            for d in crossed.dominance
+        ]
+        _, *rows = page.rows[(*where, "Traits that emerge")]
+        assert rows == [
+            [
+                *(e.group, e.trait, e.direction, f"{e.excess:.3f}", f"{e.bound:.3f}"),
+                *(shown_p(e.p_value), shown_p(e.q_value_additive)),
+            ]
+            for e in crossed.emergent
+        ]
+        assert len(rows) == len(crossed.emergent) > 0
+
+
+def test_sentences_and_notes_stand_on_the_page_and_in_the_terminal(found: Stereotypes, page: Page) -> None:
+    assert found.manifest.human_notes
+    for shown in (page.text, " ".join(printed(found).split())):
+        for sentence in (*stereotypes_summary(found), *found.manifest.human_notes, MEANING_OF_PROFILES):
+            assert sentence in shown
+    made = found.manifest
+    for told in (made.created, made.abc_digest, made.citation, str(made.models[0].revision), str(made.human)):
+        assert told in page.text
+    assert "ilps, ilps-star, set; variant paper; prior mask; seed 0" in page.text
+
+
+def test_without_people_there_is_no_agreement(place: Place) -> None:
+    plain = place()
+    page, shown = Page(render_stereotypes(plain)), printed(plain)
+    assert {where[1] for where in page.rows} == {f"Profiles, {name}" for name in NAMES.values()}
+    assert "Agreement with people" not in page.text.replace(MEANING_OF_PROFILES, "")
+    assert "About the human judgements" not in page.text
+    assert "agreement with people" not in shown
+    assert "People against people" not in page.text + shown
+    assert "Paired groups" not in page.text
+    rows = page.rows[plain.results[0].model, "Profiles, ILPS", ""]
+    assert rows[1][1:] == [f"{score:.2f}" for score in plain.results[0].measures[0].profiles[0].scores]
+
+
+def test_the_page_opens_without_a_network(found: Stereotypes, page: Page) -> None:
+    text = render_stereotypes(found)
+    assert not {"script", "link", "iframe", "img", "image", "use", "a"} & set(page.tags)
+    assert "default-src 'none'" in text
+    assert not re.search(r"https?://|//\w+\.", text)
+
+
+def test_what_is_not_defined_is_a_dash(found: Stereotypes) -> None:
+    numbers = {field.name: None for field in dataclasses.fields(found.results[0].measures[0].alignments[0])}
+    kept = {"annotators": "all", "num_annotators": None, "groups": ()}
+    record = found.results[0].measures[0]
+    alignment = dataclasses.replace(record.alignments[0], **(numbers | kept))
+    profile = dataclasses.replace(record.profiles[0], scores=(None,) * 17)
+    empty = changed(found, alignments=(alignment,), profiles=(profile,))
+    page, shown = Page(render_stereotypes(empty)), printed(empty)
+    model = found.results[0].model
+    assert page.rows[model, "Agreement with people", ""][1] == ["ILPS", "all", *["–"] * 9, ", ".join(record.chosen)]
+    assert page.rows[model, "Profiles, ILPS", ""][1] == [profile.group, *["–"] * 17]
+    assert f"{model}, ILPS: agreement with people is not defined." in page.text
+    assert not {"nan", "None"} & set(re.findall(r"\w+", page.text + shown))
+
+
+def test_the_measure_that_agrees_best_is_printed(found: Stereotypes) -> None:
+    taus = {name: record.alignments[0].tau for _, name, record in records(found)}
+    best = max(taus, key=lambda name: taus[name] or -1.0)
+    titles = re.findall(r"^hf:.*: (\S+), own-.*$", printed(found), flags=re.MULTILINE)
+    assert titles == [best]
+
+
+def test_leading_traits_are_the_highest_and_the_lowest(found: Stereotypes) -> None:
+    profile = dataclasses.replace(found.results[0].measures[0].profiles[0], scores=(0.1, None, -2.0, 3.0, 0.5))
+    high, low = leading_traits(profile, ["a", "b", "c", "d", "e"], n=2)
+    assert high == "d +3.00, e +0.50"
+    assert low == "c -2.00, a +0.10"
+
+
+def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
+    """From a file of groups, traits and templates and from judgements to the page and the terminal."""
+    baker, smith = (
+        f'domain = "land", singular = "northern {noun}", plural = "northern {noun}s"' for noun in ("baker", "smith")
+    )
+    own = tmp_path / "hostile.toml"
+    own.write_text(
+        f"[groups]\n{json.dumps(HOSTILE)} = {{ {baker}, human = [{json.dumps(HOSTILE)}] }}\n"
+        f"{json.dumps(MARKUP)} = {{ {smith}, human = ['[red]men'] }}\n"
+        f"[templates]\n'<b>t[/]' = {{ kind = 'k', number = 'plural', text = 'All {{group}} are so {{trait}}.' }}\n"
+        '[pairs."<i>-[i]x"]\ndimension = "wit"\nleft = "<i>"\nright = "[i]x"\n'
+    )
+    people = tmp_path / "<u>human.json"
+    ratings = {"cold - warm": 30, "poor - wealthy": 60, "dishonest - sincere": 80, "<i> - [i]x": 20}
+    rated = {name: {HOSTILE: ratings, "[red]men": ratings, "</p>[/]": ratings} for name in ("a", "b")}
+    people.write_text(json.dumps(rated))
+    out = tmp_path / "out"
+    asked = {"groups": [HOSTILE, MARKUP], "templates": ["<b>t[/]"], "files": [*place.files, own], "out": out}
+    made = place(human=people, measures="ilps", **asked)
+    text = (out / "report.html").read_text()
+    page, shown = Page(text), printed(made)
+    assert not {"script", "b", "i", "u"} & set(page.tags)
+    assert HOSTILE not in text
+    rows = page.rows[made.results[0].model, "Profiles, ILPS", ""]
+    assert [row[0] for row in rows] == ["Group", HOSTILE, MARKUP]
+    assert rows[0][-1] == "<i>-[i]x"
+    firsts = {line.strip("│").split("│")[0].strip() for line in shown.splitlines() if line.startswith("│")}
+    assert {HOSTILE, MARKUP} <= firsts
+    for told in ("groups without a match here: </p>[/]", "<b>t[/]"):
+        assert told in page.text
+        assert told in " ".join(shown.split())
+    assert str(people) in page.text
+
+
+@pytest.mark.parametrize("name", ["\x1b[2Jgone", "a\x9bb"])
+def test_a_name_cannot_steer_the_terminal(found: Stereotypes, name: str) -> None:
+    record = found.results[0].measures[0]
+    profile = dataclasses.replace(record.profiles[0], group=name)
+    manifest = dataclasses.replace(found.manifest, human_notes=(name,))
+    shown = printed(Stereotypes(manifest, changed(found, profiles=(profile,)).results))
+    assert name not in shown
+
+
+def test_one_model_with_two_settings_is_told_apart(place: Place) -> None:
+    twice = place([place.model, f"{place.model}?dtype=bfloat16"], measures="ilps")
+    assert twice.results[0].options != twice.results[1].options
+    assert len(Page(render_stereotypes(twice)).rows) == 2
+
+
+def test_write_stereotypes_puts_one_file_into_the_folder(found: Stereotypes, tmp_path: Path) -> None:
+    path = write_stereotypes(found, tmp_path)
+    assert [path] == list(tmp_path.iterdir())
+    assert path.read_text(encoding="utf-8") == render_stereotypes(found)
