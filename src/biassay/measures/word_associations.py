@@ -94,11 +94,13 @@ def _easiest_bound(pieces: Pieces) -> _F64:
 
 
 def _log_ratio(own: Pieces, prior: Pieces, decisive: NDArray[np.bool_] | None) -> _F64:
-    """The largest of -log(Delta / Delta of the prior) over the pieces; Delta is the square of the distance."""
+    """The largest of -log(Delta / Delta of the prior) over the pieces; Delta is the square of the distance.
+
+    A piece that is on top in the prior's text has no such score, and the others decide; one that is on top only with
+    the group would have an infinite one, and then the word has none.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         scores = 2.0 * (np.log(prior.distance) - np.log(own.distance))
-    undefined = (own.distance <= 0.0) | (prior.distance <= 0.0)
     counted = np.ones(len(scores), dtype=bool) if decisive is None else decisive
-    best = np.maximum.reduceat(np.where(undefined | ~counted, -np.inf, scores), own.starts)
-    broken = np.logical_or.reduceat(undefined & counted, own.starts)
-    return np.where(broken | np.isinf(best), np.nan, best)
+    best = np.maximum.reduceat(np.where(counted & (prior.distance > 0.0), scores, -np.inf), own.starts)
+    return np.where(np.isinf(best), np.nan, best)
