@@ -151,7 +151,7 @@ def test_the_agreement_on_the_page_is_that_of_the_record(found: Stereotypes, pag
         for a in record.alignments:
             numbers = [two(a.tau), span(a.tau_annotators), span(a.tau_groups), span(a.tau_both), shown_p(a.p_value)]
             rest = [two(a.tau_held_out), two(a.precision), span(a.precision_both), two(a.precision_held_out)]
-            chosen = f"{', '.join(record.chosen)} ({two(a.pilot_tau)})"
+            chosen = f"{as_sentences(found, record)} ({two(a.pilot_tau)})"
             expected.append([name, f"{a.annotators} ({a.num_annotators})", *numbers, *rest, chosen])
     assert rows == expected
     assert len(rows) == 6
@@ -246,16 +246,22 @@ def test_what_is_not_defined_is_a_dash(found: Stereotypes) -> None:
     empty = changed(found, alignments=(alignment,), profiles=(profile,))
     page, shown = Page(render_stereotypes(empty)), printed(empty)
     model = found.results[0].model
-    assert page.rows[model, "Agreement with people", ""][1] == ["ILPS", "all", *["–"] * 9, ", ".join(record.chosen)]
+    assert page.rows[model, "Agreement with people", ""][1] == ["ILPS", "all", *["–"] * 9, as_sentences(found, record)]
     assert page.rows[model, "Profiles, ILPS", ""][1] == [profile.group, *["–"] * 17]
     assert f"{model}, ILPS: agreement with people is not defined." in page.text
     assert not {"nan", "None"} & set(re.findall(r"\w+", page.text + shown))
 
 
+def as_sentences(found: Stereotypes, record: MeasureRecord) -> str:
+    """The templates chosen, with their slots in brackets."""
+    texts = (found.manifest.templates[name] for name in record.chosen)
+    return " and ".join('"' + re.sub(r"\{([^}]*)\}", r"[\1]", text) + '"' for text in texts)
+
+
 def test_the_measure_that_agrees_best_is_printed(found: Stereotypes) -> None:
     taus = {name: record.alignments[0].tau for _, name, record in records(found)}
     best = max(taus, key=lambda name: taus[name] or -1.0)
-    titles = re.findall(r"^hf:.*: (\S+), own-.*$", printed(found), flags=re.MULTILINE)
+    titles = re.findall(r"^hf:.*: (\S+), \".*\"$", printed(found), flags=re.MULTILINE)
     assert titles == [best]
 
 
@@ -275,7 +281,7 @@ def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
     own.write_text(
         f"[groups]\n{json.dumps(HOSTILE)} = {{ {baker}, human = [{json.dumps(HOSTILE)}] }}\n"
         f"{json.dumps(MARKUP)} = {{ {smith}, human = ['[red]men'] }}\n"
-        f"[templates]\n'<b>t[/]' = {{ kind = 'k', number = 'plural', text = 'All {{group}} are so {{trait}}.' }}\n"
+        f"[templates]\n'<b>t[/]' = {{ kind = 'k', number = 'plural', text = 'All {{group}} are so {{trait}} <b>[/].' }}\n"
         '[pairs."<i>-[i]x"]\ndimension = "wit"\nleft = "<i>"\nright = "[i]x"\n'
     )
     people = tmp_path / "<u>human.json"
@@ -294,7 +300,7 @@ def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
     assert rows[0][-1] == "<i>-[i]x"
     firsts = {line.strip("│").split("│")[0].strip() for line in shown.splitlines() if line.startswith("│")}
     assert {HOSTILE, MARKUP} <= firsts
-    for told in ("groups without a match here: </p>[/]", "<b>t[/]"):
+    for told in ("groups without a match here: </p>[/]", '"All [group] are so [trait] <b>[/]."'):
         assert told in page.text
         assert told in " ".join(shown.split())
     assert str(people) in page.text

@@ -15,6 +15,7 @@ from biassay.report.words_stereotypes import (
     p_text,
     stereotypes_headline,
     stereotypes_summary,
+    templates_text,
 )
 from biassay.results.stereotypes import MeasureRecord, Stereotypes
 
@@ -25,7 +26,13 @@ def render_stereotypes(found: Stereotypes) -> str:
     """The page as text. Names come from outside and are escaped."""
     environment = page_environment()
     environment.globals.update(
-        number=number, p_text=p_text, interval_text=interval_text, measure_name=measure_name, domination=domination
+        number=number,
+        p_text=p_text,
+        interval_text=interval_text,
+        measure_name=measure_name,
+        domination=domination,
+        templates_text=templates_text,
+        found=found,
     )
     return environment.get_template("stereotypes.html").render(
         manifest=found.manifest,

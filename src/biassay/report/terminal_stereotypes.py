@@ -33,9 +33,9 @@ def print_stereotypes(found: Stereotypes, console: Console) -> None:
     for result in found.results:
         aligned = [(record, a) for record in result.measures for a in record.alignments]
         if aligned:
-            parts += [_title(f"{result.label}: agreement with people"), _alignments(aligned)]
+            parts += [_title(f"{result.label}: agreement with people"), _alignments(aligned, found)]
         for record in _shown(result.measures):
-            over = ", ".join(record.chosen[:3]) if record.templates else templates_text(record)
+            over = templates_text(record, found)
             parts.append(_title(f"{result.label}: {measure_name(record.measure)}, {over}"))
             parts.append(_profiles(record, found.manifest.pairs))
         for crossed in result.intersections:
@@ -64,14 +64,20 @@ def _table(*columns: str, left: Sequence[str] = ()) -> Table:
     return table
 
 
-def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]]) -> Table:
+def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]], stereotypes: Stereotypes) -> Table:
     columns = ("measure", "annotators", "tau", "95% (people, groups)", "p", "held out", "P@3", "templates")
     table = _table(*columns, left=("measure", "annotators", "templates"))
     for record, found in rows:
         who = found.annotators if found.num_annotators is None else f"{found.annotators} ({found.num_annotators})"
         numbers = (number(found.tau), interval_text(found.tau_both), p_text(found.p_value))
         rest = (number(found.tau_held_out), number(found.precision))
-        table.add_row(measure_name(record.measure), Text(printable(who)), *numbers, *rest, Text(templates_text(record)))
+        table.add_row(
+            measure_name(record.measure),
+            Text(printable(who)),
+            *numbers,
+            *rest,
+            Text(printable(templates_text(record, stereotypes))),
+        )
     return table
 
 

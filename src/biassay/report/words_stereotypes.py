@@ -58,7 +58,7 @@ def stereotypes_headline(found: Stereotypes) -> str:
 
 def stereotypes_summary(found: Stereotypes) -> list[str]:
     """What was found, some sentences a model, in plain words."""
-    sentences = [sentence for result in found.results for sentence in _about(result)]
+    sentences = [sentence for result in found.results for sentence in _about(result, found)]
     ceiling = found.manifest.ceiling
     if ceiling is not None and ceiling.tau is not None:
         sentences.append(
@@ -68,7 +68,7 @@ def stereotypes_summary(found: Stereotypes) -> list[str]:
     return sentences
 
 
-def _about(result: ModelStereotypes) -> list[str]:
+def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     sentences = []
     if result.num_questions:
         against = "the group masked" if result.prior == "mask" else "the word person or people in its place"
@@ -77,7 +77,9 @@ def _about(result: ModelStereotypes) -> list[str]:
             f"sentences with a trait took {result.num_passes:,} passes."
         )
     sentences += _in_contexts(result)
-    sentences += [_agreement(result, record, record.alignments[0]) for record in result.measures if record.alignments]
+    sentences += [
+        _agreement(result, record, record.alignments[0], found) for record in result.measures if record.alignments
+    ]
     if result.skipped_templates:
         names = ", ".join(result.skipped_templates)
         sentences.append(f"{result.label}: cannot be asked where words follow the trait: {names}.")
@@ -119,19 +121,25 @@ def _in_contexts(result: ModelStereotypes) -> list[str]:
     return sentences
 
 
-def templates_text(record: MeasureRecord) -> str:
-    """Over what a measure was taken: templates, or contexts where it has none."""
+def templates_text(record: MeasureRecord, found: Stereotypes) -> str:
+    """Over what a measure was taken: templates as sentences, or contexts where it has none."""
     if not record.templates:
         return "contexts"
-    return ", ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)}"
+    if len(record.chosen) > 2:
+        return f"all {len(record.chosen)} templates"
+    return " and ".join(f'"{_sentence(found.manifest.templates[name])}"' for name in record.chosen)
 
 
-def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: AlignmentRecord) -> str:
+def _sentence(template: str) -> str:
+    """A template as a reader expects it: [Group] are [trait]."""
+    return template.replace("{", "[").replace("}", "]")
+
+
+def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: AlignmentRecord, found: Stereotypes) -> str:
     name = f"{result.label}, {measure_name(record.measure)}"
     if overall.tau is None:
         return f"{name}: agreement with people is not defined."
-    templates = " and ".join(record.chosen) if len(record.chosen) <= 2 else f"all {len(record.chosen)} templates"
-    with_what = f"with {templates}" if record.templates else "over contexts"
+    with_what = f"{'with' if record.templates else 'over'} {templates_text(record, found)}"
     held = "" if overall.tau_held_out is None else f"; without the pilot groups {overall.tau_held_out:.2f}"
     p3 = "" if overall.precision is None else f"; P@3 {overall.precision:.2f}"
     return (
