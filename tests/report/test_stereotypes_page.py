@@ -281,7 +281,7 @@ def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
     own.write_text(
         f"[groups]\n{json.dumps(HOSTILE)} = {{ {baker}, human = [{json.dumps(HOSTILE)}] }}\n"
         f"{json.dumps(MARKUP)} = {{ {smith}, human = ['[red]men'] }}\n"
-        f"[templates]\n'<b>t[/]' = {{ kind = 'k', number = 'plural', text = 'All {{group}} are so {{trait}} <b>[/].' }}\n"
+        "[templates]\n'<b>t[/]' = { kind = 'k', number = 'plural', text = 'All {group} are so {trait} <b>[/].' }\n"
         '[pairs."<i>-[i]x"]\ndimension = "wit"\nleft = "<i>"\nright = "[i]x"\n'
     )
     people = tmp_path / "<u>human.json"
