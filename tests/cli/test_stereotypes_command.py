@@ -83,12 +83,11 @@ def test_tables_and_sentences_are_printed(asked: Asked, place: Place) -> None:
     for alignment in record.alignments:
         start = f"│ ILPS    │ {alignment.annotators} ({alignment.num_annotators})"
         row = next(cells(line) for line in lines if line.startswith(start))
-        assert (row[2], row[5], row[6]) == tuple(
-            f"{value:.2f}" for value in (alignment.tau, alignment.tau_held_out, alignment.precision)
-        )
+        two_digits = (alignment.tau, alignment.tau_shuffled, alignment.tau_held_out, alignment.precision)
+        assert (row[2], row[4], row[6], row[7]) == tuple(f"{value:.2f}" for value in two_digits)
         low, high = alignment.tau_both or (0, 0)
         assert row[3] == f"{low:.2f} to {high:.2f}"
-        assert row[7] in templates_text(record, found)
+        assert row[8] in templates_text(record, found)
     for sentence in (*stereotypes_summary(found), *found.manifest.human_notes, MEANING_OF_PROFILES):
         assert sentence in flat
     at = next(i for i, line in enumerate(lines) if line.endswith(f": ILPS, {templates_text(record, found)}"))
@@ -195,7 +194,7 @@ def test_a_causal_model_is_noticed(cli: Cli, place: Place, tmp_path: Path) -> No
         (("--measure", "ipls"), "'ipls' is not one of"),
         (("--prior", "none"), "'none' is not one of"),
         (("--variant", "code"), "'code' is not one of"),
-        (("--draws", "3"), "draws at least 10, got 0 and 3"),
+        (("--draws", "3"), "draws must be at least 10, got 3"),
         (("--seed", "-4"), "the seed must not be negative"),
     ],
 )
@@ -259,5 +258,6 @@ def test_an_interrupt_is_told_and_leaves_no_folder(
 
     monkeypatch.setattr("biassay.encoders.lm.LanguageModel._forward", stop)
     code, stdout, stderr = asked("--out", tmp_path / "out", "--measure", "ilps")
-    assert (code, stdout, stderr.splitlines()[-1]) == (1, "", "interrupted")
+    assert (code, stdout, stderr.splitlines()[-2]) == (1, "", "interrupted")
+    assert stderr.splitlines()[-1] == "what was answered is kept: the same command goes on from there"
     assert not (tmp_path / "out").exists()

@@ -150,6 +150,7 @@ def test_the_agreement_on_the_page_is_that_of_the_record(found: Stereotypes, pag
     for _, name, record in records(found):
         for a in record.alignments:
             numbers = [two(a.tau), span(a.tau_annotators), span(a.tau_groups), span(a.tau_both), shown_p(a.p_value)]
+            numbers += [two(a.tau_shuffled), shown_p(a.p_value_shuffled), f"{a.num_groups}, {a.num_cells}"]
             rest = [two(a.tau_held_out), two(a.precision), span(a.precision_both), two(a.precision_held_out)]
             chosen = f"{as_sentences(found, record)} ({two(a.pilot_tau)})"
             expected.append([name, f"{a.annotators} ({a.num_annotators})", *numbers, *rest, chosen])
@@ -239,14 +240,15 @@ def test_the_page_opens_without_a_network(found: Stereotypes, page: Page) -> Non
 
 def test_what_is_not_defined_is_a_dash(found: Stereotypes) -> None:
     numbers = {field.name: None for field in dataclasses.fields(found.results[0].measures[0].alignments[0])}
-    kept = {"annotators": "all", "num_annotators": None, "groups": ()}
+    kept = {"annotators": "all", "num_annotators": None, "num_groups": 0, "num_cells": 0, "groups": ()}
     record = found.results[0].measures[0]
     alignment = dataclasses.replace(record.alignments[0], **(numbers | kept))
     profile = dataclasses.replace(record.profiles[0], scores=(None,) * 17)
     empty = changed(found, alignments=(alignment,), profiles=(profile,))
     page, shown = Page(render_stereotypes(empty)), printed(empty)
     model = found.results[0].model
-    assert page.rows[model, "Agreement with people", ""][1] == ["ILPS", "all", *["–"] * 9, as_sentences(found, record)]
+    cells = ["ILPS", "all", *["–"] * 7, "0, 0", *["–"] * 4, as_sentences(found, record)]
+    assert page.rows[model, "Agreement with people", ""][1] == cells
     assert page.rows[model, "Profiles, ILPS", ""][1] == [profile.group, *["–"] * 17]
     assert f"{model}, ILPS: agreement with people is not defined." in page.text
     assert not {"nan", "None"} & set(re.findall(r"\w+", page.text + shown))

@@ -19,6 +19,7 @@ from biassay.stats.alignment import (
     kendall_alignment,
     noise_ceiling,
     precision_at,
+    shuffled_groups,
 )
 from biassay.stats.kendall import block_counts, kendall_rows, overall_tau, percentile_interval, within_tau
 
@@ -298,3 +299,31 @@ def test_a_group_that_no_template_scores_is_left_out() -> None:
         choose_templates(scores, human, ["whole", "gap"], at_most=3)
     with pytest.raises(UsageError, match="1 templates"):
         choose_templates(scores, human, ["whole"])
+
+
+def test_shuffled_groups_are_a_loop_over_permutations() -> None:
+    rng = np.random.default_rng(4)
+    common = rng.normal(size=8)
+    human = 50 + 10 * common + rng.normal(size=(5, 8))
+    model = common + 0.1 * rng.normal(size=(5, 8))
+    model[2, 3] = np.nan
+    found = shuffled_groups(model, human, n=40, rng=7)
+    draws, taus = np.random.default_rng(7), []
+    there = ~np.isnan(model)
+    seen = stats.kendalltau(model[there], human[there]).statistic
+    for _ in range(40):
+        dealt = human[draws.permutation(5)]
+        taus.append(stats.kendalltau(model[there], dealt[there]).statistic)
+    assert found == pytest.approx((np.mean(taus), (1 + sum(tau >= seen - 1e-12 for tau in taus)) / 41))
+
+
+def test_what_all_groups_share_is_no_knowledge_of_groups() -> None:
+    """A model that knows pairs and not groups agrees well, and no better than with groups shuffled."""
+    rng = np.random.default_rng(1)
+    common, own = rng.normal(size=16), rng.normal(size=(20, 16))
+    human = 50 + 10 * common + 10 * own
+    blind, knowing = (common + noise for noise in (rng.normal(size=(20, 16)), own + 0.3 * rng.normal(size=(20, 16))))
+    mean, p = shuffled_groups(blind, human, n=200, rng=0)
+    assert mean > 0.1
+    assert p > 0.05
+    assert shuffled_groups(knowing, human, n=200, rng=0)[1] == pytest.approx(1 / 201)

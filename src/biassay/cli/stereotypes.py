@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -14,6 +16,15 @@ from biassay.report.html import REPORT
 from biassay.report.terminal_stereotypes import print_stereotypes
 
 __all__ = ["command"]
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.add_note("what was answered is kept: the same command goes on from there")
+        raise
 
 
 @click.command("stereotypes")
@@ -118,7 +129,7 @@ def command(
         raise click.UsageError("--annotators is for --human")
     if CEAT not in measures and engine != "local":
         raise click.UsageError("--engine is for --measure ceat")
-    with listener_for(quiet=quiet) as listener:
+    with _going_on(), listener_for(quiet=quiet) as listener:
         found = stereotypes(
             models,
             measures=measures or MEASURES,

@@ -105,7 +105,11 @@ class LanguageModel:
         if self._model is not None:
             return
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
-        self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
+        try:
+            self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
+        except ModelError as error:
+            error.add_note("a model without a language-model head can be measured by --measure ceat only")
+            raise
         self._head = self._model.get_output_embeddings()
         if self._head is None:
             raise ModelError(f"model {self._source.name!r} has no output layer over its vocabulary")

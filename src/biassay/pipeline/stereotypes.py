@@ -122,8 +122,10 @@ def stereotypes(
     check_contexts_asked(names, contexts, templates, intersections=intersections)
     check_choice("variant", variant, VARIANTS)
     check_choice("prior", prior, get_args(Prior))
-    if seed < 0 or draws < 10:
-        raise UsageError(f"the seed must not be negative and draws at least 10, got {seed} and {draws}")
+    if seed < 0:
+        raise UsageError(f"the seed must not be negative, got {seed}")
+    if draws < 10:
+        raise UsageError(f"draws must be at least 10, got {draws}")
     asked = (models,) if isinstance(models, str) else tuple(dict.fromkeys(models))
     if not asked or not names:
         raise UsageError("name at least one model and one measure")
@@ -170,6 +172,26 @@ class _Work:
     engine: Engine | None
     listener: Listener
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of what was asked."""
+        shipped = load_abc()
+        replaced = [
+            f"{what} {one.name!r} is not the one that is shipped: a file of yours replaced it"
+            for what, known, own in (
+                ("group", shipped.groups, self.abc.groups),
+                ("template", shipped.templates, self.abc.templates),
+                ("pair", shipped.pairs, self.abc.pairs),
+            )
+            for one in own
+            if any(one.name == other.name and one != other for other in known)
+        ]
+        no_pilot = self.human is not None and not self.human.pilot.any()
+        return (
+            *replaced,
+            *(["no pilot group was rated and asked about: templates were not chosen"] if no_pilot else []),
+        )
+
     def carry_out(self, models: Sequence[tuple[str, LanguageModel | None]]) -> Stereotypes:
         manifest = beginning()
         found = [self._one_model(text, model) for text, model in models]
@@ -195,6 +217,8 @@ class _Work:
                 all_adjectives=settings.all_adjectives,
                 human=None if people is None else str(people.ratings.path),
                 human_notes=() if people is None else people.notes,
+                notes=self.notes,
+                draws=settings.draws,
                 ceiling=None if people is None else ceiling_of(people, settings.draws, settings.seed),
                 seed=settings.seed,
                 contexts=None if self.contexts is None else self.contexts.source,

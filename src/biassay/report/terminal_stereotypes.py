@@ -65,11 +65,22 @@ def _table(*columns: str, left: Sequence[str] = ()) -> Table:
 
 
 def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]], stereotypes: Stereotypes) -> Table:
-    columns = ("measure", "annotators", "tau", "95% (people, groups)", "p", "held out", "P@3", "templates")
+    columns = (
+        "measure",
+        "annotators",
+        "tau",
+        "95% (people, groups)",
+        "groups shuffled",
+        "p",
+        "held out",
+        "P@3",
+        "templates",
+    )
     table = _table(*columns, left=("measure", "annotators", "templates"))
     for record, found in rows:
         who = found.annotators if found.num_annotators is None else f"{found.annotators} ({found.num_annotators})"
-        numbers = (number(found.tau), interval_text(found.tau_both), p_text(found.p_value))
+        span = interval_text(found.tau_both or found.tau_groups)
+        numbers = (number(found.tau), span, number(found.tau_shuffled), p_text(found.p_value_shuffled))
         rest = (number(found.tau_held_out), number(found.precision))
         table.add_row(
             measure_name(record.measure),

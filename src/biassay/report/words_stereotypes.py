@@ -34,9 +34,11 @@ MEANING_OF_PROFILES = (
     "nobody in particular; by CEAT how much closer the model puts it to the trait, each in its own contexts from a "
     "corpus, in standard deviations of their cosines. CEAT compares a group with nobody else, so that what all "
     "groups share counts too. A score speaks of the model, not of people. tau compares the order of all scores with "
-    "that of people's ratings: 0 is no agreement, 1 the same order; 0.1 is called weak, 0.2 moderate, 0.3 strong. "
-    "P@3 is the share of a group's three highest and three lowest pairs that people put on the same side. Agreement "
-    "with people is no virtue: people's ratings are stereotypes too."
+    "that of people's ratings: 0 is no agreement, 1 the same order (after Botsch 2011 the paper calls 0.1 weak, 0.2 "
+    "moderate, 0.3 strong). Part of it comes from what all groups have in common: compare it with the tau of groups "
+    "mistaken for each other. Its interval says nothing about other traits or templates. P@3: of the three pairs in "
+    "which a group ranks highest and the three in which it ranks lowest, the share that people rate above and below "
+    "50. Agreement with people is no virtue: people's ratings are stereotypes too."
 )
 _NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT", "ceat": "CEAT"}
 
@@ -58,7 +60,8 @@ def stereotypes_headline(found: Stereotypes) -> str:
 
 def stereotypes_summary(found: Stereotypes) -> list[str]:
     """What was found, some sentences a model, in plain words."""
-    sentences = [sentence for result in found.results for sentence in _about(result, found)]
+    sentences = [*found.manifest.notes]
+    sentences += [sentence for result in found.results for sentence in _about(result, found)]
     ceiling = found.manifest.ceiling
     if ceiling is not None and ceiling.tau is not None:
         sentences.append(
@@ -141,10 +144,17 @@ def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: Alignme
         return f"{name}: agreement with people is not defined."
     with_what = f"{'with' if record.templates else 'over'} {templates_text(record, found)}"
     held = "" if overall.tau_held_out is None else f"; without the pilot groups {overall.tau_held_out:.2f}"
+    shuffled = (
+        ""
+        if overall.tau_shuffled is None
+        else f"; were groups mistaken for each other at random, {overall.tau_shuffled:.2f} "
+        f"(p {p_text(overall.p_value_shuffled)})"
+    )
+    span = _span(overall.tau_both or overall.tau_groups)
     p3 = "" if overall.precision is None else f"; P@3 {overall.precision:.2f}"
     return (
-        f"{name}: tau {overall.tau:.2f} with people's ratings{_span(overall.tau_both)} "
-        f"(p {p_text(overall.p_value)}){held}{p3}; {with_what}."
+        f"{name}: tau {overall.tau:.2f} with people's ratings of {overall.num_groups} groups, {overall.num_cells} "
+        f"cells{span}{shuffled}{held}{p3}; {with_what}."
     )
 
 

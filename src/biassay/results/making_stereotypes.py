@@ -31,6 +31,7 @@ from biassay.stats.alignment import (
     kendall_alignment,
     noise_ceiling,
     precision_at,
+    shuffled_groups,
 )
 from biassay.stats.emergence import EmergentSide, emergence, precision_recall
 from biassay.stats.intersection import Mean, Paired, dominance, order_effects
@@ -152,32 +153,39 @@ def _alignment(
 ) -> AlignmentRecord:
     model, held = profiles[human.places], ~human.pilot
     found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
-    rest = kendall_alignment(model[held], ratings.means[held]) if held.any() else None
-    rest_precise = precision_at(model[held], ratings.means[held]) if held.any() else None
-    spans = bootstrap_alignment(model, ratings.ratings, n=draws, rng=rng) if ratings.annotators else None
+    apart = held.any() and not held.all()
+    rest = kendall_alignment(model[held], ratings.means[held]) if apart else None
+    rest_precise = precision_at(model[held], ratings.means[held]) if apart else None
+    people = bool(ratings.annotators)
+    spans = bootstrap_alignment(model, ratings.ratings if people else ratings.means[None], n=draws, rng=rng)
+    shuffled, p_shuffled = shuffled_groups(model, ratings.means, n=draws, rng=rng)
     return AlignmentRecord(
         annotators=label,
         num_annotators=int((~np.isnan(ratings.ratings)).any(axis=(1, 2)).sum()) or None,
+        num_groups=int(np.count_nonzero(found.group_n > 0)),
+        num_cells=found.n,
         pilot_tau=pilot_tau,
         tau=_given(found.tau),
         p_value=_given(found.p_value),
+        tau_shuffled=_given(shuffled),
+        p_value_shuffled=_given(p_shuffled),
         tau_held_out=_given(rest.tau) if rest else None,
         p_value_held_out=_given(rest.p_value) if rest else None,
         precision=_given(precise.overall),
         precision_held_out=_given(rest_precise.overall) if rest_precise else None,
-        tau_annotators=_interval(spans.annotators.tau) if spans else None,
-        tau_groups=_interval(spans.groups.tau) if spans else None,
-        tau_both=_interval(spans.both.tau) if spans else None,
-        precision_annotators=_interval(spans.annotators.precision) if spans else None,
-        precision_groups=_interval(spans.groups.precision) if spans else None,
-        precision_both=_interval(spans.both.precision) if spans else None,
+        tau_annotators=_interval(spans.annotators.tau) if people else None,
+        tau_groups=_interval(spans.groups.tau),
+        tau_both=_interval(spans.both.tau) if people else None,
+        precision_annotators=_interval(spans.annotators.precision) if people else None,
+        precision_groups=_interval(spans.groups.precision),
+        precision_both=_interval(spans.both.precision) if people else None,
         groups=tuple(
             GroupAlignment(
                 group=names[g],
                 human_group=name,
                 tau=_given(found.group_tau[g]),
                 p_value=_given(found.group_p[g]),
-                tau_interval=_interval(spans.group_tau[g]) if spans else None,
+                tau_interval=_interval(spans.group_tau[g]) if people else None,
                 top=_given(precise.top[g]),
                 bottom=_given(precise.bottom[g]),
                 precision=_given(precise.mean[g]),

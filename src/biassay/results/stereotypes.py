@@ -55,14 +55,19 @@ class AlignmentRecord(Record):
     """How a measure agrees with people.
 
     ``tau`` and ``precision`` are over all groups, ``..._held_out`` without the pilot groups on which the templates were
-    chosen. Intervals: other annotators, other groups, both.
+    chosen. Intervals: other annotators, other groups, both. ``tau_shuffled`` is the mean tau if ratings are dealt at
+    random to the groups, ``p_value_shuffled`` how often it is then as high.
     """
 
     annotators: str
     num_annotators: int | None
+    num_groups: int
+    num_cells: int
     pilot_tau: float | None
     tau: float | None
     p_value: float | None
+    tau_shuffled: float | None
+    p_value_shuffled: float | None
     tau_held_out: float | None
     p_value_held_out: float | None
     precision: float | None
@@ -226,6 +231,8 @@ class StereotypeManifest(Provenance):
     all_adjectives: bool
     human: str | None
     human_notes: tuple[str, ...]
+    notes: tuple[str, ...]
+    draws: int
     ceiling: CeilingRecord | None
     seed: int
     contexts: GroupContextsSource | None = None

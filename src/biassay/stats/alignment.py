@@ -30,6 +30,7 @@ __all__ = [
     "kendall_alignment",
     "noise_ceiling",
     "precision_at",
+    "shuffled_groups",
 ]
 
 Floats = NDArray[np.float64]
@@ -121,6 +122,21 @@ def kendall_alignment(model: ArrayLike, human: ArrayLike) -> Alignment:
     rows = [_kendall(*row) for row in zip(x, y, strict=True)]
     taus, ps, ns = (np.array([row[i] for row in rows]) for i in range(3))
     return Alignment(tau, p_value, n, taus, ps, ns.astype(np.int64))
+
+
+def shuffled_groups(model: ArrayLike, human: ArrayLike, *, n: int, rng: Rng) -> tuple[float, float]:
+    """Mean overall tau with people's ratings dealt at random to the groups, and how often that is as high as it is.
+
+    What all groups have in common (most are rated warmer than cold, say) makes for agreement even if the model takes
+    one group for another. The p-value, one-sided and at least 1 / (n + 1), is that of knowing which group is which.
+    """
+    x, y = _both(model, human)
+    _check_draws(n, 0.5)
+    generator, seen = np.random.default_rng(rng), _kendall(x.ravel(), y.ravel())[0]
+    taus = np.array([_kendall(x.ravel(), y[generator.permutation(len(y))].ravel())[0] for _ in range(n)])
+    if np.isnan(seen) or np.isnan(taus).all():
+        return np.nan, np.nan
+    return float(np.nanmean(taus)), float((1 + np.count_nonzero(taus >= seen - 1e-12)) / (n + 1))
 
 
 def precision_at(model: ArrayLike, human: ArrayLike, k: int = 3, threshold: float = 50.0) -> Precision:
