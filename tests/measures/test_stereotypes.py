@@ -145,7 +145,8 @@ def difference(own: np.ndarray, prior: np.ndarray, measure: str, variant: str, f
         largest = [rows[:, 3].max() for rows in (own, prior)]
         return float(np.log(1 - largest[0]) - np.log(1 - largest[1])) if max(largest) < 1 else math.nan
     counted = [(a, b) for a, b in zip(own[from_piece:, 3], prior[from_piece:, 3], strict=True)]
-    if any(a == 0 or b == 0 for a, b in counted):
+    counted = [(a, b) for a, b in counted if b > 0]  # on top in the prior's text: the other pieces decide
+    if not counted or any(a == 0 for a, _ in counted):
         return math.nan
     return max(float(-2 * np.log(a / b)) for a, b in counted)
 
