@@ -16,7 +16,7 @@ from biassay.results.records import FORMAT_VERSION, Provenance
 from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run
 from biassay.results.samples import SAMPLES
 
-__all__ = ["Listener", "PathLike", "Silent", "check_free", "make_folder", "taken_back_if_empty"]
+__all__ = ["Listener", "PathLike", "Silent", "check_free", "taken_back_if_empty"]
 
 PathLike = str | os.PathLike[str]
 
@@ -66,14 +66,6 @@ def check_free(folder: Path) -> None:
         raise RunFolderError(f"{folder} holds {kind}; {hint}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunFolderError(f"{folder} is not an empty folder; choose another")
-
-
-def make_folder(folder: Path) -> None:
-    """The folder of a run, or an error that names it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
 
 
 @contextmanager

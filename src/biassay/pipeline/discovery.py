@@ -27,11 +27,12 @@ from biassay.measures.discovery import Search
 from biassay.measures.panel import known_rows, make_panel
 from biassay.measures.seeds import seed_of
 from biassay.measures.validation import validate
-from biassay.pipeline.common import Listener, PathLike, Silent, check_free, make_folder, taken_back_if_empty
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
 from biassay.report.discovery_page import write_discovery
 from biassay.results.discovery import DUAL_USE, KIND, Discovery, DiscoveryManifest
 from biassay.results.making import beginning, identified, libraries, now
 from biassay.results.making_discovery import findings_of
+from biassay.results.run import make_folder
 from biassay.stats.detection import COMPARES, RULES, Compare, Rule
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.catalogue import select_grouping

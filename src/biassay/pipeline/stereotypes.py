@@ -25,12 +25,13 @@ from biassay.measures.agreement import Human, human_of
 from biassay.measures.group_ceat import CEAT
 from biassay.measures.stereotypes import Prior, Questionnaire
 from biassay.measures.word_associations import MEASURES, VARIANTS, Measure, Variant
-from biassay.pipeline.common import Listener, PathLike, Silent, check_free, make_folder, taken_back_if_empty
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
 from biassay.pipeline.group_contexts import GroupContexts, check_contexts_asked, measure_groups
 from biassay.report.stereotypes_page import write_stereotypes
 from biassay.results.making import beginning, identified, libraries, now
 from biassay.results.making_stereotypes import ceiling_of, intersection_of, measured, measured_in_contexts
 from biassay.results.records import ModelRecord
+from biassay.results.run import make_folder
 from biassay.results.stereotypes import KIND, ModelStereotypes, StereotypeManifest, Stereotypes
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from biassay.errors import RunFolderError, UnknownNameError
-from biassay.files import write_atomically
-from biassay.results.codec import from_json, to_json, tsv_lines
+from biassay.errors import UnknownNameError
+from biassay.results.codec import to_json
+from biassay.results.folder import frame_of_table, load_folder, save_folder
 from biassay.results.records import FORMAT_VERSION, Provenance, Record
-from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, to_frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "DUAL_USE",
@@ -193,33 +195,19 @@ class Discovery:
         """Manifest and results as JSON."""
         return to_json({"manifest": self.manifest, "results": self.results})
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """The words as a data frame, columns as in results.tsv."""
-        header, *rows = self._table()
-        return to_frame_of({name: [row[i] for row in rows] for i, name in enumerate(header)})
+        return frame_of_table(self._table())
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write manifest.json, results.json and results.tsv, each whole or not at all."""
-        folder = Path(folder)
-        if (folder / MANIFEST).exists():
-            raise RunFolderError(f"{folder} holds another run; choose another folder")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
-        write_atomically(folder / RESULTS_JSON, to_json(_ResultsFile(FORMAT_VERSION, self.note, self.results)).encode())
-        write_atomically(folder / RESULTS_TSV, tsv_lines(self._table()).encode())
-        write_atomically(folder / MANIFEST, to_json(self.manifest).encode())
-        return folder
+        return save_folder(folder, self.manifest, _ResultsFile(FORMAT_VERSION, self.note, self.results), self._table())
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Discovery:
         """Read a folder back; the result equals what was saved."""
-        folder = Path(folder)
-        if not (folder / MANIFEST).is_file():
-            raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
-        manifest = from_json(folder / MANIFEST, DiscoveryManifest, FORMAT_VERSION, KIND)
-        return cls(manifest, from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results)
+        manifest, content = load_folder(folder, DiscoveryManifest, _ResultsFile, KIND)
+        return cls(manifest, content.results)
 
     def _table(self) -> list[list[Any]]:
         """One row a word and group; a column for every group and for every pair of categories."""

@@ -22,7 +22,7 @@ from biassay.stats.multiple import holm
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MANIFEST", "RESULTS_JSON", "RESULTS_TSV", "Run", "to_frame_of", "with_corrections"]
+__all__ = ["MANIFEST", "RESULTS_JSON", "RESULTS_TSV", "Run", "make_folder", "to_frame_of", "with_corrections"]
 
 MANIFEST, RESULTS_JSON, RESULTS_TSV = "manifest.json", "results.json", "results.tsv"
 
@@ -70,10 +70,7 @@ class Run:
         folder = Path(folder)
         if (folder / MANIFEST).exists() and Run.load(folder).manifest.run_id != self.manifest.run_id:
             raise RunFolderError(f"{folder} holds another run; choose another folder")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+        make_folder(folder)
         contents = {
             RESULTS_JSON: to_json(_ResultsFile(FORMAT_VERSION, self.results)),
             RESULTS_TSV: to_tsv(self.results),
@@ -97,6 +94,14 @@ class Run:
             return cls(manifest)
         results = from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results
         return cls(manifest, results, load_samples(folder))
+
+
+def make_folder(folder: Path) -> None:
+    """The folder of a run, or an error that names it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
 
 
 def to_frame_of(content: Mapping[str, list[Any]]) -> pd.DataFrame:
