@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,3 +28,21 @@ def reference() -> Path:
     if not folder.is_dir():
         pytest.skip("reference values are absent: set BIASSAY_REFERENCE to their folder")
     return folder
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Tiny models are slowed by threads that wait for each other."""
+    torch: Any = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def asked_place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ARG001
+    """A tiny model that knows the words of its own groups, traits and templates, and people's judgements of them."""
+    from tests.pipeline.asked_models import Place
+
+    return Place(tmp_path_factory.mktemp("asked"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,9 @@ Asked = Callable[..., tuple[int, str, str]]
 Refused = Callable[..., str]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny models are slowed by threads that wait for each other."""
-    torch: Any = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
-def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Place:  # noqa: ARG001
-    return Place(tmp_path_factory.mktemp("asked"))
+def place(asked_place: Place) -> Place:
+    return asked_place
 
 
 @pytest.fixture

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -20,19 +17,9 @@ pytestmark = pytest.mark.extras
 Table = dict[tuple[str, str], float]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny models are slowed by threads that wait for each other."""
-    torch: Any = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
-def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Place:  # noqa: ARG001
-    return Place(tmp_path_factory.mktemp("asked"))
+def place(asked_place: Place) -> Place:
+    return asked_place
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import dataclasses
 import io
 import json
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -85,19 +84,9 @@ class Page(HTMLParser):
         return " ".join("".join(self.pieces).split())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny models are slowed by threads that wait for each other."""
-    torch: Any = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
-def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Place:  # noqa: ARG001
-    return Place(tmp_path_factory.mktemp("asked"))
+def place(asked_place: Place) -> Place:
+    return asked_place
 
 
 @pytest.fixture(scope="module")
