@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# A test never asserts how long something takes, and a busy machine takes long.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 _HERE = Path(__file__).resolve()
 
