@@ -1,0 +1,201 @@
+"""Several run folders as one body of results: loaded whatever their kind, named, and put together where they match."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from biassay.errors import RunFolderError, UsageError
+from biassay.results.codec import from_json
+from biassay.results.discovery import KIND as DISCOVERY
+from biassay.results.discovery import Discovery
+from biassay.results.making import is_of
+from biassay.results.records import FORMAT_VERSION, Manifest, ModelRecord, Provenance, Result
+from biassay.results.run import MANIFEST, Run, with_corrections
+from biassay.results.samples import Samples
+from biassay.results.stereotypes import KIND as STEREOTYPES
+from biassay.results.stereotypes import Stereotypes
+
+__all__ = ["Found", "Gathered", "gather", "load_found", "name_folders", "put_together"]
+
+Found = Run | Discovery | Stereotypes
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Runs of one kind as one: ``run`` with Holm's correction over all its rows, and the runs that it came from.
+
+    ``differences`` says in what the runs differ that should be alike; it is empty unless that was asked for.
+    """
+
+    run: Run
+    parts: Mapping[str, Run]
+    differences: tuple[str, ...] = ()
+
+
+def load_found(folder: str | os.PathLike[str]) -> Found:
+    """A run folder of any kind."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise RunFolderError(f"{folder}: no such folder; name the folder of a run")
+    if not (folder / MANIFEST).is_file():
+        raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
+    kind = from_json(folder / MANIFEST, Provenance, FORMAT_VERSION).kind
+    if kind == DISCOVERY:
+        return Discovery.load(folder)
+    if kind == STEREOTYPES:
+        return Stereotypes.load(folder)
+    if kind != "associations":
+        raise RunFolderError(f"{folder}: a run of a kind that this biassay does not know ({kind!r})")
+    run = Run.load(folder)
+    if not run.results:
+        raise RunFolderError(f"{folder}: the run has no results yet; go on with it by --resume, or leave it out")
+    return run
+
+
+def name_folders(folders: Sequence[Path]) -> list[str]:
+    """The last part of each folder's path, and as many parts before it as tell the folders apart."""
+    whole = [folder.resolve() for folder in folders]
+    twice = next((f for i, f in enumerate(whole) if f in whole[:i]), None)
+    if twice is not None:
+        raise UsageError(f"{folders[whole.index(twice)]} is named twice; name each run once")
+    for depth in range(1, max((len(f.parts) for f in whole), default=1) + 1):
+        names = ["/".join(folder.parts[-depth:]) for folder in whole]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def gather(found: Mapping[str, Found], *, mixed: bool = False) -> tuple[list[Gathered], dict[str, Found]]:
+    """Runs of association tests put together, those over texts and those over contexts apart; and all others."""
+    runs = {name: one for name, one in found.items() if isinstance(one, Run)}
+    over_texts = {name: run for name, run in runs.items() if run.manifest.contexts is None}
+    over_contexts = {name: run for name, run in runs.items() if run.manifest.contexts is not None}
+    together = [put_together(part, mixed=mixed) for part in (over_texts, over_contexts) if part]
+    return together, {name: one for name, one in found.items() if not isinstance(one, Run)}
+
+
+def put_together(runs: Mapping[str, Run], *, mixed: bool = False) -> Gathered:
+    """Runs as one. What differs in protocol or stimuli is refused unless ``mixed``; then it is said.
+
+    A model that several runs have tested with the same tests is shown once for each run, with the run's name.
+    """
+    differences = _differences(runs)
+    if differences and not mixed:
+        raise UsageError(
+            "the runs cannot be put together: " + "; ".join(differences) + " (--mixed shows them together all the same)"
+        )
+    if len(runs) == 1:
+        return Gathered(next(iter(runs.values())), runs)
+    _check_distinct(runs)
+    told_apart = _told_apart(runs)
+    alpha = min(run.manifest.alpha for run in runs.values())
+    models: list[ModelRecord] = []
+    samples: dict[tuple[int, str], Samples] = {}
+    for run in told_apart.values():
+        for place, record in enumerate(run.manifest.models):
+            if record not in models:
+                models.append(record)
+            samples |= {(models.index(record), t): kept for (of, t), kept in run.samples.items() if of == place}
+    rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(told_apart))
+    manifest = _manifest(told_apart, models, alpha)
+    return Gathered(Run(manifest, with_corrections(rows, alpha), samples), runs, tuple(differences))
+
+
+def _ordered(runs: Mapping[str, Run]) -> list[Result]:
+    """All results; those of one model from several runs beside each other."""
+    rows = [result for run in runs.values() for result in run.results]
+    first: dict[tuple[str, str, str | None], int] = {}
+    for result in rows:
+        first.setdefault((result.model, result.options, result.model_revision), len(first))
+    return sorted(rows, key=lambda r: first[r.model, r.options, r.model_revision])
+
+
+def _manifest(runs: Mapping[str, Run], models: Sequence[ModelRecord], alpha: float) -> Manifest:
+    made = [run.manifest for run in runs.values()]
+    finished = [manifest.finished for manifest in made]
+    lost: dict[str, tuple[str, ...]] = {}
+    for manifest in made:
+        for model, words in manifest.words_lost.items():
+            lost[model] = tuple(sorted({*lost.get(model, ()), *words}))
+    return dataclasses.replace(
+        made[0],
+        run_id="+".join(manifest.run_id for manifest in made),
+        status="complete" if all(manifest.status == "complete" for manifest in made) else "running",
+        created=min(manifest.created for manifest in made),
+        finished=None if None in finished else max(filter(None, finished)),
+        models=tuple(models),
+        tests=tuple({(t.name, t.digest): t for manifest in made for t in manifest.tests}.values()),
+        alpha=alpha,
+        words_lost=lost,
+    )
+
+
+def _check_distinct(runs: Mapping[str, Run]) -> None:
+    by_id: dict[str, str] = {}
+    for name, run in runs.items():
+        if run.manifest.run_id in by_id:
+            raise UsageError(f"{by_id[run.manifest.run_id]} and {name} are copies of one run; leave one of them out")
+        by_id[run.manifest.run_id] = name
+
+
+def _told_apart(runs: Mapping[str, Run]) -> dict[str, Run]:
+    """The runs, with the name of the run at every model that another run has tested with one of the same tests."""
+    seen: dict[tuple[str, str, str | None, str], set[str]] = {}
+    for name, run in runs.items():
+        for r in run.results:
+            seen.setdefault((r.model, r.options, r.model_revision, r.test), set()).add(name)
+    shared = {(key[:3], name) for key, names in seen.items() if len(names) > 1 for name in names}
+    return {name: _renamed(run, name, {key for key, of in shared if of == name}) for name, run in runs.items()}
+
+
+def _renamed(run: Run, name: str, keys: set[tuple[str, str, str | None]]) -> Run:
+    def is_shared(record: ModelRecord) -> bool:
+        return any(is_of(r, record) for r in run.results if (r.model, r.options, r.model_revision) in keys)
+
+    models = tuple(
+        dataclasses.replace(record, name=f"{record.name} [{name}]") if is_shared(record) else record
+        for record in run.manifest.models
+    )
+    results = tuple(
+        dataclasses.replace(r, model=f"{r.model} [{name}]") if (r.model, r.options, r.model_revision) in keys else r
+        for r in run.results
+    )
+    return dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, models=models), results=results)
+
+
+def _differences(runs: Mapping[str, Run]) -> list[str]:
+    """In what the runs differ that changes what their numbers mean."""
+    found = []
+    for what in ("protocol", "alternative", "alpha"):
+        found += _unlike(what, {name: getattr(run.manifest, what) for name, run in runs.items()})
+    over = {name: run.manifest.contexts for name, run in runs.items()}
+    for what, field in _OF_CONTEXTS.items():
+        found += _unlike(what, {name: getattr(c, field) for name, c in over.items() if c is not None})
+    digests: dict[str, dict[str, str]] = {}
+    for name, run in runs.items():
+        for r in run.results:
+            digests.setdefault(r.test, {})[name] = r.test_digest
+    changed = [test for test, of in digests.items() if len(set(of.values())) > 1]
+    if changed:
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        found.append(f"these tests have the same name and other texts: {', '.join(changed[:5])}{more}")
+    return found
+
+
+_OF_CONTEXTS = {
+    "contexts": "digest",
+    "number of samples": "n_samples",
+    "draw of contexts": "mode",
+    "window": "window",
+    "fewest contexts": "min_contexts",
+}
+
+
+def _unlike(what: str, values: Mapping[str, object]) -> list[str]:
+    if len(set(values.values())) < 2:
+        return []
+    return [f"{what} is " + ", ".join(f"{value} in {name}" for name, value in values.items())]
