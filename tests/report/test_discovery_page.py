@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 import biassay
-from biassay.report.discovery_page import render_discovery, write_discovery
+from biassay.report.html import render_report, write_report
 from biassay.report.roc import roc_figure
 from biassay.report.terminal_discovery import print_discovery
 from biassay.report.words_discovery import MEANING_OF_WORDS, VALIDATION_COLUMNS, columns_of, discovery_summary
@@ -93,7 +93,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
 
 @pytest.fixture(scope="module")
 def page(found: Discovery) -> Page:
-    return Page(render_discovery(found))
+    return Page(render_report(found))
 
 
 def printed(discovery: Discovery, width: int = 200, **given: Any) -> str:
@@ -187,7 +187,7 @@ def test_corners_of_the_figure_are_none_and_all() -> None:
 
 
 def test_the_page_opens_without_a_network(found: Discovery, page: Page) -> None:
-    text = render_discovery(found)
+    text = render_report(found)
     assert not {"script", "link", "iframe", "img", "image", "use", "a"} & set(page.tags)
     assert "default-src 'none'" in text
     assert not re.search(r"https?://|//\w+\.", text)
@@ -213,7 +213,7 @@ def test_lost_names_and_how_it_was_made_are_told(found: Discovery, page: Page) -
     assert "199 permutations of names at most, seed 0; Benjamini and Hochberg over all words, alpha 0.5" in page.text
     complete = dataclasses.replace(made, names_lost=dict.fromkeys(made.names_lost, ()), validation_lost=())
     assert ("Lost", "") in page.headings
-    assert ("Lost", "") not in Page(render_discovery(Discovery(complete, found.results))).headings
+    assert ("Lost", "") not in Page(render_report(Discovery(complete, found.results))).headings
 
 
 def test_many_lost_words_are_cut_and_counted(found: Discovery) -> None:
@@ -231,18 +231,18 @@ def test_a_lost_word_cannot_steer_the_terminal(found: Discovery) -> None:
 
 def test_a_group_without_rated_words_has_no_figure(found: Discovery) -> None:
     unrated = changed(found, curve=None, curve_emergent=None, validated=())
-    page, shown = Page(render_discovery(unrated)), " ".join(printed(unrated).split())
+    page, shown = Page(render_report(unrated)), " ".join(printed(unrated).split())
     assert page.figures == []
     assert "Words with known truth" not in {heading for _, heading in page.headings}
     assert "area under the curve" not in page.text + shown
     assert "words with known truth" not in shown
     assert VALIDATION_COLUMNS[0][1] not in page.text + shown
-    assert len(Page(render_discovery(changed(found, curve_emergent=None))).figures) == len(found.results)
+    assert len(Page(render_report(changed(found, curve_emergent=None))).figures) == len(found.results)
 
 
 def test_no_words_are_told_as_none(found: Discovery) -> None:
     nothing = changed(found, words=(), num_associated=0, num_every=0, num_emergent=0, num_excess=0)
-    text, shown = Page(render_discovery(nothing)).text, " ".join(printed(nothing).split())
+    text, shown = Page(render_report(nothing)).text, " ".join(printed(nothing).split())
     assert text.count("Associated words None. Emergent words None.") == 2
     assert shown.count(": associated words (none)") == shown.count(": emergent words (none)") == 2
 
@@ -252,7 +252,7 @@ def test_what_was_not_computed_is_a_dash(found: Discovery) -> None:
     word = WordFound("odd", **numbers, p_value_excess=None, q_value_excess=None, associated=True, emergent=False)
     without = changed(found, words=(word,), num_associated=1, num_emergent=0)
     label = found.results[0].label
-    assert Page(render_discovery(without)).rows[label, "Associated words"][1] == ["odd", "–", "", *["–"] * 11]
+    assert Page(render_report(without)).rows[label, "Associated words"][1] == ["odd", "–", "", *["–"] * 11]
     (row, _) = [line for line in printed(without).splitlines() if "odd" in line]
     assert cells(row) == ["odd", *["–"] * 9]
     curve = dataclasses.replace(found.results[0].curve, precision=None)
@@ -330,7 +330,7 @@ def test_the_columns_are_told_as_they_were_asked_for(found: Discovery) -> None:
         ("every", "all", ("smallest", "every other group", "not all categories are above it", "random to two groups")),
     ):
         asked = Discovery(dataclasses.replace(found.manifest, compare=compare, rule=rule), found.results)
-        for shown in (Page(render_discovery(asked)).text, " ".join(printed(asked).split())):
+        for shown in (Page(render_report(asked)).text, " ".join(printed(asked).split())):
             assert not [words for words in told if words not in shown]
         # How many there are of these besides is told where they were not asked for.
         assert (" against every other group." in " ".join(discovery_summary(asked))) is (compare == "any")
@@ -341,7 +341,7 @@ def test_permutations_that_found_words_are_not_called_too_few(found: Discovery) 
     assert "permutations may be too few" not in " ".join(discovery_summary(found))
 
 
-def test_write_discovery_puts_one_file_into_the_folder(found: Discovery, tmp_path: Path) -> None:
-    path = write_discovery(found, tmp_path)
+def test_write_report_puts_one_file_into_the_folder(found: Discovery, tmp_path: Path) -> None:
+    path = write_report(found, tmp_path)
     assert [path] == list(tmp_path.iterdir())
-    assert path.read_text(encoding="utf-8") == render_discovery(found)
+    assert path.read_text(encoding="utf-8") == render_report(found)

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 from tests.pipeline.asked_models import GROUPS, Place
 
-from biassay.report.stereotypes_page import render_stereotypes, write_stereotypes
+from biassay.report.html import render_report, write_report
 from biassay.report.terminal_stereotypes import print_stereotypes
 from biassay.report.words_stereotypes import MEANING_OF_PROFILES, leading_traits, stereotypes_summary
 from biassay.results.stereotypes import MeasureRecord, Stereotypes
@@ -97,7 +97,7 @@ def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes
 
 @pytest.fixture(scope="module")
 def page(found: Stereotypes) -> Page:
-    return Page(render_stereotypes(found))
+    return Page(render_report(found))
 
 
 def printed(stereotypes: Stereotypes, width: int = 250) -> str:
@@ -209,7 +209,7 @@ def test_sentences_and_notes_stand_on_the_page_and_in_the_terminal(found: Stereo
 
 def test_without_people_there_is_no_agreement(place: Place) -> None:
     plain = place()
-    page, shown = Page(render_stereotypes(plain)), printed(plain)
+    page, shown = Page(render_report(plain)), printed(plain)
     assert {where[1] for where in page.rows} == {f"Profiles, {name}" for name in NAMES.values()}
     assert "Agreement with people" not in page.text.replace(MEANING_OF_PROFILES, "")
     assert "About the human judgements" not in page.text
@@ -221,7 +221,7 @@ def test_without_people_there_is_no_agreement(place: Place) -> None:
 
 
 def test_the_page_opens_without_a_network(found: Stereotypes, page: Page) -> None:
-    text = render_stereotypes(found)
+    text = render_report(found)
     assert not {"script", "link", "iframe", "img", "image", "use", "a"} & set(page.tags)
     assert "default-src 'none'" in text
     assert not re.search(r"https?://|//\w+\.", text)
@@ -234,7 +234,7 @@ def test_what_is_not_defined_is_a_dash(found: Stereotypes) -> None:
     alignment = dataclasses.replace(record.alignments[0], **(numbers | kept))
     profile = dataclasses.replace(record.profiles[0], scores=(None,) * 17)
     empty = changed(found, alignments=(alignment,), profiles=(profile,))
-    page, shown = Page(render_stereotypes(empty)), printed(empty)
+    page, shown = Page(render_report(empty)), printed(empty)
     model = found.results[0].model
     cells = ["ILPS", "all", *["–"] * 7, "0, 0", *["–"] * 4, as_sentences(found, record)]
     assert page.rows[model, "Agreement with people", ""][1] == cells
@@ -309,10 +309,10 @@ def test_a_name_cannot_steer_the_terminal(found: Stereotypes, name: str) -> None
 def test_one_model_with_two_settings_is_told_apart(place: Place) -> None:
     twice = place([place.model, f"{place.model}?dtype=bfloat16"], measures="ilps")
     assert twice.results[0].options != twice.results[1].options
-    assert len(Page(render_stereotypes(twice)).rows) == 2
+    assert len(Page(render_report(twice)).rows) == 2
 
 
-def test_write_stereotypes_puts_one_file_into_the_folder(found: Stereotypes, tmp_path: Path) -> None:
-    path = write_stereotypes(found, tmp_path)
+def test_write_report_puts_one_file_into_the_folder(found: Stereotypes, tmp_path: Path) -> None:
+    path = write_report(found, tmp_path)
     assert [path] == list(tmp_path.iterdir())
-    assert path.read_text(encoding="utf-8") == render_stereotypes(found)
+    assert path.read_text(encoding="utf-8") == render_report(found)

@@ -28,7 +28,7 @@ from biassay.measures.panel import known_rows, make_panel
 from biassay.measures.seeds import seed_of
 from biassay.measures.validation import validate
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
-from biassay.report.discovery_page import write_discovery
+from biassay.report.html import write_report
 from biassay.results.discovery import DUAL_USE, KIND, Discovery, DiscoveryManifest
 from biassay.results.making import beginning, identified, libraries, now
 from biassay.results.making_discovery import findings_of
@@ -141,7 +141,7 @@ def discover(
         make_folder(folder)  # before the work: that it cannot be made should not come after
         found = work.carry_out(listed)
         found.save(folder)
-        write_discovery(found, folder)
+        write_report(found, folder)
     return found
 
 

@@ -27,7 +27,7 @@ from biassay.measures.stereotypes import Prior, Questionnaire
 from biassay.measures.word_associations import MEASURES, VARIANTS, Measure, Variant
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
 from biassay.pipeline.group_contexts import GroupContexts, check_contexts_asked, measure_groups
-from biassay.report.stereotypes_page import write_stereotypes
+from biassay.report.html import write_report
 from biassay.results.making import beginning, identified, libraries, now
 from biassay.results.making_stereotypes import ceiling_of, intersection_of, measured, measured_in_contexts
 from biassay.results.records import ModelRecord
@@ -155,7 +155,7 @@ def stereotypes(
         make_folder(folder)
         found = work.carry_out(opened)
         found.save(folder)
-        write_stereotypes(found, folder)
+        write_report(found, folder)
     return found
 
 

@@ -1,109 +1,79 @@
-"""The run as one page that opens without a network."""
+"""Runs as one page that opens without a network."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from biassay.files import write_atomically
-from biassay.report.distribution import P_NAMES, figure_of
-from biassay.report.words import (
-    LEGEND,
-    MEANING,
-    cannot_reach,
-    headline,
-    model_key,
-    model_labels,
-    p_by_text,
-    p_by_word,
-    size_word,
-    summary,
-)
-from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, context_range, contexts_found
-from biassay.results.making import is_of
-from biassay.results.run import Run
+from biassay.report.sections.associations import part_of
+from biassay.report.sections.discovery import discovery_part
+from biassay.report.sections.section import Part, Renderer, environment
+from biassay.report.sections.stereotypes import stereotypes_part
+from biassay.report.view import RunView
+from biassay.results.discovery import Discovery
+from biassay.results.gathering import Found, Gathered, gather
+from biassay.results.stereotypes import Stereotypes
 
-if TYPE_CHECKING:
-    import jinja2
-
-__all__ = ["REPORT", "page_environment", "render_report", "write_report"]
+__all__ = ["REPORT", "render_page", "render_report", "write_report"]
 
 REPORT = "report.html"
 
 
-def page_environment() -> jinja2.Environment:
-    """Templates of pages; whatever they are given is escaped."""
-    import jinja2
+def render_report(found: Found) -> str:
+    """The page of one run."""
+    return render_page(*gather({"": found}))
 
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("biassay.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+
+def render_page(together: list[Gathered], others: Mapping[str, Found]) -> str:
+    """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
+    level = 2 if len(together) + len(others) == 1 else 3
+    parts = _parts(together, others, level)
+    script = _asset("page.js")
+    data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            parts=parts,
+            level=level,
+            style=Markup(_asset("page.css")),
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            data=Markup(_in_script(data)),
+        )
     )
 
 
-def render_report(run: Run) -> str:
-    """The page as text. Names and reasons come from outside and are escaped."""
-    environment = page_environment()
-    labels = model_labels(run)
-    environment.globals.update(
-        p_by_text=p_by_text,
-        p_by_word=p_by_word,
-        model_label=lambda result: labels[model_key(result)],
-        size_word=size_word,
-        context_range=context_range,
-    )
-    own = _of_texts(run) if run.manifest.contexts is None else _of_contexts(run, labels)
-    page = "run.html" if run.manifest.contexts is None else "contexts.html"
-    return environment.get_template(page).render(
-        run=run,
-        manifest=run.manifest,
-        headline=headline(run),
-        summary=summary(run),
-        legend=LEGEND,
-        labels=list(labels.values()),
-        tests=list({r.test: r for r in run.results}.values()),
-        cells={(r.test, labels[model_key(r)]): r for r in run.results},
-        refused=[r for r in run.results if r.reason],
-        **own,
-    )
+def _parts(together: list[Gathered], others: Mapping[str, Found], level: int) -> list[Part]:
+    def make(anchor: str) -> Renderer:
+        return Renderer(environment(), anchor, level)
+
+    parts = [part_of(RunView(gathered), make) for gathered in together]
+    for place, found in enumerate(others.values(), 1):
+        if isinstance(found, Discovery):
+            parts.append(discovery_part(f"words-{place}", found, make))
+        elif isinstance(found, Stereotypes):
+            parts.append(stereotypes_part(f"stereotypes-{place}", found, make))
+    return parts
 
 
-def _of_texts(run: Run) -> dict[str, Any]:
-    """What the page of a run over words and sentences has beside the tables."""
-    return {
-        "meaning": MEANING,
-        "disagreeing": [
-            r for r in run.results if r.significant and r.significant_by_word is False and not cannot_reach(r)
-        ],
-        "lossy": [r for r in run.results if any(r.lost.values())],
-    }
+def _asset(name: str) -> str:
+    return (resources.files("biassay.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _of_contexts(run: Run, labels: Mapping[tuple[str, str, str | None], str]) -> dict[str, Any]:
-    """What the page of a run over contexts has beside the tables."""
-    figures = []
-    for place, record in enumerate(run.manifest.models):
-        of_model = [
-            (r, figure_of(run.samples[place, r.test], r.effect_size, r.test))
-            for r in run.results
-            if is_of(r, record) and r.effect_size is not None and (place, r.test) in run.samples
-        ]
-        if of_model:
-            figures.append((labels[model_key(of_model[0][0])], of_model))
-    return {
-        "meaning": MEANING_OVER_CONTEXTS,
-        "columns": COLUMNS,
-        "figures": figures,
-        "p_names": P_NAMES,
-        "found": contexts_found(run, labels),
-    }
+def _in_script(data: str) -> str:
+    """JSON that cannot end the script it stands in."""
+    return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
 
 
-def write_report(run: Run, folder: Path) -> Path:
+def write_report(found: Found, folder: Path) -> Path:
     path = folder / REPORT
-    write_atomically(path, render_report(run).encode())
+    write_atomically(path, render_report(found).encode())
     return path

@@ -27,7 +27,8 @@ def print_run(run: Run, console: Console) -> None:
     parts += [Text(LEGEND, style="dim"), Text("")]
     if run.manifest.contexts is not None:
         parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
-    parts.extend(Text(sentence) for sentence in summary(run))
+    for finding in summary(run):
+        parts += [Text(finding.text), *(Text(f"  • {point}") for point in finding.points)]
     parts.extend(
         Text(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}", style="yellow")
         for result in run.results

@@ -1,0 +1,65 @@
+"""A figure as SVG, PDF, PNG or Vega-Lite, without a browser."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from markupsafe import escape
+
+from biassay.errors import MissingExtraError
+
+__all__ = ["FORMATS", "Figure", "can_draw", "drawn", "for_page"]
+
+FORMATS = ("svg", "pdf", "png", "vl.json")
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_VERSION = "6.4"
+_SPOKEN = re.compile(r' aria-(?:roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"')
+_OPENING = re.compile(r'<svg [^>]*?(width="[\d.]+" height="[\d.]+" viewBox="[^"]+")[^>]*>')
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is drawn: the name of its file, what it shows in a sentence for who cannot see it, and the drawing."""
+
+    name: str
+    description: str
+    spec: dict[str, Any]
+
+
+def can_draw() -> bool:
+    """Is the library that draws installed?"""
+    return importlib.util.find_spec("vl_convert") is not None
+
+
+def _library() -> ModuleType:
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError("drawing figures", "figures") from error
+    module: ModuleType = vl_convert
+    return module
+
+
+def drawn(figure: Figure, form: str) -> bytes:
+    """The figure in one of `FORMATS`."""
+    text = json.dumps({"$schema": SCHEMA, **figure.spec}, ensure_ascii=False, allow_nan=False)
+    if form == "vl.json":
+        return text.encode()
+    library = _library()
+    if form == "svg":
+        return str(library.vegalite_to_svg(text, vl_version=_VERSION)).encode()
+    if form == "pdf":
+        return bytes(library.vegalite_to_pdf(text, vl_version=_VERSION))
+    return bytes(library.vegalite_to_png(text, vl_version=_VERSION, scale=3.0))
+
+
+def for_page(figure: Figure) -> str:
+    """The figure as SVG for a page: one image for who listens, and what each mark says for who points at it."""
+    svg = _SPOKEN.sub("", drawn(figure, "svg").decode()).replace(' aria-label="', ' data-tip="')
+    spoken = escape(figure.description)
+    return _OPENING.sub(lambda found: f'<svg role="img" aria-label="{spoken}" {found[1]}>', svg, count=1)

@@ -1,0 +1,105 @@
+"""Effect sizes with their intervals, one row a test: a forest plot."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from biassay.report.charts.drawing import Figure
+from biassay.report.charts.style import Style
+
+__all__ = ["FOUND", "ForestRow", "forest"]
+
+FOUND = ("not significant", "significant", "significant after correction")
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """``found`` is a place in `FOUND`; ``tip`` is what a reader who points at the row is told."""
+
+    label: str
+    effect_size: float
+    low: float | None
+    high: float | None
+    found: int
+    tip: str
+
+
+def forest(name: str, title: str, rows: Sequence[ForestRow], style: Style, *, axis: str = "effect size") -> Figure:
+    """Rows from top to bottom as given; what is not a number is left out."""
+    shown = [row for row in rows if math.isfinite(row.effect_size)]
+    labels = [f"{i}" for i in range(len(shown))]
+    values = [
+        {"row": at, "effect": r.effect_size, "low": r.low, "high": r.high, "found": FOUND[r.found], "tip": r.tip}
+        for at, r in zip(labels, shown, strict=True)
+    ]
+    reach = max([2.0, *(abs(n) for r in shown for n in (r.effect_size, r.low, r.high) if n is not None)])
+    names = {at: row.label for at, row in zip(labels, shown, strict=True)}
+    y = {
+        "field": "row",
+        "type": "nominal",
+        "sort": labels,
+        "axis": {"title": None, "labelExpr": f"{_object(names)}[datum.value]", "ticks": False, "domain": False},
+    }
+    x = {"type": "quantitative", "scale": {"domain": [-reach, reach]}, "title": axis}
+    colour = {
+        "field": "found",
+        "type": "nominal",
+        "scale": {"domain": list(FOUND), "range": list(style.found)},
+        "legend": {"title": None, "orient": "top", "direction": "horizontal", "columns": 3},
+    }
+    tip = {"field": "tip", "type": "nominal"}
+    layers = [
+        {
+            "mark": {"type": "rule", "color": style.soft, "strokeDash": [3, 3], "aria": False},
+            "encoding": {"x": {"datum": 0, **x}},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {
+                "x": {"field": "low", **x},
+                "x2": {"field": "high"},
+                "y": y,
+                "color": colour,
+                "description": tip,
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
+            "encoding": {
+                "x": {"field": "effect", **x},
+                "y": y,
+                "color": colour,
+                "shape": {
+                    "field": "found",
+                    "type": "nominal",
+                    "scale": {"domain": list(FOUND), "range": ["circle", "diamond", "square"]},
+                    "legend": None,
+                },
+                "description": tip,
+            },
+        },
+    ]
+    spec = {
+        "title": title,
+        "background": style.background,
+        "width": 420,
+        "height": {"step": 17},
+        "data": {"values": values},
+        "layer": layers,
+        "config": style.config,
+    }
+    return Figure(name, _described(title, shown), spec)
+
+
+def _described(title: str, rows: Sequence[ForestRow]) -> str:
+    after = sum(row.found == 2 for row in rows)
+    return f"{title}: effect sizes of {len(rows)} tests with intervals, {after} significant after correction"
+
+
+def _object(names: dict[str, str]) -> str:
+    """A Vega expression that holds the labels; two rows may have the same."""
+    return json.dumps(names, ensure_ascii=True)

@@ -1,0 +1,206 @@
+"""The papers' tables from a run, in no notation yet: May et al. 2019, Table 4; Guo and Caliskan 2021, Table 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from biassay.errors import UsageError
+from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, p_rounded_up, shade_of
+from biassay.report.words import cannot_reach, model_key, model_labels
+from biassay.results.records import Result
+from biassay.results.run import Run
+
+__all__ = ["ABSENCE", "By", "associations_table", "contexts_table", "holm_family"]
+
+By = Literal["word", "text"]
+Key = tuple[str, str, str | None]
+ABSENCE = "A test that finds nothing does not show that a model is free of bias."
+_CONTEXTS = ("word", "sent", "sent (u)", "context")
+_IN_SENTENCES = ", in sentences"
+_UNBLEACHED = ("_one_sentence", "_1", "_1-", "_1+3-")  # how the supplement ends the names of these tests
+_LONG = 48  # characters of a model's name, beyond which it stands below the table
+_SIDES = {"greater": "one-sided", "two-sided": "two-sided"}
+
+
+def associations_table(run: Run, by: By = "word") -> Table:
+    """Effect sizes with stars: tests down, models across; a test in words stands beside the same in sentences.
+
+    ``by`` says what counts as an observation, for the effect size and for the stars. A run over contexts is refused,
+    for its effect is another one.
+    """
+    if by not in ("word", "text"):
+        raise UsageError(f"by must be 'word' or 'text', got {by!r}")
+    if run.manifest.contexts is not None:
+        raise UsageError("this run is over contexts; use contexts_table")
+    labels = model_labels(run)
+    titles, long_names = _headings(labels)
+    cells = _by_place(run)
+    groups: dict[str, dict[str, Result]] = {}
+    for result in run.results:
+        groups.setdefault(result.title.removesuffix(_IN_SENTENCES), {}).setdefault(result.test, result)
+    return Table(
+        caption=_associations_caption(run, by),
+        stub=("Test", "Context"),
+        models=tuple(map(Span, titles)),
+        groups=tuple(
+            Group(
+                clean(title),
+                tuple(
+                    Row((clean(test), _context(any_)), tuple(_effect(cells.get((test, key)), by) for key in labels))
+                    for test, any_ in sorted(tests.items(), key=lambda item: _CONTEXTS.index(_context(item[1])))
+                ),
+            )
+            for title, tests in groups.items()
+        ),
+        notes=(*_marks_notes(run, by), *_gaps(run, labels, titles), *long_names),
+    )
+
+
+def contexts_table(run: Run) -> Table:
+    """Pooled effect sizes over contexts, shaded by size, with the paper's p-value and the one by word."""
+    if run.manifest.contexts is None:
+        raise UsageError("this run is not over contexts; use associations_table")
+    labels = model_labels(run)
+    titles, long_names = _headings(labels)
+    cells = _by_place(run)
+    rows = tuple(
+        Row(
+            (clean(f"{test}: {title}"),),
+            tuple(cell for key in labels for cell in _over_contexts(cells.get((test, key)))),
+        )
+        for test, title in {result.test: result.title for result in run.results}.items()
+    )
+    return Table(
+        caption=_contexts_caption(run),
+        stub=("Test",),
+        models=tuple(Span(title, ("d", "p", "p by word")) for title in titles),
+        groups=(Group("", rows),) if rows else (),
+        notes=(*_too_few(run), *_gaps(run, labels, titles), *long_names),
+    )
+
+
+def holm_family(run: Run, by: By) -> int:
+    """Over how many p-values Holm's correction was made."""
+    values = (result.p_value_by_word if by == "word" else result.p_value for result in run.results)
+    return sum(value is not None and not math.isnan(value) for value in values)
+
+
+def _by_place(run: Run) -> dict[tuple[str, Key], Result]:
+    return {(result.test, model_key(result)): result for result in run.results}
+
+
+def _headings(labels: Mapping[Key, str]) -> tuple[list[str], list[str]]:
+    """Titles of the models' columns, and a note for every name that is too long for one."""
+    titles, notes = [], []
+    for place, label in enumerate(map(clean, labels.values()), start=1):
+        titles.append(label if len(label) <= _LONG else f"Model {place}")
+        if len(label) > _LONG:
+            notes.append(f"Model {place}: {label}.")
+    return titles, notes
+
+
+def _context(result: Result) -> str:
+    """The paper's three kinds; only its own tests are known to be unbleached."""
+    if result.level != "sentence":
+        return result.level
+    unbleached = result.source == "may2019" and result.test.endswith(_UNBLEACHED)
+    return "sent (u)" if unbleached else "sent"
+
+
+def _effect(result: Result | None, by: By) -> Cell:
+    if result is None:
+        return Cell("")
+    if result.effect_size is None:
+        return Cell("–")
+    few = "‡" if cannot_reach(result) else ""
+    if by == "text":
+        stars = _stars(result.significant, result.significant_holm)
+        return Cell(effect_text(result.effect_size), stars + few)
+    if result.effect_size_by_word is None:
+        return Cell(effect_text(result.effect_size), "†")
+    stars = _stars(result.significant_by_word, result.significant_by_word_holm)
+    return Cell(effect_text(result.effect_size_by_word), stars + few)
+
+
+def _over_contexts(result: Result | None) -> tuple[Cell, Cell, Cell]:
+    if result is None:
+        return Cell(""), Cell(""), Cell("")
+    stars = _stars(result.significant_by_word, result.significant_by_word_holm)
+    return (
+        Cell(effect_text(result.effect_size), shade=shade_of(result.effect_size)),
+        Cell(p_rounded_up(result.p_value)),
+        Cell(p_rounded_up(result.p_value_by_word), "‡" if cannot_reach(result) else stars),
+    )
+
+
+def _stars(significant: bool | None, corrected: bool | None) -> str:
+    return "**" if corrected else "*" if significant else ""
+
+
+def _associations_caption(run: Run, by: By) -> str:
+    made = run.manifest
+    sides = _SIDES.get(made.alternative, made.alternative)
+    if by == "word":
+        what = "Effect sizes of association tests, with words as observations: the texts of a word are averaged."
+        how = f"These p-values are exact and {sides}; the run's protocol for p-values by text is {made.protocol}."
+    else:
+        what = "Effect sizes of association tests, with every text as an observation."
+        how = f"Protocol {made.protocol}, {sides}; it takes texts of one word to be independent, which they are not."
+    contexts = "Context: word, sent (bleached sentences), sent (u) (sentences that say more)."
+    return _sentences(what, contexts, _stars_legend(run, by), how, _unfinished(run), ABSENCE)
+
+
+def _contexts_caption(run: Run) -> str:
+    over = run.manifest.contexts
+    assert over is not None
+    drawn = "the same draws for all models" if over.mode == "fixed" else "each model with draws of its own"
+    what = f"Effects over contexts (CEAT), pooled over {over.n_samples:,} samples of contexts, {drawn}."
+    d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
+    p = (
+        "p: of the random-effects model over samples, two-sided, rounded up. p by word: of a random split of the same "
+        "target words, exact, rounded up."
+    )
+    protocol = f"Protocol {run.manifest.protocol}."
+    return _sentences(what, d, p, _stars_legend(run, "word"), protocol, _unfinished(run), ABSENCE)
+
+
+def _stars_legend(run: Run, by: By) -> str:
+    return (
+        f"* p by {by} at most {run.manifest.alpha:g}; ** also after Holm's correction over all {holm_family(run, by)} "
+        f"p-values by {by} of the run."
+    )
+
+
+def _unfinished(run: Run) -> str:
+    return "" if run.manifest.status == "complete" else "The run is not finished."
+
+
+def _sentences(*sentences: str) -> str:
+    return clean(" ".join(sentence for sentence in sentences if sentence))
+
+
+def _marks_notes(run: Run, by: By) -> Iterable[str]:
+    if by == "word" and any(r.effect_size is not None and r.effect_size_by_word is None for r in run.results):
+        yield "† no numbers by word: the effect by text is shown, without stars."
+    yield from _too_few(run)
+
+
+def _too_few(run: Run) -> Iterable[str]:
+    if any(map(cannot_reach, run.results)):
+        yield f"‡ too few words: no split of them could bring p by word down to {run.manifest.alpha:g}."
+
+
+def _gaps(run: Run, labels: Mapping[Key, str], titles: Sequence[str]) -> Iterable[str]:
+    """What was not measured, and what is not among the results at all."""
+    titled = dict(zip(labels, titles, strict=True))
+    unmeasured: dict[str, list[str]] = {}
+    for result in run.results:
+        if result.effect_size is None:
+            unmeasured.setdefault(titled[model_key(result)], []).append(result.test)
+    if unmeasured:
+        listed = "; ".join(f"{title}: {', '.join(tests)}" for title, tests in unmeasured.items())
+        yield clean(f"– not measured on {listed}.")
+    if len(_by_place(run)) < len(labels) * len({result.test for result in run.results}):
+        yield "A blank cell: this test is not among the results of this model."
