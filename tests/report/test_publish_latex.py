@@ -74,7 +74,7 @@ class Parts:
         self.tables = [
             self.rows(body, spec)
             for spec, body in re.findall(
-                r"\\begin\{(?:longtable|tabular)\}\{(.*)\}\n(.*?)\\end\{(?:longtable|tabular)\}", code, re.DOTALL
+                r"\\begin\{(?:longtable|tabular)\}\{([^\n]*)\}\n(.*?)\\end\{(?:longtable|tabular)\}", code, re.DOTALL
             )
         ]
 
@@ -230,3 +230,11 @@ def test_it_compiles(run: Run, in_contexts: Run, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
     assert "Missing character" not in (tmp_path / "t.log").read_text(encoding="latin-1")
+
+
+def test_a_note_about_a_model_stands_in_its_own_part(run: Run) -> None:
+    table = associations_table(on_models(run, tuple(f"m{i}" for i in range(10))))
+    first, second = to_latex(table).split(r"\end{table*}")[:2]
+    for part, names in ((first, range(5)), (second, range(5, 10))):
+        assert re.findall(r"not measured on m([0-9]):", part) == [str(i) for i in names]
+        assert r"\ddag{} too few words" in part

@@ -24,7 +24,7 @@ from tests.report.publish_runs import (
 from biassay.errors import UsageError
 from biassay.report.publish import associations_table, contexts_table, nine_columns
 from biassay.report.publish.layout import Cell, Table, effect_text, p_rounded_up, shade_of
-from biassay.results.records import PAPER_COLUMNS, Result
+from biassay.results.records import PAPER_COLUMNS
 from biassay.results.run import Run
 
 _SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -216,7 +216,7 @@ def test_p_values_are_rounded_up_to_two_digits(p: float) -> None:
     ("p", "shown"),
     [
         (0.2, "0.20"), (1.0, "1.0"), (0.016, "0.016"), (0.0161, "0.017"), (0.0999, "0.10"), (9.96e-5, "1.0×10⁻⁴"),
-        (1e-30, "1.0×10⁻³⁰"), (9.9e-31, "<10⁻³⁰"), (0.0, "<10⁻³⁰"), (math.nan, "NaN"), (None, "–"),
+        (1e-30, "1.0×10⁻³⁰"), (9.9e-31, "<10⁻³⁰"), (0.0, "<10⁻³⁰"), (math.nan, "NaN"), (math.inf, "inf"), (None, "–"),
     ],
 )  # fmt: skip
 def test_p_values_at_the_edges(p: float | None, shown: str) -> None:

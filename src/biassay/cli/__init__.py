@@ -18,6 +18,8 @@ _COMMANDS = {
     "ceat": ("biassay.cli.ceat", "Run association tests over contexts (CEAT)."),
     "discover": ("biassay.cli.discover", "Find the words a model ties to groups of people (IBD, EIBD)."),
     "stereotypes": ("biassay.cli.stereotypes", "What language models tie to social groups (the ABC model)."),
+    "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),
+    "compare": ("biassay.cli.compare", "How the models of runs differ."),
     "tests": ("biassay.cli.tests", "List, show, check and export the tests."),
     "models": ("biassay.cli.models", "Families of models, and which can be used now."),
     "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -13,10 +13,12 @@ from markupsafe import Markup
 
 from biassay.files import write_atomically
 from biassay.report.sections.associations import part_of
+from biassay.report.sections.comparison import comparison_part
 from biassay.report.sections.discovery import discovery_part
 from biassay.report.sections.section import Part, Renderer, environment
 from biassay.report.sections.stereotypes import stereotypes_part
 from biassay.report.view import RunView
+from biassay.results.comparison import Comparison
 from biassay.results.discovery import Discovery
 from biassay.results.gathering import Found, Gathered, gather
 from biassay.results.stereotypes import Stereotypes
@@ -31,10 +33,10 @@ def render_report(found: Found) -> str:
     return render_page(*gather({"": found}))
 
 
-def render_page(together: list[Gathered], others: Mapping[str, Found]) -> str:
+def render_page(together: Sequence[Gathered], others: Mapping[str, Found], comparison: Comparison | None = None) -> str:
     """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
-    level = 2 if len(together) + len(others) == 1 else 3
-    parts = _parts(together, others, level)
+    level = 2 if len(together) + len(others) + (comparison is not None) == 1 else 3
+    parts = _parts(together, others, comparison, level)
     script = _asset("page.js")
     data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
     return (
@@ -51,11 +53,14 @@ def render_page(together: list[Gathered], others: Mapping[str, Found]) -> str:
     )
 
 
-def _parts(together: list[Gathered], others: Mapping[str, Found], level: int) -> list[Part]:
+def _parts(
+    together: Sequence[Gathered], others: Mapping[str, Found], comparison: Comparison | None, level: int
+) -> list[Part]:
     def make(anchor: str) -> Renderer:
         return Renderer(environment(), anchor, level)
 
-    parts = [part_of(RunView(gathered), make) for gathered in together]
+    parts = [] if comparison is None else [comparison_part(comparison, make)]
+    parts += [part_of(RunView(gathered), make) for gathered in together]
     for place, found in enumerate(others.values(), 1):
         if isinstance(found, Discovery):
             parts.append(discovery_part(f"words-{place}", found, make))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from biassay.report.words_contexts import by_samples
+from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.results.records import Result
 from biassay.results.run import Run
 
@@ -48,22 +49,6 @@ MEANING = (
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMED = 5
 _MANY = 12
-
-
-def model_labels(run: Run) -> dict[tuple[str, str, str | None], str]:
-    """A label for every model of a run; models that differ in nothing but their weights get a number."""
-    labels: dict[tuple[str, str, str | None], str] = {}
-    for result in run.results:
-        if model_key(result) not in labels:
-            label = f"{result.model} ({result.options})" if result.options else result.model
-            same = sum(known[:2] == (result.model, result.options) for known in labels)
-            labels[model_key(result)] = f"{label} #{same + 1}" if same else label
-    return labels
-
-
-def model_key(result: Result) -> tuple[str, str, str | None]:
-    """What tells the models of a run apart."""
-    return result.model, result.options, result.model_revision
 
 
 def size_word(effect_size: float) -> str:
@@ -164,7 +149,7 @@ def summary(run: Run) -> list[Finding]:
     labels = model_labels(run)
     if len(labels) > _MANY:
         return [_about_many(run, len(labels))]
-    by_model: dict[tuple[str, str, str | None], list[Result]] = {key: [] for key in labels}
+    by_model: dict[ModelKey, list[Result]] = {key: [] for key in labels}
     for result in run.results:
         by_model[model_key(result)].append(result)
     return [_about_model(labels[key], rows, run.manifest.alpha, otherwise) for key, rows in by_model.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from biassay.results.samples import Samples
 from biassay.results.stereotypes import KIND as STEREOTYPES
 from biassay.results.stereotypes import Stereotypes
 
-__all__ = ["Found", "Gathered", "gather", "load_found", "name_folders", "put_together"]
+__all__ = ["Found", "Gathered", "gather", "load_found", "name_folders", "only_tests", "put_together"]
 
 Found = Run | Discovery | Stereotypes
 
@@ -67,6 +68,16 @@ def name_folders(folders: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names):
             break
     return names
+
+
+def only_tests(found: Found, patterns: Sequence[str]) -> Found:
+    """A run of association tests with those of its tests that have a name or pattern given, corrected over them."""
+    if not isinstance(found, Run) or not patterns:
+        return found
+    kept = tuple(r for r in found.results if any(fnmatch.fnmatchcase(r.test, pattern) for pattern in patterns))
+    tests = tuple(t for t in found.manifest.tests if any(r.test == t.name for r in kept))
+    manifest = dataclasses.replace(found.manifest, tests=tests)
+    return Run(manifest, with_corrections(kept, manifest.alpha), found.samples)
 
 
 def gather(found: Mapping[str, Found], *, mixed: bool = False) -> tuple[list[Gathered], dict[str, Found]]:

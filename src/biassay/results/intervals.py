@@ -63,7 +63,7 @@ def contributions(result: Result) -> Contributions | None:
     )
 
 
-def paired_difference(first: Result, second: Result) -> tuple[Difference, int, int] | None:
+def paired_difference(first: Result, second: Result, *, confidence: float = 0.95) -> tuple[Difference, int, int] | None:
     """The effect size by word of ``second`` less that of ``first``, over the target words that both know.
 
     Also the numbers of words of X and of Y. None where one of them has no words, or they share none.
@@ -76,4 +76,4 @@ def paired_difference(first: Result, second: Result) -> tuple[Difference, int, i
     numbers = [[result.leaning[role][w] for w in shared[role]] for result in (first, second) for role in ("X", "Y")]
     if not np.isfinite(np.concatenate(numbers)).all():
         return None
-    return difference_interval(*numbers), len(shared["X"]), len(shared["Y"])
+    return difference_interval(*numbers, confidence=confidence), len(shared["X"]), len(shared["Y"])

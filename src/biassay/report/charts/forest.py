@@ -17,7 +17,7 @@ FOUND = ("not significant", "significant", "significant after correction")
 
 @dataclass(frozen=True)
 class ForestRow:
-    """``found`` is a place in `FOUND`; ``tip`` is what a reader who points at the row is told."""
+    """``found`` is a place in the names of what was found; ``tip`` is what a reader who points at the row is told."""
 
     label: str
     effect_size: float
@@ -27,27 +27,35 @@ class ForestRow:
     tip: str
 
 
-def forest(name: str, title: str, rows: Sequence[ForestRow], style: Style, *, axis: str = "effect size") -> Figure:
+def forest(
+    name: str,
+    title: str,
+    rows: Sequence[ForestRow],
+    style: Style,
+    *,
+    axis: str = "effect size",
+    names: Sequence[str] = FOUND,
+) -> Figure:
     """Rows from top to bottom as given; what is not a number is left out."""
     shown = [row for row in rows if math.isfinite(row.effect_size)]
     labels = [f"{i}" for i in range(len(shown))]
     values = [
-        {"row": at, "effect": r.effect_size, "low": r.low, "high": r.high, "found": FOUND[r.found], "tip": r.tip}
+        {"row": at, "effect": r.effect_size, "low": r.low, "high": r.high, "found": names[r.found], "tip": r.tip}
         for at, r in zip(labels, shown, strict=True)
     ]
     reach = max([2.0, *(abs(n) for r in shown for n in (r.effect_size, r.low, r.high) if n is not None)])
-    names = {at: row.label for at, row in zip(labels, shown, strict=True)}
+    labelled = {at: row.label for at, row in zip(labels, shown, strict=True)}
     y = {
         "field": "row",
         "type": "nominal",
         "sort": labels,
-        "axis": {"title": None, "labelExpr": f"{_object(names)}[datum.value]", "ticks": False, "domain": False},
+        "axis": {"title": None, "labelExpr": f"{_object(labelled)}[datum.value]", "ticks": False, "domain": False},
     }
     x = {"type": "quantitative", "scale": {"domain": [-reach, reach]}, "title": axis}
     colour = {
         "field": "found",
         "type": "nominal",
-        "scale": {"domain": list(FOUND), "range": list(style.found)},
+        "scale": {"domain": list(names), "range": list(style.found)},
         "legend": {"title": None, "orient": "top", "direction": "horizontal", "columns": 3},
     }
     tip = {"field": "tip", "type": "nominal"}
@@ -76,7 +84,7 @@ def forest(name: str, title: str, rows: Sequence[ForestRow], style: Style, *, ax
                 "shape": {
                     "field": "found",
                     "type": "nominal",
-                    "scale": {"domain": list(FOUND), "range": ["circle", "diamond", "square"]},
+                    "scale": {"domain": list(names), "range": ["circle", "diamond", "square"]},
                     "legend": None,
                 },
                 "description": tip,
@@ -92,12 +100,11 @@ def forest(name: str, title: str, rows: Sequence[ForestRow], style: Style, *, ax
         "layer": layers,
         "config": style.config,
     }
-    return Figure(name, _described(title, shown), spec)
+    return Figure(name, _described(title, shown, names[2]), spec)
 
 
-def _described(title: str, rows: Sequence[ForestRow]) -> str:
-    after = sum(row.found == 2 for row in rows)
-    return f"{title}: effect sizes of {len(rows)} tests with intervals, {after} significant after correction"
+def _described(title: str, rows: Sequence[ForestRow], most: str) -> str:
+    return f"{title}: {len(rows)} rows with intervals, of {sum(row.found == 2 for row in rows)} it holds: {most}"
 
 
 def _object(names: dict[str, str]) -> str:

@@ -27,10 +27,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Span:
-    """The columns of one model; a single one needs no title of its own."""
+    """The columns of one model; a single one needs no title of its own. ``notes`` are about this model."""
 
     title: str
     columns: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,22 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in no notation. ``stub`` are the titles of the leading columns, ``notes`` stand below the table."""
+    """A table in no notation. ``stub`` are the titles of the leading columns, ``signs`` say what signs mean."""
 
     caption: str
     stub: tuple[str, ...]
     models: tuple[Span, ...]
     groups: tuple[Group, ...]
-    notes: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
 
     @property
     def rows(self) -> tuple[Row, ...]:
         return tuple(row for group in self.groups for row in group.rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stands below the table."""
+        return (*self.signs, *(note for span in self.models for note in span.notes))
 
     @property
     def shaded(self) -> bool:
@@ -88,10 +94,8 @@ def shade_of(effect_size: float | None) -> Shade:
 
 def p_rounded_up(value: float | None) -> str:
     """A p-value to two digits, never below what it is."""
-    if value is None:
-        return "–"
-    if math.isnan(value):
-        return "NaN"
+    if value is None or not math.isfinite(value):
+        return effect_text(value)
     if value < _SMALLEST_P:
         return "<10" + "-30".translate(_SUPERSCRIPT)
     # Of the shortest decimal that is this float: 0.2 is a little more in binary and would become 0.21.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
@@ -62,7 +63,9 @@ def _chosen(labelled: dict[str, _T], model: str | None) -> tuple[str, _T]:
 
 def _of_run(run: Run, model: str | None) -> str:
     labels = model_labels(run)
-    rows = {label: [r for r in run.results if model_key(r) == key] for key, label in labels.items()}
+    rows: dict[str, list[Result]] = {}
+    for result in run.results:
+        rows.setdefault(labels[model_key(result)], []).append(result)
     label, own = _chosen(rows, model)
     entries = [_test_entry(result, run) for result in own]
     measured = [r for r in own if r.effect_size is not None]
@@ -123,7 +126,7 @@ def _standing(measured: Sequence[Result], run: Run) -> list[str]:
 
 def _largest(measured: Sequence[Result]) -> list[str]:
     """Those that stand up to correction, the largest first."""
-    corrected = [r for r in measured if r.significant_by_word_holm]
+    corrected = [r for r in measured if r.significant_by_word_holm and math.isfinite(r.effect_size or 0.0)]
     ordered = sorted(corrected, key=lambda r: -abs(r.effect_size or 0.0))
     items = [f"{_leaning(r)} ({r.test}; p by word {p_rounded_up(r.p_value_by_word)})" for r in ordered[:_LARGEST]]
     return [*items, f"and {len(ordered) - _LARGEST} more"] if len(ordered) > _LARGEST else items

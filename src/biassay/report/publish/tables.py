@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from biassay.errors import UsageError
@@ -35,7 +35,6 @@ def associations_table(run: Run, by: By = "word") -> Table:
     if run.manifest.contexts is not None:
         raise UsageError("this run is over contexts; use contexts_table")
     labels = model_labels(run)
-    titles, long_names = _headings(labels)
     cells = _by_place(run)
     groups: dict[str, dict[str, Result]] = {}
     for result in run.results:
@@ -43,7 +42,7 @@ def associations_table(run: Run, by: By = "word") -> Table:
     return Table(
         caption=_associations_caption(run, by),
         stub=("Test", "Context"),
-        models=tuple(map(Span, titles)),
+        models=_spans(run, labels, ("",)),
         groups=tuple(
             Group(
                 clean(title),
@@ -54,7 +53,7 @@ def associations_table(run: Run, by: By = "word") -> Table:
             )
             for title, tests in groups.items()
         ),
-        notes=(*_marks_notes(run, by), *_gaps(run, labels, titles), *long_names),
+        signs=(*_dagger(run, by), *_too_few(run), *_blanks(run, labels)),
     )
 
 
@@ -63,7 +62,6 @@ def contexts_table(run: Run) -> Table:
     if run.manifest.contexts is None:
         raise UsageError("this run is not over contexts; use associations_table")
     labels = model_labels(run)
-    titles, long_names = _headings(labels)
     cells = _by_place(run)
     rows = tuple(
         Row(
@@ -75,9 +73,9 @@ def contexts_table(run: Run) -> Table:
     return Table(
         caption=_contexts_caption(run),
         stub=("Test",),
-        models=tuple(Span(title, ("d", "p", "p by word")) for title in titles),
+        models=_spans(run, labels, ("d", "p", "p by word")),
         groups=(Group("", rows),) if rows else (),
-        notes=(*_too_few(run), *_gaps(run, labels, titles), *long_names),
+        signs=(*_too_few(run), *_blanks(run, labels)),
     )
 
 
@@ -91,14 +89,21 @@ def _by_place(run: Run) -> dict[tuple[str, Key], Result]:
     return {(result.test, model_key(result)): result for result in run.results}
 
 
-def _headings(labels: Mapping[Key, str]) -> tuple[list[str], list[str]]:
-    """Titles of the models' columns, and a note for every name that is too long for one."""
-    titles, notes = [], []
-    for place, label in enumerate(map(clean, labels.values()), start=1):
-        titles.append(label if len(label) <= _LONG else f"Model {place}")
-        if len(label) > _LONG:
-            notes.append(f"Model {place}: {label}.")
-    return titles, notes
+def _spans(run: Run, labels: Mapping[Key, str], columns: tuple[str, ...]) -> tuple[Span, ...]:
+    """The models, each with its name in full where it is too long for a column, and with what was not measured."""
+    unmeasured: dict[Key, list[str]] = {}
+    for result in run.results:
+        if result.effect_size is None:
+            unmeasured.setdefault(model_key(result), []).append(result.test)
+    spans = []
+    for place, (key, label) in enumerate(labels.items(), start=1):
+        name = clean(label)
+        title = name if len(name) <= _LONG else f"Model {place}"
+        notes = [] if title == name else [f"{title}: {name}."]
+        if key in unmeasured:
+            notes.append(clean(f"– not measured on {title}: {', '.join(unmeasured[key])}."))
+        spans.append(Span(title, columns, tuple(notes)))
+    return tuple(spans)
 
 
 def _context(result: Result) -> str:
@@ -181,10 +186,9 @@ def _sentences(*sentences: str) -> str:
     return clean(" ".join(sentence for sentence in sentences if sentence))
 
 
-def _marks_notes(run: Run, by: By) -> Iterable[str]:
+def _dagger(run: Run, by: By) -> Iterable[str]:
     if by == "word" and any(r.effect_size is not None and r.effect_size_by_word is None for r in run.results):
         yield "† no numbers by word: the effect by text is shown, without stars."
-    yield from _too_few(run)
 
 
 def _too_few(run: Run) -> Iterable[str]:
@@ -192,15 +196,6 @@ def _too_few(run: Run) -> Iterable[str]:
         yield f"‡ too few words: no split of them could bring p by word down to {run.manifest.alpha:g}."
 
 
-def _gaps(run: Run, labels: Mapping[Key, str], titles: Sequence[str]) -> Iterable[str]:
-    """What was not measured, and what is not among the results at all."""
-    titled = dict(zip(labels, titles, strict=True))
-    unmeasured: dict[str, list[str]] = {}
-    for result in run.results:
-        if result.effect_size is None:
-            unmeasured.setdefault(titled[model_key(result)], []).append(result.test)
-    if unmeasured:
-        listed = "; ".join(f"{title}: {', '.join(tests)}" for title, tests in unmeasured.items())
-        yield clean(f"– not measured on {listed}.")
+def _blanks(run: Run, labels: Mapping[Key, str]) -> Iterable[str]:
     if len(_by_place(run)) < len(labels) * len({result.test for result in run.results}):
         yield "A blank cell: this test is not among the results of this model."

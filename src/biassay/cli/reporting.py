@@ -1,0 +1,78 @@
+"""What the commands that show runs share: their options, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from biassay.pipeline.reporting import Report
+from biassay.report.charts.drawing import can_draw
+from biassay.report.publish.files import FIGURE_FORMATS
+from biassay.report.terminal import print_run
+from biassay.report.terminal_discovery import print_discovery
+from biassay.report.terminal_stereotypes import print_stereotypes
+from biassay.results.discovery import Discovery
+from biassay.results.stereotypes import Stereotypes
+
+__all__ = ["print_found", "report_options", "tell_published"]
+
+_WORDS_SHOWN = 20
+_OPTIONS = (
+    click.option(
+        "--publish",
+        "published",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="A new folder for LaTeX and Markdown tables, figures, citations, model cards.",
+    ),
+    click.option(
+        "--format",
+        "formats",
+        multiple=True,
+        type=click.Choice(FIGURE_FORMATS),
+        default=FIGURE_FORMATS,
+        show_default=True,
+        help="Of published figures; may be repeated.",
+    ),
+    click.option(
+        "--tests", multiple=True, metavar="PATTERN ...", help="Only these association tests: names, patterns."
+    ),
+    click.option("--mixed", is_flag=True, help="Put runs together that differ in protocol or stimuli."),
+    click.option("--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("--json", "as_json", is_flag=True, help="Print what is shown as JSON instead of tables."),
+)
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--publish``, ``--format``, ``--tests``, ``--mixed``, ``--quiet`` and ``--json``."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def print_found(made: Report, console: Console) -> None:
+    """Tables and findings in words, as after each run."""
+    for gathered in made.together:
+        for difference in gathered.differences:
+            console.print(f"not alike: {difference}", style="yellow", markup=False)
+        print_run(gathered.run, console)
+    for found in made.others.values():
+        if isinstance(found, Discovery):
+            print_discovery(found, console, top=_WORDS_SHOWN)
+        elif isinstance(found, Stereotypes):
+            print_stereotypes(found, console)
+
+
+def tell_published(made: Report, folder: Path | None, console: Console) -> None:
+    """Where everything is."""
+    lines = [] if made.page is None else [f"open {made.page}"]
+    if folder is not None:
+        lines.append(f"{len(made.published)} files written to {folder}")
+        if not can_draw():
+            lines.append('figures were left out; they need: pip install "biassay[figures]"')
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

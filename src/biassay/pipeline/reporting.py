@@ -1,0 +1,129 @@
+"""From run folders to a page, a comparison, and a folder for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from biassay.errors import UsageError
+from biassay.files import write_atomically
+from biassay.pipeline.common import Listener, PathLike, Silent
+from biassay.report.html import REPORT, render_page
+from biassay.report.publish.files import FIGURE_FORMATS, publish
+from biassay.results.codec import to_json
+from biassay.results.comparison import Comparison, compare
+from biassay.results.gathering import Found, Gathered, gather, load_found, name_folders, only_tests
+from biassay.results.run import Run
+
+__all__ = ["Report", "compare_runs", "report_runs"]
+
+_MARK = b"<title>biassay:"
+_LOOKED_AT = 20_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was read, put together, and written: ``page`` is None where none was asked for."""
+
+    together: Sequence[Gathered]
+    others: Mapping[str, Found]
+    page: Path | None
+    published: Sequence[Path]
+
+    def to_json(self) -> str:
+        """Manifests and results of everything that is shown."""
+        found = [*(gathered.run for gathered in self.together), *self.others.values()]
+        return to_json([{"manifest": one.manifest, "results": one.results} for one in found])
+
+
+def report_runs(
+    folders: Sequence[PathLike],
+    *,
+    out: PathLike | None = None,
+    published: PathLike | None = None,
+    formats: Sequence[str] = FIGURE_FORMATS,
+    tests: Sequence[str] = (),
+    mixed: bool = False,
+    listener: Listener | None = None,
+) -> Report:
+    """Make one page of one or several run folders, and a folder for a paper if ``published`` names one.
+
+    Without ``out`` the page of a single run is its report.html, that of several report.html in the current folder.
+    """
+    found = _loaded(folders, tests)
+    page = Path(out) if out is not None else Path(folders[0]) / REPORT if len(folders) == 1 else Path(REPORT)
+    _check_page(page)
+    _check_folder(published)
+    together, others = gather(found, mixed=mixed)
+    write_atomically(page, render_page(together, others).encode())
+    files = _published(published, together, others, None, formats, listener or Silent())
+    return Report(together, others, page, files)
+
+
+def compare_runs(
+    folders: Sequence[PathLike],
+    *,
+    baseline: str | None = None,
+    out: PathLike | None = None,
+    published: PathLike | None = None,
+    formats: Sequence[str] = FIGURE_FORMATS,
+    tests: Sequence[str] = (),
+    mixed: bool = False,
+    listener: Listener | None = None,
+) -> tuple[Comparison, Report]:
+    """Compare the models of runs with one of them; a page only if ``out`` names it."""
+    found = _loaded(folders, tests)
+    if out is not None:
+        _check_page(Path(out))
+    _check_folder(published)
+    comparison = compare(found, baseline=baseline, mixed=mixed)
+    together, others = gather(found, mixed=mixed)
+    if out is not None:
+        write_atomically(Path(out), render_page(together, others, comparison).encode())
+    files = _published(published, together, others, comparison, formats, listener or Silent())
+    return comparison, Report(together, others, None if out is None else Path(out), files)
+
+
+def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, Found]:
+    if not folders:
+        raise UsageError("name at least one run folder")
+    paths = [Path(folder) for folder in folders]
+    found = {name: only_tests(load_found(path), tests) for name, path in zip(name_folders(paths), paths, strict=True)}
+    empty = [name for name, one in found.items() if isinstance(one, Run) and not one.results]
+    if empty:
+        raise UsageError(f"{', '.join(empty)}: no test there is named {' or '.join(tests)}")
+    return found
+
+
+def _check_page(page: Path) -> None:
+    """A report may be made again; any other file is left alone."""
+    if not page.parent.is_dir():
+        raise UsageError(f"{page}: the folder {page.parent} does not exist")
+    if page.is_dir():
+        raise UsageError(f"{page} is a folder; name a file for the page")
+    if page.exists():
+        with page.open("rb") as file:
+            if _MARK not in file.read(_LOOKED_AT):
+                raise UsageError(f"{page} exists and is not a report of biassay; choose another file")
+
+
+def _check_folder(folder: PathLike | None) -> None:
+    if folder is None:
+        return
+    path = Path(folder)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"{path} is not an empty folder; choose another")
+
+
+def _published(
+    folder: PathLike | None,
+    together: Sequence[Gathered],
+    others: Mapping[str, Found],
+    comparison: Comparison | None,
+    formats: Sequence[str],
+    listener: Listener,
+) -> list[Path]:
+    if folder is None:
+        return []
+    return publish(Path(folder), together, others, comparison, formats=formats, told=listener.measuring)

@@ -1,0 +1,54 @@
+"""Differences between models as a table in the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from biassay.report.words import decimals
+from biassay.report.words_comparison import (
+    MEANING_OF_DIFFERENCES,
+    apart,
+    comparison_headline,
+    comparison_summary,
+    span,
+)
+from biassay.results.comparison import AssociationDifference, Comparison
+
+__all__ = ["print_comparison"]
+
+_SIGNS = ("", "*", "**")
+
+
+def print_comparison(found: Comparison, console: Console) -> None:
+    """Print the table, and the differences in words."""
+    parts: list[RenderableType] = [Text(comparison_headline(found), style="bold")]
+    parts += [Text(f"not alike: {note}", style="yellow") for note in found.notes]
+    if found.associations:
+        parts += [_table(found), Text("* the interval leaves out zero   ** so does the simultaneous one", style="dim")]
+    for finding in comparison_summary(found):
+        parts += [Text(finding.text), *(Text(f"  • {point}") for point in finding.points)]
+    if found.associations:
+        parts.append(Text(MEANING_OF_DIFFERENCES, style="dim"))
+    console.print(Group(*parts))
+
+
+def _table(found: Comparison) -> Table:
+    table = Table(show_lines=False)
+    table.add_column("test", overflow="fold")
+    table.add_column("model", overflow="fold")
+    for name in ("effect on the first", "on the model", "difference", "95%, paired", "words"):
+        table.add_column(name, justify="right", no_wrap=name != "effect on the first")
+    for row in found.associations:
+        table.add_row(escape(row.test), escape(row.model), *_cells(row))
+    return table
+
+
+def _cells(row: AssociationDifference) -> tuple[str, ...]:
+    effects = ["–" if effect is None else decimals(effect) for effect in (row.effect_baseline, row.effect_model)]
+    if row.difference is None:
+        return *effects, "–", row.reason or "", ""
+    difference = decimals(row.difference) + _SIGNS[apart(row)]
+    return *effects, difference, span(row.interval_low, row.interval_high), f"{row.num_targ1}, {row.num_targ2}"
