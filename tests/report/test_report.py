@@ -21,55 +21,6 @@ from biassay.results.records import Manifest, Result
 from biassay.results.run import Run
 
 HOSTILE = "<script>alert(1)</script>"
-VOID = {"meta", "link", "br", "hr", "img", "input", "col", "source", "wbr"}
-ADDRESSES = {"src", "href", "action", "data", "poster", "srcset", "background", "formaction"}
-
-
-class Page(HTMLParser):
-    """Checks that elements are balanced, and gathers what is on the page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.addresses: list[str] = []
-        self.rows: list[list[str]] = []
-        self.headings: list[str] = []
-        self.texts: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.addresses += [value or "" for name, value in attrs if name in ADDRESSES]
-        assert not [name for name, _ in attrs if name.startswith("on")]
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-        elif tag == "h2":
-            self.headings.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" in self.open:
-            assert "url(" not in data
-            assert "@import" not in data
-            return
-        self.texts.append(data)
-        if {"td", "th"} & set(self.open):
-            self.rows[-1][-1] += data
-        if "h2" in self.open:
-            self.headings[-1] += data
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.texts).split())
 
 
 @pytest.fixture(scope="module")

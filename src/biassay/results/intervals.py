@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -47,8 +46,8 @@ def contributions(result: Result) -> Contributions | None:
     if not all(roles.values()):
         return None
     scores = np.array([*roles["X"].values(), *roles["Y"].values()])
-    spread = float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
-    if not math.isfinite(spread) or spread <= 0.0:
+    spread = float(scores.std(ddof=1)) if len(scores) > 1 and np.isfinite(scores).all() else 0.0
+    if spread <= 0.0:
         return None
     centre = float(scores.mean())
 

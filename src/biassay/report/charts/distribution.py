@@ -78,7 +78,7 @@ def distribution(
             }
         )
     spec = {
-        "title": title,
+        "title": {"text": title, "aria": False},
         "background": style.background,
         "width": width,
         "height": 110,

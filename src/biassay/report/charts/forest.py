@@ -92,7 +92,7 @@ def forest(
         },
     ]
     spec = {
-        "title": title,
+        "title": {"text": title, "aria": False},
         "background": style.background,
         "width": 420,
         "height": {"step": 17},

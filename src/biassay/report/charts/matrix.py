@@ -83,7 +83,7 @@ def matrix(
         },
     ]
     spec = {
-        "title": title,
+        "title": {"text": title, "aria": False},
         "background": style.background,
         "width": {"step": 44},
         "height": {"step": 15},

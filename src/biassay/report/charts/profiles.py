@@ -31,7 +31,7 @@ def profile(
     names = list(dict.fromkeys(dimensions.values()))
     x = {
         "type": "quantitative",
-        "scale": {"domain": [-1, 1]},
+        "scale": {"domain": [-1.1, 1.1]},
         "title": None,
         "axis": {"values": [0], "labels": False, "ticks": False, "domain": False},
     }
@@ -77,7 +77,7 @@ def profile(
         },
     ]
     spec = {
-        "title": title,
+        "title": {"text": title, "aria": False},
         "background": style.background,
         "width": 190,
         "height": {"step": 14},

@@ -39,10 +39,16 @@ class Style:
         return {
             "font": "sans-serif",
             "view": {"stroke": None},
-            "axis": {**axis, "labelLimit": 220},
+            "axis": {**axis, "labelLimit": 220, "aria": False},
             "axisY": {"grid": False},
-            "legend": {**text, "titleFontWeight": "normal", "labelLimit": 260},
-            "title": {"color": self.ink, "fontSize": 12, "anchor": "start", "fontWeight": "bold"},
+            "legend": {**text, "titleFontWeight": "normal", "labelLimit": 260, "aria": False},
+            "title": {
+                "color": self.ink,
+                "fontSize": 12,
+                "anchor": "start",
+                "fontWeight": "bold",
+                "limit": 560,
+            },
         }
 
 

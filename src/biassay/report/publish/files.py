@@ -66,7 +66,7 @@ def publish(
         write(f"results-{kind}" if len(together) > 1 else "results", "tsv", nine_columns(gathered.run))
     found = [*(gathered.run for gathered in together), *others.values()]
     cited = citations(*found)
-    write("citations", "md", to_text(cited))
+    write("citations", "md", "".join(f"- {line}\n" for line in to_text(cited).splitlines()))
     write("references", "bib", to_bibtex(cited))
     for one in found:
         for label in _labels(one):

@@ -94,9 +94,15 @@
     tip.style.top = (y + 16 + box.height > innerHeight ? Math.max(4, y - box.height - 12) : y + 16) + "px";
   }
   const saying = (target) => (target.closest ? target.closest("[data-tip]") : null);
+  const pointer = { x: -1, y: -1 };
+  function pointed(target) {
+    const mark = target && saying(target);
+    if (mark) tell(mark.dataset.tip, pointer.x, pointer.y); else if (!document.activeElement.dataset.tip) tell("");
+  }
   document.addEventListener("pointermove", (event) => {
-    const mark = saying(event.target);
-    if (mark) tell(mark.dataset.tip, event.clientX, event.clientY); else if (!tip.hidden && !document.activeElement.dataset.tip) tell("");
+    pointer.x = event.clientX;
+    pointer.y = event.clientY;
+    pointed(event.target);
   });
   document.addEventListener("focusin", (event) => {
     const mark = saying(event.target);
@@ -105,7 +111,7 @@
     tell(mark.dataset.tip, box.left, box.bottom - 8);
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") tell(""); });
-  document.addEventListener("scroll", () => { if (!document.activeElement.dataset.tip) tell(""); }, { passive: true });
+  document.addEventListener("scroll", () => pointed(document.elementFromPoint(pointer.x, pointer.y)), { passive: true });
 
   const theme = document.getElementById("theme"), themes = ["as the system", "light", "dark"];
   function useTheme(name) {

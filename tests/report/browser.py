@@ -1,0 +1,79 @@
+"""A real Chromium that opens pages from disk, and what it has to say about them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+_WATCH = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def need_chromium() -> str:
+    """Its path; without it tests are skipped, but not where BIASSAY_NEED_BROWSER says that it must be there."""
+    if CHROMIUM is None:
+        reason = "Chromium is not installed (Debian: apt-get install chromium)"
+        if os.environ.get("BIASSAY_NEED_BROWSER"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return CHROMIUM
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api")
+    path = need_chromium()
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page that was opened, with everything that it complained of or asked for."""
+
+    def __init__(self, browser: Any, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+        )
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.add_init_script(_WATCH)
+        self.page.goto(path.as_uri())
+
+    @property
+    def tip(self) -> str | None:
+        tip = self.page.locator("#tip")
+        return tip.inner_text() if tip.is_visible() else None
+
+    def table(self, selector: str) -> list[list[str]]:
+        """Cells of the body of a table, in its present order."""
+        script = "(table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText))"
+        rows: list[list[str]] = self.page.locator(selector).evaluate(script)
+        return rows
+
+    def close(self) -> None:
+        self.context.close()
+
+
+def violations(opened: Opened) -> list[str]:
+    """What axe finds against accessibility, one line an element."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(opened.page).response["violations"]
+    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
