@@ -78,7 +78,7 @@ def distribution(
             }
         )
     spec = {
-        "title": {"text": title, "aria": False},
+        "title": title,
         "background": style.background,
         "width": width,
         "height": 110,

@@ -18,7 +18,7 @@ __all__ = ["FORMATS", "Figure", "can_draw", "drawn", "for_page"]
 FORMATS = ("svg", "pdf", "png", "vl.json")
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
-_SPOKEN = re.compile(r' aria-(?:roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"')
+_SPOKEN = re.compile(r' aria-(?:roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"| aria-label="Title text [^"]*"')
 _OPENING = re.compile(r'<svg [^>]*?(width="[\d.]+" height="[\d.]+" viewBox="[^"]+")[^>]*>')
 
 

@@ -92,7 +92,7 @@ def forest(
         },
     ]
     spec = {
-        "title": {"text": title, "aria": False},
+        "title": title,
         "background": style.background,
         "width": 420,
         "height": {"step": 17},

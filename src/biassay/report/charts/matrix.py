@@ -83,7 +83,7 @@ def matrix(
         },
     ]
     spec = {
-        "title": {"text": title, "aria": False},
+        "title": title,
         "background": style.background,
         "width": {"step": 44},
         "height": {"step": 15},

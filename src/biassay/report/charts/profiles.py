@@ -77,7 +77,7 @@ def profile(
         },
     ]
     spec = {
-        "title": {"text": title, "aria": False},
+        "title": title,
         "background": style.background,
         "width": 190,
         "height": {"step": 14},

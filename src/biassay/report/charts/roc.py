@@ -56,7 +56,7 @@ def roc(name: str, title: str, curves: Mapping[str, CurveRecord], style: Style) 
         },
     ]
     spec = {
-        "title": {"text": title, "aria": False},
+        "title": title,
         "background": style.background,
         "width": 260,
         "height": 260,
