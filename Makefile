@@ -1,4 +1,4 @@
-# Three commands do everything: `make demo`, `make demo-ceat` and `make test`. Each makes its own environment in .venv.
+# Four commands do everything: `make demo`, `make demo-ceat`, `make demo-report` and `make test`. Each makes its own environment in .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,13 +6,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 
-.PHONY: demo demo-ceat test test-core lint bench clean
+.PHONY: demo demo-ceat demo-report test test-core lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use]"
+	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use,figures]"
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
@@ -40,6 +40,10 @@ $(VENV)/.demo-ceat: pyproject.toml constraints.txt | $(BIN)/python
 demo-ceat: $(VENV)/.demo-ceat
 	$(BIN)/python scripts/demo_ceat.py
 
+# Everything: association tests, contexts, words tied to groups, stereotypes; one page of it all, and files for a paper.
+demo-report: $(VENV)/.demo-ceat demo demo-ceat
+	$(BIN)/python scripts/demo_report.py
+
 test: $(VENV)/.test test-core
 	$(BIN)/pytest -n 2
 
@@ -58,6 +62,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/ceat.py
 	$(BIN)/python benchmarks/scan.py
 	$(BIN)/python benchmarks/discovery.py
+	$(BIN)/python benchmarks/report.py
 
 clean:
 	rm -rf $(VENV) .venv-core runs build dist

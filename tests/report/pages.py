@@ -63,6 +63,7 @@ class Page(HTMLParser):
 
     def _check(self) -> None:
         assert self.open == []
+        self.items = [" ".join(item.split()) for item in self.items]
         assert len(self.ids) == len(set(self.ids))
         assert not [name for name in self.anchors if name not in self.ids]
         assert not LOADING & set(self.tags)
@@ -97,14 +98,14 @@ class Page(HTMLParser):
             self.rows[self.where][-1].append("")
             if given.get("class") == "number effect":
                 self.shades.setdefault(self.where, []).append(given["style"])
-        elif tag == "li":
+        elif tag == "li" and "nav" not in self.open:
             self.items.append("")
         elif tag == "a":
             self.links.append("")
-        elif tag in ("dt", "dd"):
-            self.terms[len(self.terms) :] = [[""]] if tag == "dt" else []
-            if tag == "dd":
-                self.terms[-1].append("")
+        elif tag == "dt":
+            self.terms.append([""])
+        elif tag == "dd":
+            self.terms[-1].append("")
         elif tag == "script":
             self.scripts.append((given, []))
         elif tag in ("br", "small"):
@@ -150,7 +151,7 @@ class Page(HTMLParser):
             self.outline[-1] = (self.outline[-1][0], self.outline[-1][1] + data)
         if {"td", "th"} & around:
             self.rows[self.where][-1][-1] += data
-        if "li" in around:
+        if "li" in around and "nav" not in around:
             self.items[-1] += data
         if "a" in around:
             self.links[-1] += data

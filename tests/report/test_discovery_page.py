@@ -6,17 +6,16 @@ import dataclasses
 import io
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.report.pages import Page
 
 import biassay
 from biassay.report.html import render_report, write_report
-from biassay.report.roc import roc_figure
 from biassay.report.terminal_discovery import print_discovery
 from biassay.report.words_discovery import MEANING_OF_WORDS, VALIDATION_COLUMNS, columns_of, discovery_summary
 from biassay.results.discovery import DUAL_USE, CurveRecord, Discovery, GroupFindings, WordFound
@@ -24,64 +23,6 @@ from biassay.results.discovery import DUAL_USE, CurveRecord, Discovery, GroupFin
 HOSTILE = "<script>alert(1)</script>"
 MARKUP = "[bold]x[/bold]"
 FEMALES, MALES = "african-american-females", "european-american-males"
-ADDRESSES = {"src", "href", "action", "data", "poster", "srcset", "background", "formaction", "xlink:href"}
-
-
-class Page(HTMLParser):
-    """The page taken apart: tables by their headings, figures with their points; elements must be balanced."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.pieces = list[str](), list[str](), list[str]()
-        self.headings: list[tuple[str, str]] = []
-        self.rows: dict[tuple[str, str], list[list[str]]] = {}
-        self.figures: list[dict[str, Any]] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        given = dict(attrs)
-        assert not [name for name in given if name in ADDRESSES or name.startswith("on")]
-        if tag != "meta":
-            self.open.append(tag)
-        if tag in ("h2", "h3"):
-            self.headings.append(("" if tag == "h2" else self.headings[-1][0], ""))
-        elif tag == "tr":
-            self.rows.setdefault(self.headings[-1], []).append([])
-        elif tag in ("td", "th"):
-            self.rows[self.headings[-1]][-1].append("")
-        elif tag == "figure":
-            self.figures.append({"points": [], "titles": [], "chosen": []})
-        elif tag == "circle":
-            kind = "points" if given["class"] == "point" else "chosen"
-            self.figures[-1][kind].append((float(str(given["cx"])), float(str(given["cy"]))))
-        elif tag == "polyline":
-            self.figures[-1]["line"] = given["points"]
-        elif tag == "svg":
-            self.figures[-1]["label"] = given["aria-label"]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" in self.open:
-            assert not re.search(r"url\(|@import", data)
-            return
-        self.pieces.append(data)
-        if "h2" in self.open:
-            self.headings[-1] = (self.headings[-1][0] + data, "")
-        elif "h3" in self.open:
-            self.headings[-1] = (self.headings[-1][0], self.headings[-1][1] + data)
-        elif {"td", "th"} & set(self.open):
-            self.rows[self.headings[-1]][-1][-1] += data
-        elif "circle" in self.open and "title" in self.open:
-            self.figures[-1]["titles"].append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.pieces).split())
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +66,7 @@ def test_the_words_on_the_page_are_those_of_the_record(found: Discovery, page: P
     for findings in found.results:
         for heading, kind in (("Associated words", "associated"), ("Emergent words", "emergent")):
             words = [word for word in findings.words if getattr(word, kind)]
-            header, *rows = page.rows[findings.label, heading]
+            header, *rows = page.table(findings.label, heading)
             against = [f"against {other}" for other in findings.others]
             pairs = [f"category {pair}" for pair in findings.constituents]
             assert header == ["Word", "score", "against", "p", "q", "q excess", *against, *pairs]
@@ -143,7 +84,7 @@ def test_the_words_on_the_page_are_those_of_the_record(found: Discovery, page: P
 
 def test_the_validation_on_the_page_is_that_of_the_counts(found: Discovery, page: Page) -> None:
     for findings in found.results:
-        rows = page.rows[findings.label, "Words with known truth"]
+        rows = page.table(findings.label, "Words with known truth")
         told = {row[0]: row[1:] for row in rows[1:3]}
         for name, curve in curves(findings):
             at = curve.thresholds.index(curve.chosen)
@@ -162,35 +103,51 @@ def test_the_validation_on_the_page_is_that_of_the_counts(found: Discovery, page
             assert words[word.word] == [*("yes" if mark else "" for mark in marks), *scores]
 
 
+@pytest.mark.extras
 def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Discovery, page: Page) -> None:
-    drawn = [(findings.label, name, curve) for findings in found.results for name, curve in curves(findings)]
-    assert len(page.figures) == len(drawn) == 4
-    for figure, (label, name, curve) in zip(page.figures, drawn, strict=True):
-        counts = zip(curve.tp, curve.fp, curve.fn, curve.tn, strict=True)
-        places = [(24 + 196 * fp / (fp + tn), 196 * (1 - tp / (tp + fn))) for tp, fp, fn, tn in counts]
-        assert len(figure["points"]) == len(curve.thresholds) == 80
-        assert np.array(figure["points"]) == pytest.approx(np.array(places), abs=0.051)  # one decimal
-        assert figure["line"] == " ".join(f"{x},{y}" for x, y in figure["points"])
-        assert figure["chosen"] == [figure["points"][curve.thresholds.index(curve.chosen)]]
-        assert figure["titles"][0].startswith(f"threshold {curve.thresholds[0]:g}: true positive rate ")
-        assert f"{label}, {name}" in figure["label"]
-        assert f"area under the curve {curve.area:.2f}" in figure["label"]
+    pytest.importorskip("vl_convert")
+    assert [drawing.where[:2] for drawing in page.drawings] == [
+        (findings.label, "Words with known truth") for findings in found.results
+    ]
+    for drawing, findings in zip(page.drawings, found.results, strict=True):
+        told = []
+        for name, curve in curves(findings):
+            counts = zip(curve.thresholds, curve.tp, curve.fp, curve.fn, curve.tn, strict=True)
+            told += [
+                f"{name}, threshold {at:g}: true positive rate {tp / (tp + fn):.2f}, "
+                f"false positive rate {fp / (fp + tn):.2f}"
+                for at, tp, fp, fn, tn in counts
+            ]
+            assert f"{name} has an area under the curve of {curve.area:.2f}" in drawing.label
+        told += [f"{name}: the threshold in use, {curve.chosen:g}" for name, curve in curves(findings)]
+        assert drawing.tips == told
+        assert len(told) == 162  # two curves of 80 thresholds, and two rings
+        places = [tuple(map(float, given["transform"][10:-1].split(","))) for _, given in drawing.marks]
+        for (_, curve), ring in zip(curves(findings), places[-2:], strict=True):
+            assert ring == pytest.approx((260 * curve.false_positive_rate, 260 * (1 - curve.recall)))
+        assert drawing.label.startswith(f"{findings.label}: ")
 
 
-def test_corners_of_the_figure_are_none_and_all() -> None:
-    counts = {"tp": (2, 1, 0), "fp": (3, 0, 0), "fn": (0, 1, 2), "tn": (0, 3, 3)}
-    shares = {"area": 0.5, "chance": 0.4, "chosen": 0.0, "accuracy": 0.8, "precision": 1.0, "recall": 0.5}
-    figure = roc_figure(CurveRecord(thresholds=(-1.0, 0.0, 1.0), **counts, **shares, false_positive_rate=0.0), "x")
-    assert [point[:2] for point in figure.points] == [(220.0, 0.0), (24.0, 98.0), (24.0, 196.0)]
-    assert figure.points[1][2] == "threshold 0: true positive rate 0.50, false positive rate 0.00"
-    assert figure.chosen == (24.0, 98.0)
+def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
+    found: Discovery, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("biassay.report.sections.section.can_draw", lambda: False)
+    without = Page(render_report(found))
+    assert "svg" not in without.tags
+    assert without.text.count('pip install "biassay[figures]"') == len(found.results)
+    assert without.rows == page.rows
 
 
-def test_the_page_opens_without_a_network(found: Discovery, page: Page) -> None:
-    text = render_report(found)
-    assert not {"script", "link", "iframe", "img", "image", "use", "a"} & set(page.tags)
-    assert "default-src 'none'" in text
-    assert not re.search(r"https?://|//\w+\.", text)
+def test_the_page_opens_without_a_network(page: Page) -> None:
+    assert page.data == {}
+    assert "default-src 'none'" in page.policy
+    assert not re.search(r"https?://|//\w+\.", page.source)
+
+
+def test_the_way_through_the_page_names_its_sections(found: Discovery, page: Page) -> None:
+    groups = [findings.label for findings in found.results]
+    assert page.headings() == ["In short", "What the columns say", *groups, "Lost", "How it was made"]
+    assert page.links == ["To the results", *page.headings()]
 
 
 def test_the_note_stands_on_the_page_and_in_the_terminal(found: Discovery, page: Page) -> None:
@@ -212,8 +169,8 @@ def test_lost_names_and_how_it_was_made_are_told(found: Discovery, page: Page) -
         assert told in page.text
     assert "199 permutations of names at most, seed 0; Benjamini and Hochberg over all words, alpha 0.5" in page.text
     complete = dataclasses.replace(made, names_lost=dict.fromkeys(made.names_lost, ()), validation_lost=())
-    assert ("Lost", "") in page.headings
-    assert ("Lost", "") not in Page(render_report(Discovery(complete, found.results))).headings
+    assert "Lost" in page.headings()
+    assert "Lost" not in Page(render_report(Discovery(complete, found.results))).headings()
 
 
 def test_many_lost_words_are_cut_and_counted(found: Discovery) -> None:
@@ -232,12 +189,19 @@ def test_a_lost_word_cannot_steer_the_terminal(found: Discovery) -> None:
 def test_a_group_without_rated_words_has_no_figure(found: Discovery) -> None:
     unrated = changed(found, curve=None, curve_emergent=None, validated=())
     page, shown = Page(render_report(unrated)), " ".join(printed(unrated).split())
-    assert page.figures == []
-    assert "Words with known truth" not in {heading for _, heading in page.headings}
+    assert page.drawings == []
+    assert "Words with known truth" not in page.headings(3)
     assert "area under the curve" not in page.text + shown
     assert "words with known truth" not in shown
     assert VALIDATION_COLUMNS[0][1] not in page.text + shown
-    assert len(Page(render_report(changed(found, curve_emergent=None))).figures) == len(found.results)
+
+
+@pytest.mark.extras
+def test_a_group_with_one_task_has_one_curve(found: Discovery) -> None:
+    pytest.importorskip("vl_convert")
+    drawings = Page(render_report(changed(found, curve_emergent=None))).drawings
+    assert len(drawings) == len(found.results)
+    assert {len(drawing.marks) for drawing in drawings} == {81}
 
 
 def test_no_words_are_told_as_none(found: Discovery) -> None:
@@ -252,7 +216,7 @@ def test_what_was_not_computed_is_a_dash(found: Discovery) -> None:
     word = WordFound("odd", **numbers, p_value_excess=None, q_value_excess=None, associated=True, emergent=False)
     without = changed(found, words=(word,), num_associated=1, num_emergent=0)
     label = found.results[0].label
-    assert Page(render_report(without)).rows[label, "Associated words"][1] == ["odd", "–", "", *["–"] * 11]
+    assert Page(render_report(without)).table(label, "Associated words")[1] == ["odd", "–", "", *["–"] * 11]
     (row, _) = [line for line in printed(without).splitlines() if "odd" in line]
     assert cells(row) == ["odd", *["–"] * 9]
     curve = dataclasses.replace(found.results[0].curve, precision=None)
@@ -282,9 +246,9 @@ def test_hostile_words_and_labels_go_through_as_text(tmp_path: Path) -> None:
     assert {word.word for word in made.results[0].words if word.associated} >= set(words)
     text = (out / "report.html").read_text()
     page = Page(text)
-    assert not {"script", "b", "i"} & set(page.tags)
+    assert not {"b", "i"} & set(page.tags)
     assert HOSTILE not in text
-    assert {row[0] for row in page.rows[HOSTILE, "Associated words"]} >= set(words)
+    assert {row[0] for row in page.table(HOSTILE, "Associated words")} >= set(words)
     shown = printed(made, width=300)
     first = [line.strip("│").split("│")[0].strip() for line in shown.splitlines() if line.startswith("│")]
     assert set(first) >= set(words)

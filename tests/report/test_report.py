@@ -6,17 +6,19 @@ import dataclasses
 import io
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.report.pages import Page
 
 import biassay
-from biassay.report.html import render_report, write_report
+from biassay.report.html import render_page, render_report, write_report
 from biassay.report.terminal import print_run
 from biassay.report.words import format_p, headline, model_labels, p_by_text, p_by_word, size_word, summary
+from biassay.results.gathering import gather
+from biassay.results.intervals import interval_of
 from biassay.results.records import Manifest, Result
 from biassay.results.run import Run
 
@@ -46,28 +48,41 @@ def as_refused(result: Result) -> Result:
     return dataclasses.replace(result, **nothing, status="refused", reason="too many words", leaning={})
 
 
-def test_the_page_is_balanced_and_has_no_script(measured: Run) -> None:
-    page = Page(render_report(measured))
-    assert page.tags.count("html") == page.tags.count("body") == page.tags.count("table") == 1
-    assert "script" not in page.tags
-    assert "iframe" not in page.tags
+@pytest.fixture(scope="module")
+def page(measured: Run) -> Page:
+    return Page(render_report(measured))
 
 
-def test_the_page_opens_without_a_network(measured: Run) -> None:
-    text = render_report(measured)
-    page = Page(text)
-    assert "link" not in page.tags
-    assert not [address for address in page.addresses if not address.startswith(("#", "data:"))]
-    assert "default-src 'none'" in text
+def code_of(significant: bool | None, corrected: bool | None, *, too_few: bool) -> int:
+    """How a cell of the matrix is marked, told another way."""
+    if significant is None:
+        return 4
+    return 3 if too_few and not significant else int(significant) + int(bool(corrected))
 
 
-def test_the_numbers_on_the_page_are_those_of_the_results(measured: Run) -> None:
-    page = Page(render_report(measured))
-    rows = {row[0].partition(r.title)[0]: row[1:] for r in measured.results for row in page.rows if r.title in row[0]}
-    assert set(rows) == {r.test for r in measured.results}
+def test_the_page_is_sound_and_has_no_script_but_its_own(page: Page) -> None:
+    assert page.tags.count("table") == 1
+    assert page.tags.count("script") == 2  # the data, and the script that the policy allows by its hash
+    assert list(page.data) == ["texts"]
+
+
+def test_the_page_opens_without_a_network(page: Page) -> None:
+    assert page.anchors[0] == "main"
+    assert "default-src 'none'" in page.policy
+    assert not re.search(r"https?://|//\w+\.", page.source)
+
+
+def test_the_way_through_the_page_names_its_sections(page: Page) -> None:
+    assert page.links == ["To the results", *page.headings()]
+    assert len(page.anchors) == len(set(page.anchors))
+
+
+def test_the_numbers_on_the_page_are_those_of_the_results(measured: Run, page: Page) -> None:
+    rows = {row[0]: row[1:] for row in page.table("All tests")[2:]}
+    assert list(rows) == [f"{r.test} {r.title}" for r in measured.results]
     statuses = set()
     for r in measured.results:
-        effect, by_text, by_word = rows[r.test]
+        effect, by_text, by_word = rows[f"{r.test} {r.title}"]
         statuses.add(r.status)
         if r.effect_size is None:
             assert (effect, by_text, by_word) == (r.status, "–", "–")
@@ -78,6 +93,80 @@ def test_the_numbers_on_the_page_are_those_of_the_results(measured: Run) -> None
             # two digits, or three decimals: half a unit in the last place
             assert float(cell.rstrip("*‡")) == pytest.approx(p, rel=0.05, abs=0.0005 if p >= 0.001 else 0.0)
     assert statuses == {"measured", "refused"}
+
+
+def test_the_numbers_of_the_script_are_those_of_the_results(measured: Run, page: Page) -> None:
+    data = page.data["texts"]
+    assert data["models"] == ["glove"]
+    assert [test[:2] for test in data["tests"]] == [[r.test, r.title] for r in measured.results]
+    assert data["reasons"] == {str(i): r.reason for i, r in enumerate(measured.results) if r.reason}
+    for place, (row, r) in enumerate(zip(data["rows"], measured.results, strict=True)):
+        too_few = (r.p_floor_by_word or 0.0) > 0.01
+        by_word = code_of(r.significant_by_word, r.significant_by_word_holm, too_few=too_few)
+        by_text = code_of(r.significant, r.significant_holm, too_few=False)
+        assert row[:4] == [0, place, by_word, by_text]
+        if r.effect_size is None:
+            assert row[4:] == [r.status]
+            continue
+        told = dict(zip(data["columns"], row[4:], strict=True))
+        found = interval_of(r)
+        assert found is not None
+        assert told["effect"] == f"{r.effect_size:.2f}"
+        assert told["by word"] == f"{r.effect_size_by_word:.2f}"
+        assert told["95% over words"] == f"{found.low:.2f} to {found.high:.2f}"
+        for name, p in (("p by text", r.p_value), ("p by word", r.p_value_by_word)):
+            assert float(told[name].rstrip("*‡")) == pytest.approx(p, rel=0.05, abs=0.0005)
+        assert float(told["after correction"]) == pytest.approx(r.p_value_by_word_holm, rel=0.05, abs=0.0005)
+
+
+def test_what_the_words_add_on_the_page_makes_the_effect_by_word(measured: Run, page: Page) -> None:
+    data = page.data["texts"]
+    checked = 0
+    for place, r in enumerate(measured.results):
+        shares = data["shares"][place]
+        if r.effect_size is None:
+            assert shares is None
+            continue
+        checked += 1
+        assert [set(words) for words in data["words"][place]] == [set(r.leaning[role]) for role in "XYAB"]
+        added = [share for role in shares[:2] for share in role]
+        # every share is written to three decimals
+        assert sum(added) == pytest.approx(r.effect_size_by_word, abs=0.0005 * len(added))
+        leaning = [r.leaning["A"][word] for word in data["words"][place][2]]
+        ratios = [share / lean for share, lean in zip(shares[2], leaning, strict=True) if abs(share) > 0.1]
+        assert min(ratios) == pytest.approx(max(ratios), rel=0.01)
+        assert min(ratios) > 0.0
+    assert checked == sum(r.status == "measured" for r in measured.results) > 0
+
+
+@pytest.mark.extras
+def test_the_forest_on_the_page_has_every_result(measured: Run, page: Page) -> None:
+    pytest.importorskip("vl_convert")
+    (drawing,) = page.drawings
+    known = [r for r in measured.results if r.effect_size is not None]
+    assert drawing.where[0] == "Effect sizes with their intervals"
+    points = [given["data-tip"] for tag, given in drawing.marks if tag == "path"]
+    assert [tip.partition(".")[0] for tip in points] == [f"{r.test} on glove" for r in known]
+    for r, tip in zip(known, points, strict=True):
+        found = interval_of(r)
+        assert found is not None
+        assert f"Effect {r.effect_size:.2f} ({size_word(r.effect_size or 0.0)})" in tip
+        assert f", by word {r.effect_size_by_word:.2f}, 95% {found.low:.2f} to {found.high:.2f}." in tip
+        assert r.test in drawing.text
+    after = sum(bool(r.significant_by_word_holm) for r in known)
+    told = f"glove: {len(known)} rows with intervals, of {after} it holds: significant after correction"
+    assert drawing.label == told
+
+
+def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
+    measured: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("biassay.report.sections.section.can_draw", lambda: False)
+    page = Page(render_report(measured))
+    assert page.drawings == []
+    assert "svg" not in page.tags
+    assert 'pip install "biassay[figures]"' in page.text
+    assert "Effect sizes with their intervals" in page.headings()
 
 
 def test_the_numbers_in_the_terminal_are_those_of_the_results(measured: Run) -> None:
@@ -93,16 +182,16 @@ def test_the_numbers_in_the_terminal_are_those_of_the_results(measured: Run) -> 
             assert cells[3] == p_by_word(r)
 
 
-def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run) -> None:
+def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: Page) -> None:
     refused = [r for r in measured.results if r.reason]
     assert refused
-    for shown in (Page(render_report(measured)).text, " ".join(printed(measured).split())):
+    for shown in (page.text, " ".join(printed(measured).split())):
         for r in refused:
             assert " ".join(str(r.reason).split()) in shown
 
 
-def test_the_page_says_how_the_run_was_made(measured: Run) -> None:
-    text = Page(render_report(measured)).text
+def test_the_page_says_how_the_run_was_made(measured: Run, page: Page) -> None:
+    text = page.text
     made = measured.manifest
     for told in (made.created, str(made.finished), made.protocol, f"seed {made.seed}", str(made.models[0].revision)):
         assert told in text
@@ -114,8 +203,9 @@ def test_the_page_says_how_the_run_was_made(measured: Run) -> None:
     assert f"Holm over all {with_p} rows" in text
 
 
-def test_sections_stand_only_where_there_is_data(measured: Run) -> None:
-    always = ["In short", "All tests", "How it was made"]
+def test_sections_stand_only_where_there_is_data(measured: Run, page: Page) -> None:
+    always = ["In short", "All tests", "Significance at a glance", "All numbers", "How it was made"]
+    of_words = ["Effect sizes with their intervals", "Which words an effect comes from"]
     sections = {
         "Where sentences and words disagree": [
             r for r in measured.results if r.significant and r.significant_by_word is False
@@ -124,14 +214,29 @@ def test_sections_stand_only_where_there_is_data(measured: Run) -> None:
         "Words a model does not know": [r for r in measured.results if any(r.lost.values())],
     }
     assert all(sections.values())
-    assert set(Page(render_report(measured)).headings) == {*always, *sections}
+    assert set(page.headings()) == {*always, *of_words, *sections}
     for name, rows in sections.items():
         without = Run(measured.manifest, tuple(r for r in measured.results if r not in rows))
         assert without.results
-        assert name not in Page(render_report(without)).headings
+        assert name not in Page(render_report(without)).headings()
     plain = [r for r in measured.results if not any(r in rows for rows in sections.values())]
     assert plain
-    assert Page(render_report(Run(measured.manifest, tuple(plain)))).headings == always
+    assert set(Page(render_report(Run(measured.manifest, tuple(plain)))).headings()) == {*always, *of_words}
+    wordless = changed(Run(measured.manifest, tuple(plain)), leaning={})
+    headings = Page(render_report(wordless)).headings()
+    assert "Which words an effect comes from" not in headings
+    assert set(headings) - set(of_words) == set(always)
+
+
+def test_disagreement_is_told_in_both_directions(measured: Run) -> None:
+    one, two = (dataclasses.replace(measured.results[0], test=name, p_floor_by_word=0.0) for name in ("t1", "t2"))
+    one = dataclasses.replace(one, significant=True, significant_by_word=False)
+    two = dataclasses.replace(two, significant=False, significant_by_word=True)
+    for rows, told in (((one,), {"t1": True}), ((two,), {"t2": True}), ((one, two), {"t1": True, "t2": True})):
+        page = Page(render_report(Run(measured.manifest, rows)))
+        for name in ("t1", "t2"):
+            assert any(item.startswith(f"{name} on glove: p by text") for item in page.items) is told.get(name, False)
+        assert ("Significant by word and not by text" in page.text) is ("t2" in told)
 
 
 @pytest.mark.parametrize("field", ["test", "model", "options", "title", "targ1", "attr1", "reason", "p_route"])
@@ -139,9 +244,11 @@ def test_hostile_names_are_escaped(field: str, measured: Run) -> None:
     text = render_report(changed(measured, **{field: HOSTILE}))
     page = Page(text)
     assert HOSTILE not in text
-    assert "script" not in page.tags
     if field in ("test", "model", "options", "title", "reason"):
         assert HOSTILE in page.text
+    held = {"model": "models", "options": "models", "reason": "reasons"}.get(field, "tests")
+    if field != "p_route":
+        assert HOSTILE in str(page.data["texts"][held])  # a string of the data, and nothing else
 
 
 def test_hostile_names_from_a_file_are_escaped_end_to_end(tmp_path: Path) -> None:
@@ -158,7 +265,6 @@ def test_hostile_names_from_a_file_are_escaped_end_to_end(tmp_path: Path) -> Non
     text = (tmp_path / "run" / "report.html").read_text()
     page = Page(text)
     assert HOSTILE not in text
-    assert "script" not in page.tags
     assert "b" not in page.tags
     assert HOSTILE in page.text
     assert HOSTILE in printed(run)
@@ -171,13 +277,23 @@ def test_hostile_models_and_versions_in_the_manifest_are_escaped(measured: Run) 
     made = dataclasses.replace(measured.manifest, models=(record,), versions={HOSTILE: HOSTILE}, created=HOSTILE)
     text = render_report(Run(made, measured.results))
     assert HOSTILE not in text
-    assert "script" not in Page(text).tags
+    assert HOSTILE in Page(text).text
 
 
 def test_an_attribute_cannot_be_broken_out_of(measured: Run) -> None:
     nasty = '" onmouseover="alert(1)'
     run = Run(measured.manifest, tuple(dataclasses.replace(as_refused(r), reason=nasty) for r in measured.results))
-    assert nasty in Page(render_report(run)).text
+    page = Page(render_report(run))
+    assert nasty in page.text
+    assert ("td", "title", nasty) in page.attributes
+
+
+@pytest.mark.parametrize("nasty", ["</script><script>alert(1)</script>", "<!--<script>", "]]>&amp;\u2028"])
+def test_the_data_cannot_be_broken_out_of(nasty: str, measured: Run) -> None:
+    """`<!--<script>` would hide the end of the script from a browser."""
+    page = Page(render_report(changed(measured, model=nasty, test=nasty, title=nasty, targ1=nasty)))
+    assert page.data["texts"]["models"] == [nasty]
+    assert not {"<", ">", "&"} & set("".join(page.scripts[0][1]))
 
 
 def test_an_empty_run_is_shown(measured: Run) -> None:
@@ -189,7 +305,9 @@ def test_an_empty_run_is_shown(measured: Run) -> None:
 def test_a_run_with_nothing_but_refusals_is_shown(measured: Run) -> None:
     run = Run(measured.manifest, tuple(as_refused(r) for r in measured.results))
     page = Page(render_report(run))
-    assert "Not measured" in page.headings
+    assert "Not measured" in page.headings()
+    assert "Effect sizes with their intervals" not in page.headings()
+    assert page.drawings == []
     assert "no test could be measured" in page.text
     assert printed(run).count("too many words") == len(run.results)
 
@@ -201,27 +319,69 @@ def test_a_running_manifest_is_shown_as_not_finished(measured: Run) -> None:
 
 def test_nan_is_shown_as_nan_and_not_as_a_number(measured: Run) -> None:
     run = changed(Run(measured.manifest, measured.results[:1]), effect_size=math.nan, p_value=math.nan)
-    (row,) = [row for row in Page(render_report(run)).rows if row[0].startswith("weat6")]
-    assert row[1].casefold().startswith("nan")
+    page = Page(render_report(run))
+    (row,) = [row for row in page.table("All tests") if row[0].startswith("weat6")]
+    assert row[1] == "NaN"
     assert row[2].startswith("NaN")
     assert "NaN" in printed(run)
+    assert page.data["texts"]["rows"][0][4] == "NaN"
+
+
+@pytest.mark.parametrize("role", ["X", "A"])
+def test_words_that_are_no_number_are_left_out(role: str, measured: Run) -> None:
+    one = measured.results[0]
+    words = dict.fromkeys(one.leaning[role], math.nan)
+    page = Page(render_report(Run(measured.manifest, (dataclasses.replace(one, leaning=one.leaning | {role: words}),))))
+    (shares,) = page.data["texts"]["shares"]
+    assert shares is None or set(shares[2]) == {None}
 
 
 def test_two_models_stand_side_by_side(measured: Run) -> None:
     half = measured.results[: len(measured.results) // 2]
     other = tuple(dataclasses.replace(r, model="other") for r in half)
     page = Page(render_report(Run(measured.manifest, (*measured.results, *other))))
-    assert page.rows[0] == ["Test", "glove", "other"]
-    assert page.rows[1] == ["effect", "p by text", "p by word"] * 2
-    assert {len(row) for row in page.rows[2:]} == {7}
-    assert [row[4] for row in page.rows[2:]].count("") == len(measured.results) - len(half)
+    first, second, *rows = page.table("All tests")
+    assert first == ["Test", "glove", "other"]
+    assert second == ["effect", "p by text", "p by word"] * 2
+    assert {len(row) for row in rows} == {7}
+    assert [row[4] for row in rows].count("") == len(measured.results) - len(half)
+
+
+def as_model(run: Run, name: str) -> tuple[Result, ...]:
+    return tuple(dataclasses.replace(r, model=name) for r in run.results)
+
+
+def test_every_test_over_all_models_is_counted(measured: Run) -> None:
+    results = [r for i in range(5) for r in as_model(measured, f"m{i}")]
+    nothing = {"significant_by_word": False, "significant_by_word_holm": False, "p_floor_by_word": 0.0}
+    results[0] = dataclasses.replace(results[0], effect_size=1.91, **nothing)
+    page = Page(render_report(Run(measured.manifest, tuple(results))))
+    _, *rows = page.table("Every test over all models")
+    for row, r in zip(rows, measured.results, strict=True):
+        own = [one for one in results if one.test == r.test and one.effect_size is not None]
+        sizes = sorted(one.effect_size for one in own)
+        found = [one for one in own if one.significant_by_word]
+        few = [one for one in own if not one.significant_by_word and (one.p_floor_by_word or 0.0) > one.alpha]
+        corrected = sum(bool(one.significant_by_word_holm) for one in found)
+        told = ", ".join(f"{size:.2f}" for size in (sizes[0], sizes[2], sizes[4])) if sizes else "–"
+        assert row == [f"{r.test} {r.title}", *map(str, (len(own), len(found), corrected, len(few))), told]
+    without = Page(render_report(Run(measured.manifest, tuple(r for i in range(3) for r in as_model(measured, f"{i}")))))
+    assert "Every test over all models" not in without.headings()
+
+
+def test_of_many_models_the_tables_side_by_side_are_left_out(measured: Run) -> None:
+    many = Run(measured.manifest, tuple(r for i in range(13) for r in as_model(measured, f"m{i}")))
+    page = Page(render_report(many))
+    assert "Associations in 13 models" in page.text
+    assert not {"All tests", "Effect sizes with their intervals"} & set(page.headings())
+    assert len(page.data["texts"]["rows"]) == len(many.results)
 
 
 def test_models_told_apart_by_revision_only_are_both_shown(measured: Run) -> None:
     one = measured.results[0]
     two = dataclasses.replace(one, model_revision="another", effect_size=-0.77)
     page = Page(render_report(Run(measured.manifest, (one, two))))
-    shown = [cell for row in page.rows[2:] for cell in row]
+    shown = [cell for row in page.table("All tests")[2:] for cell in row]
     assert any(cell.startswith(f"{one.effect_size:.2f}") for cell in shown)
     assert any(cell.startswith("-0.77") for cell in shown)
     assert headline(Run(measured.manifest, (one, two))).startswith("1 test on 2 models")
@@ -280,20 +440,44 @@ def test_too_few_words_to_be_significant_are_marked(measured: Run) -> None:
     assert p_by_word(few) == "0.014‡"
     assert p_by_word(dataclasses.replace(few, alpha=0.05, significant_by_word=True)) == "0.014*"
     page = Page(render_report(Run(measured.manifest, (dataclasses.replace(few, significant=True),))))
-    assert "Where sentences and words disagree" not in page.headings
+    assert "Where sentences and words disagree" not in page.headings()
 
 
-def test_the_summary_counts_what_was_found(measured: Run) -> None:
-    (sentence,) = summary(measured)
+def test_the_summary_counts_what_was_found(measured: Run, page: Page) -> None:
+    (found,) = summary(measured)
     rows = [r for r in measured.results if r.status == "measured"]
     by_word, corrected, by_text, by_text_corrected = (
         sum(bool(getattr(r, f"significant{f}")) for r in rows) for f in ("_by_word", "_by_word_holm", "", "_holm")
     )
-    assert f"{by_word} of {len(rows)} tests found the association at p <= 0.01, {corrected} of them" in sentence
-    assert f"it would be {by_text} and {by_text_corrected}." in sentence
-    assert sentence.endswith(f"Not measured: {', '.join(r.test for r in measured.results if r not in rows)}.")
+    assert f"{by_word} of {len(rows)} tests found the association at p <= 0.01, {corrected} of them" in found.text
+    assert f"it would be {by_text} and {by_text_corrected}." in found.text
+    refused = ", ".join(r.test for r in measured.results if r not in rows)
+    assert found.text.endswith(f"Not measured: {refused}. After correction:")
     largest = max((r for r in rows if r.significant_by_word_holm), key=lambda r: abs(r.effect_size or 0))
-    assert f"The largest that stands up to correction: {largest.test} " in sentence
+    assert f"{largest.effect_size:.2f} ({largest.test})" in found.points[0]
+    for line in found.points:
+        assert line in page.items
+    assert found.text in page.text
+
+
+def test_runs_of_two_kinds_are_two_parts_of_a_page(measured: Run) -> None:
+    found = biassay.discover("glove", ["african-american-females"], permutations=19, alpha=0.9, keep=20)
+    page = Page(render_page(*gather({"one": measured, "two": found})))
+    assert len(page.headings(2)) == 2
+    assert page.headings(3).count("In short") == page.headings(3).count("How it was made") == 2
+    assert list(page.data) == ["texts"]
+    assert page.ids.count("texts") == page.ids.count("words-1") == 1
+    assert page.links == ["To the results", *(name for level, name in page.outline if level in (2, 3))]
+
+
+def test_two_runs_are_corrected_together_and_told_apart(measured: Run) -> None:
+    made = dataclasses.replace(measured.manifest, run_id="another", status="running", finished=None)
+    page = Page(render_page(*gather({"one": measured, "two": Run(made, measured.results[:4])})))
+    assert page.data["texts"]["models"] == ["glove [one]", "glove [two]"]
+    assert f"The run two is not finished: 4 of {len(measured.results)} results are there." in page.text
+    with_p = sum(r.p_value is not None for r in (*measured.results, *measured.results[:4]))
+    (told,) = page.explained("Correction")
+    assert told.startswith(f"Holm over all {with_p} rows with a p-value, those of all 2 runs shown here together")
 
 
 def test_the_headline_counts_tests_and_models(measured: Run) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,18 +37,17 @@ def forest(
 ) -> Figure:
     """Rows from top to bottom as given; what is not a number is left out."""
     shown = [row for row in rows if math.isfinite(row.effect_size)]
-    labels = [f"{i}" for i in range(len(shown))]
+    labels = _distinct([row.label for row in shown])
     values = [
         {"row": at, "effect": r.effect_size, "low": r.low, "high": r.high, "found": names[r.found], "tip": r.tip}
         for at, r in zip(labels, shown, strict=True)
     ]
     reach = max([2.0, *(abs(n) for r in shown for n in (r.effect_size, r.low, r.high) if n is not None)])
-    labelled = {at: row.label for at, row in zip(labels, shown, strict=True)}
     y = {
         "field": "row",
         "type": "nominal",
         "sort": labels,
-        "axis": {"title": None, "labelExpr": f"{_object(labelled)}[datum.value]", "ticks": False, "domain": False},
+        "axis": {"title": None, "ticks": False, "domain": False},
     }
     x = {"type": "quantitative", "scale": {"domain": [-reach, reach]}, "title": axis}
     colour = {
@@ -107,6 +105,11 @@ def _described(title: str, rows: Sequence[ForestRow], most: str) -> str:
     return f"{title}: {len(rows)} rows with intervals, of {sum(row.found == 2 for row in rows)} it holds: {most}"
 
 
-def _object(names: dict[str, str]) -> str:
-    """A Vega expression that holds the labels; two rows may have the same."""
-    return json.dumps(names, ensure_ascii=True)
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """Rows with the same label would be drawn over each other."""
+    seen: dict[str, int] = {}
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+    if len(seen) == len(labels):
+        return list(labels)
+    return [f"{label} ({place})" for place, label in enumerate(labels, 1)]
