@@ -64,7 +64,7 @@ def name_folders(folders: Sequence[Path]) -> list[str]:
     if twice is not None:
         raise UsageError(f"{folders[whole.index(twice)]} is named twice; name each run once")
     for depth in range(1, max((len(f.parts) for f in whole), default=1) + 1):
-        names = ["/".join(folder.parts[-depth:]) for folder in whole]
+        names = [Path(*folder.parts[-depth:]).as_posix() for folder in whole]
         if len(set(names)) == len(names):
             break
     return names
@@ -108,12 +108,29 @@ def put_together(runs: Mapping[str, Run], *, mixed: bool = False) -> Gathered:
     samples: dict[tuple[int, str], Samples] = {}
     for run in told_apart.values():
         for place, record in enumerate(run.manifest.models):
-            if record not in models:
+            at = next((i for i, known in enumerate(models) if _identity(known) == _identity(record)), len(models))
+            if at < len(models):
+                models[at] = _joined(models[at], record)
+            else:
                 models.append(record)
-            samples |= {(models.index(record), t): kept for (of, t), kept in run.samples.items() if of == place}
+            samples |= {(at, t): kept for (of, t), kept in run.samples.items() if of == place}
     rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(told_apart))
     manifest = _manifest(told_apart, models, alpha)
     return Gathered(Run(manifest, with_corrections(rows, alpha), samples), runs, tuple(differences))
+
+
+def _identity(record: ModelRecord) -> tuple[object, ...]:
+    return record.name, record.family, record.revision, tuple(record.settings.items())
+
+
+def _joined(one: ModelRecord, other: ModelRecord) -> ModelRecord:
+    """One model in two runs: what encoding took is that of both."""
+    return dataclasses.replace(
+        one,
+        texts=one.texts + other.texts,
+        encoded=one.encoded + other.encoded,
+        seconds=round(one.seconds + other.seconds, 3),
+    )
 
 
 def _ordered(runs: Mapping[str, Run]) -> list[Result]:
@@ -190,10 +207,12 @@ def _differences(runs: Mapping[str, Run]) -> list[str]:
     for name, run in runs.items():
         for r in run.results:
             digests.setdefault(r.test, {})[name] = r.test_digest
-    changed = [test for test, of in digests.items() if len(set(of.values())) > 1]
+    changed = {test: of for test, of in digests.items() if len(set(of.values())) > 1}
     if changed:
         more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-        found.append(f"these tests have the same name and other texts: {', '.join(changed[:5])}{more}")
+        where = dict.fromkeys(name for of in changed.values() for name in of)
+        named = ", ".join(list(changed)[:5])
+        found.append(f"these tests have the same name and other texts: {named}{more} (in {', '.join(where)})")
     return found
 
 

@@ -32,6 +32,8 @@ def interval_of(result: Result) -> Estimate | None:
     found = result.contextual
     if found is not None and found.interval_low is not None and result.effect_size is not None:
         return Estimate(result.effect_size, found.interval_low, found.interval_high, found.confidence)
+    if found is not None or result.effect_size_by_word is None:
+        return None
     x, y = (list(result.leaning.get(role, {}).values()) for role in ("X", "Y"))
     return effect_interval(x, y) if x and y and np.isfinite([*x, *y]).all() else None
 
@@ -43,11 +45,11 @@ def contributions(result: Result) -> Contributions | None:
     that a word in the middle adds nothing; a word of Y adds by leaning the other way.
     """
     roles = {role: result.leaning.get(role, {}) for role in ("X", "Y", "A", "B")}
-    if not all(roles.values()):
+    if not all(roles.values()) or result.effect_size_by_word is None:
         return None
     scores = np.array([*roles["X"].values(), *roles["Y"].values()])
     spread = float(scores.std(ddof=1)) if len(scores) > 1 and np.isfinite(scores).all() else 0.0
-    if spread <= 0.0:
+    if not spread > 1e-12 * float(np.abs(scores).max()):
         return None
     centre = float(scores.mean())
 
@@ -70,7 +72,7 @@ def paired_difference(first: Result, second: Result, *, confidence: float = 0.95
     shared = {
         role: [w for w in first.leaning.get(role, {}) if w in second.leaning.get(role, {})] for role in ("X", "Y")
     }
-    if not shared["X"] or not shared["Y"]:
+    if not shared["X"] or not shared["Y"] or None in (first.effect_size_by_word, second.effect_size_by_word):
         return None
     numbers = [[result.leaning[role][w] for w in shared[role]] for result in (first, second) for role in ("X", "Y")]
     if not np.isfinite(np.concatenate(numbers)).all():
