@@ -365,7 +365,9 @@ def test_every_test_over_all_models_is_counted(measured: Run) -> None:
         corrected = sum(bool(one.significant_by_word_holm) for one in found)
         told = ", ".join(f"{size:.2f}" for size in (sizes[0], sizes[2], sizes[4])) if sizes else "–"
         assert row == [f"{r.test} {r.title}", *map(str, (len(own), len(found), corrected, len(few))), told]
-    without = Page(render_report(Run(measured.manifest, tuple(r for i in range(3) for r in as_model(measured, f"{i}")))))
+    without = Page(
+        render_report(Run(measured.manifest, tuple(r for i in range(3) for r in as_model(measured, f"{i}"))))
+    )
     assert "Every test over all models" not in without.headings()
 
 

@@ -1,0 +1,436 @@
+"""Figures: what they hold is what was recorded, names are text in them, and they are drawn as they say."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pytest
+
+from biassay.errors import MissingExtraError
+from biassay.report.charts.distribution import P_NAMES, bins_of, distribution
+from biassay.report.charts.drawing import FORMATS, SCHEMA, Figure, can_draw, drawn, for_page
+from biassay.report.charts.forest import FOUND, ForestRow, forest
+from biassay.report.charts.matrix import MatrixCell, matrix
+from biassay.report.charts.profiles import profile
+from biassay.report.charts.roc import roc
+from biassay.report.charts.style import PAGE, PRINT, Style
+from biassay.results.discovery import CurveRecord
+from biassay.results.samples import Samples
+
+HOSTILE = '<script>alert(1)</script>" onload="alert(1)'
+NASTY = (
+    HOSTILE,
+    "]]><!-- &amp; &#0; 'a' \\ \\u003c",
+    "'+alert(1)+' ${x} {{y}} datum.value",
+    "中文 é ß 😀",
+    '__proto__ aria-label="b" role="graphics-x"',
+)
+LONG = "w" * 300
+ROWS = (
+    ForestRow("one", 0.5, -0.2, 1.2, 2, "first"),
+    ForestRow("two", -1.25, None, None, 0, "second"),
+    ForestRow("three", 1.75, 1.5, 2.5, 1, "third"),
+)
+CURVE = CurveRecord(
+    thresholds=(-1.0, 0.0, 1.0), tp=(2, 1, 0), fp=(3, 0, 0), fn=(0, 1, 2), tn=(0, 3, 3),
+    area=0.83, chance=0.4, chosen=0.0, accuracy=0.8, precision=1.0, recall=0.5, false_positive_rate=0.0,
+)  # fmt: skip
+
+
+def samples(spread: float = 0.6, n: int = 500) -> Samples:
+    rng = np.random.default_rng(1)
+    return Samples(rng.normal(0.3, spread, n), np.ones(n), rng.random(n))
+
+
+def named_forest(name: str, style: Style) -> Figure:
+    return forest("f", name, [dataclasses.replace(row, label=name, tip=name) for row in ROWS], style)
+
+
+def named_matrix(name: str, style: Style) -> Figure:
+    cells = [MatrixCell(name, test, found, "x", name) for test, found in ((name, 2), ("b", None), ("c", 1), ("d", 0))]
+    return matrix("m", name, cells, [name, "b", "c", "d"], [name], style)
+
+
+def named_roc(name: str, style: Style) -> Figure:
+    return roc("r", name, {name: CURVE, "other": CURVE}, style)
+
+
+def named_profile(name: str, style: Style) -> Figure:
+    return profile("p", name, [name, "c-d"], {name: name, "c-d": "wit"}, [0.5, -0.25], [20.0, 90.0], style)
+
+
+def named_distribution(name: str, style: Style) -> Figure:
+    return distribution("d", name, samples(), 0.3, style, legend=True)
+
+
+ALL: dict[str, Callable[[str, Style], Figure]] = {
+    "forest": named_forest,
+    "matrix": named_matrix,
+    "roc": named_roc,
+    "profile": named_profile,
+    "distribution": named_distribution,
+}
+every_figure = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
+
+
+@pytest.fixture
+def library() -> Any:
+    return pytest.importorskip("vl_convert")
+
+
+def parts(node: Any) -> Iterator[dict[str, Any]]:
+    """All objects inside a description."""
+    if isinstance(node, dict):
+        yield node
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from parts(inner)
+
+
+def layers(figure: Figure, kind: str) -> list[dict[str, Any]]:
+    return [layer for layer in figure.spec["layer"] if layer["mark"]["type"] == kind]
+
+
+def elements(svg: str | bytes) -> list[ET.Element]:
+    return list(ET.fromstring(svg).iter())
+
+
+def tag(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def texts(svg: str | bytes) -> list[str]:
+    return [element.text or "" for element in elements(svg) if tag(element) == "text"]
+
+
+def place(element: ET.Element) -> tuple[float, float]:
+    x, y = element.attrib["transform"].removeprefix("translate(").removesuffix(")").split(",")
+    return float(x), float(y)
+
+
+# What figures hold. Nothing is drawn, so that it is tested without the library too.
+
+
+def test_the_rows_of_a_forest_are_those_given() -> None:
+    figure = forest("f", "t", ROWS, PRINT)
+    assert figure.spec["data"]["values"] == [
+        {"row": "one", "effect": 0.5, "low": -0.2, "high": 1.2, "found": FOUND[2], "tip": "first"},
+        {"row": "two", "effect": -1.25, "low": None, "high": None, "found": FOUND[0], "tip": "second"},
+        {"row": "three", "effect": 1.75, "low": 1.5, "high": 2.5, "found": FOUND[1], "tip": "third"},
+    ]
+    assert [part["sort"] for part in parts(figure.spec) if part.get("field") == "row"] == [["one", "two", "three"]] * 2
+    domains = [part["scale"]["domain"] for part in parts(figure.spec) if part.get("type") == "quantitative"]
+    assert domains == [[-2.5, 2.5]] * 3  # nothing given lies outside
+    assert figure.description == "t: 3 rows with intervals, of 1 it holds: significant after correction"
+
+
+@pytest.mark.parametrize("labels", [("a", "a", "b"), ("a", "a (1)", "a"), ("a", "a", "a (2)"), ("", "", "")])
+def test_rows_with_the_same_label_are_told_apart(labels: tuple[str, str, str]) -> None:
+    rows = [dataclasses.replace(row, label=label) for row, label in zip(ROWS, labels, strict=True)]
+    shown = [held["row"] for held in forest("f", "t", rows, PRINT).spec["data"]["values"]]
+    assert len(set(shown)) == 3
+    assert all(one.startswith(label) for one, label in zip(shown, labels, strict=True))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_forest_leaves_out_what_is_no_number(value: float) -> None:
+    row = dataclasses.replace(ROWS[0], effect_size=value)
+    figure = forest("f", "t", (ROWS[1], row, ROWS[2]), PRINT)
+    assert [held["tip"] for held in figure.spec["data"]["values"]] == ["second", "third"]
+    assert figure.description.startswith("t: 2 rows")
+    bounded = forest("f", "t", [dataclasses.replace(ROWS[0], low=value, high=value)], PRINT)
+    (held,) = bounded.spec["data"]["values"]
+    assert (held["effect"], held["low"], held["high"]) == (0.5, None, None)
+    assert json.loads(drawn(bounded, "vl.json"))
+
+
+def test_the_cells_of_a_matrix_are_those_given() -> None:
+    cells = [MatrixCell(m, t, found, str(found), f"{t} on {m}") for m in "ab" for t, found in (("u", 2), ("v", None))]
+    figure = matrix("m", "t", cells, ["v", "u"], ["b", "a"], PRINT)
+    assert figure.spec["data"]["values"] == [
+        {"model": c.model, "test": c.test, "found": said, "text": c.text, "tip": c.tip}
+        for c, said in zip(cells, [FOUND[2], "not measured"] * 2, strict=True)
+    ]
+    sorts = {part["field"]: part["sort"] for part in parts(figure.spec) if "sort" in part}
+    assert sorts == {"model": ["b", "a"], "test": ["v", "u"]}
+    assert figure.description == "t: 2 tests on 2 models, 2 significant after correction"
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.6, 4.0])
+def test_a_distribution_is_a_histogram(spread: float) -> None:
+    """By counting one by one; what lies beyond the axis stands in its outermost bars."""
+    given = samples(spread)
+    figure = distribution("d", "t", given, 0.3, PRINT)
+    bins: dict[int, list[float]] = {}
+    for size, value in zip(given.effect_sizes.tolist(), given.p_values.tolist(), strict=True):
+        bins.setdefault(min(79, max(0, math.floor((size + 2.0) / 0.05))), []).append(value)
+    bars = figure.spec["data"]["values"]
+    assert bars == bins_of(given)
+    assert sum(bar["count"] for bar in bars) == 500
+    for number, bar in zip(sorted(bins), bars, strict=True):
+        inside, low = bins[number], 0.05 * number - 2.0
+        told = f"{low:.2f} to {low + 0.05:.2f}: {len(inside)} samples, mean p {sum(inside) / len(inside):.2g}"
+        assert bar["tip"].replace("-0.00", "0.00") == told.replace("-0.00", "0.00")
+        assert (bar["left"], bar["right"]) == pytest.approx((low, low + 0.05))
+        assert bar["count"] == len(inside)
+    ordered = np.sort(given.effect_sizes)
+    for share in (0.05, 0.5, 0.95):  # linear between order statistics
+        at = share * 499
+        value = ordered[int(at)] + (at % 1) * (ordered[int(at) + 1] - ordered[int(at)])
+        assert f" {value:.2f}" in figure.description
+    assert figure.description.startswith("t: 500 effect sizes, pooled 0.30;")
+
+
+def test_p_values_at_a_level_get_the_paler_shade() -> None:
+    for p, shade in ((0.0, 0), (0.000999, 0), (0.001, 1), (0.01, 2), (0.049, 2), (0.05, 3), (1.0, 3)):
+        (bar,) = bins_of(Samples(np.full(3, 0.42), np.ones(3), np.full(3, p)))
+        assert bar["level"] == P_NAMES[shade]
+    colours = [part["scale"] for part in parts(named_distribution("t", PRINT).spec) if part.get("field") == "level"]
+    assert colours == [{"domain": list(P_NAMES), "range": list(PRINT.levels)}]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_distribution_leaves_out_what_is_no_number(value: float) -> None:
+    given = samples(n=100)
+    sizes = given.effect_sizes.copy()
+    sizes[:7] = value
+    figure = distribution("d", "t", Samples(sizes, given.variances, given.p_values), value, PRINT)
+    assert figure.spec["data"]["values"] == bins_of(Samples(sizes[7:], given.variances[7:], given.p_values[7:]))
+    assert [layer for layer in layers(figure, "rule") if "description" in layer["encoding"]] == []  # no pooled effect
+    assert "93 effect sizes" in figure.description
+    assert not re.search(r"\b(nan|inf)\b", figure.description)
+    nothing = distribution("d", "t", Samples(sizes[:7], np.ones(7), np.ones(7)), 0.3, PRINT)
+    assert nothing.spec["data"]["values"] == []
+
+
+def test_the_pooled_effect_stands_inside_the_axis() -> None:
+    for pooled, at in ((0.3, 0.3), (2.4, 2.0), (-9.0, -2.0)):
+        zero, line = layers(distribution("d", "t", samples(), pooled, PRINT), "rule")
+        assert zero["encoding"]["x"]["datum"] == 0
+        assert line["encoding"]["x"]["datum"] == at
+        assert line["encoding"]["description"] == {"value": f"pooled effect {pooled:.2f}"}
+
+
+def test_the_points_of_a_curve_are_the_rates_of_its_counts() -> None:
+    other = dataclasses.replace(CURVE, tp=(2, 2, 1), fn=(0, 0, 1), chosen=1.0, area=0.25)
+    figure = roc("r", "group", {"a": CURVE, "b": other}, PRINT)
+    points = figure.spec["data"]["values"]
+    assert [(p["task"], p["x"], p["y"]) for p in points] == [
+        *(("a", 1.0, 1.0), ("a", 0.0, 0.5), ("a", 0.0, 0.0)),  # all, then none
+        *(("b", 1.0, 1.0), ("b", 0.0, 1.0), ("b", 0.0, 0.5)),
+    ]
+    assert [p["order"] for p in points] == [0, 1, 2] * 2
+    assert points[1]["tip"] == "a, threshold 0: true positive rate 0.50, false positive rate 0.00"
+    (chosen,) = [layer["data"]["values"] for layer in layers(figure, "point") if "data" in layer]
+    assert [(c["task"], c["x"], c["y"], c["tip"]) for c in chosen] == [
+        ("a", 0.0, 0.5, "a: the threshold in use, 0"),
+        ("b", 0.0, 0.5, "b: the threshold in use, 1"),
+    ]
+    assert figure.description == ("group: a has an area under the curve of 0.83; b has an area under the curve of 0.25")
+
+
+def test_a_profile_is_stretched_to_its_largest_value() -> None:
+    pairs = ["a-b", "c-d", "e-f", "g-h"]
+    dimensions = {"a-b": "x", "c-d": "y", "e-f": "x", "g-h": "x"}
+    figure = profile("p", "group", pairs, dimensions, [0.5, -2.0, None, 1.0], [75.0, 60.0, 10.0, None], PRINT)
+    (points,) = [layer["data"]["values"] for layer in layers(figure, "point")]
+    told = {(p["pair"], p["who"]): (p["at"], p["tip"], p["dimension"]) for p in points}
+    assert told == {
+        ("a-b", "people"): (25 / 40, "a-b: people 75 of 100", "x"),
+        ("a-b", "model"): (0.25, "a-b: model +0.5", "x"),
+        ("c-d", "people"): (10 / 40, "c-d: people 60 of 100", "y"),
+        ("c-d", "model"): (-1.0, "c-d: model -2", "y"),
+        ("e-f", "people"): (-1.0, "e-f: people 10 of 100", "x"),
+        ("g-h", "model"): (0.5, "g-h: model +1", "x"),
+    }
+    (bars,) = [layer["data"]["values"] for layer in layers(figure, "rule")]
+    assert [bar["pair"] for bar in bars] == ["a-b", "c-d"]
+    assert figure.description == ("group: 4 pairs of traits; people and model fall on the same side in 1 of 2 pairs")
+
+
+def test_a_profile_leaves_out_what_is_no_number() -> None:
+    scores, human = [math.nan, 1.0, math.inf], [20.0, math.nan, None]
+    figure = profile("p", "t", ["a", "b", "c"], {}, scores, human, PRINT)
+    (points,) = [layer["data"]["values"] for layer in layers(figure, "point")]
+    assert [(p["pair"], p["who"], p["at"]) for p in points] == [("a", "people", -1.0), ("b", "model", 1.0)]
+    assert figure.description == "t: 3 pairs of traits"
+    flat = profile("p", "t", ["a"], {}, [0.0], None, PRINT)
+    assert [p["at"] for p in layers(flat, "point")[0]["data"]["values"]] == [0.0]
+
+
+@every_figure
+@pytest.mark.parametrize("style", [PAGE, PRINT], ids=["page", "print"])
+def test_a_figure_is_json(make: Callable[[str, Style], Figure], style: Style) -> None:
+    figure = make(HOSTILE, style)
+    held = json.loads(drawn(figure, "vl.json"))
+    assert held.pop("$schema") == SCHEMA
+    assert held == json.loads(json.dumps(figure.spec))
+    assert figure.description.startswith(f"{HOSTILE}: ")
+
+
+def test_colours_are_the_variables_of_the_page_or_fixed() -> None:
+    def colours(style: Style) -> list[str]:
+        given = [getattr(style, f.name) for f in dataclasses.fields(style)]
+        return [one for value in given for one in ([value] if isinstance(value, str) else value or ())]
+
+    css = (resources.files("biassay.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    for colour in colours(PAGE):
+        found = re.fullmatch(r"var\((--[a-z0-9]+)\)", colour)
+        assert found is not None
+        assert f"{found[1]}:" in css
+    assert all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours(PRINT))
+    assert (PAGE.background, PRINT.background) == (None, "#ffffff")
+
+
+def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    figure = named_forest("t", PRINT)
+    assert not can_draw()
+    assert drawn(figure, "vl.json")
+    with pytest.raises(MissingExtraError, match=r"biassay\[figures\]"):
+        drawn(figure, "svg")
+
+
+# What is drawn.
+
+
+@pytest.mark.extras
+@every_figure
+@pytest.mark.parametrize("name", NASTY)
+def test_names_are_text_in_a_figure(name: str, make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
+    figure = make(name, PAGE)
+    for svg, tip in ((drawn(figure, "svg").decode(), "aria-label"), (for_page(figure), "data-tip")):
+        found = elements(svg)
+        assert not {tag(e) for e in found} - {"svg", "g", "path", "line", "text", "rect"}
+        assert not [a for e in found for a in e.attrib if a.casefold().startswith("on") or "href" in a]
+        assert name in texts(svg)
+        if "distribution" not in make.__name__:
+            assert [e for e in found if name in e.attrib.get(tip, "") and tag(e) in ("path", "line")]
+
+
+@pytest.mark.extras
+@every_figure
+def test_long_names_are_cut_in_a_figure_and_not_in_what_it_says(
+    make: Callable[[str, Style], Figure],
+    library: Any,  # noqa: ARG001
+) -> None:
+    figure = make(LONG, PAGE)
+    svg = for_page(figure)
+    cut = [text for text in texts(svg) if text.startswith("www")]
+    assert cut
+    assert all(text.endswith("…") for text in cut)
+    assert float(ET.fromstring(svg).attrib["width"]) < 1000
+    assert LONG in ET.fromstring(svg).attrib["aria-label"]
+    if "distribution" not in make.__name__:
+        assert any(LONG in e.attrib.get("data-tip", "") for e in elements(svg))
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("name", ["\\x1b[2Jgone", "a\\x00b", "a\\x0bb", "\\ufffe", "a\\ud800b"])
+def test_a_name_that_xml_cannot_hold_does_not_end_the_program(name: str, library: Any) -> None:  # noqa: ARG001
+    """In a program of its own: the library that draws ends it where it cannot read its own text."""
+    program = (
+        "import xml.etree.ElementTree as ET\n"
+        "from tests.report.test_charts import ALL, PAGE, PRINT, drawn, for_page\n"
+        f"for make in ALL.values():\n    ET.fromstring(for_page(make('{name}', PAGE)))\n"
+        f"    assert drawn(make('{name}', PRINT), 'png')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:500]
+
+
+@pytest.mark.extras
+@every_figure
+def test_a_page_has_its_figures_in_its_own_colours(make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
+    for e in elements(for_page(make("t", PAGE))):
+        for name, value in e.attrib.items():
+            if name in ("fill", "stroke", "color", "stop-color", "style"):
+                assert value in ("none", "transparent") or re.fullmatch(r"var\(--[a-z0-9]+\)", value)
+            elif name not in ("aria-label", "data-tip"):
+                assert not re.search(r"#[0-9a-f]{3}|rgb|hsl|url", value)
+    printed = drawn(make("t", PRINT), "svg").decode()
+    assert "var(" not in printed
+    assert 'fill="#ffffff"' in printed  # the paper
+
+
+@pytest.mark.extras
+@every_figure
+def test_a_page_has_its_figures_as_images_that_answer(make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
+    figure = make("a name", PAGE)
+    root, *rest = elements(for_page(figure))
+    assert tag(root) == "svg"
+    assert root.attrib["role"] == "img"
+    assert root.attrib["aria-label"] == figure.description
+    assert set(root.attrib) == {"role", "aria-label", "width", "height", "viewBox"}
+    assert not [a for e in rest for a in e.attrib if a == "role" or a.startswith("aria-")]
+    held = {part["tip"] for part in parts(figure.spec) if isinstance(part.get("tip"), str)}
+    said = {e.attrib["data-tip"] for e in rest if "data-tip" in e.attrib and tag(e) != "g"}
+    assert said == held | ({"pooled effect 0.30"} if "distribution" in make.__name__ else set())
+
+
+@pytest.mark.extras
+@every_figure
+def test_a_figure_is_drawn_in_all_formats(make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
+    figure = make("t", PRINT)
+    made = {form: drawn(figure, form) for form in FORMATS}
+    root = ET.fromstring(made["svg"])
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert made["pdf"].startswith(b"%PDF-")
+    assert made["pdf"].rstrip().endswith(b"%%EOF")
+    assert made["png"].startswith(b"\x89PNG\r\n\x1a\n")
+    wide, high = (int.from_bytes(made["png"][at : at + 4]) for at in (16, 20))
+    sizes = [float(root.attrib[name]) for name in ("width", "height")]
+    assert (wide, high) == pytest.approx([3 * size for size in sizes], abs=3)  # three dots a point
+    assert json.loads(made["vl.json"])["$schema"] == SCHEMA
+
+
+@pytest.mark.extras
+def test_marks_of_a_forest_stand_where_their_numbers_are(library: Any) -> None:  # noqa: ARG001
+    rng = np.random.default_rng(3)
+    rows = [
+        ForestRow(f"t{i}", float(size), float(size - 0.3), float(size + 0.4), i % 3, f"tip {i}")
+        for i, size in enumerate(rng.uniform(-1.5, 1.5, 12))
+    ]
+    found = [e for e in elements(for_page(forest("f", "t", rows, PAGE))) if "data-tip" in e.attrib]
+    points = {e.attrib["data-tip"]: place(e) for e in found if tag(e) == "path"}
+    bars = {e.attrib["data-tip"]: (*place(e), float(e.attrib["x2"])) for e in found if tag(e) == "line"}
+    assert list(points) == list(bars) == [row.tip for row in rows]
+    for i, row in enumerate(rows):
+        x, y = points[row.tip]
+        assert x == pytest.approx(210 * (1 + row.effect_size / 2))  # from -2 to 2 over 420
+        assert y == pytest.approx(17 * i + 8.5)
+        left, height, length = bars[row.tip]
+        # the ends of a bar are put on whole pixels
+        assert (left, height) == pytest.approx((210 * (1 + (row.effect_size - 0.3) / 2), y), abs=0.51)
+        assert length == pytest.approx(105 * 0.7, abs=1.01)
+
+
+@pytest.mark.extras
+def test_bars_of_a_distribution_are_as_high_as_their_counts(library: Any) -> None:  # noqa: ARG001
+    figure = distribution("d", "t", samples(), 0.3, PAGE)
+    bars = {b["tip"]: b for b in figure.spec["data"]["values"]}
+    found = [e for e in elements(for_page(figure)) if e.attrib.get("data-tip") in bars]
+    assert len(found) == len(bars)
+    heights = []
+    for e in found:
+        shape = re.fullmatch(r"M([\d.]+),([\d.]+)h([\d.]+)v([\d.]+)h-[\d.]+Z", e.attrib["d"])
+        assert shape is not None
+        left, top, width, height = map(float, shape.groups())
+        bar = bars[e.attrib["data-tip"]]
+        assert left == pytest.approx(75 * (bar["left"] + 2), abs=1.01)  # with space between bars
+        assert left + width <= 75 * (bar["right"] + 2) + 0.51
+        assert top + height == pytest.approx(110)
+        assert e.attrib["fill"] == f"var(--p{P_NAMES.index(bar['level'])})"
+        heights.append(height / bar["count"])
+    assert heights == pytest.approx([heights[0]] * len(heights))
+    (line,) = {place(e)[0] for e in elements(for_page(figure)) if e.attrib.get("data-tip") == "pooled effect 0.30"}
+    assert line == pytest.approx(75 * 2.3)
