@@ -11,6 +11,7 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -344,7 +345,8 @@ def test_a_name_that_xml_cannot_hold_does_not_end_the_program(name: str, library
         f"for make in ALL.values():\n    ET.fromstring(for_page(make('{name}', PAGE)))\n"
         f"    assert drawn(make('{name}', PRINT), 'png')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:500]
 
 

@@ -62,6 +62,7 @@ def distribution(
             },
         },
         {
+            "data": {"values": [{}]},  # once, and not once a bar
             "mark": {"type": "rule", "color": style.soft, "strokeDash": [2, 3], "aria": False},
             "encoding": {"x": {"datum": 0, **x}},
         },
@@ -70,6 +71,7 @@ def distribution(
         mark = {"type": "rule", "color": style.ink, "strokeWidth": 1.5}
         layers.append(
             {
+                "data": {"values": [{}]},
                 "mark": mark,
                 "encoding": {
                     "x": {"datum": max(_LEFT, min(_RIGHT, pooled)), **x},
@@ -90,8 +92,12 @@ def distribution(
 
 
 def _described(title: str, samples: Samples, pooled: float) -> str:
-    low, middle, high = np.nanpercentile(samples.effect_sizes, [5, 50, 95])
+    known = samples.effect_sizes[np.isfinite(samples.effect_sizes)]
+    if not len(known):
+        return f"{title}: no effect sizes"
+    low, middle, high = np.percentile(known, [5, 50, 95])
+    together = f", pooled {pooled:.2f}" if math.isfinite(pooled) else ""
     return (
-        f"{title}: {len(samples.effect_sizes):,} effect sizes, pooled {pooled:.2f}; the middle nine tenths lie between "
+        f"{title}: {len(known):,} effect sizes{together}; the middle nine tenths lie between "
         f"{low:.2f} and {high:.2f}, the median is {middle:.2f}"
     )

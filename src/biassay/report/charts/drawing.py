@@ -21,6 +21,9 @@ _VERSION = "6.4"
 _SPOKEN = re.compile(r' aria-(?:roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"| aria-label="Title text [^"]*"')
 _OPENING = re.compile(r'<svg [^>]*?(width="[\d.]+" height="[\d.]+" viewBox="[^"]+")[^>]*>')
 
+_TAG = re.compile("<[^>]*>")
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -47,7 +50,7 @@ def _library() -> ModuleType:
 
 def drawn(figure: Figure, form: str) -> bytes:
     """The figure in one of `FORMATS`."""
-    text = json.dumps({"$schema": SCHEMA, **figure.spec}, ensure_ascii=False, allow_nan=False)
+    text = json.dumps({"$schema": SCHEMA, **_readable(figure.spec)}, ensure_ascii=False, allow_nan=False)
     if form == "vl.json":
         return text.encode()
     library = _library()
@@ -58,8 +61,19 @@ def drawn(figure: Figure, form: str) -> bytes:
     return bytes(library.vegalite_to_png(text, vl_version=_VERSION, scale=3.0))
 
 
+def _readable(node: Any) -> Any:
+    """With no character that XML cannot hold: the library would end the program."""
+    if isinstance(node, str):
+        return _NOT_XML.sub("\ufffd", node)
+    if isinstance(node, dict):
+        return {name: _readable(value) for name, value in node.items()}
+    return [_readable(value) for value in node] if isinstance(node, list | tuple) else node
+
+
 def for_page(figure: Figure) -> str:
     """The figure as SVG for a page: one image for who listens, and what each mark says for who points at it."""
-    svg = _SPOKEN.sub("", drawn(figure, "svg").decode()).replace(' aria-label="', ' data-tip="')
-    spoken = escape(figure.description)
+    svg = _TAG.sub(
+        lambda tag: _SPOKEN.sub("", tag[0]).replace(' aria-label="', ' data-tip="'), drawn(figure, "svg").decode()
+    )
+    spoken = escape(_readable(figure.description))
     return _OPENING.sub(lambda found: f'<svg role="img" aria-label="{spoken}" {found[1]}>', svg, count=1)

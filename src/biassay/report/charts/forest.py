@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from biassay.report.charts.drawing import Figure
 from biassay.report.charts.style import Style
@@ -36,7 +36,7 @@ def forest(
     names: Sequence[str] = FOUND,
 ) -> Figure:
     """Rows from top to bottom as given; what is not a number is left out."""
-    shown = [row for row in rows if math.isfinite(row.effect_size)]
+    shown = [_bounded(row) for row in rows if math.isfinite(row.effect_size)]
     labels = _distinct([row.label for row in shown])
     values = [
         {"row": at, "effect": r.effect_size, "low": r.low, "high": r.high, "found": names[r.found], "tip": r.tip}
@@ -59,6 +59,7 @@ def forest(
     tip = {"field": "tip", "type": "nominal"}
     layers = [
         {
+            "data": {"values": [{}]},  # once, and not once a row
             "mark": {"type": "rule", "color": style.soft, "strokeDash": [3, 3], "aria": False},
             "encoding": {"x": {"datum": 0, **x}},
         },
@@ -99,6 +100,12 @@ def forest(
         "config": style.config,
     }
     return Figure(name, _described(title, shown, names[2]), spec)
+
+
+def _bounded(row: ForestRow) -> ForestRow:
+    """An interval with an end that is not a number is no interval."""
+    known = all(end is not None and math.isfinite(end) for end in (row.low, row.high))
+    return row if known else replace(row, low=None, high=None)
 
 
 def _described(title: str, rows: Sequence[ForestRow], most: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -49,7 +50,7 @@ def part_of(view: RunView, make: Callable[[str], Renderer]) -> Part:
     models = ", ".join(view.models) if len(view.models) <= MOST_MODELS else one_of_many(len(view.models), "model")
     return Part(
         anchor=anchor,
-        title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models}",
+        title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
         headline=headline(view.run),
         summary=summary(view.run),
         meaning=MEANING_OVER_CONTEXTS if view.over_contexts else MEANING,
@@ -111,7 +112,7 @@ def _by_test(view: RunView, renderer: Renderer) -> Section | None:
 
 def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
     codes = [found_code(r, by_word=True) for r in results]
-    sizes = [r.effect_size for r in results if r.effect_size is not None]
+    sizes = [r.effect_size for r in results if r.effect_size is not None and math.isfinite(r.effect_size)]
     return {
         "test": test,
         "measured": sum(code != NOT_MEASURED for code in codes),

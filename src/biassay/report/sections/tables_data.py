@@ -5,6 +5,7 @@ Every number is written as it is to be shown; the script only sorts, filters and
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from biassay.report.view import RunView, found_code
@@ -77,6 +78,10 @@ def _cells(view: RunView, r: Result, *, detailed: bool) -> list[str]:
     ]
 
 
+def _rounded(share: float) -> float | None:
+    return round(share, 3) if math.isfinite(share) else None
+
+
 def _words(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float | None]] | None]]:
     """The words of every test by role, and for every result what they add, in the same order; None: not known."""
     of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in _ROLES] for test in view.tests}
@@ -92,7 +97,7 @@ def _words(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float |
         known = {**found.targets, **found.attributes}
         shares.append(
             [
-                [None if word not in known[role] else round(known[role][word], 3) for word in words]
+                [_rounded(known[role].get(word, math.nan)) for word in words]
                 for role, words in zip(_ROLES, of_test[r.test], strict=True)
             ]
         )

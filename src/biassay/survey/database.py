@@ -1,0 +1,152 @@
+"""The database of a study: its tables, how they are made, and how it is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from biassay.errors import UsageError
+
+__all__ = [
+    "annotated",
+    "demographics",
+    "is_sqlite",
+    "metadata",
+    "open_database",
+    "participants",
+    "places",
+    "reading",
+    "studies",
+    "writing",
+]
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+studies = sa.Table(
+    "studies",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("definition", sa.Text, nullable=False),
+    sa.Column("secret", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+)
+places = sa.Table(
+    "places",
+    metadata,
+    sa.Column("group_name", sa.Text, primary_key=True),
+    sa.Column("valid", sa.Integer, nullable=False),
+    sa.Column("held", sa.Integer, nullable=False),
+)
+participants = sa.Table(
+    "participants",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("status", sa.Text, nullable=False, index=True),
+    sa.Column("step", sa.Integer, nullable=False),
+    sa.Column("asked", sa.Text, nullable=False),
+    sa.Column("counted", sa.Text, nullable=False),
+    sa.Column("repeated", sa.Integer, nullable=False),
+    sa.Column("pool_id", sa.Text, unique=True),
+    sa.Column("code", sa.Text, nullable=False, unique=True),
+    sa.Column("which_group", sa.Text),
+    sa.Column("high", sa.Text),
+    sa.Column("low", sa.Text),
+    sa.Column("agreement", sa.Float),
+    sa.Column("reasons", sa.Text),
+    sa.Column("created", sa.Float, nullable=False),
+    sa.Column("seen", sa.Float, nullable=False),
+    sa.Column("finished", sa.Float),
+)
+annotated = sa.Table(
+    "annotations",
+    metadata,
+    sa.Column("participant_id", sa.Text, sa.ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("group_name", sa.Text, nullable=False),
+    sa.Column("ratings", sa.Text, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("saved", sa.Float, nullable=False),
+)
+demographics = sa.Table(
+    "demographics",
+    metadata,
+    sa.Column("participant_id", sa.Text, sa.ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("answers", sa.Text, nullable=False),
+)
+
+
+def open_database(url: str) -> sa.Engine:
+    """Connect to a database and bring its tables up to date."""
+    try:
+        made = sa.engine.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise UsageError(f"{url!r} is no address of a database; expected postgresql://... or sqlite:///FILE") from error
+    if made.drivername in ("postgresql", "postgres"):
+        made = made.set(drivername="postgresql+psycopg")
+    if made.get_backend_name() not in ("sqlite", "postgresql"):
+        raise UsageError(f"a database of kind {made.get_backend_name()!r} is not supported; use SQLite or PostgreSQL")
+    engine = sa.create_engine(made, pool_size=8, max_overflow=8, pool_timeout=60, pool_pre_ping=True)
+    if made.get_backend_name() == "sqlite":
+        event.listen(engine, "connect", _prepared)
+        event.listen(engine, "begin", _begun)
+    try:
+        _migrated(engine)
+    except sa.exc.OperationalError as error:
+        reason = str(error.orig).strip().splitlines()[0]
+        raise UsageError(
+            f"the database {made.render_as_string(hide_password=True)} cannot be used: {reason}"
+        ) from error
+    return engine
+
+
+def is_sqlite(engine: sa.Engine) -> bool:
+    return engine.dialect.name == "sqlite"
+
+
+def _prepared(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions are begun by `_begun`, and not by the driver
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begun(connection: sa.Connection) -> None:
+    """A transaction that will write takes its turn at once, so that it never fails half-way for another's sake."""
+    immediate = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One transaction, kept whole or not at all."""
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+def _migrated(engine: sa.Engine) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

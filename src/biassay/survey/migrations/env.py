@@ -1,0 +1,12 @@
+"""Called by Alembic; the connection is handed over by `biassay.survey.database`."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from biassay.survey.database import metadata
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=metadata, render_as_batch=True)
+with context.begin_transaction():
+    context.run_migrations()

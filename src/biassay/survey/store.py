@@ -1,0 +1,299 @@
+"""What happens to a participant, each step one transaction. Nothing is confirmed to anyone before it is written."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from biassay.errors import UsageError
+from biassay.survey.assignment import draw_groups
+from biassay.survey.database import annotated, demographics, participants, places, reading, studies, writing
+from biassay.survey.flow import Step, steps_of
+from biassay.survey.quality import Answers, judged
+from biassay.survey.study import Study
+
+__all__ = ["Participant", "Store", "TakesPartAlready"]
+
+Status = Literal["active", "valid", "rejected", "abandoned", "deleted"]
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters that look like digits
+
+
+class TakesPartAlready(Exception):  # noqa: N818
+    """Somebody with this number of the pool has begun."""
+
+
+@dataclass(frozen=True)
+class Participant:
+    """Where a participant stands. ``asked`` are the groups in order, the repeated one not among them twice."""
+
+    id: str
+    status: Status
+    step: int
+    asked: tuple[str, ...]
+    repeated: int
+    code: str
+    seen: float
+
+    def group(self, place: int) -> str:
+        """The group of a page with sliders; the page after the last repeats one."""
+        return self.asked[place] if place < len(self.asked) else self.asked[self.repeated]
+
+
+class Store:
+    """The data of one study. ``clock`` tells the time in seconds; ``rng`` draws groups."""
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        study: Study,
+        *,
+        clock: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.engine, self.study, self.clock = engine, study, clock
+        self.rng = rng or random.SystemRandom()
+        self.steps: tuple[Step, ...] = steps_of(study)
+        self.secret = self._prepared()
+
+    def _prepared(self) -> str:
+        """Put the study into the database, or check that it is the one there; the key that signs cookies."""
+        now = self.clock()
+        with writing(self.engine) as connection:
+            known = connection.execute(sa.select(studies)).mappings().first()
+            if known is not None and known["digest"] == self.study.digest:
+                return str(known["secret"])
+            begun = connection.execute(sa.select(sa.func.count()).select_from(participants)).scalar_one()
+            if known is not None and begun:
+                raise UsageError(
+                    f"the database holds data of the study {known['name']!r} as it was ({known['digest']}), and the "
+                    f"file now says something else ({self.study.digest}); a study is frozen once somebody has taken "
+                    "part: take the old file, or a new database"
+                )
+            secret = str(known["secret"]) if known is not None else secrets.token_hex(32)
+            connection.execute(sa.delete(studies))
+            connection.execute(sa.delete(places))
+            connection.execute(
+                sa.insert(studies).values(
+                    id=1,
+                    name=self.study.name,
+                    digest=self.study.digest,
+                    definition=self.study.definition,
+                    secret=secret,
+                    created=now,
+                )
+            )
+            connection.execute(
+                sa.insert(places), [{"group_name": group, "valid": 0, "held": 0} for group in self.study.groups]
+            )
+            return secret
+
+    def begin(self, pool_id: str | None = None) -> Participant | None:
+        """Let somebody begin, with groups that are theirs until they finish or stay away; None if nothing lacks."""
+        now = self.clock()
+        with writing(self.engine) as connection:
+            # All who begin, finish or are given up wait for each other here.
+            held = {row.group_name: row for row in connection.execute(_locked(sa.select(places)))}
+            if pool_id is not None and connection.execute(_by_pool(pool_id)).first() is not None:
+                raise TakesPartAlready
+            released = self._give_up_the_absent(connection, now)
+            lacking = {
+                group: self.study.annotations - held[group].valid - held[group].held + released.get(group, 0)
+                for group in self.study.groups
+            }
+            drawn = draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng)
+            if drawn is None:
+                return None
+            person = {
+                "id": secrets.token_urlsafe(16),
+                "status": "active",
+                "step": 0,
+                "asked": json.dumps(drawn.groups, ensure_ascii=False),
+                "counted": json.dumps(sorted(drawn.counted), ensure_ascii=False),
+                "repeated": drawn.repeated,
+                "pool_id": pool_id,
+                "code": "".join(secrets.choice(_ALPHABET) for _ in range(10)),
+                "created": now,
+                "seen": now,
+            }
+            connection.execute(sa.insert(participants).values(person))
+            _move(connection, drawn.counted, held=1)
+        return _participant(person)
+
+    def find(self, participant: str) -> Participant | None:
+        """Somebody by their secret number; after too long an absence they have been given up."""
+        with reading(self.engine) as connection:
+            row = connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
+        if row is None:
+            return None
+        found = _participant(dict(row))
+        if found.status == "active" and self.clock() - found.seen > self.study.session_minutes * 60.0:
+            self.give_up_the_absent()
+            return Participant(**{**vars(found), "status": "abandoned"})
+        return found
+
+    def step_of(self, participant: Participant) -> Step:
+        return self.steps[participant.step]
+
+    def answer(self, participant: str, step: int, given: Mapping[str, Any]) -> bool:
+        """Write what was answered on a step and go on to the next; False if the person is not, or no longer, there.
+
+        The same page sent twice, or by two windows at once, is written once.
+        """
+        now = self.clock()
+        with writing(self.engine) as connection:
+            mine = participants.c.id == participant
+            moved = connection.execute(
+                sa.update(participants)
+                .where(mine, participants.c.step == step, participants.c.status == "active")
+                .where(participants.c.seen >= now - self.study.session_minutes * 60.0)
+                .values(
+                    step=step + 1, seen=now, **{k: v for k, v in given.items() if k in ("which_group", "high", "low")}
+                )
+                .returning(participants.c.asked, participants.c.repeated, participants.c.created)
+            ).first()
+            if moved is None:
+                return False
+            kind = self.steps[step].kind
+            if kind == "group":
+                self._annotate(connection, participant, self.steps[step].place, moved, given["ratings"], given["since"])
+            elif kind == "demographics":
+                answers = json.dumps(given["answers"], ensure_ascii=False)
+                connection.execute(sa.insert(demographics).values(participant_id=participant, answers=answers))
+            if self.steps[step + 1].kind == "done":
+                self._finish(connection, participant, now)
+        return True
+
+    def _annotate(
+        self, connection: sa.Connection, participant: str, place: int, row: Any, ratings: Sequence[int], since: float
+    ) -> None:
+        asked = json.loads(row.asked)
+        now = self.clock()
+        connection.execute(
+            sa.insert(annotated).values(
+                participant_id=participant,
+                place=place,
+                group_name=asked[place] if place < len(asked) else asked[row.repeated],
+                ratings=json.dumps(list(ratings)),
+                seconds=max(0.0, now - since),
+                saved=now,
+            )
+        )
+
+    def _finish(self, connection: sa.Connection, participant: str, now: float) -> None:
+        """Judge the answers, and fill or free the places they were for."""
+        connection.execute(_locked(sa.select(places))).all()
+        person = connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().one()
+        pages = connection.execute(
+            sa.select(annotated).where(annotated.c.participant_id == participant).order_by(annotated.c.place)
+        ).all()
+        verdict = judged(
+            Answers(
+                pairs=self.study.pairs,
+                groups=tuple(json.loads(person["asked"])),
+                ratings=tuple(tuple(json.loads(page.ratings)) for page in pages),
+                repeated=person["repeated"],
+                seconds=tuple(page.seconds for page in pages),
+                which_group=person["which_group"],
+                high=person["high"],
+                low=person["low"],
+            ),
+            self.study.rules,
+        )
+        connection.execute(
+            sa.update(participants)
+            .where(participants.c.id == participant)
+            .values(
+                status="valid" if verdict.valid else "rejected",
+                agreement=verdict.agreement,
+                reasons=json.dumps(verdict.reasons),
+                finished=now,
+            )
+        )
+        _move(connection, json.loads(person["counted"]), held=-1, valid=int(verdict.valid))
+
+    def give_up_the_absent(self) -> None:
+        """Free the places of people who have stayed away too long."""
+        with writing(self.engine) as connection:
+            connection.execute(_locked(sa.select(places))).all()
+            self._give_up_the_absent(connection, self.clock())
+
+    def _give_up_the_absent(self, connection: sa.Connection, now: float) -> dict[str, int]:
+        gone = connection.execute(
+            sa.update(participants)
+            .where(participants.c.status == "active", participants.c.seen < now - self.study.session_minutes * 60.0)
+            .values(status="abandoned")
+            .returning(participants.c.counted)
+        ).all()
+        freed: dict[str, int] = {}
+        for row in gone:
+            groups = json.loads(row.counted)
+            _move(connection, groups, held=-1)
+            for group in groups:
+                freed[group] = freed.get(group, 0) + 1
+        return freed
+
+    def delete(self, known_as: str) -> bool:
+        """Delete all that one person said, known by completion code, number of the pool or own number."""
+        with writing(self.engine) as connection:
+            connection.execute(_locked(sa.select(places))).all()
+            person = connection.execute(
+                sa.select(participants).where(
+                    sa.or_(*(getattr(participants.c, name) == known_as for name in ("code", "pool_id", "id"))),
+                    participants.c.status != "deleted",
+                )
+            ).mappings().first()  # fmt: skip
+            if person is None:
+                return False
+            mine = person["id"]
+            for table in (annotated, demographics):
+                connection.execute(sa.delete(table).where(table.c.participant_id == mine))
+            if person["status"] in ("active", "valid"):
+                of = "held" if person["status"] == "active" else "valid"
+                _move(connection, json.loads(person["counted"]), **{of: -1})
+            # An empty row stays, so that a window that is still open learns of it.
+            connection.execute(
+                sa.update(participants)
+                .where(participants.c.id == mine)
+                .values(
+                    status="deleted", which_group=None, high=None, low=None, agreement=None, reasons=None, pool_id=None
+                )
+            )
+        return True
+
+
+def _participant(row: Mapping[str, Any]) -> Participant:
+    return Participant(
+        id=row["id"],
+        status=row["status"],
+        step=row["step"],
+        asked=tuple(json.loads(row["asked"])),
+        repeated=row["repeated"],
+        code=row["code"],
+        seen=row["seen"],
+    )
+
+
+def _locked(select: sa.Select[Any]) -> sa.Select[Any]:
+    """In PostgreSQL rows are locked in one order for all; SQLite has one writer at a time anyway."""
+    return select.order_by(places.c.group_name).with_for_update()
+
+
+def _by_pool(pool_id: str) -> sa.Select[Any]:
+    return sa.select(participants.c.id).where(participants.c.pool_id == pool_id)
+
+
+def _move(connection: sa.Connection, groups: Any, *, held: int = 0, valid: int = 0) -> None:
+    if not groups:
+        return
+    connection.execute(
+        sa.update(places)
+        .where(places.c.group_name.in_(list(groups)))
+        .values(held=places.c.held + held, valid=places.c.valid + valid)
+    )
