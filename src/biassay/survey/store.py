@@ -138,8 +138,11 @@ class Store:
             return Participant(**{**vars(found), "status": "abandoned"})
         return found
 
-    def step_of(self, participant: Participant) -> Step:
-        return self.steps[participant.step]
+    def lacking(self) -> dict[str, int]:
+        """How many annotations of each group nobody has given or is about to give."""
+        with reading(self.engine) as connection:
+            rows = connection.execute(sa.select(places)).all()
+        return {row.group_name: self.study.annotations - row.valid - row.held for row in rows}
 
     def answer(self, participant: str, step: int, given: Mapping[str, Any]) -> bool:
         """Write what was answered on a step and go on to the next; False if the person is not, or no longer, there.

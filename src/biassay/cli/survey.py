@@ -1,0 +1,234 @@
+"""``biassay survey``"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from biassay.cli.common import check_new_file, console_for_tables
+from biassay.errors import MissingExtraError, UsageError
+from biassay.files import write_atomically
+
+__all__ = ["command"]
+
+_TOKEN = "BIASSAY_SURVEY_TOKEN"
+_DATABASE = "BIASSAY_SURVEY_DATABASE"
+
+_database = click.option(
+    "--database",
+    envvar=_DATABASE,
+    metavar="URL",
+    help=f"postgresql://... or sqlite:///FILE; also from ${_DATABASE}.  [default: NAME.sqlite in this folder]",
+)
+_study = click.argument("study", metavar="STUDY")
+
+
+@click.group("survey")
+def command() -> None:
+    """The human study: ask people how groups are seen.
+
+    A STUDY is a .toml file, or `cao2022`, which asks about 25 groups along 16 pairs of traits; `biassay survey new`
+    writes that file for you to change.
+    """
+
+
+@command.command("new")
+@click.argument("file", type=click.Path(path_type=Path))
+def new(file: Path) -> None:
+    """Write a study file to change and to serve."""
+    from biassay.survey.study import study_text
+
+    check_new_file(file)
+    write_atomically(file, study_text("cao2022").encode())
+    click.echo(f"written to {file}; serve it with: biassay survey serve {file}")
+
+
+@command.command("serve")
+@_study
+@_database
+@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 to be reached from elsewhere.")
+@click.option("--port", type=int, default=8000, show_default=True)
+@click.option("--https", is_flag=True, help="It is reached by https: cookies are never sent without.")
+@click.option("--behind-proxy", is_flag=True, help="Take addresses, for rate limits, from the proxy's headers.")
+@click.option(
+    "--begin-limit", type=int, default=60, show_default=True, help="Who may begin from one address in a minute; 0: all."
+)
+@click.option(
+    "--page-limit",
+    type=int,
+    default=120,
+    show_default=True,
+    help="Pages of one participant in a minute; 0: any number.",
+)
+def serve(
+    study: str,
+    database: str | None,
+    host: str,
+    port: int,
+    https: bool,
+    behind_proxy: bool,
+    begin_limit: int,
+    page_limit: int,
+) -> None:
+    """Let people take part, in their browsers.
+
+    The researcher's side is at /researcher, behind a token that you put into $BIASSAY_SURVEY_TOKEN; without it there is
+    none.
+    """
+    store = _store(study, database)
+    import uvicorn
+
+    from biassay.survey.app import Limits, make_app
+
+    token = os.environ.get(_TOKEN) or None
+    if token is not None and len(token) < 12:
+        raise UsageError(f"${_TOKEN} has {len(token)} characters; a token needs at least 12")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    app = make_app(store, token=token, secure=https, limits=Limits(begin=begin_limit, page=page_limit))
+    place = f"{'https' if https else 'http'}://{host}:{port}"
+    click.echo(
+        f"study {store.study.name} ({store.study.digest}), {store.engine.url.render_as_string(hide_password=True)}"
+    )
+    click.echo(f"participants: {place}/")
+    side = f"{place}/researcher" if token else f"off; put a token into ${_TOKEN} to have it"
+    click.echo(f"researchers:  {side}")
+    # Addresses and what stands in them (numbers of a pool) are not written down.
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        access_log=False,
+        log_level="warning",
+        proxy_headers=behind_proxy,
+        forwarded_allow_ips="*" if behind_proxy else None,
+        server_header=False,
+    )
+
+
+@command.command("status")
+@_study
+@_database
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON instead of a table.")
+def status(study: str, database: str | None, as_json: bool) -> None:
+    """How far the study is: annotations of each group, who passed."""
+    store = _store(study, database)
+    import dataclasses
+    import json
+
+    from biassay.survey.progress import progress_of
+
+    found = progress_of(store)
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False, indent=1))
+        return
+    table = Table("group", title=f"{escape(store.study.name)} ({found.digest})", title_justify="left")
+    for name in ("valid", "being rated", "wanted"):
+        table.add_column(name, justify="right")
+    for group in found.groups:
+        table.add_row(escape(group.group), str(group.valid), str(group.held), str(group.target))
+    console = console_for_tables()
+    console.print(table)
+    people = ", ".join(f"{count} {name}" for name, count in sorted(found.status.items())) or "nobody yet"
+    rate = "" if found.pass_rate is None else f"; {found.pass_rate:.0%} of those who ended passed"
+    console.print(f"participants: {people}{rate}", markup=False, highlight=False)
+    for reason, count in found.reasons.items():
+        console.print(f"rejected for {reason}: {count}", markup=False, highlight=False)
+
+
+@command.command("export")
+@_study
+@_database
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="A new folder for all files.")
+def export(study: str, database: str | None, out: Path) -> None:
+    """Write the answers to files: the released JSON shape, CSV, Parquet, facts about people, the study."""
+    store = _store(study, database)
+    from biassay.survey.export import FILES, exported
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is not an empty folder; choose another")
+    contents: dict[str, bytes] = {}
+    left_out = []
+    for name in FILES:
+        try:
+            contents[name] = exported(store, name)[0]
+        except MissingExtraError as error:
+            left_out.append(f"{name} was left out: {error}")
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        write_atomically(out / name, content)
+    for line in left_out:
+        click.echo(line, err=True)
+    click.echo(f"written to {out}; compare a model with it: biassay stereotypes MODEL --human {out / 'ratings.json'}")
+
+
+@command.command("means")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--annotators", multiple=True, metavar="FIELD=VALUE", help="Only of these annotators; repeat for all of several."
+)
+@click.option("--group", "groups", multiple=True, help="Only of these groups.")
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON instead of a table.")
+def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_json: bool) -> None:
+    """Mean ratings from an export, of all annotators or of some: what do women say, what do men?
+
+    Some annotators can be chosen where the study links facts about people to their ratings.
+    """
+    import json
+
+    from biassay.stimuli.human import read_human
+
+    ratings = read_human(file)
+    for pair in annotators:
+        field, sign, value = pair.partition("=")
+        if not sign:
+            raise click.UsageError(f"--annotators is written FIELD=VALUE, got {pair!r}")
+        ratings = ratings.subgroup(field, value)
+    ratings = ratings.of_groups(groups) if groups else ratings
+    names = [" - ".join(pair) for pair in ratings.pairs]
+    rows = {
+        group: {name: None if mean != mean else round(float(mean), 4) for name, mean in zip(names, own, strict=True)}
+        for group, own in zip(ratings.groups, ratings.means, strict=True)
+    }
+    if as_json:
+        click.echo(json.dumps({"annotators": len(ratings.annotators), "means": rows}, ensure_ascii=False, indent=1))
+        return
+    table = Table("pair", title=f"{len(ratings.annotators)} annotators", title_justify="left")
+    for group in rows:
+        table.add_column(escape(group), justify="right", overflow="fold")
+    for name in names:
+        table.add_row(escape(name), *(_shown(rows[group][name]) for group in rows))
+    console_for_tables().print(table)
+
+
+def _shown(mean: float | None) -> str:
+    return "–" if mean is None else f"{mean:.1f}"
+
+
+@command.command("delete")
+@_study
+@_database
+@click.argument("known_as", metavar="CODE")
+def delete(study: str, database: str | None, known_as: str) -> None:
+    """Delete one person's answers, known by completion code or number in the pool."""
+    if not _store(study, database).delete(known_as):
+        raise UsageError(f"nobody is known by {known_as!r}")
+    click.echo("deleted")
+
+
+def _store(study: str, database: str | None) -> Any:
+    try:
+        from biassay.survey.database import open_database
+        from biassay.survey.store import Store
+    except ImportError as error:
+        raise MissingExtraError("the survey", "survey") from error
+    from biassay.survey.study import read_study
+
+    read = read_study(study)
+    return Store(open_database(database or f"sqlite:///{read.name}.sqlite"), read)

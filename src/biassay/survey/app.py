@@ -1,0 +1,247 @@
+"""The web application of a study: the participant's way, and the researcher's side behind a login."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from starlette.applications import Starlette
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from biassay.survey import export
+from biassay.survey.database import is_sqlite
+from biassay.survey.forms import read_step
+from biassay.survey.guards import Headers, Rates, SmallBodies
+from biassay.survey.pages import Pages
+from biassay.survey.progress import progress_of
+from biassay.survey.sessions import Session, Sessions
+from biassay.survey.store import Store, TakesPartAlready
+
+__all__ = ["Limits", "make_app"]
+
+log = logging.getLogger("biassay.survey")
+_T = TypeVar("_T")
+_POOL_ID_LENGTH = 128
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often in a minute: an address may begin, a browser may send a page, an address may try to log in."""
+
+    begin: int = 60
+    page: int = 120
+    login: int = 5
+
+
+def make_app(store: Store, *, token: str | None, secure: bool = False, limits: Limits | None = None) -> Starlette:
+    """The application. Without a ``token`` there is no researcher's side; ``secure``: it is served by https."""
+    site = _Site(store, token, Sessions(store.secret, secure=secure), limits or Limits())
+    routes = [
+        Route("/", site.welcome),
+        Route("/begin", site.begin, methods=["POST"]),
+        Route("/page", site.page),
+        Route("/page", site.answer, methods=["POST"]),
+        Route("/health", site.health),
+        Route("/researcher", site.researcher),
+        Route("/researcher/login", site.login, methods=["POST"]),
+        Route("/researcher/logout", site.logout, methods=["POST"]),
+        Route("/researcher/delete", site.delete, methods=["POST"]),
+        Route("/researcher/export/{name}", site.exported),
+        Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
+    ]
+    handlers: dict[Any, Any] = {HTTPException: site.refused, Exception: site.failed}
+    app = Starlette(
+        routes=routes, middleware=[Middleware(Headers), Middleware(SmallBodies)], exception_handlers=handlers
+    )
+    app.state.site = site
+    return app
+
+
+class _Site:
+    """Answers requests. Work on the database is done in threads: one for SQLite, which has one writer."""
+
+    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: Limits) -> None:
+        self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
+        self.token = token
+        self.pages = Pages(store.study)
+        self.rates = Rates()
+        self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")
+
+    async def work(self, function: Callable[..., _T], *arguments: Any) -> _T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.workers, function, *arguments)
+        except (sa.exc.OperationalError, sa.exc.TimeoutError) as error:
+            log.error("the database did not answer: %s", type(error).__name__)
+            raise HTTPException(503) from error
+
+    async def welcome(self, request: Request) -> Response:
+        session = self.sessions.read(request)
+        if session is not None and session.participant is not None:
+            return RedirectResponse("/page", 303)
+        parameter = self.study.pool.parameter
+        given = request.query_params.get(parameter, "").strip()[:_POOL_ID_LENGTH] if parameter else ""
+        if given:
+            # The number goes into the cookie and out of the address, where others could read it.
+            response: Response = RedirectResponse("/", 303)
+            self.sessions.write(response, self.sessions.new(given))
+            return response
+        session = session or self.sessions.new()
+        response = self.pages.consent(self.sessions.token(session.nonce))
+        self.sessions.write(response, session)
+        return response
+
+    async def begin(self, request: Request) -> Response:
+        self.limit("begin", _address(request), self.limits.begin)
+        session, form = await self.genuine(request)
+        if session.participant is not None:
+            return RedirectResponse("/page", 303)
+        if form.get("agree") != "yes":
+            return self.pages.consent(self.sessions.token(session.nonce), missing=True)
+        try:
+            participant = await self.work(self.store.begin, session.pool_id)
+        except TakesPartAlready:
+            return self.pages.message("twice", 409)
+        if participant is None:
+            return self.pages.message("full")
+        response = RedirectResponse("/page", 303)
+        self.sessions.write(response, replace(self.sessions.new(session.pool_id), participant=participant.id))
+        return response
+
+    async def page(self, request: Request) -> Response:
+        session = self.sessions.read(request)
+        if session is None or session.participant is None:
+            return RedirectResponse("/", 303)
+        participant = await self.work(self.store.find, session.participant)
+        if participant is None:
+            raise HTTPException(404)
+        if participant.status in ("abandoned", "deleted"):
+            return self.pages.message("expired" if participant.status == "abandoned" else "deleted")
+        return self.pages.step(participant, self.store.steps, self.sessions.token(session.nonce))
+
+    async def answer(self, request: Request) -> Response:
+        session, form = await self.genuine(request)
+        if session.participant is None:
+            return RedirectResponse("/", 303)
+        self.limit("page", session.participant, self.limits.page)
+        participant = await self.work(self.store.find, session.participant)
+        if participant is None:
+            raise HTTPException(404)
+        current = form.get("step") == str(participant.step)
+        if participant.status != "active" or not current:
+            return RedirectResponse("/page", 303)  # sent twice, or from a window that was left behind
+        step = self.store.steps[participant.step]
+        read = read_step(self.study, participant, step, form)
+        if read.missing is not None:
+            token = self.sessions.token(session.nonce)
+            return self.pages.step(participant, self.store.steps, token, missing=read.missing, shown=read.shown)
+        await self.work(self.store.answer, participant.id, participant.step, read.given)
+        return RedirectResponse("/page", 303)
+
+    async def genuine(self, request: Request) -> tuple[Session, FormData]:
+        """The session and the form of a request that was sent from the study's own page."""
+        session = self.sessions.read(request)
+        form = await _form(request)
+        if session is None or not self.sessions.is_genuine(session.nonce, form.get("token")):
+            raise HTTPException(403)
+        return session, form
+
+    def limit(self, what: str, who: str, a_minute: int) -> None:
+        if not self.rates.allows(what, who, a_minute):
+            raise HTTPException(429)
+
+    async def health(self, _: Request) -> Response:
+        await self.work(self.store.lacking)
+        return JSONResponse({"study": self.study.name, "ok": True})
+
+    async def researcher(self, request: Request) -> Response:
+        if self.token is None:
+            raise HTTPException(404)
+        who = self.sessions.read_researcher(request)
+        if who is None:
+            session = self.sessions.read(request) or self.sessions.new()
+            response = self.pages.login(self.sessions.token(session.nonce))
+            self.sessions.write(response, session)
+            return response
+        done = request.query_params.get("deleted")
+        progress = await self.work(progress_of, self.store)
+        return self.pages.researcher(progress, self.sessions.token(who), deleted=done)
+
+    async def login(self, request: Request) -> Response:
+        if self.token is None:
+            raise HTTPException(404)
+        self.limit("login", _address(request), self.limits.login)
+        session, form = await self.genuine(request)
+        given = form.get("password")
+        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.token.encode()):
+            return self.pages.login(self.sessions.token(session.nonce), wrong=True)
+        response = RedirectResponse("/researcher", 303)
+        self.sessions.write_researcher(response)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        await self.by_researcher(request)
+        response = RedirectResponse("/researcher", 303)
+        self.sessions.forget_researcher(response)
+        return response
+
+    async def delete(self, request: Request) -> Response:
+        form = await self.by_researcher(request)
+        known_as = form.get("known_as")
+        found = (
+            isinstance(known_as, str)
+            and known_as.strip() != ""
+            and await self.work(self.store.delete, known_as.strip())
+        )
+        return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
+
+    async def by_researcher(self, request: Request) -> FormData:
+        who = self.sessions.read_researcher(request) if self.token is not None else None
+        form = await _form(request)
+        if who is None or not self.sessions.is_genuine(who, form.get("token")):
+            raise HTTPException(403)
+        return form
+
+    async def exported(self, request: Request) -> Response:
+        if self.token is None or self.sessions.read_researcher(request) is None:
+            raise HTTPException(404)
+        name = request.path_params["name"]
+        if name not in export.FILES:
+            raise HTTPException(404)
+        content, kind = await self.work(export.exported, self.store, name)
+        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+    async def refused(self, _: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+        return self.pages.error(status, headers)
+
+    async def failed(self, _: Request, error: Exception) -> Response:
+        log.error("a page failed: %s", type(error).__name__, exc_info=error)
+        return self.pages.error(500, {})
+
+
+async def _form(request: Request) -> FormData:
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        raise HTTPException(415)
+    try:
+        return await request.form(max_fields=200)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise HTTPException(400) from error
+
+
+def _address(request: Request) -> str:
+    """Used to count, and never written down."""
+    return request.client.host if request.client else "unknown"

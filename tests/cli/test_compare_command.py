@@ -1,0 +1,429 @@
+"""``biassay compare`` as a user types it, and as a careless one does."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import re
+import shutil
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.pipeline.asked_models import Place, save_masked
+from tests.report.publish_runs import as_refused, measured_in_contexts
+
+import biassay
+from biassay.results.discovery import Discovery
+from biassay.results.run import Run, with_corrections
+
+from .conftest import Cli
+
+TESTS = ("weat6", "weat7", "weat8")
+MARK = "<title>biassay:"
+MINE = "vectors:mine.txt (case=keep)"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("vectors")
+
+
+@pytest.fixture(scope="module")
+def glove(cache: Path) -> Run:
+    return biassay.run("glove", tests=list(TESTS), cache=cache)
+
+
+@pytest.fixture(scope="module")
+def mine(glove: Run, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A model of one's own: random vectors of the words of the same tests."""
+    rng = np.random.default_rng(4)
+    words = dict.fromkeys(w for r in glove.results for role in r.leaning.values() for w in role)
+    path = tmp_path_factory.mktemp("mine") / "mine.txt"
+    path.write_text("".join(f"{w} {' '.join(f'{v:.4f}' for v in rng.normal(size=8))}\n" for w in words))
+    return biassay.run(f"vectors:{path}", tests=list(TESTS), cache=cache)
+
+
+@pytest.fixture(scope="module")
+def words(cache: Path) -> Discovery:
+    return biassay.discover("glove", "african-american-females", permutations=199, alpha=0.5, keep=200, cache=cache)
+
+
+@pytest.fixture
+def one(glove: Run, tmp_path: Path) -> Path:
+    return glove.save(tmp_path / "one")
+
+
+@pytest.fixture
+def two(mine: Run, tmp_path: Path) -> Path:
+    return mine.save(tmp_path / "two")
+
+
+@pytest.fixture
+def refuses(cli: Cli, tmp_path: Path) -> Callable[..., str]:
+    """Runs a command that must be refused, leaving all files as they are; returns what it said."""
+
+    def call(*args: object) -> str:
+        before = files(tmp_path)
+        code, stdout, stderr = cli("compare", *args)
+        assert (code, stdout) == (2, ""), stderr
+        assert "Traceback" not in stderr
+        assert files(tmp_path) == before
+        return " ".join(stderr.split())
+
+    return call
+
+
+def files(folder: Path) -> dict[str, bytes | None]:
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+
+
+def names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def told(stdout: str) -> dict[str, Any]:
+    """JSON as any reader takes it."""
+    found: dict[str, Any] = json.loads(stdout, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    return found
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["results"]
+    return results
+
+
+def read(page: Path) -> str:
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def edit(path: Path, change: Callable[[Any], Any]) -> None:
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(change(content) or content))
+
+
+def renamed(run: Run, model: str) -> Run:
+    models = tuple(dataclasses.replace(record, name=model, text=model) for record in run.manifest.models)
+    manifest = dataclasses.replace(run.manifest, models=models, run_id=f"of {model}")
+    return Run(manifest, tuple(dataclasses.replace(r, model=model, options="") for r in run.results))
+
+
+def size(result: dict[str, Any]) -> float:
+    x, y = (list(result["leaning"][role].values()) for role in ("X", "Y"))
+    return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
+
+
+def table(stdout: str) -> list[list[str]]:
+    rows = [line for line in stdout.splitlines() if line.startswith("│")]
+    return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
+
+
+# ---- what is said and written
+
+
+def test_differences_are_those_of_the_words_in_the_folders(cli: Cli, one: Path, two: Path) -> None:
+    code, stdout, stderr = cli("compare", one, two, "--json")
+    assert (code, stderr) == (0, "")
+    found = told(stdout)
+    assert (found["baseline"], found["confidence"], found["notes"]) == ("glove", 0.95, [])
+    for row, first, second in zip(found["associations"], stored(one), stored(two), strict=True):
+        assert (row["test"], row["baseline"], row["model"]) == (first["test"], "glove", MINE)
+        assert row["effect_baseline"] == pytest.approx(size(first))
+        assert row["effect_model"] == pytest.approx(size(second))
+        assert row["difference"] == pytest.approx(size(second) - size(first))
+        assert row["simultaneous_low"] < row["interval_low"] < row["difference"]
+        assert row["difference"] < row["interval_high"] < row["simultaneous_high"]
+    assert (found["agreements"], found["words"]) == ([], [])
+
+
+def test_holm_runs_over_the_results_of_all(cli: Cli, one: Path, two: Path) -> None:
+    rows = told(cli("compare", one, two, "--json")[1])["results"]
+    both = [*stored(one), *stored(two)]
+    assert [row["effect_size"] for row in rows] == [row["effect_size"] for row in both]
+    for field in ("p_value", "p_value_by_word"):
+        expected = biassay.holm([row[field] for row in both], 0.01).adjusted.tolist()
+        assert [row[f"{field}_holm"] for row in rows] == expected
+
+
+def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
+    code, stdout, stderr = cli("compare", one, two)
+    assert (code, stderr) == (0, "")
+    assert stdout.startswith(f"{MINE} compared with glove\n")
+    rows = told(cli("compare", one, two, "--json")[1])["associations"]
+    for cells, row in zip(table(stdout), rows, strict=True):
+        zero_out = [row[f"{kind}_low"] > 0 or row[f"{kind}_high"] < 0 for kind in ("interval", "simultaneous")]
+        mark = "*" * sum(zero_out)
+        numbers = [f"{row[name]:.2f}" for name in ("effect_baseline", "effect_model", "difference")]
+        interval = f"{row['interval_low']:.2f} to {row['interval_high']:.2f}"
+        assert cells == [row["test"], MINE, *numbers[:2], numbers[2] + mark, interval, "8, 8"]
+    assert "does not show that two models are equal" in " ".join(stdout.split())
+    assert "of 3 differences from glove" in " ".join(stdout.split())
+
+
+def test_no_page_unless_it_is_asked_for(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
+    before = files(tmp_path)
+    cli("compare", one, two)
+    assert files(tmp_path) == before
+    page = tmp_path / "page.html"
+    code, stdout, _ = cli("compare", one, two, "--out", page)
+    assert (code, f"open {page}" in stdout) == (0, True)
+    text = read(page)
+    assert "Compared with glove" in text
+    assert "Associations in" in text
+    for row in told(cli("compare", one, two, "--json")[1])["associations"]:
+        assert f"{row['difference']:.2f}" in text
+        assert f"{row['simultaneous_low']:.2f} to {row['simultaneous_high']:.2f}" in text
+    assert cli("compare", one, two, "--out", page, "--quiet") == (0, "", "")  # a report is made again
+
+
+def test_quiet_prints_nothing(cli: Cli, one: Path, two: Path) -> None:
+    assert cli("compare", one, two, "--quiet") == (0, "", "")
+
+
+def test_the_baseline_can_be_named(cli: Cli, one: Path, two: Path) -> None:
+    found = told(cli("compare", one, two, "--baseline", MINE, "--json")[1])
+    other = told(cli("compare", two, one, "--json")[1])
+    assert found["baseline"] == other["baseline"] == MINE
+    plain = {row["test"]: row["difference"] for row in told(cli("compare", one, two, "--json")[1])["associations"]}
+    for row in (*found["associations"], *other["associations"]):
+        assert (row["model"], row["difference"]) == ("glove", -plain[row["test"]])
+
+
+def test_an_unknown_baseline_offers_near_names(refuses: Callable[..., str], one: Path, two: Path) -> None:
+    said = refuses(one, two, "--baseline", "vectors:mine.txt")
+    assert f"unknown model 'vectors:mine.txt'; did you mean '{MINE}'?" in said
+    assert f"models of these runs: glove, {MINE}" in refuses(one, two, "--baseline", "zzz")
+
+
+def test_models_of_one_run_are_compared(cli: Cli, cache: Path, tmp_path: Path) -> None:
+    (found,) = biassay.run("glove", tests=["weat6"], cache=cache).results
+    rng = np.random.default_rng(1)
+    every = [w for role in found.leaning.values() for w in role]
+    (tmp_path / "v.txt").write_text("".join(f"{w} {' '.join(map(str, rng.normal(size=5)))}\n" for w in every))
+    models = ["glove", f"vectors:{tmp_path / 'v.txt'}"]
+    assert cli("run", *models, "--tests", "weat6", "--out", tmp_path / "run", "--quiet")[0] == 0
+    rows = told(cli("compare", tmp_path / "run", "--json")[1])["associations"]
+    assert [(r["baseline"], r["model"]) for r in rows] == [("glove", "vectors:v.txt (case=keep)")]
+
+
+def test_only_tests_that_are_named_are_compared(cli: Cli, refuses: Callable[..., str], one: Path, two: Path) -> None:
+    found = told(cli("compare", one, two, "--tests", "weat[67]", "--json")[1])
+    assert [row["test"] for row in found["associations"]] == ["weat6", "weat7"]
+    rows = [row for row in (*stored(one), *stored(two)) if row["test"] != "weat8"]
+    expected = biassay.holm([row["p_value"] for row in rows], 0.01).adjusted.tolist()
+    assert [row["p_value_holm"] for row in found["results"]] == expected
+    everything = told(cli("compare", one, two, "--json")[1])["associations"]
+    for row, wider in zip(found["associations"], everything, strict=False):
+        assert row["interval_low"] == wider["interval_low"]
+        assert row["simultaneous_low"] > wider["simultaneous_low"]  # fewer share the error
+    assert "no test there is named weat9" in refuses(one, two, "--tests", "weat9")
+
+
+def test_runs_that_differ_are_refused_unless_mixed(
+    cli: Cli, refuses: Callable[..., str], one: Path, two: Path, tmp_path: Path
+) -> None:
+    edit(two / "manifest.json", lambda made: made | {"protocol": "may2019"})
+    edit(two / "results.json", lambda content: content["results"][0].update(test_digest="another"))
+    said = refuses(one, two)
+    assert "protocol is exact in one, may2019 in two" in said
+    assert "same name and other texts: weat6" in said
+    assert "--mixed" in said
+    code, stdout, _ = cli("compare", one, two, "--mixed", "--out", tmp_path / "page.html")
+    assert code == 0
+    assert "not alike: protocol is exact in one, may2019 in two" in stdout
+    assert "What is compared is not alike: protocol is exact in one, may2019 in two." in read(tmp_path / "page.html")
+    assert len(told(cli("compare", one, two, "--mixed", "--json")[1])["notes"]) == 2
+
+
+def test_a_comparison_is_published_with_the_runs(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
+    paper = tmp_path / "paper"
+    code, stdout, _ = cli("compare", one, two, "--publish", paper, "--format", "svg")
+    assert code == 0
+    assert f"{len(names(paper))} files written to {paper}" in stdout
+    assert {"associations-by-word.tex", "results.tsv", "references.bib", "model-card-glove.md"} <= names(paper)
+
+
+@pytest.mark.extras
+def test_figures_of_differences_are_published(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    cli("compare", one, two, "--publish", tmp_path / "paper", "--format", "svg", "--quiet")
+    figures = tmp_path / "paper" / "figures"
+    assert {"difference-1.svg", "difference-1.vl.json"} <= names(figures)
+    values = json.loads((figures / "difference-1.vl.json").read_text())["data"]["values"]
+    rows = told(cli("compare", one, two, "--json")[1])["associations"]
+    assert [v["effect"] for v in values] == [row["difference"] for row in rows]
+
+
+# ---- other kinds
+
+
+def test_discoveries_are_compared(cli: Cli, words: Discovery, tmp_path: Path) -> None:
+    told_words = tuple(dataclasses.replace(w, associated=i % 2 == 0) for i, w in enumerate(words.results[0].words))
+    number = sum(w.associated for w in told_words)
+    group = dataclasses.replace(words.results[0], words=told_words, num_associated=number)
+    models = (dataclasses.replace(words.manifest.models[0], name="other"),)
+    other = Discovery(dataclasses.replace(words.manifest, run_id="other", models=models), (group,))
+    runs = words.save(tmp_path / "one"), other.save(tmp_path / "two")
+    code, stdout, _ = cli("compare", *runs, "--out", tmp_path / "page.html")
+    assert code == 0
+    mine, theirs = ({w.word for w in g.words if w.associated} for g in (words.results[0], group))
+    counts = f"{len(mine & theirs)} words are tied to the group by both, {len(mine - theirs)} by glove only"
+    assert counts in " ".join(stdout.split())
+    assert counts in read(tmp_path / "page.html")
+    (row,) = told(cli("compare", *runs, "--json")[1])["words"]
+    assert (set(row["both"]), set(row["only_model"])) == (mine & theirs, theirs - mine)
+
+
+@pytest.mark.extras
+def test_models_that_were_asked_are_compared(cli: Cli, asked_place: Place, tmp_path: Path) -> None:
+    other = f"hf:{save_masked(tmp_path / 'other', asked_place.abc, seed=6)}"
+    runs = asked_place(human=asked_place.human), asked_place(other, human=asked_place.human)
+    folders = [run.save(tmp_path / name) for run, name in zip(runs, ("one", "two"), strict=True)]
+    code, stdout, _ = cli("compare", *folders, "--out", tmp_path / "page.html")
+    assert code == 0
+    found = told(cli("compare", *folders, "--json")[1])["agreements"]
+    assert [row["measure"] for row in found] == ["ilps", "ilps-star", "set"]
+    for row in found:
+        said = f"agrees with people with tau {row['tau_model']:.2f}"
+        assert said in " ".join(stdout.split())
+        assert said in read(tmp_path / "page.html")
+
+
+def test_runs_of_different_kinds_are_refused(
+    refuses: Callable[..., str], one: Path, words: Discovery, tmp_path: Path
+) -> None:
+    over = measured_in_contexts(("one",)).save(tmp_path / "over")
+    said = refuses(one, over, "--mixed")
+    assert "different kinds" in said
+    assert "associations over contexts, associations over texts" in said
+    assert "discovery" in refuses(one, words.save(tmp_path / "words"))
+
+
+# ---- careless users
+
+
+def test_wrong_usage_is_refused(refuses: Callable[..., str], one: Path, two: Path, tmp_path: Path) -> None:
+    assert "Missing argument" in refuses()
+    assert "there is one model only (glove)" in refuses(one)
+    assert "is named twice" in refuses(one, one)
+    assert "no such folder" in refuses(one, tmp_path / "nowhere")
+    assert "no such folder" in refuses(one, two / "results.json")
+    assert "no run there" in refuses(one, tmp_path)
+    assert "No such option" in refuses(one, two, "--basline", "glove")
+    assert "does not exist" in refuses(one, two, "--out", tmp_path / "nowhere" / "page.html")
+    assert "is not a report of biassay" in refuses(one, two, "--out", two / "results.json")
+    assert "is not an empty folder" in refuses(one, two, "--publish", two)
+    shutil.copytree(one, tmp_path / "copy")
+    assert "one and copy are copies of one run" in refuses(one, tmp_path / "copy")
+
+
+def test_a_full_folder_is_refused_before_the_page_is_written(
+    refuses: Callable[..., str], one: Path, two: Path, tmp_path: Path
+) -> None:
+    assert "is not an empty folder" in refuses(one, two, "--out", tmp_path / "page.html", "--publish", one)
+
+
+def test_models_without_a_test_in_common_are_refused(
+    refuses: Callable[..., str], glove: Run, mine: Run, tmp_path: Path
+) -> None:
+    some = dataclasses.replace(glove, results=glove.results[:1]).save(tmp_path / "one")
+    others = dataclasses.replace(mine, results=mine.results[1:]).save(tmp_path / "two")
+    assert "the models have no test in common" in refuses(some, others)
+
+
+def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, two: Path, tmp_path: Path) -> None:
+    manifest = dataclasses.replace(glove.manifest, status="running", finished=None)
+    begun = Run(manifest, with_corrections(glove.results[:1], 0.01)).save(tmp_path / "begun")
+    page = tmp_path / "page.html"
+    code, stdout, _ = cli("compare", begun, two, "--out", page)
+    assert (code, len(table(stdout))) == (0, 1)
+    assert "The run begun is not finished: 1 of 3 results are there." in read(page)
+
+
+def test_damaged_and_newer_runs_name_the_file(refuses: Callable[..., str], one: Path, two: Path) -> None:
+    whole = (two / "results.json").read_text()
+    (two / "results.json").write_text(whole[:-40])
+    assert f"{two / 'results.json'}: line" in refuses(one, two)
+    (two / "results.json").write_text(whole)
+    edit(two / "manifest.json", lambda made: made | {"format_version": 99})
+    assert f"{two / 'manifest.json'}: the run has format version 99" in refuses(one, two)
+
+
+def test_a_run_without_results_yet_is_refused(
+    refuses: Callable[..., str], glove: Run, two: Path, tmp_path: Path
+) -> None:
+    manifest = dataclasses.replace(glove.manifest, status="running", finished=None)
+    assert "no results yet" in refuses(Run(manifest).save(tmp_path / "empty"), two)
+
+
+def test_runs_in_folders_of_one_name_are_told_apart(cli: Cli, glove: Run, tmp_path: Path) -> None:
+    again = dataclasses.replace(glove, manifest=dataclasses.replace(glove.manifest, run_id="again"))
+    runs = [run.save(tmp_path / place / "run") for place, run in (("x", glove), ("y", again))]
+    found = told(cli("compare", *runs, "--json")[1])
+    for row in found["associations"]:
+        assert (row["baseline"], row["model"]) == ("glove [x/run]", "glove [y/run]")
+        assert row["difference"] == 0.0
+    stdout = cli("compare", *runs, "--baseline", "glove [y/run]")[1]
+    assert stdout.startswith("glove [x/run] compared with glove [y/run]\n")
+    assert {row[1] for row in table(stdout)} == {"glove [x/run]"}
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("field", ["effect_size", "p_value_holm", "log10_p_value", "effect_size_by_word", "statistic"])
+def test_numbers_that_are_none_are_no_obstacle(
+    field: str, value: str, cli: Cli, one: Path, two: Path, tmp_path: Path
+) -> None:
+    edit(two / "results.json", lambda content: content["results"][0].update({field: value}))
+    code, stdout, stderr = cli("compare", one, two, "--json", "--out", tmp_path / "page.html")
+    assert code == 0, stderr
+    assert len(told(stdout)["associations"]) == 3
+    assert cli("compare", one, two)[0] == 0
+
+
+@pytest.mark.parametrize("role", ["X", "A"])
+def test_a_word_without_a_number_is_said(role: str, cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        leaning = content["results"][0]["leaning"][role]
+        leaning[next(iter(leaning))] = "NaN"
+
+    edit(two / "results.json", change)
+    code, stdout, _ = cli("compare", one, two, "--json", "--out", tmp_path / "page.html")
+    assert code == 0
+    reason = told(stdout)["associations"][0]["reason"]
+    assert reason == ("no words in common that have numbers" if role == "X" else None)
+
+
+@pytest.mark.parametrize("model", ["[/]", "[bold]x", ":smile:", "back\\", "x" * 400])
+def test_names_in_the_terminal_are_as_they_are(model: str, cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
+    """Also where the test was not measured on the model, and the reason names it."""
+    other = renamed(mine, model)
+    results = tuple(as_refused(r) if r.test == "weat7" else r for r in other.results)
+    runs = glove.save(tmp_path / "one"), dataclasses.replace(other, results=results).save(tmp_path / "two")
+    code, stdout, stderr = cli("compare", *runs)
+    assert code == 0, stderr
+    assert "".join(stdout.split()).startswith(f"{model}comparedwithglove")
+    if len(model) < 20:
+        assert [row[1] for row in table(stdout)] == [model] * 3
+        assert table(stdout)[1][5] == f"not measured on {model}"
+
+
+@pytest.mark.parametrize("model", ["\x1b[2Jgone", "a\x9bb", "\u202eabc"])
+def test_a_name_cannot_steer_the_terminal(model: str, cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
+    runs = glove.save(tmp_path / "one"), renamed(mine, model).save(tmp_path / "two")
+    code, stdout, _ = cli("compare", *runs)
+    assert code == 0
+    assert not re.search(r"[\x1b\x9b\u202e]", stdout)
+
+
+def test_a_hostile_name_is_text_on_the_page(cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    runs = glove.save(tmp_path / "one"), renamed(mine, hostile).save(tmp_path / "two")
+    assert cli("compare", *runs, "--out", tmp_path / "page.html", "--quiet") == (0, "", "")
+    text = (tmp_path / "page.html").read_text()
+    assert hostile not in text
+    assert f"{hostile} compared with glove" in html.unescape(text)

@@ -1,0 +1,307 @@
+"""All files for a paper: figures as they are drawn, tables with the numbers of the records, names that are free."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.report.publish_runs import NASTY, measured_in_contexts, on_models
+
+import biassay
+from biassay.report.charts.drawing import SCHEMA, Figure, drawn
+from biassay.report.charts.style import PRINT
+from biassay.report.publish import files as published
+from biassay.report.publish.agreement_table import agreement_table
+from biassay.report.publish.files import FIGURE_FORMATS, publish
+from biassay.report.publish.markdown import to_markdown
+from biassay.report.sections.associations import distribution_figures, forest_figures
+from biassay.report.sections.comparison import difference_figures
+from biassay.report.sections.discovery import roc_figures
+from biassay.report.sections.stereotypes import profile_figures
+from biassay.report.view import RunView
+from biassay.results.comparison import compare
+from biassay.results.discovery import Discovery
+from biassay.results.gathering import gather
+from biassay.results.records import FORMAT_VERSION, ModelRecord
+from biassay.results.run import Run
+from biassay.results.samples import Samples
+from biassay.results.stereotypes import (
+    AlignmentRecord,
+    MeasureRecord,
+    ModelStereotypes,
+    ProfileRecord,
+    StereotypeManifest,
+    Stereotypes,
+)
+
+MAGIC = {"svg": b"<svg", "pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return biassay.run("glove", tests=["weat6", "weat7", "weat8"], cache=tmp_path_factory.mktemp("vectors"))
+
+
+@pytest.fixture(scope="module")
+def contexts() -> Run:
+    made = measured_in_contexts()
+    rng = np.random.default_rng(5)
+    kept = {
+        (place, test): Samples(rng.normal(size=120), rng.random(120), rng.random(120))
+        for place in (0, 1)
+        for test in ("C6", "C9")
+    }
+    return dataclasses.replace(made, samples=kept)
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
+    cache = tmp_path_factory.mktemp("vectors")
+    return biassay.discover("glove", "african-american-females", permutations=99, keep=20, cache=cache)
+
+
+def alignment(tau: float | None, both: tuple[float, float] | None, **given: Any) -> AlignmentRecord:
+    numbers = ("pilot_tau", "p_value", "p_value_shuffled", "tau_held_out", "p_value_held_out", "precision_held_out")
+    fields: dict[str, Any] = dict.fromkeys((*numbers, "precision", "tau_shuffled"))
+    fields |= {f"{of}_{kind}": None for of in ("tau", "precision") for kind in ("annotators", "groups", "both")}
+    fields |= {"annotators": "all", "num_annotators": 9, "num_groups": 3, "num_cells": 6, "groups": ()}
+    return AlignmentRecord(**fields | {"tau": tau, "tau_both": both} | given)
+
+
+def measure(name: str, *alignments: AlignmentRecord, seed: int = 0) -> MeasureRecord:
+    rng = np.random.default_rng(seed)
+    profiles = tuple(
+        ProfileRecord(f"g{i}", "d", (), tuple(rng.normal(size=2).tolist()), tuple(rng.uniform(0, 100, 2).tolist()))
+        for i in range(3)
+    )
+    return MeasureRecord(name, (), (), (), profiles, alignments, 0)
+
+
+def asked(*models: tuple[str, tuple[MeasureRecord, ...]]) -> Stereotypes:
+    texts = ("abc", "abc_digest", "citation", "licence", "variant", "prior")
+    fields: dict[str, Any] = dict.fromkeys(texts, "as given") | {"pairs": ("a-b", "c-d"), "dimensions": {"a-b": "A"}}
+    fields |= {"groups": ("g0", "g1", "g2"), "templates": {}, "measures": ("ilps", "set"), "all_adjectives": False}
+    fields |= {"human": "human.json", "human_notes": (), "notes": (), "draws": 9, "ceiling": None, "seed": 0}
+    fields |= {"format_version": FORMAT_VERSION, "run_id": "asked", "status": "complete", "created": "then"}
+    fields |= {"finished": "now", "versions": {"biassay": "0"}, "kind": "stereotypes"}
+    fields["models"] = tuple(ModelRecord(name, name, "hf", None, {}) for name, _ in models)
+    results = tuple(
+        ModelStereotypes(name, "", "masked", "paper", measures, (), (), (), (), 0, 0, 0) for name, measures in models
+    )
+    return Stereotypes(StereotypeManifest(**fields), results)
+
+
+@pytest.fixture(scope="module")
+def stereotypes() -> Stereotypes:
+    return asked(
+        (
+            "m",
+            (
+                measure("ilps", alignment(0.125, (-0.25, 0.375), precision=0.5, precision_both=(0.25, 0.75))),
+                measure("set", alignment(-0.5, None, tau_shuffled=0.0625), alignment(0.99, (0.98, 1.0)), seed=1),
+            ),
+        ),
+        ("n", (measure("ilps", alignment(None, None, precision=1.0), seed=2),)),
+    )
+
+
+def names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def figures_of(*found: Any, comparison: Any = None) -> list[Figure]:
+    """All figures of runs for print, the matrix aside."""
+    together, others = gather({str(i): one for i, one in enumerate(found)})
+    makers = [] if comparison is None else [make for _, make in difference_figures(comparison)]
+    for gathered in together:
+        view = RunView(gathered)
+        makers += [make for _, make in forest_figures(view)]
+        makers += [make for _, _, make in distribution_figures(view)]
+    for one in others.values():
+        if isinstance(one, Discovery):
+            makers += [make for _, make in roc_figures(one)]
+        elif isinstance(one, Stereotypes):
+            makers += [make for r in one.results for m in r.measures for _, make in profile_figures(one, r, m)]
+    return [make(PRINT) for make in makers]
+
+
+@pytest.mark.extras
+def test_every_figure_is_written_as_it_is_drawn(
+    run: Run, contexts: Run, words: Discovery, stereotypes: Stereotypes, tmp_path: Path
+) -> None:
+    pytest.importorskip("vl_convert")
+    found = {"a": run, "b": contexts, "c": words, "d": stereotypes}
+    written = publish(tmp_path / "paper", *gather(found), formats=("svg",))
+    folder = tmp_path / "paper" / "figures"
+    expected = figures_of(*found.values())
+    kinds = {figure.name.partition("-")[0] for figure in expected}
+    assert kinds == {"forest", "distribution", "roc", "profile"}
+    stems = {name.removesuffix(".svg") for name in names(folder) if name.endswith(".svg")}
+    assert stems == {figure.name for figure in expected} | {"matrix-texts", "matrix-contexts"}
+    for figure in expected:
+        assert (folder / f"{figure.name}.svg").read_bytes() == drawn(figure, "svg")
+        assert (folder / f"{figure.name}.vl.json").read_bytes() == drawn(figure, "vl.json")
+    for path in folder.glob("*.svg"):
+        assert ET.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(--" not in path.read_text()  # colours of the page mean nothing on paper
+    assert {path.relative_to(tmp_path / "paper").as_posix() for path in written} == names(tmp_path / "paper")
+
+
+@pytest.mark.extras
+def test_differences_are_drawn_where_models_are_compared(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    both = on_models(run, ("one", "two"))
+    comparison = compare({"": both})
+    publish(tmp_path / "paper", *gather({"": both}), comparison, formats=("svg",))
+    (figure,) = [make(PRINT) for _, make in difference_figures(comparison)]
+    assert (tmp_path / "paper" / "figures" / "difference-1.svg").read_bytes() == drawn(figure, "svg")
+    content = json.loads((tmp_path / "paper" / "figures" / "difference-1.vl.json").read_text())
+    assert [v["effect"] for v in content["data"]["values"]] == [r.difference for r in comparison.associations]
+
+
+@pytest.mark.extras
+def test_figures_come_in_every_format_and_are_what_they_are_called(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    publish(tmp_path / "paper", *gather({"": run}))
+    folder = tmp_path / "paper" / "figures"
+    stems = ("forest-texts-1", "matrix-texts")
+    assert names(folder) == {f"{stem}.{ending}" for stem in stems for ending in (*FIGURE_FORMATS, "vl.json")}
+    for stem in stems:
+        for ending, magic in MAGIC.items():
+            assert (folder / f"{stem}.{ending}").read_bytes().startswith(magic)
+
+
+@pytest.mark.extras
+def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Stereotypes, tmp_path: Path) -> None:
+    """It names its schema, holds its data, and makes the same picture again."""
+    library = pytest.importorskip("vl_convert")
+    publish(tmp_path / "paper", *gather({"a": run, "b": contexts, "c": stereotypes}), formats=("svg",))
+    specs = sorted((tmp_path / "paper" / "figures").glob("*.vl.json"))
+    assert len(specs) > 6
+    for path in specs:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+        assert content["$schema"] == SCHEMA
+        assert "layer" in content or "mark" in content
+        held = [content.get("data"), *(layer.get("data") for layer in content.get("layer", ()))]
+        assert any(data and data["values"] for data in held)
+        assert '"url"' not in text
+        svg = Path(str(path).removesuffix(".vl.json") + ".svg")
+        assert library.vegalite_to_svg(text, vl_version="6.4").encode() == svg.read_bytes()
+
+
+@pytest.mark.extras
+def test_the_matrix_shows_what_was_found_by_word(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    publish(tmp_path / "paper", *gather({"": run}), formats=())
+    content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
+    meaning = {(True, True): "significant after correction", (True, False): "significant"}
+    for value, r in zip(content["data"]["values"], run.results, strict=True):
+        assert (value["model"], value["test"], value["text"]) == (r.model, r.test, f"{r.effect_size:.2f}")
+        found = bool(r.significant_by_word), bool(r.significant_by_word_holm)
+        assert value["found"] == meaning.get(found, "not significant")
+
+
+@pytest.mark.extras
+def test_a_format_asked_for_twice_is_written_once(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    publish(tmp_path / "paper", *gather({"": run}), formats=("svg", "svg"))
+    assert len([name for name in names(tmp_path / "paper") if name.endswith(".svg")]) == 2
+
+
+def test_without_the_library_there_are_no_figures(
+    run: Run, words: Discovery, stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "can_draw", lambda: False)
+    heard: list[Any] = []
+    found = gather({"a": run, "b": words, "c": stereotypes})
+    written = publish(tmp_path / "paper", *found, told=lambda *said: heard.append(said))
+    assert not (tmp_path / "paper" / "figures").exists()
+    assert heard == []
+    assert {path.name for path in written} == names(tmp_path / "paper")
+    cards = {"model-card-glove.md", "model-card-words.md", "model-card-m.md", "model-card-n.md"}
+    tables = ("associations-by-word", "associations-by-text", "agreement-with-people")
+    pairs = {f"{name}.{ending}" for name in tables for ending in ("tex", "md")}
+    assert names(tmp_path / "paper") == cards | pairs | {"results.tsv", "citations.md", "references.bib"}
+
+
+def test_names_are_free_and_safe(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published, "can_draw", lambda: False)
+    models = (*NASTY, "../up", "a b", "a_b", "A_B", "x" * 500, "")
+    written = publish(tmp_path / "paper", *gather({"": on_models(run, models)}))
+    cards = [path for path in written if path.name.startswith("model-card-")]
+    assert len({path.name.lower() for path in cards}) == len(models)
+    for path in written:
+        assert path.parent == tmp_path / "paper"
+        assert path.is_file()
+        assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,100}", path.name)
+    for model, path in zip(models[9:11], cards[9:11], strict=True):
+        assert model in path.read_text()
+
+
+def test_runs_of_one_kind_get_tables_and_labels_of_their_own(
+    stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LaTeX takes a label once; the second table would be referred to as the first."""
+    monkeypatch.setattr(published, "can_draw", lambda: False)
+    other = dataclasses.replace(stereotypes, results=stereotypes.results[:1])
+    publish(tmp_path / "paper", *gather({"a": stereotypes, "b": other}))
+    labels = [
+        label
+        for path in (tmp_path / "paper").glob("*.tex")
+        for label in re.findall(r"\\label{(.*?)}", path.read_text())
+    ]
+    assert len(labels) == len(set(labels)) == 2
+
+
+def test_the_agreement_with_people_is_that_of_the_records(stereotypes: Stereotypes) -> None:
+    table = agreement_table(stereotypes)
+    assert table is not None
+    assert [span.title for span in table.models] == ["ILPS", "SeT"]
+    shown = {group.title: {row.stub[0]: [c.text for c in row.cells] for row in group.rows} for group in table.groups}
+    assert shown == {
+        "m": {
+            "Kendall's tau": ["0.12 (-0.25 to 0.38)", "-0.50"],
+            "precision at 3": ["0.50 (0.25 to 0.75)", "–"],
+            "tau, groups shuffled": ["–", "0.06"],
+        },
+        "n": {
+            "Kendall's tau": ["–", "–"],
+            "precision at 3": ["1.00", "–"],
+            "tau, groups shuffled": ["–", "–"],
+        },
+    }
+    text = to_markdown(table)
+    for cell in ("0.12 (-0.25 to 0.38)", "0.50 (0.25 to 0.75)", "0.06"):
+        assert cell in text
+    assert "0.99" not in text  # of some of the people only
+
+
+def test_without_judgements_there_is_no_table(stereotypes: Stereotypes, tmp_path: Path) -> None:
+    plain = asked(("m", (measure("ilps"),)))
+    assert agreement_table(plain) is None
+    without = gather({"": Stereotypes(dataclasses.replace(stereotypes.manifest), plain.results)})
+    publish(tmp_path / "paper", *without, formats=())
+    assert "agreement-with-people.tex" not in names(tmp_path / "paper")
+
+
+@pytest.mark.extras
+def test_the_table_of_real_models_has_their_numbers(asked_place: Any) -> None:
+    found = asked_place(human=asked_place.human)
+    table = agreement_table(found)
+    assert table is not None
+    (group,) = table.groups
+    rows = {row.stub[0]: [cell.text for cell in row.cells] for row in group.rows}
+    overall = [m.alignments[0] for m in found.results[0].measures]
+    for text, a in zip(rows["Kendall's tau"], overall, strict=True):
+        assert text == f"{a.tau:.2f} ({a.tau_both[0]:z.2f} to {a.tau_both[1]:z.2f})"
+    for text, a in zip(rows["precision at 3"], overall, strict=True):
+        assert text == f"{a.precision:.2f} ({a.precision_both[0]:z.2f} to {a.precision_both[1]:z.2f})"
+    for text, a in zip(rows["tau, groups shuffled"], overall, strict=True):
+        assert text == f"{a.tau_shuffled:z.2f}"
