@@ -250,7 +250,7 @@ def test_runs_of_one_kind_get_tables_and_labels_of_their_own(
 ) -> None:
     """LaTeX takes a label once; the second table would be referred to as the first."""
     monkeypatch.setattr(published, "can_draw", lambda: False)
-    other = dataclasses.replace(stereotypes, results=stereotypes.results[:1])
+    other = Stereotypes(dataclasses.replace(stereotypes.manifest, run_id="other"), stereotypes.results[:1])
     publish(tmp_path / "paper", *gather({"a": stereotypes, "b": other}))
     labels = [
         label
@@ -286,7 +286,7 @@ def test_the_agreement_with_people_is_that_of_the_records(stereotypes: Stereotyp
 def test_without_judgements_there_is_no_table(stereotypes: Stereotypes, tmp_path: Path) -> None:
     plain = asked(("m", (measure("ilps"),)))
     assert agreement_table(plain) is None
-    without = gather({"": Stereotypes(dataclasses.replace(stereotypes.manifest), plain.results)})
+    without = gather({"": Stereotypes(stereotypes.manifest, plain.results)})
     publish(tmp_path / "paper", *without, formats=())
     assert "agreement-with-people.tex" not in names(tmp_path / "paper")
 

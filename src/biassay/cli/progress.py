@@ -50,6 +50,9 @@ class Bars:
     def asking(self, model: str, done: int, total: int) -> None:
         self._update(f"{model}: asking questions", done, total)
 
+    def drawing(self, what: str, done: int, total: int) -> None:
+        self._update(f"drawing {what}", done, total)
+
     def notice(self, message: str) -> None:
         self._progress.console.print(message, markup=False, highlight=False)
 
@@ -89,6 +92,9 @@ class Lines:
 
     def asking(self, model: str, done: int, total: int) -> None:
         self._say(f"{model}: answered {done} of {total} questions", last=done == total)
+
+    def drawing(self, what: str, done: int, total: int) -> None:
+        self._say(f"drawn {done} of {total} {what}", last=done == total)
 
     def notice(self, message: str) -> None:
         self._say(message, last=True)

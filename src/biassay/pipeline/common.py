@@ -34,6 +34,8 @@ class Listener(Protocol):
 
     def asking(self, model: str, done: int, total: int) -> None: ...
 
+    def drawing(self, what: str, done: int, total: int) -> None: ...
+
     def notice(self, message: str) -> None: ...
 
 
@@ -42,6 +44,9 @@ class Silent:
         pass
 
     def encoding(self, model: str, done: int, total: int) -> None:
+        pass
+
+    def drawing(self, what: str, done: int, total: int) -> None:
         pass
 
     def measuring(self, model: str, done: int, total: int) -> None:

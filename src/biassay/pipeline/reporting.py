@@ -54,7 +54,7 @@ def report_runs(
     found = _loaded(folders, tests)
     page = Path(out) if out is not None else Path(folders[0]) / REPORT if len(folders) == 1 else Path(REPORT)
     _check_page(page)
-    _check_folder(published)
+    _check_folder(published, page)
     together, others = gather(found, mixed=mixed)
     write_atomically(page, render_page(together, others).encode())
     files = _published(published, together, others, None, formats, listener or Silent())
@@ -76,7 +76,7 @@ def compare_runs(
     found = _loaded(folders, tests)
     if out is not None:
         _check_page(Path(out))
-    _check_folder(published)
+    _check_folder(published, None if out is None else Path(out))
     comparison = compare(found, baseline=baseline, mixed=mixed)
     together, others = gather(found, mixed=mixed)
     if out is not None:
@@ -108,12 +108,17 @@ def _check_page(page: Path) -> None:
                 raise UsageError(f"{page} exists and is not a report of biassay; choose another file")
 
 
-def _check_folder(folder: PathLike | None) -> None:
+def _check_folder(folder: PathLike | None, page: Path | None) -> None:
     if folder is None:
         return
     path = Path(folder)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} is not an empty folder; choose another")
+    if page is not None and page.resolve() == path.resolve():
+        raise UsageError(f"{path} is the page; choose another folder")
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise UsageError(f"{path}: {above} is no folder")
 
 
 def _published(
@@ -126,4 +131,4 @@ def _published(
 ) -> list[Path]:
     if folder is None:
         return []
-    return publish(Path(folder), together, others, comparison, formats=formats, told=listener.measuring)
+    return publish(Path(folder), together, others, comparison, formats=formats, told=listener.drawing)

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.words import LEGEND, MEANING, headline, model_key, model_labels, p_by_text, p_by_word, summary
+from biassay.report.words import (
+    LEGEND,
+    MEANING,
+    decimals,
+    headline,
+    model_key,
+    model_labels,
+    p_by_text,
+    p_by_word,
+    printable,
+    summary,
+)
 from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
 from biassay.results.records import Result
 from biassay.results.run import Run
@@ -24,13 +34,16 @@ def print_run(run: Run, console: Console) -> None:
     """Print the table, what its signs mean, and the findings in words."""
     labels = model_labels(run)
     parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
+    if run.manifest.status == "running":
+        done, total = len(run.results), len(run.manifest.models) * len(run.manifest.tests)
+        parts.insert(1, Text(f"The run is not finished: {done} of {total} results are there.", style="yellow"))
     parts += [Text(LEGEND, style="dim"), Text("")]
     if run.manifest.contexts is not None:
         parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
     for finding in summary(run):
-        parts += [Text(finding.text), *(Text(f"  • {point}") for point in finding.points)]
+        parts += [Text(printable(finding.text)), *(Text(printable(f"  • {point}")) for point in finding.points)]
     parts.extend(
-        Text(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}", style="yellow")
+        Text(printable(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}"), style="yellow")
         for result in run.results
         if result.reason
     )
@@ -53,7 +66,7 @@ def _table(run: Run, labels: list[tuple[tuple[str, str, str | None], str]]) -> T
     table = Table(show_lines=False)
     table.add_column("test", overflow="fold")
     for _, label in labels:
-        table.add_column(f"{escape(label)}\neffect", justify="right", overflow="fold", min_width=9)
+        table.add_column(Text(f"{printable(label)}\neffect"), justify="right", overflow="fold", min_width=9)
         if over_contexts:
             table.add_column("\n95% over words", justify="right", no_wrap=True)
         table.add_column("\np, paper's" if over_contexts else "\np by text", justify="right", no_wrap=True)
@@ -61,7 +74,8 @@ def _table(run: Run, labels: list[tuple[tuple[str, str, str | None], str]]) -> T
     for test, title in dict.fromkeys((r.test, r.title) for r in run.results):
         rows = [cells.get((test, key)) for key, _ in labels]
         table.add_row(
-            f"{escape(test)}\n[dim]{escape(title)}[/dim]", *(text for r in rows for text in _cells(r, over_contexts))
+            Text.assemble(printable(test), "\n", (printable(title), "dim")),
+            *(text for r in rows for text in _cells(r, over_contexts)),
         )
     return table
 
@@ -72,7 +86,7 @@ def _cells(result: Result | None, over_contexts: bool) -> tuple[str, ...]:
     interval = (_interval(result),) if over_contexts else ()
     if result.effect_size is None:
         return result.status, *interval, "–", "–"
-    return f"{result.effect_size:.2f}", *interval, p_by_text(result), p_by_word(result)
+    return decimals(result.effect_size), *interval, p_by_text(result), p_by_word(result)
 
 
 def _interval(result: Result) -> str:

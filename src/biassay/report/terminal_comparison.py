@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.words import decimals
+from biassay.report.words import decimals, printable
 from biassay.report.words_comparison import (
     MEANING_OF_DIFFERENCES,
     apart,
@@ -24,12 +23,12 @@ _SIGNS = ("", "*", "**")
 
 def print_comparison(found: Comparison, console: Console) -> None:
     """Print the table, and the differences in words."""
-    parts: list[RenderableType] = [Text(comparison_headline(found), style="bold")]
-    parts += [Text(f"not alike: {note}", style="yellow") for note in found.notes]
+    parts: list[RenderableType] = [Text(printable(comparison_headline(found)), style="bold")]
+    parts += [Text(printable(f"not alike: {note}"), style="yellow") for note in found.notes]
     if found.associations:
         parts += [_table(found), Text("* the interval leaves out zero   ** so does the simultaneous one", style="dim")]
     for finding in comparison_summary(found):
-        parts += [Text(finding.text), *(Text(f"  • {point}") for point in finding.points)]
+        parts += [Text(printable(finding.text)), *(Text(printable(f"  • {point}")) for point in finding.points)]
     if found.associations:
         parts.append(Text(MEANING_OF_DIFFERENCES, style="dim"))
     console.print(Group(*parts))
@@ -42,7 +41,7 @@ def _table(found: Comparison) -> Table:
     for name in ("effect on the first", "on the model", "difference", "95%, paired", "words"):
         table.add_column(name, justify="right", no_wrap=name != "effect on the first")
     for row in found.associations:
-        table.add_row(escape(row.test), escape(row.model), *_cells(row))
+        table.add_row(*(Text(printable(cell)) for cell in (row.test, row.model, *_cells(row))))
     return table
 
 

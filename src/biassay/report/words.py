@@ -110,7 +110,7 @@ def format_plain_p(value: float, log10: float | None = None) -> str:
         return "NaN"
     if value >= 0.001:
         return f"{value:.3f}"
-    if log10 is None:
+    if log10 is None or math.isnan(log10):
         log10 = math.log10(value) if value > 0.0 else -math.inf
     if math.isinf(log10):
         return "0"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from biassay.errors import UnknownNameError, UsageError
 from biassay.results.codec import to_json
 from biassay.results.discovery import Discovery
-from biassay.results.gathering import Found, Gathered, put_together
+from biassay.results.gathering import Found, Gathered, check_distinct, put_together
 from biassay.results.intervals import paired_difference
 from biassay.results.labels import model_key, model_labels
 from biassay.results.records import Record, Result
@@ -111,6 +111,7 @@ def compare(found: Mapping[str, Found], *, baseline: str | None = None, mixed: b
     kinds = {_kind(one) for one in found.values()}
     if len(kinds) != 1:
         raise UsageError(f"runs of different kinds cannot be compared: {', '.join(sorted(kinds))}")
+    check_distinct(found)
     runs = {name: one for name, one in found.items() if isinstance(one, Run)}
     if runs:
         return _of_runs(put_together(runs, mixed=mixed), baseline)
@@ -163,8 +164,12 @@ def _difference(first: str, label: str, one: Result, other: Result, *, of: int) 
     paired = paired_difference(one, other)
     if unmeasured or paired is None:
         reason = f"not measured on {' and '.join(unmeasured)}" if unmeasured else "no words in common that have numbers"
-        return AssociationDifference(*asked, one.effect_size, other.effect_size, reason)
+        return AssociationDifference(*asked, one.effect_size_by_word, other.effect_size_by_word, reason)
     found, num_x, num_y = paired
+    if math.isnan(found.difference):
+        return AssociationDifference(
+            *asked, _known(found.first.effect_size), _known(found.second.effect_size), "all words in common lean alike"
+        )
     wider = paired_difference(one, other, confidence=1.0 - (1.0 - _CONFIDENCE) / of)
     return AssociationDifference(
         *asked,
@@ -184,7 +189,13 @@ def _difference(first: str, label: str, one: Result, other: Result, *, of: int) 
 def _of_stereotypes(found: Mapping[str, Stereotypes], baseline: str | None, *, mixed: bool) -> Comparison:
     notes = _unlike(
         {n: one.manifest for n, one in found.items()},
-        {"traits and groups": "abc_digest", "variant": "variant", "prior": "prior", "human judgements": "human"},
+        {
+            "traits and groups": "abc_digest",
+            "variant": "variant",
+            "prior": "prior",
+            "all adjectives": "all_adjectives",
+            "human judgements": "human",
+        },
         mixed=mixed,
     )
     models = _labelled({name: list(one.results) for name, one in found.items()})
@@ -198,17 +209,23 @@ def _of_stereotypes(found: Mapping[str, Stereotypes], baseline: str | None, *, m
         if label != first
         for row in _agreements(first, models[first], label, model)
     ]
+    if not rows:
+        raise UsageError(
+            "the models have no measure and group with human judgements in common (--human of stereotypes)"
+        )
     return Comparison(first, _CONFIDENCE, agreements=tuple(rows), notes=notes)
 
 
 def _labelled(results: Mapping[str, list[ModelStereotypes]]) -> dict[str, ModelStereotypes]:
     """Models by label; a label that several runs have gets the name of the run."""
     labels = [one.label for models in results.values() for one in models]
-    return {
-        f"{one.label} [{name}]" if labels.count(one.label) > 1 else one.label: one
-        for name, models in results.items()
-        for one in models
-    }
+    named: dict[str, ModelStereotypes] = {}
+    for name, models in results.items():
+        for one in models:
+            label = f"{one.label} [{name}]" if labels.count(one.label) > 1 else one.label
+            same = sum(known == label or known.startswith(f"{label} #") for known in named)
+            named[f"{label} #{same + 1}" if same else label] = one
+    return named
 
 
 def _agreements(first: str, one: ModelStereotypes, label: str, other: ModelStereotypes) -> list[AgreementDifference]:
@@ -263,6 +280,7 @@ def _of_discoveries(found: Mapping[str, Discovery], baseline: str | None, *, mix
             "comparison": "compare",
             "alpha": "alpha",
             "permutations": "permutations",
+            "positive only": "positive_only",
         },
         mixed=mixed,
     )
@@ -279,18 +297,28 @@ def _of_discoveries(found: Mapping[str, Discovery], baseline: str | None, *, mix
         for group in labels[first].results
         if any(group.group == other.group for other in one.results)
     ]
+    if not rows:
+        raise UsageError("the runs have no group in common")
     return Comparison(first, _CONFIDENCE, words=tuple(rows), notes=notes)
 
 
 def _shared(group: str, first: str, label: str, one: Discovery, other: Discovery) -> SharedWords:
+    for name, found in ((first, one), (label, other)):
+        kept = sum(word.associated for word in found.of(group).words)
+        if kept < found.of(group).num_associated:
+            raise UsageError(
+                f"{name}: of {found.of(group).num_associated:,} words tied to {group} {kept:,} were kept; "
+                "discover them again with a larger --keep"
+            )
     mine, theirs = ([w.word for w in found.of(group).words if w.associated] for found in (one, other))
+    in_mine, in_theirs = set(mine), set(theirs)
     return SharedWords(
         group,
         first,
         label,
-        both=tuple(word for word in mine if word in set(theirs)),
-        only_baseline=tuple(word for word in mine if word not in set(theirs)),
-        only_model=tuple(word for word in theirs if word not in set(mine)),
+        both=tuple(word for word in mine if word in in_theirs),
+        only_baseline=tuple(word for word in mine if word not in in_theirs),
+        only_model=tuple(word for word in theirs if word not in in_mine),
     )
 
 

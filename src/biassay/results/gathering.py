@@ -20,7 +20,7 @@ from biassay.results.samples import Samples
 from biassay.results.stereotypes import KIND as STEREOTYPES
 from biassay.results.stereotypes import Stereotypes
 
-__all__ = ["Found", "Gathered", "gather", "load_found", "name_folders", "only_tests", "put_together"]
+__all__ = ["Found", "Gathered", "check_distinct", "gather", "load_found", "name_folders", "only_tests", "put_together"]
 
 Found = Run | Discovery | Stereotypes
 
@@ -75,13 +75,14 @@ def only_tests(found: Found, patterns: Sequence[str]) -> Found:
     if not isinstance(found, Run) or not patterns:
         return found
     kept = tuple(r for r in found.results if any(fnmatch.fnmatchcase(r.test, pattern) for pattern in patterns))
-    tests = tuple(t for t in found.manifest.tests if any(r.test == t.name for r in kept))
+    tests = tuple(t for t in found.manifest.tests if any(fnmatch.fnmatchcase(t.name, pattern) for pattern in patterns))
     manifest = dataclasses.replace(found.manifest, tests=tests)
     return Run(manifest, with_corrections(kept, manifest.alpha), found.samples)
 
 
 def gather(found: Mapping[str, Found], *, mixed: bool = False) -> tuple[list[Gathered], dict[str, Found]]:
     """Runs of association tests put together, those over texts and those over contexts apart; and all others."""
+    check_distinct(found)
     runs = {name: one for name, one in found.items() if isinstance(one, Run)}
     over_texts = {name: run for name, run in runs.items() if run.manifest.contexts is None}
     over_contexts = {name: run for name, run in runs.items() if run.manifest.contexts is not None}
@@ -94,6 +95,7 @@ def put_together(runs: Mapping[str, Run], *, mixed: bool = False) -> Gathered:
 
     A model that several runs have tested with the same tests is shown once for each run, with the run's name.
     """
+    check_distinct(runs)
     differences = _differences(runs)
     if differences and not mixed:
         raise UsageError(
@@ -101,7 +103,6 @@ def put_together(runs: Mapping[str, Run], *, mixed: bool = False) -> Gathered:
         )
     if len(runs) == 1:
         return Gathered(next(iter(runs.values())), runs)
-    _check_distinct(runs)
     told_apart = _told_apart(runs)
     alpha = min(run.manifest.alpha for run in runs.values())
     models: list[ModelRecord] = []
@@ -162,7 +163,8 @@ def _manifest(runs: Mapping[str, Run], models: Sequence[ModelRecord], alpha: flo
     )
 
 
-def _check_distinct(runs: Mapping[str, Run]) -> None:
+def check_distinct(runs: Mapping[str, Found]) -> None:
+    """Copies of one run are refused."""
     by_id: dict[str, str] = {}
     for name, run in runs.items():
         if run.manifest.run_id in by_id:

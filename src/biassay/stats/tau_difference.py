@@ -45,12 +45,12 @@ def tau_difference(
     kept = ~gone.all(axis=1)
     one, other, people = one[kept], other[kept], people[kept]
     groups = len(one)
+    if not groups:
+        return TauDifference(*(float("nan"),) * 6, 0, 0)
     once = np.ones((1, groups))
     rng = np.random.default_rng(rng)
-    weights: NDArray[np.number] = rng.multinomial(groups, np.full(groups, 1.0 / max(groups, 1)), size=draws)
-    blocks = [block_counts(side, people) for side in (one, other)] if groups else []
-    if not blocks:
-        return TauDifference(*(float("nan"),) * 6, 0, 0)
+    weights: NDArray[np.number] = rng.multinomial(groups, np.full(groups, 1.0 / groups), size=draws)
+    blocks = [block_counts(side, people) for side in (one, other)]
     taus = [float(overall_tau(of, once)[0]) for of in blocks]
     drawn = overall_tau(blocks[1], weights) - overall_tau(blocks[0], weights)
     low, high = percentile_interval(drawn, confidence, taus[1] - taus[0], (-2.0, 2.0))

@@ -58,8 +58,11 @@ def publish(
         write_atomically(path, content.encode() if isinstance(content, str) else content)
         written.append(path)
 
+    seen: dict[str, int] = {}
     for name, table in _tables(together, others):
-        write(name, "tex", to_latex(table, f"tab:{name}"))
+        seen[name] = seen.get(name, 0) + 1
+        reference = f"tab:{name}" if seen[name] == 1 else f"tab:{name}-{seen[name]}"
+        write(name, "tex", to_latex(table, reference))
         write(name, "md", to_markdown(table))
     for gathered in together:
         kind = "texts" if gathered.run.manifest.contexts is None else "contexts"
@@ -76,7 +79,7 @@ def publish(
         if told is not None:
             told("figures", done + 1, len(figures))
         figure = make(PRINT)
-        for form in (*formats, "vl.json"):
+        for form in dict.fromkeys((*formats, "vl.json")):
             write(figure.name, form, drawn(figure, form), "figures")
     return written
 
