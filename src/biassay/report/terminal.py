@@ -11,6 +11,7 @@ from rich.text import Text
 from biassay.report.words import (
     LEGEND,
     MEANING,
+    Finding,
     decimals,
     headline,
     model_key,
@@ -28,6 +29,7 @@ __all__ = ["print_run", "run_tables"]
 
 _TEST_WIDTH, _MODEL_WIDTH = 46, 38
 _CONTEXT_MODEL_WIDTH = 56
+_LOST_SHOWN = 6
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -41,7 +43,8 @@ def print_run(run: Run, console: Console) -> None:
     if run.manifest.contexts is not None:
         parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
     for finding in summary(run):
-        parts += [Text(printable(finding.text)), *(Text(printable(f"  • {point}")) for point in finding.points)]
+        parts += [_finding(finding), *(Text(printable(f"  • {point}")) for point in finding.points)]
+    parts += [Text(printable(line), style="yellow") for line in _lost(run)]
     parts.extend(
         Text(printable(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}"), style="yellow")
         for result in run.results
@@ -49,6 +52,25 @@ def print_run(run: Run, console: Console) -> None:
     )
     parts.append(Text(MEANING if run.manifest.contexts is None else MEANING_OVER_CONTEXTS, style="dim"))
     console.print(Group(*parts))
+
+
+def _finding(finding: Finding) -> Text:
+    text = Text(printable(finding.text))
+    text.stylize("bold", 0, len(finding.about))
+    return text
+
+
+def _lost(run: Run) -> list[str]:
+    """A line for every model that was measured without some words."""
+    lines = []
+    for key, label in model_labels(run).items():
+        own = [r for r in run.results if model_key(r) == key and r.status == "measured"]
+        lost = {r.test: [word for words in r.lost.values() for word in words] for r in own}
+        named = [f"{test}: {', '.join(words)}" for test, words in lost.items() if words]
+        if named:
+            more = f"; and {len(named) - _LOST_SHOWN} more tests" if len(named) > _LOST_SHOWN else ""
+            lines.append(f"{label} was measured without words it does not know: {'; '.join(named[:_LOST_SHOWN])}{more}")
+    return lines
 
 
 def run_tables(run: Run, width: int) -> Iterator[Table]:

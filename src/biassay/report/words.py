@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from biassay.report.words_contexts import by_samples
+from biassay.results.intervals import interval_of
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.results.records import Result
 from biassay.results.run import Run
@@ -40,15 +41,18 @@ LEGEND = (
 MEANING = (
     "A positive effect size says that the first targets lean to the first attributes and the second targets to the "
     "second, in standard deviations over all targets (by convention 0.2 is called small, 0.5 medium, 0.8 large). A "
-    "small p-value says that a random split of the same targets would hardly do as well. Of many tests some come out "
-    "significant by chance; what stands up to correction hardly does. All of it speaks of these words; and a test that "
-    "finds nothing does not show that the model is free of bias."
+    "small p-value says that a random split of the same targets would hardly do as well. Unless a run is two-sided, "
+    "tests look in one direction: a p-value near 1 beside a clearly negative effect says that the association runs the "
+    "other way. Of many tests some come out significant by chance; those that stand up to correction are unlikely to. "
+    "All of it speaks of these words; and a test that finds nothing does not show that the model is free of bias."
 )
 
 
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_NAMED = 5
+_NAMED = 8
 _MANY = 12
+_NOT_PEOPLE = {"Flowers", "Insects", "Instruments", "Weapons"}
+_OTHER_WAY = "the other way, which these tests do not look for: "
 
 
 def size_word(effect_size: float) -> str:
@@ -76,7 +80,9 @@ def association(result: Result) -> str:
 
 
 def p_by_text(result: Result) -> str:
-    """The p-value over texts with its stars."""
+    """The p-value over texts with its stars; of the paper's over contexts no more than that it is very small."""
+    if result.contextual is not None and (result.log10_p_value or 0.0) < -30.0:
+        return "<1e-30" + _stars(result.significant, result.significant_holm)
     return format_p(result.p_value, result.log10_p_value) + _stars(result.significant, result.significant_holm)
 
 
@@ -131,16 +137,21 @@ def headline(run: Run) -> str:
     tests = len({r.test for r in run.results})
     counts = f"{_count(tests, 'test')} on {_count(len(model_labels(run)), 'model')}"
     over = run.manifest.contexts
-    how = f"protocol {run.manifest.protocol}" if over is None else f"over contexts, {over.n_samples:,} samples"
+    protocols = list(dict.fromkeys(r.protocol for r in run.results)) or [run.manifest.protocol]
+    how = f"protocol {' and '.join(protocols)}" if over is None else f"over contexts, {over.n_samples:,} samples"
     return f"{counts}, {how}, alpha {run.manifest.alpha:g}"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found in a sentence or two, and the associations that it speaks of, one a line."""
+    """What was found in a sentence or two, and the associations that it speaks of, one a line.
+
+    ``about`` is the model or run that it is about, where a text begins with its name.
+    """
 
     text: str
     points: tuple[str, ...] = ()
+    about: str = ""
 
 
 def summary(run: Run) -> list[Finding]:
@@ -186,32 +197,77 @@ def _about_model(
     measured = [r for r in rows if r.status == "measured"]
     refused = ", ".join(r.test for r in rows if r.status != "measured")
     if not measured:
-        return Finding(f"{label}: no test could be measured ({refused}).")
+        return Finding(f"{label}: no test could be measured ({refused}).", about=label)
     by_word = [r for r in measured if r.significant_by_word]
     corrected = [r for r in measured if r.significant_by_word_holm]
     text = (
         f"{label}: with words as observations, {len(by_word)} of {_count(len(measured), 'test')} found the association "
-        f"at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests. "
-        + otherwise(measured)
+        f"they look for at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests."
+        f"{_checks(measured)} {otherwise(measured)}"
     )
     if refused:
         text += f" Not measured: {refused}."
-    if corrected:
-        return Finding(f"{text} After correction:", _named(corrected))
-    return Finding(f"{text} Without correction:", _named(by_word)) if by_word else Finding(text)
+    points = _named(corrected or by_word, "" if corrected else "before correction only: ")
+    return Finding(text, (*points, *_named(_other_way(measured, alpha), _OTHER_WAY)), label)
 
 
-def _named(results: Sequence[Result]) -> tuple[str, ...]:
+def _checks(measured: Sequence[Result]) -> str:
+    """Tests that are not about people show that the method works on a model; they are no findings about it."""
+    checks = [r for r in measured if {r.targ1, r.targ2} <= _NOT_PEOPLE]
+    if not checks:
+        return ""
+    found, corrected = (sum(bool(getattr(r, f"significant_by_word{end}")) for r in checks) for end in ("", "_holm"))
+    return (
+        f" {found} and {corrected} of these are checks of the method and not about people (flowers and insects, "
+        "instruments and weapons)."
+    )
+
+
+def _other_way(measured: Sequence[Result], alpha: float) -> list[Result]:
+    """What a one-sided test of the opposite would have found."""
+    return [
+        r
+        for r in measured
+        if r.alternative == "greater"
+        and r.p_value_by_word is not None
+        and 1.0 - r.p_value_by_word <= alpha
+        and (r.effect_size_by_word or 0.0) < 0.0
+    ]
+
+
+def _named(results: Sequence[Result], begin: str) -> tuple[str, ...]:
     """The largest of them in words; a test in words and in sentences that says the same is one line."""
     lines: dict[str, list[Result]] = {}
-    for r in sorted(results, key=lambda r: -abs(r.effect_size or 0.0)):
+    for r in sorted(results, key=lambda r: -abs(_by_word(r))):
         lines.setdefault(association(r), []).append(r)
     shown = [
-        f"{said}: {size_word(rows[0].effect_size or 0.0)}, "
-        + ", ".join(f"{decimals(r.effect_size or 0.0)} ({r.test})" for r in rows)
+        f"{begin}{said}{_examples(rows[0])}: {size_word(_by_word(rows[0]))}, " + ", ".join(map(_number, rows))
         for said, rows in list(lines.items())[:_NAMED]
     ]
-    return (*shown, f"and {len(lines) - _NAMED} more") if len(lines) > _NAMED else tuple(shown)
+    return (*shown, f"{begin}and {len(lines) - _NAMED} more") if len(lines) > _NAMED else tuple(shown)
+
+
+def _by_word(result: Result) -> float:
+    """The effect that the p-value by word is of."""
+    size = result.effect_size if result.effect_size_by_word is None else result.effect_size_by_word
+    return size or 0.0
+
+
+def _number(result: Result) -> str:
+    pooled = "" if result.contextual is None else f", pooled over contexts {decimals(result.effect_size or 0.0)}"
+    found = None if result.contextual is not None else interval_of(result)
+    interval = (
+        "" if found is None or found.low is None else f", 95% {decimals(found.low)} to {decimals(found.high or 0.0)}"
+    )
+    return f"{decimals(_by_word(result))} ({result.test}{interval}{pooled})"
+
+
+def _examples(result: Result) -> str:
+    """Some words, where the name of the attributes says no more than whose they are."""
+    if result.targ1 not in result.attr1:
+        return ""
+    words = [", ".join(list(result.leaning.get(role, {}))[:3]) for role in ("A", "B")]
+    return f" (such as {words[0]}; {words[1]})" if all(words) else ""
 
 
 def _by_text(measured: Sequence[Result]) -> str:
@@ -219,5 +275,5 @@ def _by_text(measured: Sequence[Result]) -> str:
     return f"With every text as an observation it would be {' and '.join(map(str, counts))}."
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, nouns: str | None = None) -> str:
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"

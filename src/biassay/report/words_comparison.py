@@ -16,7 +16,8 @@ MEANING_OF_DIFFERENCES = (
     "both know. Its interval is paired, for the words are the same: with 95% confidence it encloses the difference to "
     "be expected of other target words of the same kinds. One interval in twenty leaves out zero by chance; the "
     "simultaneous ones are wider, so that with 95% confidence all of them hold together. An interval that holds zero "
-    "does not show that two models are equal."
+    "does not show that two models are equal. Over contexts the effects are those by word, "
+    "each word averaged over its contexts, and not the pooled ones."
 )
 _NAMED = 8
 
@@ -75,16 +76,20 @@ def _about(model: str, rows: Sequence[AssociationDifference], baseline: str) -> 
     differing = sorted((r for r in compared if apart(r)), key=lambda r: -abs(r.difference or 0.0))
     sure = sum(apart(row) == 2 for row in compared)
     expected = len(compared) / 20
+    counted = "1 difference" if len(compared) == 1 else f"{len(compared)} differences"
     text = (
-        f"{model}: of {len(compared)} differences from {baseline}, {len(differing)} have an interval that leaves out "
-        f"zero (about {expected:.0f} would by chance), {sure} of them also simultaneously."
+        f"{model}: of {counted} from {baseline}, intervals that leave out zero: {len(differing)} (by chance about "
+        f"{expected:.1f}), simultaneously: {sure}."
     )
     if len(rows) > len(compared):
         text += f" {len(rows) - len(compared)} could not be compared."
-    points = tuple(
-        f"{row.test}: {_number(row.effect_baseline)} on {baseline}, {_number(row.effect_model)} on {model}; difference "
-        f"{_number(row.difference)} (95% {span(row.interval_low, row.interval_high)})"
-        for row in differing[:_NAMED]
-    )
+    points = tuple(_point(row) for row in differing[:_NAMED])
     more = (f"and {len(differing) - _NAMED} more",) if len(differing) > _NAMED else ()
-    return Finding(text, (*points, *more))
+    return Finding(text, (*points, *more), model)
+
+
+def _point(row: AssociationDifference) -> str:
+    sure = " **" if apart(row) == 2 else ""
+    effects = f"{_number(row.effect_baseline)} on {row.baseline}, {_number(row.effect_model)} on {row.model}"
+    interval = span(row.interval_low, row.interval_high)
+    return f"{row.test}{sure} ({row.title}): {effects}; difference {_number(row.difference)} (95% {interval})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from biassay.report.words import format_plain_p
@@ -31,15 +32,16 @@ __all__ = [
 MEANING_OF_PROFILES = (
     "A score of a pair says how much more a group goes with the right trait than with the left one: by ILPS, ILPS* "
     "and SeT how much more it raises the trait in the model's sentences, compared with the same sentence about "
-    "nobody in particular; by CEAT how much closer the model puts it to the trait, each in its own contexts from a "
-    "corpus, in standard deviations of their cosines. CEAT compares a group with nobody else, so that what all "
-    "groups share counts too. A score speaks of the model, not of people. tau compares the order of all scores with "
-    "that of people's ratings: 0 is no agreement, 1 the same order (after Botsch 2011 the paper calls 0.1 weak, 0.2 "
-    "moderate, 0.3 strong). Part of it comes from what all groups have in common: compare it with the tau of groups "
-    "mistaken for each other. Its interval says nothing about other traits or templates. P@3: of the three pairs in "
-    "which a group ranks highest and the three in which it ranks lowest, the share that people rate above and below "
-    "50. Agreement with people is no virtue: people's ratings are stereotypes too."
+    "nobody in particular; by CEAT, where it was measured, how much closer the model puts it to the trait, each in its "
+    "own contexts from a corpus, in standard deviations of their cosines, and with what all groups share. A score "
+    "speaks of the model, not of people. tau compares the order of all scores with that of people's ratings: 0 is no "
+    "agreement, 1 the same order (after Botsch 2011 the paper calls 0.1 weak, 0.2 moderate, 0.3 strong). Part of it "
+    "comes from what all groups have in common: compare it with the tau of groups mistaken for each other. Its "
+    "interval says nothing about other traits or templates. P@3: of the three pairs in which a group ranks highest "
+    "and the three in which it ranks lowest, the share that people rate above and below 50. Agreement with people is "
+    "no virtue: people's ratings are stereotypes too."
 )
+_STRONGEST = 5
 _NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT", "ceat": "CEAT"}
 
 
@@ -72,7 +74,10 @@ def stereotypes_summary(found: Stereotypes) -> list[str]:
 
 
 def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
-    sentences = []
+    sentences = [
+        _agreement(result, record, record.alignments[0], found) for record in result.measures if record.alignments
+    ]
+    sentences += _strongest(result, found)
     if result.num_questions:
         against = "the group masked" if result.prior == "mask" else "the word person or people in its place"
         sentences.append(
@@ -80,9 +85,6 @@ def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
             f"sentences with a trait took {result.num_passes:,} passes."
         )
     sentences += _in_contexts(result)
-    sentences += [
-        _agreement(result, record, record.alignments[0], found) for record in result.measures if record.alignments
-    ]
     if result.skipped_templates:
         names = ", ".join(result.skipped_templates)
         sentences.append(f"{result.label}: cannot be asked where words follow the trait: {names}.")
@@ -99,6 +101,31 @@ def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
             "that its distance is zero)."
         )
     return sentences + [s for crossed in result.intersections for s in intersection_summary(result, crossed)]
+
+
+def _strongest(result: ModelStereotypes, found: Stereotypes) -> list[str]:
+    """The groups and traits that the model ties most, by the measure that agrees best with people or comes first."""
+    best = max(result.measures, key=lambda m: (m.alignments[0].tau or -1.0) if m.alignments else -1.0, default=None)
+    if best is None:
+        return []
+    cells = [
+        (abs(score), score, profile.group, pair)
+        for profile in best.profiles
+        if not profile.parts
+        for score, pair in zip(profile.scores, found.manifest.pairs, strict=True)
+        if score is not None and math.isfinite(score)
+    ]
+    listed = "; ".join(
+        f"{group}: {pair} {score:+.2f}" for _, score, group, pair in sorted(cells, key=lambda c: -c[0])[:_STRONGEST]
+    )
+    return (
+        [
+            f"{result.label}: tied most strongly, by {measure_name(best.measure)} (+ to the right trait of a pair, - to "
+            f"the left): {listed}."
+        ]
+        if listed
+        else []
+    )
 
 
 def _in_contexts(result: ModelStereotypes) -> list[str]:

@@ -40,10 +40,14 @@ class Gathered:
 def load_found(folder: str | os.PathLike[str]) -> Found:
     """A run folder of any kind."""
     folder = Path(folder)
+    if folder.is_file():
+        raise RunFolderError(f"{folder} is a file; name the folder of the run, {folder.parent}")
     if not folder.is_dir():
         raise RunFolderError(f"{folder}: no such folder; name the folder of a run")
     if not (folder / MANIFEST).is_file():
-        raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
+        inside = sorted(str(path.parent) for path in folder.glob(f"*/{MANIFEST}"))[:5]
+        hint = f"; runs inside: {', '.join(inside)}" if inside else ""
+        raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing){hint}")
     kind = from_json(folder / MANIFEST, Provenance, FORMAT_VERSION).kind
     if kind == DISCOVERY:
         return Discovery.load(folder)

@@ -11,12 +11,15 @@ from biassay.report.charts.style import Style
 
 __all__ = ["MatrixCell", "matrix"]
 
-_UNMEASURED = "not measured"
+_UNREACHABLE, _UNMEASURED = "too few words", "not measured"
 
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """``found`` is a place in `forest.FOUND`, None where nothing was measured; ``text`` stands in the cell."""
+    """``found`` is a place in `forest.FOUND`, 3 where there are too few words to tell, None where nothing was measured.
+
+    ``text`` stands in the cell.
+    """
 
     model: str
     test: str
@@ -33,7 +36,7 @@ def matrix(
         {
             "model": cell.model,
             "test": cell.test,
-            "found": _UNMEASURED if cell.found is None else FOUND[cell.found],
+            "found": _UNMEASURED if cell.found is None else (*FOUND, _UNREACHABLE)[cell.found],
             "text": cell.text,
             "tip": cell.tip,
         }
@@ -63,8 +66,8 @@ def matrix(
         "field": "found",
         "type": "nominal",
         "scale": {
-            "domain": [*FOUND, _UNMEASURED],
-            "range": ["transparent", style.found[1], style.found[2], style.line],
+            "domain": [*FOUND, _UNREACHABLE, _UNMEASURED],
+            "range": ["transparent", style.found[1], style.found[2], style.levels[3], style.line],
         },
         "legend": {"title": None, "orient": "bottom", "symbolStrokeColor": style.soft},
     }

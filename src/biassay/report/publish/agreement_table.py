@@ -45,4 +45,4 @@ def _shuffled(a: AlignmentRecord | None) -> Cell:
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> Cell:
     within = "" if interval is None else f" ({effect_text(interval[0])} to {effect_text(interval[1])})"
-    return Cell(effect_text(value) + within)
+    return Cell((effect_text(value) + within).replace("-", "−"))  # inside a text a hyphen would stay one

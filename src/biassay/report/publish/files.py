@@ -12,6 +12,7 @@ from biassay.report.charts.matrix import MatrixCell, matrix
 from biassay.report.charts.style import PRINT, Style
 from biassay.report.publish.agreement_table import agreement_table
 from biassay.report.publish.citations import citations, to_bibtex, to_text
+from biassay.report.publish.difference_table import difference_table
 from biassay.report.publish.latex import to_latex
 from biassay.report.publish.layout import Table
 from biassay.report.publish.markdown import to_markdown
@@ -22,7 +23,7 @@ from biassay.report.sections.associations import distribution_figures, forest_fi
 from biassay.report.sections.comparison import difference_figures
 from biassay.report.sections.discovery import roc_figures
 from biassay.report.sections.stereotypes import profile_figures
-from biassay.report.view import RunView, found_code
+from biassay.report.view import NOT_MEASURED, RunView, found_code
 from biassay.report.words import decimals
 from biassay.results.comparison import Comparison
 from biassay.results.discovery import Discovery
@@ -59,7 +60,7 @@ def publish(
         written.append(path)
 
     seen: dict[str, int] = {}
-    for name, table in _tables(together, others):
+    for name, table in _tables(together, others, comparison):
         seen[name] = seen.get(name, 0) + 1
         reference = f"tab:{name}" if seen[name] == 1 else f"tab:{name}-{seen[name]}"
         write(name, "tex", to_latex(table, reference))
@@ -73,7 +74,7 @@ def publish(
     write("references", "bib", to_bibtex(cited))
     for one in found:
         for label in _labels(one):
-            write(f"model-card-{label or 'words'}", "md", model_card(one, label))
+            write(f"model-card-{label or _words_card(one)}", "md", model_card(one, label))
     figures = list(_figures(together, others, comparison)) if can_draw() else []
     for done, make in enumerate(figures):
         if told is not None:
@@ -95,6 +96,10 @@ def _free(name: str, ending: str, below: str, used: set[str]) -> str:
     return f"{candidate}.{ending}"
 
 
+def _words_card(found: Found) -> str:
+    return f"words-{found.manifest.models[0].name}" if found.manifest.models else "words"
+
+
 def _labels(found: Found) -> list[str | None]:
     if isinstance(found, Discovery):
         return [None]
@@ -103,7 +108,12 @@ def _labels(found: Found) -> list[str | None]:
     return list(RunView(Gathered(found, {"": found})).models)
 
 
-def _tables(together: Sequence[Gathered], others: Mapping[str, Found]) -> Iterator[tuple[str, Table]]:
+def _tables(
+    together: Sequence[Gathered], others: Mapping[str, Found], comparison: Comparison | None
+) -> Iterator[tuple[str, Table]]:
+    differences = None if comparison is None else difference_table(comparison)
+    if differences is not None:
+        yield "differences", differences
     for gathered in together:
         if gathered.run.manifest.contexts is None:
             yield "associations-by-word", associations_table(gathered.run, "word")
@@ -141,8 +151,8 @@ def _matrix_of(view: RunView) -> Drawing:
         MatrixCell(
             view.label(r),
             r.test,
-            None if r.effect_size is None else code if (code := found_code(r, by_word=True)) <= 2 else 0,
-            "" if r.effect_size is None else decimals(r.effect_size),
+            None if (code := found_code(r, by_word=True)) == NOT_MEASURED else code,
+            decimals(size) if (size := r.effect_size_by_word or r.effect_size) is not None else "",
             view.tip(r),
         )
         for r in view.run.results

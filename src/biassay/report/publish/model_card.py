@@ -12,7 +12,7 @@ from biassay.report.publish.layout import effect_text, p_rounded_up
 from biassay.report.publish.markdown import escape
 from biassay.report.publish.metadata import Indexed, Metric, model_index
 from biassay.report.publish.tables import ABSENCE, holm_family
-from biassay.report.words import model_key, model_labels, size_word
+from biassay.report.words import association, model_key, model_labels, size_word
 from biassay.report.words_discovery import MEANING_OF_WORDS, discovery_headline, discovery_summary
 from biassay.report.words_stereotypes import (
     MEANING_OF_PROFILES,
@@ -133,13 +133,9 @@ def _largest(measured: Sequence[Result]) -> list[str]:
 
 
 def _leaning(result: Result) -> str:
-    size = result.effect_size
+    size = result.effect_size if result.effect_size_by_word is None else result.effect_size_by_word
     assert size is not None
-    toward, other = (result.attr1, result.attr2) if size >= 0 else (result.attr2, result.attr1)
-    return (
-        f"{result.title}: {result.targ1} lean to {toward} and {result.targ2} to {other}, effect size "
-        f"{effect_text(size)}, {size_word(size)}"
-    )
+    return f"{result.title}: {association(result)}, effect size by word {effect_text(size)}, {size_word(size)}"
 
 
 def _of_discovery(found: Discovery, model: str | None) -> str:

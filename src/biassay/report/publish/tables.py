@@ -69,6 +69,7 @@ def contexts_table(run: Run) -> Table:
             tuple(cell for key in labels for cell in _over_contexts(cells.get((test, key)))),
         )
         for test, title in {result.test: result.title for result in run.results}.items()
+        if any(r.effect_size is not None for (of, _), r in cells.items() if of == test)
     )
     return Table(
         caption=_contexts_caption(run),
@@ -149,11 +150,11 @@ def _associations_caption(run: Run, by: By) -> str:
     sides = _SIDES.get(made.alternative, made.alternative)
     if by == "word":
         what = "Effect sizes of association tests, with words as observations: the texts of a word are averaged."
-        how = f"These p-values are exact and {sides}; the run's protocol for p-values by text is {made.protocol}."
+        how = f"These p-values are exact and {sides}."
     else:
         what = "Effect sizes of association tests, with every text as an observation."
         how = f"Protocol {made.protocol}, {sides}; it takes texts of one word to be independent, which they are not."
-    contexts = "Context: word, sent (bleached sentences), sent (u) (sentences that say more)."
+    contexts = "Context: word, sent (bleached sentences), sent (u) (unbleached sentences, which say more)."
     return _sentences(what, contexts, _stars_legend(run, by), how, _unfinished(run), ABSENCE)
 
 

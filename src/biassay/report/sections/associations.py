@@ -18,7 +18,6 @@ from biassay.report.view import NOT_MEASURED, UNREACHABLE, RunView, found_code
 from biassay.report.words import (
     LEGEND,
     MEANING,
-    cannot_reach,
     decimals,
     headline,
     p_by_text,
@@ -158,7 +157,7 @@ def _forest_row(view: RunView, result: Result) -> ForestRow | None:
 
 def _disagreeing(view: RunView, renderer: Renderer) -> Section | None:
     """Significant by text and not by word, or the other way round."""
-    rows = [r for r in view.run.results if r.significant and r.significant_by_word is False and not cannot_reach(r)]
+    rows = [r for r in view.run.results if r.significant and r.significant_by_word is False]
     other = [r for r in view.run.results if r.significant is False and r.significant_by_word]
     if not rows and not other:
         return None

@@ -52,7 +52,9 @@ def _associations(found: Comparison, renderer: Renderer) -> Section | None:
     if not found.associations:
         return None
     figures = renderer.figures([make for _, make in difference_figures(found)][:MOST_MODELS])
-    return renderer.section("differences", "Differences of effect sizes", rows=found.associations, figures=figures)
+    return renderer.section(
+        "differences", "Differences of effect sizes", rows=found.associations, figures=figures, baseline=found.baseline
+    )
 
 
 def difference_figures(found: Comparison) -> list[tuple[str, Callable[[Style], Figure]]]:

@@ -123,6 +123,7 @@
   theme.hidden = false;
   theme.addEventListener("click", () => useTheme(themes[(themes.indexOf(theme.dataset.now) + 1) % themes.length]));
 
+  const shortened = (text) => (text.length > 24 ? text.slice(0, 12) + "…" + text.slice(-10) : text);
   function labelled(text, control) { return make("label", [text + " ", control]); }
   function choice(options) { return make("select", options.map((text, i) => make("option", text, { value: i }))); }
   function pager(show) {
@@ -167,8 +168,8 @@
       return header;
     });
     function show() {
-      const sought = words.value.trim().toLowerCase();
-      const kept = order.filter((at) => keep[which.value](rows[at]) && texts[at].includes(sought));
+      const sought = words.value.toLowerCase().split(/\s+/);
+      const kept = order.filter((at) => keep[which.value](rows[at]) && sought.every((word) => texts[at].includes(word)));
       const to = pages.update(kept.length, "results");
       body.replaceChildren(...kept.slice(pages.from, to).map((at) => {
         const r = rows[at];
@@ -232,7 +233,7 @@
       if (next && next.matches("td[data-tip]")) { next.focus(); event.preventDefault(); }
     });
     for (const control of [by, ordering, words]) control.addEventListener("input", () => { pages.from = 0; show(); });
-    const head = make("tr", [make("th", "model", { scope: "col" }), ...tests.map((test) => make("th", make("span", test[0]), { scope: "col", title: test[1] }))]);
+    const head = make("tr", [make("th", "model", { scope: "col" }), ...tests.map((test) => make("th", make("span", shortened(test[0])), { scope: "col", title: `${test[0]}: ${test[1]}` }))]);
     place.replaceChildren(
       make("div", [labelled("Significance", by), labelled("Order", ordering), labelled("Find", words), ...pages.controls], { class: "controls" }),
       make("div", make("table", [make("thead", head), body]), { class: "scroll", role: "region", "aria-label": "Significance of all tests on all models", tabindex: 0 }),
@@ -244,7 +245,7 @@
   function words(place, part) {
     const { models, tests, rows } = part;
     const known = rows.map((_, at) => at).filter((at) => part.shares[at]);
-    const ofTest = choice([]), ofModel = choice([]), bars = make("div", [], { class: "bars" });
+    const ofTest = choice([]), ofModel = choice([]), bars = make("div", [], { class: "bars" }), chosen = make("p", "", { class: "chosen" });
     for (const test of [...new Set(known.map((at) => rows[at][1]))].sort((a, b) => a - b)) ofTest.append(make("option", `${tests[test][0]}: ${tests[test][1]}`, { value: test }));
     function fill() {
       const before = ofModel.value;
@@ -257,12 +258,15 @@
       const at = known.find((one) => rows[one][1] === Number(ofTest.value) && rows[one][0] === Number(ofModel.value));
       if (at === undefined) return;
       const test = Number(ofTest.value), shares = part.shares[at];
+      chosen.textContent = `${tests[test][0]} on ${models[Number(ofModel.value)]}: ${tests[test][1]}`;
       bars.replaceChildren(...[0, 1, 2, 3].map((role) => {
         const pairs = part.words[test][role].map((word, i) => [word, shares[role][i]]).filter((pair) => pair[1] !== null).sort((a, b) => b[1] - a[1]);
         const across = role < 2 ? [0, 1] : [2, 3];
         const most = Math.max(1e-9, ...across.flatMap((one) => shares[one].map((share) => Math.abs(share || 0))));
         const lines = pairs.map(([word, share]) => {
-          const bar = make("i", [], { class: share < 0 ? "minus" : "plus" });
+          // Of targets what adds to the effect, of attributes what lies on its own side.
+          const supports = role === 3 ? share < 0 : share >= 0;
+          const bar = make("i", [], { class: supports ? "plus" : "minus" });
           bar.style.width = (50 * Math.abs(share)) / most + "%";
           bar.style.left = share < 0 ? 50 - (50 * Math.abs(share)) / most + "%" : "50%";
           return make("tr", [make("th", word, { scope: "row" }), make("td", make("span", bar, { class: "track" }), { class: "bar" }), make("td", share.toFixed(3), { class: "number" })]);
@@ -272,7 +276,7 @@
     }
     ofTest.addEventListener("input", fill);
     ofModel.addEventListener("input", show);
-    place.replaceChildren(make("div", [labelled("Test", ofTest), labelled("Model", ofModel)], { class: "controls" }), bars);
+    place.replaceChildren(make("div", [labelled("Test", ofTest), labelled("Model", ofModel)], { class: "controls" }), chosen, bars);
     fill();
   }
 
