@@ -24,7 +24,7 @@ from urllib.parse import urlencode
 
 from biassay.survey.study import read_study, study_text
 
-PEOPLE, THINK, ARRIVE = 500, (2.0, 10.0), 10.0
+PEOPLE, THINK, ARRIVE, KEPT_OPEN = 500, (2.0, 10.0), 10.0, 3.0
 TOKEN = re.compile(rb'name="token" value="([^"]+)"')
 STEP = re.compile(rb'name="step" value="(\d+)"')
 TITLE = re.compile(rb"<h1>([^<]+)</h1>")
@@ -34,7 +34,8 @@ class Browser:
     """As much of a browser as a participant needs: one connection, cookies, redirects."""
 
     def __init__(self, port: int, times: list[float]) -> None:
-        self.port, self.times, self.cookies = port, times, {}
+        self.port, self.times, self.used = port, times, 0.0
+        self.cookies: dict[bytes, bytes] = {}
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, form: dict[str, str] | None = None) -> tuple[int, bytes]:
@@ -53,6 +54,9 @@ class Browser:
         return status, content
 
     async def request(self, method: str, path: str, body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        if time.monotonic() - self.used > KEPT_OPEN:  # the server closes what is idle; a browser then connects anew
+            self.close()
+        self.used = time.monotonic()
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self.streams
@@ -153,7 +157,8 @@ def checked(folder: Path, people: list[Person], target: int) -> str:
     with sqlite3.connect(folder / "study.sqlite") as database:
         integrity = database.execute("PRAGMA integrity_check").fetchone()[0]
         rows = database.execute(
-            "SELECT pool_id, place, annotations.group_name, ratings FROM annotations JOIN participants ON id = participant_id"
+            "SELECT pool_id, place, annotations.group_name, ratings FROM annotations "
+            "JOIN participants ON id = participant_id"
         ).fetchall()
         places = database.execute("SELECT valid, held FROM places").fetchall()
         counted = database.execute("SELECT status, count(*) FROM participants GROUP BY status").fetchall()
@@ -165,15 +170,15 @@ def checked(folder: Path, people: list[Person], target: int) -> str:
     failures = sum(person.failures for person in people)
     exact = sum(valid == target and held == 0 for valid, held in places)
     return (
-        f"{sum(len(p.confirmed) for p in people)} pages with ratings confirmed, {lost} lost, {doubled} participants with "
-        f"more or fewer than five, {exact} of {len(places)} groups at exactly {target}, {failures} answers 5xx, "
+        f"{sum(len(p.confirmed) for p in people)} pages with ratings confirmed, {lost} lost, {doubled} participants "
+        f"with more or fewer than five, {exact} of {len(places)} groups at exactly {target}, {failures} answers 5xx, "
         f"integrity {integrity}, {dict(counted)}"
     )
 
 
 async def crowd(
     people: list[Person], think: tuple[float, float], kill: tuple[subprocess.Popen[bytes], Path, int] | None
-):  # noqa: ANN201
+) -> subprocess.Popen[bytes] | None:
     tasks = [asyncio.create_task(person.live(think)) for person in people]
     again = None
     if kill is not None:

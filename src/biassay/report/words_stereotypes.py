@@ -118,14 +118,10 @@ def _strongest(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     listed = "; ".join(
         f"{group}: {pair} {score:+.2f}" for _, score, group, pair in sorted(cells, key=lambda c: -c[0])[:_STRONGEST]
     )
-    return (
-        [
-            f"{result.label}: tied most strongly, by {measure_name(best.measure)} (+ to the right trait of a pair, - to "
-            f"the left): {listed}."
-        ]
-        if listed
-        else []
-    )
+    if not listed:
+        return []
+    by = f"by {measure_name(best.measure)} (+ to the right trait of a pair, - to the left)"
+    return [f"{result.label}: tied most strongly, {by}: {listed}."]
 
 
 def _in_contexts(result: ModelStereotypes) -> list[str]:
