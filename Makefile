@@ -63,6 +63,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/scan.py
 	$(BIN)/python benchmarks/discovery.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/survey.py
 
 clean:
 	rm -rf $(VENV) .venv-core runs build dist

@@ -111,8 +111,8 @@ def compare(found: Mapping[str, Found], *, baseline: str | None = None, mixed: b
     kinds = {_kind(one) for one in found.values()}
     if len(kinds) != 1:
         raise UsageError(
-            f"runs of different kinds cannot be compared: {', '.join(sorted(kinds))}; `biassay report` shows them on one "
-            "page"
+            f"runs of different kinds cannot be compared: {', '.join(sorted(kinds))}; `biassay report` shows them on "
+            "one page"
         )
     check_distinct(found)
     runs = {name: one for name, one in found.items() if isinstance(one, Run)}
