@@ -68,7 +68,8 @@ def _lost(run: Run) -> list[str]:
         lost = {r.test: [word for words in r.lost.values() for word in words] for r in own}
         named = [f"{test}: {', '.join(words)}" for test, words in lost.items() if words]
         if named:
-            more = f"; and {len(named) - _LOST_SHOWN} more tests" if len(named) > _LOST_SHOWN else ""
+            rest = len(named) - _LOST_SHOWN
+            more = f"; and {rest} more test{'' if rest == 1 else 's'}" if rest > 0 else ""
             lines.append(f"{label} was measured without words it does not know: {'; '.join(named[:_LOST_SHOWN])}{more}")
     return lines
 

@@ -72,16 +72,16 @@ def concept(label: str) -> str:
 
 
 def association(result: Result) -> str:
-    """What an effect size says: which set leans to which."""
+    """What an effect size by word says: which set leans to which."""
     first, second = concept(result.attr1), concept(result.attr2)
-    if (result.effect_size or 0.0) < 0.0:
+    if _by_word(result) < 0.0:
         first, second = second, first
     return f"{concept(result.targ1)} lean to {first}, {concept(result.targ2)} to {second}"
 
 
 def p_by_text(result: Result) -> str:
     """The p-value over texts with its stars; of the paper's over contexts no more than that it is very small."""
-    if result.contextual is not None and (result.log10_p_value or 0.0) < -30.0:
+    if result.contextual is not None and result.p_value is not None and result.p_value < 1e-30:
         return "<1e-30" + _stars(result.significant, result.significant_holm)
     return format_p(result.p_value, result.log10_p_value) + _stars(result.significant, result.significant_holm)
 
@@ -224,11 +224,12 @@ def _checks(measured: Sequence[Result]) -> str:
 
 
 def _other_way(measured: Sequence[Result], alpha: float) -> list[Result]:
-    """What a one-sided test of the opposite would have found."""
+    """What a one-sided test of the opposite would have found; of too few words it could find nothing either."""
     return [
         r
         for r in measured
         if r.alternative == "greater"
+        and not cannot_reach(r)
         and r.p_value_by_word is not None
         and 1.0 - r.p_value_by_word <= alpha
         and (r.effect_size_by_word or 0.0) < 0.0
@@ -266,7 +267,8 @@ def _examples(result: Result) -> str:
     """Some words, where the name of the attributes says no more than whose they are."""
     if result.targ1 not in result.attr1:
         return ""
-    words = [", ".join(list(result.leaning.get(role, {}))[:3]) for role in ("A", "B")]
+    roles = ("A", "B") if _by_word(result) >= 0.0 else ("B", "A")
+    words = [", ".join(list(result.leaning.get(role, {}))[:3]) for role in roles]
     return f" (such as {words[0]}; {words[1]})" if all(words) else ""
 
 

@@ -103,9 +103,14 @@ def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     return sentences + [s for crossed in result.intersections for s in intersection_summary(result, crossed)]
 
 
+def _tau(measure: MeasureRecord) -> float:
+    tau = measure.alignments[0].tau if measure.alignments else None
+    return -2.0 if tau is None else tau
+
+
 def _strongest(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     """The groups and traits that the model ties most, by the measure that agrees best with people or comes first."""
-    best = max(result.measures, key=lambda m: (m.alignments[0].tau or -1.0) if m.alignments else -1.0, default=None)
+    best = max(result.measures, key=_tau, default=None)
     if best is None:
         return []
     cells = [

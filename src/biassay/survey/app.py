@@ -89,10 +89,11 @@ class _Site:
 
     async def welcome(self, request: Request) -> Response:
         session = self.sessions.read(request)
-        if session is not None and session.participant is not None:
-            return RedirectResponse("/page", 303)
         parameter = self.study.pool.parameter
         given = request.query_params.get(parameter, "").strip()[:_POOL_ID_LENGTH] if parameter else ""
+        # Another number is another person, on a computer that two people share.
+        if session is not None and session.participant is not None and given in ("", session.pool_id):
+            return RedirectResponse("/page", 303)
         if given:
             # The number goes into the cookie and out of the address, where others could read it.
             response: Response = RedirectResponse("/", 303)

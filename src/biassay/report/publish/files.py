@@ -152,7 +152,9 @@ def _matrix_of(view: RunView) -> Drawing:
             view.label(r),
             r.test,
             None if (code := found_code(r, by_word=True)) == NOT_MEASURED else code,
-            decimals(size) if (size := r.effect_size_by_word or r.effect_size) is not None else "",
+            ""
+            if (size := r.effect_size if r.effect_size_by_word is None else r.effect_size_by_word) is None
+            else decimals(size),
             view.tip(r),
         )
         for r in view.run.results

@@ -126,15 +126,21 @@ def _standing(measured: Sequence[Result], run: Run) -> list[str]:
 
 def _largest(measured: Sequence[Result]) -> list[str]:
     """Those that stand up to correction, the largest first."""
-    corrected = [r for r in measured if r.significant_by_word_holm and math.isfinite(r.effect_size or 0.0)]
-    ordered = sorted(corrected, key=lambda r: -abs(r.effect_size or 0.0))
+    corrected = [r for r in measured if r.significant_by_word_holm and math.isfinite(_size(r))]
+    ordered = sorted(corrected, key=lambda r: -abs(_size(r)))
     items = [f"{_leaning(r)} ({r.test}; p by word {p_rounded_up(r.p_value_by_word)})" for r in ordered[:_LARGEST]]
     return [*items, f"and {len(ordered) - _LARGEST} more"] if len(ordered) > _LARGEST else items
 
 
-def _leaning(result: Result) -> str:
+def _size(result: Result) -> float:
+    """The effect that the p-value by word is of."""
     size = result.effect_size if result.effect_size_by_word is None else result.effect_size_by_word
     assert size is not None
+    return size
+
+
+def _leaning(result: Result) -> str:
+    size = _size(result)
     return f"{result.title}: {association(result)}, effect size by word {effect_text(size)}, {size_word(size)}"
 
 
