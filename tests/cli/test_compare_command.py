@@ -162,7 +162,11 @@ def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
         interval = f"{row['interval_low']:.2f} to {row['interval_high']:.2f}"
         assert cells == [row["test"], MINE, *numbers[:2], numbers[2] + mark, interval, "8, 8"]
     assert "does not show that two models are equal" in " ".join(stdout.split())
-    assert "of 3 differences from glove" in " ".join(stdout.split())
+    sure, some = (
+        sum(row[f"{kind}_low"] > 0 or row[f"{kind}_high"] < 0 for row in rows) for kind in ("simultaneous", "interval")
+    )
+    said = f"of 3 differences from glove, intervals that leave out zero: {some} (by chance about 0.1), simultaneously: "
+    assert f"{MINE}: {said}{sure}." in " ".join(stdout.split())
 
 
 def test_no_page_unless_it_is_asked_for(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
@@ -246,6 +250,11 @@ def test_a_comparison_is_published_with_the_runs(cli: Cli, one: Path, two: Path,
     assert code == 0
     assert f"{len(names(paper))} files written to {paper}" in stdout
     assert {"associations-by-word.tex", "results.tsv", "references.bib", "model-card-glove.md"} <= names(paper)
+    assert {"differences.tex", "differences.md"} <= names(paper)
+    text = (paper / "differences.md").read_text().replace("−", "-")
+    for row in told(cli("compare", one, two, "--json")[1])["associations"]:
+        assert f"{row['interval_low']:z.2f} to {row['interval_high']:z.2f}" in text
+        assert f"{row['difference']:z.2f}" in text
 
 
 @pytest.mark.extras
@@ -300,6 +309,7 @@ def test_runs_of_different_kinds_are_refused(
     over = measured_in_contexts(("one",)).save(tmp_path / "over")
     said = refuses(one, over, "--mixed")
     assert "different kinds" in said
+    assert "`biassay report` shows them on one page" in said
     assert "associations over contexts, associations over texts" in said
     assert "discovery" in refuses(one, words.save(tmp_path / "words"))
 
@@ -312,8 +322,9 @@ def test_wrong_usage_is_refused(refuses: Callable[..., str], one: Path, two: Pat
     assert "there is one model only (glove)" in refuses(one)
     assert "is named twice" in refuses(one, one)
     assert "no such folder" in refuses(one, tmp_path / "nowhere")
-    assert "no such folder" in refuses(one, two / "results.json")
-    assert "no run there" in refuses(one, tmp_path)
+    said = refuses(one, two / "results.json")
+    assert f"{two / 'results.json'} is a file; name the folder of the run, {two}" in said
+    assert f"no run there (manifest.json is missing); runs inside: {one}, {two}" in refuses(one, tmp_path)
     assert "No such option" in refuses(one, two, "--basline", "glove")
     assert "does not exist" in refuses(one, two, "--out", tmp_path / "nowhere" / "page.html")
     assert "is not a report of biassay" in refuses(one, two, "--out", two / "results.json")
@@ -409,7 +420,21 @@ def test_names_in_the_terminal_are_as_they_are(model: str, cli: Cli, glove: Run,
     assert "".join(stdout.split()).startswith(f"{model}comparedwithglove")
     if len(model) < 20:
         assert [row[1] for row in table(stdout)] == [model] * 3
-        assert table(stdout)[1][5] == f"not measured on {model}"
+        assert table(stdout)[1][4:] == ["–", "–", ""]
+        assert f"weat7: not measured on {model}" in stdout.splitlines()
+
+
+@pytest.mark.parametrize("model", ["[/]", "[bold]x", ":smile:", "back\\", "x" * 400])
+def test_the_baseline_names_its_column_as_it_is(model: str, cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
+    runs = renamed(mine, model).save(tmp_path / "one"), glove.save(tmp_path / "two")
+    code, stdout, stderr = cli("compare", *runs)
+    assert code == 0, stderr
+    heads = [line.strip("┃").split("┃") for line in stdout.splitlines() if line.startswith("┃")]
+    columns = ["".join("".join(cells).split()) for cells in zip(*heads, strict=True)]
+    assert columns == ["test", "model", f"effecton{model}", "onthemodel", "difference", "95%,paired", "words"]
+    rows = told(cli("compare", *runs, "--json")[1])["associations"]
+    if len(model) < 20:
+        assert [cells[2] for cells in table(stdout)] == [f"{row['effect_baseline']:.2f}" for row in rows]
 
 
 @pytest.mark.parametrize("model", ["\x1b[2Jgone", "a\x9bb", "\u202eabc"])

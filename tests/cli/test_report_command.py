@@ -262,8 +262,8 @@ def test_runs_of_all_kinds_stand_side_by_side(
     assert code == 0
     assert "African American females" in stdout
     text = read(tmp_path / "p.html")
-    assert "Bias report: 3 parts" in text
-    assert "Associations over contexts in" in text
+    assert " Bias report Associations in glove: 3 tests on 1 model, protocol exact, alpha 0.01 " in text
+    assert "Associations over contexts in one (layer=-1): 4 tests on 1 model, over contexts, 120 samples" in text
     printed = told(cli("report", *runs, "--out", tmp_path / "p.html", "--json")[1])
     assert [one["manifest"]["kind"] for one in printed] == ["associations", "associations", "discovery"]
     for one, run in zip(printed, runs, strict=True):
@@ -500,9 +500,12 @@ def test_a_name_cannot_steer_the_terminal(model: str, cli: Cli, glove: Run, tmp_
 
 def test_what_is_no_run_is_named(refuses: Callable[..., str], folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for place in (tmp_path / "nowhere", folder / "manifest.json"):
-        assert f"{place}: no such folder" in refuses("report", place)
+    assert f"{tmp_path / 'nowhere'}: no such folder" in refuses("report", tmp_path / "nowhere")
+    said = refuses("report", folder / "manifest.json")
+    assert f"{folder / 'manifest.json'} is a file; name the folder of the run, {folder}" in said
+    assert f"no run there (manifest.json is missing); runs inside: {folder}" in refuses("report", tmp_path)
     assert f"{tmp_path / 'empty'}: no run there (manifest.json is missing)" in refuses("report", tmp_path / "empty")
+    assert "runs inside" not in refuses("report", tmp_path / "empty")
     assert "no run there" in refuses("report", folder, tmp_path / "empty")
     assert "Missing argument 'RUN ...'" in refuses("report")
     assert "No such option" in refuses("report", folder, "--baseline", "glove")

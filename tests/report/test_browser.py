@@ -192,6 +192,13 @@ def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened])
     place = one.page.locator("#texts-numbers")
     place.get_by_label("Find").fill("NOISY")
     assert {row[1] for row in one.table("#texts-numbers table")} == {"noisy 1"}
+    for sought in ("noisy weat6", "  SENT\tfemale  glove ", "weat pleasant flowers noisy", "1 male"):
+        place.get_by_label("Find").fill(sought)
+        kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
+        held = [(r, f"{r.model} {r.test} {r.title}".lower()) for r in run.results]
+        every = [(r.test, r.model) for r, text in held if all(word in text for word in sought.lower().split())]
+        assert kept == every
+        assert 0 < len(every) < len(run.results)
     place.get_by_label("Find").fill("")
     place.get_by_label("Show").select_option("2")
     kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
@@ -338,7 +345,9 @@ def test_nothing_significant_is_said_and_not_made_an_absence_of_bias(run: Run, o
         if r.effect_size is not None and r.model == "glove"
     )
     short = opened(Run(run.manifest, with_corrections(results, 0.01))).page.locator("#texts-short").inner_text()
-    assert re.search(r"0 of \d tests found the association at p <= 0.01, 0 of them also after correction", short)
+    assert re.search(
+        r"0 of \d tests found the association they look for at p <= 0.01, 0 of them also after correction", short
+    )
     assert "does not show that the model is free of bias" in short
 
 

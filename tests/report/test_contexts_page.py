@@ -17,7 +17,7 @@ from tests.report.pages import ADDRESSES, Drawing, Page
 from biassay.encoders.base import Identity
 from biassay.measures.contextual import ContextSettings, measure_in_contexts
 from biassay.report.html import render_report, write_report
-from biassay.report.words import LEGEND
+from biassay.report.words import LEGEND, format_p, p_by_text, p_by_word, summary
 from biassay.report.words_contexts import COLUMNS
 from biassay.results.making import contextual_result_of, finished, identified, new_manifest
 from biassay.results.records import ContextsRecord
@@ -81,7 +81,9 @@ def changed(run: Run, **given: Any) -> Run:
 
 
 def is_p(cell: str, value: float) -> bool:
-    """Two digits, or three decimals: half a unit in the last place."""
+    """Two digits, or three decimals: half a unit in the last place. Of a very small one no more than that it is."""
+    if value < 1e-30:
+        return cell.rstrip("*") == "<1e-30"
     shown = float(cell.rstrip("*‡"))
     return bool(shown == pytest.approx(value, rel=0.05, abs=0.0005 if value >= 0.001 else 0.0))
 
@@ -133,21 +135,47 @@ def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page
 def test_pooled_effects_stand_side_by_side_shaded_by_their_size(run: Run, page: Page) -> None:
     first, second, *rows = page.table("Pooled effects, side by side")
     assert first == ["Test", *LABELS]
-    assert second == ["d", "p"] * 2
+    assert second == ["d", "p, paper's", "p by word"] * 2
     sizes = []
     for row, one, two in zip(rows, run.results[:4], run.results[4:], strict=True):
         assert row[0] == f"{one.test} {one.title}" == f"{two.test} {two.title}"
-        for (effect, p), r in zip((row[1:3], row[3:]), (one, two), strict=True):
+        for (effect, p, by_word), r in zip((row[1:4], row[4:]), (one, two), strict=True):
             if r.effect_size is None:
-                assert (effect, p) == ("refused", "–")
+                assert (effect, p, by_word) == ("refused", "–", "–")
                 continue
             assert effect == f"{r.effect_size:.2f}"
             assert is_p(p, r.p_value or 0.0)
+            assert "*" not in p
+            assert is_p(by_word, r.p_value_by_word or 0.0)
+            assert by_word.count("*") == bool(r.significant_by_word) + bool(r.significant_by_word_holm)
             steps = sum(abs(r.effect_size) >= step for step in (0.2, 0.5, 0.8))
             sizes.append(f"number size-{('negligible', 'small', 'medium', 'large')[steps]}")
     assert [value for tag, name, value in page.attributes if tag == "td" and value.startswith("number size-")] == sizes
     alone = Page(render_report(Run(run.manifest, run.results[:4])))
     assert "Pooled effects, side by side" not in alone.headings()
+
+
+@pytest.mark.parametrize(
+    ("log10", "shown"),
+    [(-400.3, "<1e-30**"), (-30.5, "<1e-30**"), (-29.5, "3.2e-30**"), (-2.0, "0.010**"), (None, "–**")],
+)
+def test_of_the_papers_p_no_more_is_told_than_that_it_is_very_small(log10: float | None, shown: str, run: Run) -> None:
+    p = None if log10 is None else 10**log10
+    one = dataclasses.replace(run.results[0], p_value=p, log10_p_value=log10, significant=True, significant_holm=True)
+    assert p_by_text(one) == shown
+    exact = format_p(p, log10)
+    assert p_by_text(dataclasses.replace(one, contextual=None)) == f"{exact}**"
+    assert p_by_word(dataclasses.replace(one, p_value_by_word=p, log10_p_value_by_word=log10)).startswith(exact)
+
+
+def test_the_summary_names_effects_by_word_and_pooled_ones(run: Run) -> None:
+    for found, label, results in zip(summary(run), LABELS, (run.results[:4], run.results[4:]), strict=True):
+        standing = [r for r in results if r.significant_by_word_holm]
+        assert found.about == label
+        assert [r.test for r in standing] == ["C6"]
+        for point, r in zip(found.points, standing, strict=True):
+            told = f"{r.effect_size_by_word:.2f} ({r.test}, pooled over contexts {r.effect_size:.2f})"
+            assert point.endswith(told)  # the interval over contexts is of the pooled effect and not named here
 
 
 def test_every_number_has_its_header(page: Page) -> None:

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.publish_runs import NASTY, measured_in_contexts, on_models
+from tests.report.publish_runs import NASTY, as_refused, measured_in_contexts, on_models
 
 import biassay
 from biassay.report.charts.drawing import SCHEMA, Figure, drawn
 from biassay.report.charts.style import PRINT
 from biassay.report.publish import files as published
 from biassay.report.publish.agreement_table import agreement_table
+from biassay.report.publish.difference_table import difference_table
 from biassay.report.publish.files import FIGURE_FORMATS, publish
+from biassay.report.publish.latex import to_latex
+from biassay.report.publish.layout import Cell
 from biassay.report.publish.markdown import to_markdown
 from biassay.report.sections.associations import distribution_figures, forest_figures
 from biassay.report.sections.comparison import difference_figures
@@ -111,6 +114,12 @@ def stereotypes() -> Stereotypes:
     )
 
 
+def minus(text: str) -> str:
+    """Inside a text a minus is no hyphen; a number is read with one."""
+    assert "-" not in text
+    return text.replace("−", "-")
+
+
 def names(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
@@ -165,6 +174,68 @@ def test_differences_are_drawn_where_models_are_compared(run: Run, tmp_path: Pat
     assert [v["effect"] for v in content["data"]["values"]] == [r.difference for r in comparison.associations]
 
 
+def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
+    rng = np.random.default_rng(3)
+
+    def noisy(model: str, spread: float) -> tuple[Any, ...]:
+        return tuple(
+            dataclasses.replace(
+                r,
+                model=model,
+                leaning={k: {w: v + rng.normal(0, spread) for w, v in words.items()} for k, words in r.leaning.items()},
+            )
+            for r in run.results
+        )
+
+    near, far, none = noisy("near", 0.001), noisy("far", 0.2), noisy("none", 0.1)
+    turned = dataclasses.replace(
+        far[0], leaning={k: {w: -v for w, v in run.results[0].leaning[k].items()} for k in run.results[0].leaning}
+    )
+    short = {k: dict(list(words.items())[: 3 if k == "X" else 8]) for k, words in none[1].leaning.items()}
+    others = (*near, turned, *far[1:], as_refused(none[0]), dataclasses.replace(none[1], leaning=short))
+    found = compare({"": Run(run.manifest, run.results + others)})
+    table = difference_table(found)
+    assert table is not None
+    assert [span.title for span in table.models] == ["near", "far", "none"]
+    assert {span.columns for span in table.models} == {("difference", "95%")}
+    rows = {row.stub[0]: row.cells for row in table.rows}
+    assert list(rows) == [r.test for r in run.results]
+    marks = set()
+    for r in found.associations:
+        place = 2 * ["near", "far", "none"].index(r.model)
+        difference, interval = rows[r.test][place : place + 2]
+        if r.difference is None:
+            assert (difference, interval) == (Cell("–"), Cell("–"))
+        elif r.interval_low is None or r.interval_high is None:
+            assert (difference, interval) == (Cell(f"{r.difference:z.2f}"), Cell("–"))
+        else:
+            ends = (r.interval_low, r.interval_high), (r.simultaneous_low or 0.0, r.simultaneous_high or 0.0)
+            assert minus(interval.text) == f"{r.interval_low:z.2f} to {r.interval_high:z.2f}"
+            assert difference == Cell(f"{r.difference:z.2f}", "*" * sum(low > 0 or high < 0 for low, high in ends))
+        marks.add((difference.mark, interval.text == "–", difference.text == "–"))
+    assert {("**", False, False), ("", False, False), ("", True, False), ("", True, True)} <= marks
+    assert rows[run.results[2].test][4:] == (Cell(""), Cell(""))  # the third model was not asked
+    assert f"effect sizes by word from {found.baseline}, " in table.caption
+    for text in (to_markdown(table), to_latex(table, "tab:differences")):
+        assert all(model in text for model in ("near", "far", "none"))
+
+
+def test_the_table_of_differences_is_published_where_models_are_compared(
+    run: Run, stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "can_draw", lambda: False)
+    both = on_models(run, ("one", "two"))
+    comparison = compare({"": both})
+    publish(tmp_path / "paper", *gather({"": both}), comparison)
+    table = difference_table(comparison)
+    assert table is not None
+    assert (tmp_path / "paper" / "differences.md").read_text() == to_markdown(table)
+    assert (tmp_path / "paper" / "differences.tex").read_text() == to_latex(table, "tab:differences")
+    publish(tmp_path / "plain", *gather({"": both}))
+    assert names(tmp_path / "paper") - names(tmp_path / "plain") == {"differences.md", "differences.tex"}
+    assert difference_table(compare({"": stereotypes})) is None
+
+
 @pytest.mark.extras
 def test_figures_come_in_every_format_and_are_what_they_are_called(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
@@ -199,13 +270,25 @@ def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Stereotypes
 @pytest.mark.extras
 def test_the_matrix_shows_what_was_found_by_word(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    publish(tmp_path / "paper", *gather({"": run}), formats=())
+    one, two, three = run.results
+    nothing = {"significant_by_word": False, "significant_by_word_holm": False}
+    few = dataclasses.replace(one, test="few", **nothing, p_floor_by_word=0.5)
+    plain = dataclasses.replace(two, test="plain", **nothing, effect_size=0.7, effect_size_by_word=0.0)
+    results = (one, two, dataclasses.replace(three, effect_size=1.11, effect_size_by_word=-0.22), few, plain)
+    varied = Run(run.manifest, (*results, as_refused(dataclasses.replace(one, test="none"))))
+    publish(tmp_path / "paper", *gather({"": varied}), formats=())
     content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
     meaning = {(True, True): "significant after correction", (True, False): "significant"}
-    for value, r in zip(content["data"]["values"], run.results, strict=True):
-        assert (value["model"], value["test"], value["text"]) == (r.model, r.test, f"{r.effect_size:.2f}")
+    held = []
+    for value, r in zip(content["data"]["values"], varied.results, strict=True):
+        shown = "" if r.effect_size_by_word is None else f"{r.effect_size_by_word:.2f}"
+        assert (value["model"], value["test"], value["text"]) == (r.model, r.test, shown)
         found = bool(r.significant_by_word), bool(r.significant_by_word_holm)
-        assert value["found"] == meaning.get(found, "not significant")
+        otherwise = {"few": "too few words", "none": "not measured"}.get(r.test, "not significant")
+        assert value["found"] == meaning.get(found, otherwise)
+        held.append(value["found"])
+    assert {"significant after correction", "not significant", "too few words", "not measured"} <= set(held)
+    assert held[-1] == "not measured"
 
 
 @pytest.mark.extras
@@ -225,7 +308,7 @@ def test_without_the_library_there_are_no_figures(
     assert not (tmp_path / "paper" / "figures").exists()
     assert heard == []
     assert {path.name for path in written} == names(tmp_path / "paper")
-    cards = {"model-card-glove.md", "model-card-words.md", "model-card-m.md", "model-card-n.md"}
+    cards = {"model-card-glove.md", "model-card-words-glove.md", "model-card-m.md", "model-card-n.md"}
     tables = ("associations-by-word", "associations-by-text", "agreement-with-people")
     pairs = {f"{name}.{ending}" for name in tables for ending in ("tex", "md")}
     assert names(tmp_path / "paper") == cards | pairs | {"results.tsv", "citations.md", "references.bib"}
@@ -267,7 +350,7 @@ def test_the_agreement_with_people_is_that_of_the_records(stereotypes: Stereotyp
     shown = {group.title: {row.stub[0]: [c.text for c in row.cells] for row in group.rows} for group in table.groups}
     assert shown == {
         "m": {
-            "Kendall's tau": ["0.12 (-0.25 to 0.38)", "-0.50"],
+            "Kendall's tau": ["0.12 (−0.25 to 0.38)", "−0.50"],
             "precision at 3": ["0.50 (0.25 to 0.75)", "–"],
             "tau, groups shuffled": ["–", "0.06"],
         },
@@ -278,7 +361,7 @@ def test_the_agreement_with_people_is_that_of_the_records(stereotypes: Stereotyp
         },
     }
     text = to_markdown(table)
-    for cell in ("0.12 (-0.25 to 0.38)", "0.50 (0.25 to 0.75)", "0.06"):
+    for cell in ("0.12 (−0.25 to 0.38)", "0.50 (0.25 to 0.75)", "0.06"):
         assert cell in text
     assert "0.99" not in text  # of some of the people only
 
@@ -300,8 +383,8 @@ def test_the_table_of_real_models_has_their_numbers(asked_place: Any) -> None:
     rows = {row.stub[0]: [cell.text for cell in row.cells] for row in group.rows}
     overall = [m.alignments[0] for m in found.results[0].measures]
     for text, a in zip(rows["Kendall's tau"], overall, strict=True):
-        assert text == f"{a.tau:.2f} ({a.tau_both[0]:z.2f} to {a.tau_both[1]:z.2f})"
+        assert minus(text) == f"{a.tau:z.2f} ({a.tau_both[0]:z.2f} to {a.tau_both[1]:z.2f})"
     for text, a in zip(rows["precision at 3"], overall, strict=True):
-        assert text == f"{a.precision:.2f} ({a.precision_both[0]:z.2f} to {a.precision_both[1]:z.2f})"
+        assert minus(text) == f"{a.precision:.2f} ({a.precision_both[0]:z.2f} to {a.precision_both[1]:z.2f})"
     for text, a in zip(rows["tau, groups shuffled"], overall, strict=True):
         assert text == f"{a.tau_shuffled:z.2f}"

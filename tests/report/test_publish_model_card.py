@@ -23,7 +23,7 @@ import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish import model_card
 from biassay.report.publish.metadata import scalar
-from biassay.report.words import model_labels
+from biassay.report.words import concept, model_labels, size_word
 from biassay.results.discovery import DUAL_USE, Discovery
 from biassay.results.run import Run
 from biassay.results.stereotypes import Stereotypes
@@ -178,11 +178,14 @@ def test_the_section_tells_what_stands_up_to_correction(run: Run) -> None:
     found = sum(bool(r.significant_by_word) for r in measured)
     assert f"{found} of {len(measured)} tests found the association" in text
     assert f"{len(standing)} of them stand up to Holm's correction over the {len(measured)} p-values" in text
-    largest = sorted(standing, key=lambda r: -abs(r.effect_size or 0.0))[:5]
+    largest = sorted(standing, key=lambda r: -abs(r.effect_size_by_word or 0.0))[:5]
     items = [line for line in text.partition("**Not measured")[0].splitlines() if line.startswith("- ")]
     for item, r in zip(items, largest, strict=False):
         assert r.title in item
-        assert f"{r.targ1} lean to {r.attr1} and {r.targ2} to {r.attr2}, effect size {r.effect_size:.2f}" in item
+        assert r.effect_size_by_word is not None
+        x, y, a, b = map(concept, (r.targ1, r.targ2, r.attr1, r.attr2))
+        assert f"{x} lean to {a}, {y} to {b}, effect size by word {r.effect_size_by_word:.2f}, " in item
+        assert f"{size_word(r.effect_size_by_word)} ({r.test}; p by word " in item.replace("\\_", "_")
     assert len(items) == min(6, len(standing))
     refused = ", ".join(r.test for r in run.results if r.status == "refused")
     assert f"could not be measured: {refused}." in text
@@ -192,9 +195,12 @@ def test_the_section_tells_what_stands_up_to_correction(run: Run) -> None:
 
 def test_a_negative_effect_leans_the_other_way(run: Run) -> None:
     one = next(r for r in run.results if r.significant_by_word_holm)
-    text = section(model_card(Run(run.manifest, (dataclasses.replace(one, effect_size=-0.6),))))
-    assert f"{one.targ1} lean to {one.attr2} and {one.targ2} to {one.attr1}, effect size -0.60, medium" in text
-    assert "1 of them stands up" in text
+    x, y, a, b = map(concept, (one.targ1, one.targ2, one.attr1, one.attr2))
+    for by_text, by_word in ((-0.6, -0.6), (0.1, -0.6)):
+        other = dataclasses.replace(one, effect_size=by_text, effect_size_by_word=by_word)
+        text = section(model_card(Run(run.manifest, (other,))))
+        assert f"{x} lean to {b}, {y} to {a}, effect size by word -0.60, medium" in text
+        assert "1 of them stands up" in text
 
 
 def test_without_any_number_there_is_no_metadata(run: Run) -> None:

@@ -93,8 +93,13 @@ def test_the_caption_says_what_the_numbers_are(run: Run, by: Any) -> None:
     family = sum(value is not None for value in values)
     assert 0 < family < len(run.results)
     assert f"over all {family} p-values by {by}" in caption
-    for told in ("at most 0.01", "rotocol", "exact", "one-sided", "does not show that a model is free of bias"):
+    for told in ("at most 0.01", "exact", "one-sided", "does not show that a model is free of bias"):
         assert told in caption
+    assert ("Protocol exact" in caption) is (by == "text")  # by word there is one way only
+    other = Run(dataclasses.replace(run.manifest, protocol="may2019"), run.results)
+    assert ("may2019" in associations_table(other, by).caption) is (by == "text")
+    assert "These p-values are exact and one-sided." in associations_table(other, "word").caption
+    assert "sent (u) (unbleached sentences, which say more)" in caption
     assert "not finished" not in caption
     running = Run(dataclasses.replace(run.manifest, status="running"), run.results)
     assert "not finished" in associations_table(running, by).caption
@@ -180,13 +185,15 @@ def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> Non
     assert [span.columns for span in table.models] == [("d", "p", "p by word")] * 2
     assert [span.title for span in table.models] == ["one (layer=-1)", "two (layer=-1)"]
     rows = by_test(table)
+    measured = {r.test: r.title for r in in_contexts.results if r.status == "measured"}
+    assert list(rows) == [f"{test}: {title}" for test, title in measured.items()]
+    assert measured.keys() < {r.test for r in in_contexts.results}
     shades = set()
     for place, model in enumerate(("one", "two")):
         for r in (r for r in in_contexts.results if r.model == model):
-            d, p, by_word = rows[f"{r.test}: {r.title}"][3 * place : 3 * place + 3]
             if r.status == "refused":
-                assert (d, p, by_word) == (Cell("–"), Cell("–"), Cell("–"))
                 continue
+            d, p, by_word = rows[f"{r.test}: {r.title}"][3 * place : 3 * place + 3]
             assert r.effect_size is not None
             assert r.p_value_by_word is not None
             assert r.p_value is not None
@@ -200,6 +207,17 @@ def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> Non
     caption = table.caption
     for told in ("120 samples", "draws of its own", "paper rounds down", "rounded up", "Protocol ceat", "over all 6 "):
         assert told in caption
+
+
+def test_what_one_model_was_measured_with_has_a_row_for_all(in_contexts: Run) -> None:
+    """A row is left out where no model has a number; which tests are refused stands below."""
+    results = tuple(as_refused(r) if (r.model, r.test) == ("one", "C9") else r for r in in_contexts.results)
+    table = contexts_table(Run(in_contexts.manifest, results))
+    cells = next(cells for stub, cells in by_test(table).items() if stub.startswith("C9: "))
+    assert cells[:3] == (Cell("–"),) * 3
+    assert Cell("–") not in cells[3:]
+    assert "– not measured on one (layer=-1): C9, C1." in table.notes
+    assert "– not measured on two (layer=-1): C1." in table.notes
 
 
 @given(st.floats(1e-30, 1.0))

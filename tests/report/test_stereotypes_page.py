@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,48 @@ def test_sentences_and_notes_stand_on_the_page_and_in_the_terminal(found: Stereo
     for told in (made.created, made.abc_digest, made.citation, str(made.models[0].revision), str(made.human)):
         assert told in page.text
     assert "ilps, ilps-star, set; variant paper; prior mask; seed 0" in page.text
+
+
+def strongest(found: Stereotypes, measure: str) -> str:
+    """The five scores of single groups that are farthest from zero, in order."""
+    (record,) = [m for m in found.results[0].measures if m.measure == measure]
+    scores = {
+        (profile.group, pair): score
+        for profile in record.profiles
+        if not profile.parts
+        for pair, score in zip(found.manifest.pairs, profile.scores, strict=True)
+        if score is not None and math.isfinite(score)
+    }
+    five = sorted(scores, key=lambda cell: abs(scores[cell]), reverse=True)[:5]
+    return "; ".join(f"{group}: {pair} {scores[group, pair]:+.2f}" for group, pair in five)
+
+
+def test_agreement_comes_first_and_then_what_is_tied_most_strongly(found: Stereotypes, place: Place) -> None:
+    (result,) = found.results
+    told = stereotypes_summary(found)
+    taus = {m.measure: m.alignments[0].tau for m in result.measures}
+    assert len(taus) == len(NAMES) > 1
+    for sentence, tau in zip(told, taus.values(), strict=False):
+        assert f"tau {tau:.2f}" in sentence
+    best = max(taus, key=lambda measure: taus[measure] or 0.0)
+    begin = f"{result.label}: tied most strongly, by {{}} (+ to the right trait of a pair, - to the left): {{}}."
+    assert told[len(taus)] == begin.format(NAMES[best], strongest(found, best))
+    assert "sentences with a trait took" in told[len(taus) + 1]
+    plain = place()
+    first = next(iter(NAMES))
+    assert stereotypes_summary(plain)[0] == begin.format(NAMES[first], strongest(plain, first))
+
+
+@pytest.mark.parametrize(("tau", "best"), [(0.0, "set"), (-0.2, "set"), (-0.4, "ilps")])
+def test_the_measure_that_agrees_best_tells_what_is_tied(tau: float, best: str, found: Stereotypes) -> None:
+    (result,) = found.results
+    given = {"ilps": -0.3, "ilps-star": -0.5, "set": tau}
+    measures = tuple(
+        dataclasses.replace(m, alignments=(dataclasses.replace(m.alignments[0], tau=given[m.measure]),))
+        for m in result.measures
+    )
+    other = Stereotypes(found.manifest, (dataclasses.replace(result, measures=measures),))
+    assert f"tied most strongly, by {NAMES[best]} (" in stereotypes_summary(other)[3]
 
 
 def test_without_people_there_is_no_agreement(place: Place) -> None:

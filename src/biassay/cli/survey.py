@@ -19,6 +19,8 @@ __all__ = ["command"]
 
 _TOKEN = "BIASSAY_SURVEY_TOKEN"
 _DATABASE = "BIASSAY_SURVEY_DATABASE"
+# Where a proxy stands. Of the addresses it hands on, only the last that is none of these was not made up by a client.
+_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
 
 _database = click.option(
     "--database",
@@ -107,7 +109,7 @@ def serve(
         access_log=False,
         log_level="warning",
         proxy_headers=behind_proxy,
-        forwarded_allow_ips="*" if behind_proxy else None,
+        forwarded_allow_ips=_PROXIES if behind_proxy else None,
         server_header=False,
     )
 

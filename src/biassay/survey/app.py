@@ -21,10 +21,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from biassay.errors import MissingExtraError
 from biassay.survey import export
 from biassay.survey.database import is_sqlite
 from biassay.survey.forms import read_step
-from biassay.survey.guards import Headers, Rates, SmallBodies
+from biassay.survey.guards import Failures, Headers, Rates, SmallBodies
 from biassay.survey.pages import Pages
 from biassay.survey.progress import progress_of
 from biassay.survey.sessions import Session, Sessions
@@ -48,12 +49,11 @@ class Limits:
 
 def make_app(store: Store, *, token: str | None, secure: bool = False, limits: Limits | None = None) -> Starlette:
     """The application. Without a ``token`` there is no researcher's side; ``secure``: it is served by https."""
-    site = _Site(store, token, Sessions(store.secret, secure=secure), limits or Limits())
+    site = _Site(store, token, Sessions(store.secret, secure=secure, token=token), limits or Limits())
     routes = [
         Route("/", site.welcome),
         Route("/begin", site.begin, methods=["POST"]),
-        Route("/page", site.page),
-        Route("/page", site.answer, methods=["POST"]),
+        Route("/page", site.page, methods=["GET", "POST"]),
         Route("/health", site.health),
         Route("/researcher", site.researcher),
         Route("/researcher/login", site.login, methods=["POST"]),
@@ -62,10 +62,14 @@ def make_app(store: Store, *, token: str | None, secure: bool = False, limits: L
         Route("/researcher/export/{name}", site.exported),
         Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
     ]
-    handlers: dict[Any, Any] = {HTTPException: site.refused, Exception: site.failed}
-    app = Starlette(
-        routes=routes, middleware=[Middleware(Headers), Middleware(SmallBodies)], exception_handlers=handlers
-    )
+    handlers: dict[Any, Any] = {HTTPException: site.refused}
+    guards = [
+        Middleware(Headers),
+        Middleware(Failures, page=lambda: site.pages.error(500, {})),
+        Middleware(SmallBodies),
+    ]
+    app = Starlette(routes=routes, middleware=guards, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # it would lead to wherever the Host header says
     app.state.site = site
     return app
 
@@ -90,7 +94,7 @@ class _Site:
     async def welcome(self, request: Request) -> Response:
         session = self.sessions.read(request)
         parameter = self.study.pool.parameter
-        given = request.query_params.get(parameter, "").strip()[:_POOL_ID_LENGTH] if parameter else ""
+        given = _printable(request.query_params.get(parameter, ""))[:_POOL_ID_LENGTH] if parameter else ""
         # Another number is another person, on a computer that two people share.
         if session is not None and session.participant is not None and given in ("", session.pool_id):
             return RedirectResponse("/page", 303)
@@ -112,7 +116,9 @@ class _Site:
         if form.get("agree") != "yes":
             return self.pages.consent(self.sessions.token(session.nonce), missing=True)
         try:
-            participant = await self.work(self.store.begin, session.pool_id)
+            # The same page sent twice, or once more after its answer was lost, begins once.
+            own = self.sessions.participant(session.nonce)
+            participant = await self.work(self.store.begin, session.pool_id, own)
         except TakesPartAlready:
             return self.pages.message("twice", 409)
         if participant is None:
@@ -122,6 +128,9 @@ class _Site:
         return response
 
     async def page(self, request: Request) -> Response:
+        return await (self.answer(request) if request.method == "POST" else self.shown(request))
+
+    async def shown(self, request: Request) -> Response:
         session = self.sessions.read(request)
         if session is None or session.participant is None:
             return RedirectResponse("/", 303)
@@ -195,21 +204,20 @@ class _Site:
     async def logout(self, request: Request) -> Response:
         await self.by_researcher(request)
         response = RedirectResponse("/researcher", 303)
-        self.sessions.forget_researcher(response)
+        self.sessions.forget_researcher(request, response)
         return response
 
     async def delete(self, request: Request) -> Response:
         form = await self.by_researcher(request)
-        known_as = form.get("known_as")
-        found = (
-            isinstance(known_as, str)
-            and known_as.strip() != ""
-            and await self.work(self.store.delete, known_as.strip())
-        )
+        given = form.get("known_as")
+        known_as = _printable(given) if isinstance(given, str) else ""
+        found = known_as != "" and await self.work(self.store.delete, known_as)
         return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
 
     async def by_researcher(self, request: Request) -> FormData:
-        who = self.sessions.read_researcher(request) if self.token is not None else None
+        if self.token is None:
+            raise HTTPException(404)
+        who = self.sessions.read_researcher(request)
         form = await _form(request)
         if who is None or not self.sessions.is_genuine(who, form.get("token")):
             raise HTTPException(403)
@@ -221,17 +229,17 @@ class _Site:
         name = request.path_params["name"]
         if name not in export.FILES:
             raise HTTPException(404)
-        content, kind = await self.work(export.exported, self.store, name)
+        try:
+            content, kind = await self.work(export.exported, self.store, name)
+        except MissingExtraError as error:
+            log.warning("%s was not exported: %s", name, error)
+            raise HTTPException(404) from error
         return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def refused(self, _: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
         return self.pages.error(status, headers)
-
-    async def failed(self, _: Request, error: Exception) -> Response:
-        log.error("a page failed: %s", type(error).__name__, exc_info=error)
-        return self.pages.error(500, {})
 
 
 async def _form(request: Request) -> FormData:
@@ -241,6 +249,11 @@ async def _form(request: Request) -> FormData:
         return await request.form(max_fields=200)
     except (ValueError, UnicodeDecodeError) as error:
         raise HTTPException(400) from error
+
+
+def _printable(text: str) -> str:
+    """Without signs that nobody could type again; PostgreSQL takes no NUL."""
+    return "".join(sign for sign in text if sign.isprintable()).strip()
 
 
 def _address(request: Request) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ __all__ = [
     "places",
     "reading",
     "studies",
+    "wipe",
     "writing",
 ]
 
@@ -93,13 +96,19 @@ def open_database(url: str) -> sa.Engine:
     try:
         made = sa.engine.make_url(url)
     except sa.exc.ArgumentError as error:
-        raise UsageError(f"{url!r} is no address of a database; expected postgresql://... or sqlite:///FILE") from error
+        shown = re.sub(r":[^:@]*@", ":***@", url)
+        raise UsageError(
+            f"{shown!r} is no address of a database; expected postgresql://... or sqlite:///FILE"
+        ) from error
     if made.drivername in ("postgresql", "postgres"):
         made = made.set(drivername="postgresql+psycopg")
     if made.get_backend_name() not in ("sqlite", "postgresql"):
         raise UsageError(f"a database of kind {made.get_backend_name()!r} is not supported; use SQLite or PostgreSQL")
-    engine = sa.create_engine(made, pool_size=8, max_overflow=8, pool_timeout=60, pool_pre_ping=True)
+    engine = sa.create_engine(
+        made, pool_size=8, max_overflow=8, pool_timeout=60, pool_pre_ping=True, hide_parameters=True
+    )
     if made.get_backend_name() == "sqlite":
+        _own(made.database or "")
         event.listen(engine, "connect", _prepared)
         event.listen(engine, "begin", _begun)
     try:
@@ -116,9 +125,23 @@ def is_sqlite(engine: sa.Engine) -> bool:
     return engine.dialect.name == "sqlite"
 
 
+def wipe(engine: sa.Engine) -> None:
+    """Take what was deleted out of SQLite's log of writes too; another who reads just now may put it off."""
+    if is_sqlite(engine):
+        with closing(engine.raw_connection()) as connection:
+            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _own(file: str) -> None:
+    """A new database is for nobody else on the machine: it holds the key of the cookies. The driver gives no mode."""
+    if file and not file.startswith((":", "file:")):
+        with suppress(OSError):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
 def _prepared(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by `_begun`, and not by the driver
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000", "foreign_keys=ON"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 

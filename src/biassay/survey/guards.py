@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import traceback
+from collections.abc import Callable
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "Headers", "Rates", "SmallBodies"]
+__all__ = ["HEADERS", "Failures", "Headers", "Rates", "SmallBodies"]
 
 log = logging.getLogger("biassay.survey")
 _MOST_BYTES = 64 * 1024
@@ -48,6 +51,29 @@ class Headers:
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+class Failures:
+    """Answers what failed with a page. Written down is where, and not what was being written: messages repeat it."""
+
+    def __init__(self, app: ASGIApp, page: Callable[[], Response]) -> None:
+        self.app, self.page = app, page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except Exception as error:
+            where = "".join(traceback.format_tb(error.__traceback__))
+            log.error("a page failed: %s\n%s", type(error).__name__, where)
+            if not begun and scope["type"] == "http":
+                await self.page()(scope, receive, send)
 
 
 class SmallBodies:

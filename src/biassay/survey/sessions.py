@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import secrets
@@ -29,11 +30,14 @@ class Session:
 class Sessions:
     """All cookies are signed with the study's key, so that a number cannot be guessed or changed."""
 
-    def __init__(self, secret: str, *, secure: bool) -> None:
+    def __init__(self, secret: str, *, secure: bool, token: str | None = None) -> None:
         self._secret, self._secure = secret.encode(), secure
+        # Another token ends what the old one opened.
+        keys = {COOKIE: secret, RESEARCHER: self._made(f"researcher.{token}").hex()}
         self._serializer = {
-            name: URLSafeTimedSerializer(secret, salt=f"biassay.survey.{name}") for name in (COOKIE, RESEARCHER)
+            name: URLSafeTimedSerializer(key, salt=f"biassay.survey.{name}") for name, key in keys.items()
         }
+        self._ended: set[str] = set()
 
     def read(self, request: Request) -> Session | None:
         """The session of a participant's browser, None if it has none or it is not genuine."""
@@ -56,22 +60,33 @@ class Sessions:
             content = self._serializer[RESEARCHER].loads(
                 request.cookies.get(RESEARCHER, ""), max_age=_RESEARCHER_SECONDS
             )
-            return str(content["r"])
+            return None if content["r"] in self._ended else str(content["r"])
         except (BadData, KeyError, TypeError):
             return None
 
     def write_researcher(self, response: Response) -> None:
         self._set(response, RESEARCHER, {"r": secrets.token_urlsafe(16)}, _RESEARCHER_SECONDS, "strict")
 
-    def forget_researcher(self, response: Response) -> None:
+    def forget_researcher(self, request: Request, response: Response) -> None:
+        """A copy of the cookie is worth nothing either."""
+        who = self.read_researcher(request)
+        if who is not None:
+            self._ended.add(who)
         response.delete_cookie(RESEARCHER, path="/", secure=self._secure, httponly=True, samesite="strict")
 
     def token(self, nonce: str) -> str:
         """What a form must bring back."""
-        return hmac.new(self._secret, f"form.{nonce}".encode(), hashlib.sha256).hexdigest()
+        return self._made(f"form.{nonce}").hex()
+
+    def participant(self, nonce: str) -> str:
+        """The number of whoever begins in this browser: always the same, and nobody can guess it."""
+        return base64.urlsafe_b64encode(self._made(f"participant.{nonce}")[:18]).decode()
 
     def is_genuine(self, nonce: str, token: object) -> bool:
         return isinstance(token, str) and hmac.compare_digest(self.token(nonce).encode(), token.encode())
+
+    def _made(self, text: str) -> bytes:
+        return hmac.new(self._secret, text.encode(), hashlib.sha256).digest()
 
     def _set(self, response: Response, name: str, content: object, seconds: int, same_site: str) -> None:
         response.set_cookie(

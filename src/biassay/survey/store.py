@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from biassay.errors import UsageError
 from biassay.survey.assignment import draw_groups
-from biassay.survey.database import annotated, demographics, participants, places, reading, studies, writing
+from biassay.survey.database import annotated, demographics, participants, places, reading, studies, wipe, writing
 from biassay.survey.flow import Step, steps_of
 from biassay.survey.quality import Answers, judged
 from biassay.survey.study import Study
@@ -94,12 +94,20 @@ class Store:
             )
             return secret
 
-    def begin(self, pool_id: str | None = None) -> Participant | None:
-        """Let somebody begin, with groups that are theirs until they finish or stay away; None if nothing lacks."""
+    def begin(self, pool_id: str | None = None, participant: str | None = None) -> Participant | None:
+        """Let somebody begin, with groups that are theirs until they finish or stay away; None if nothing lacks.
+
+        Who has begun as ``participant`` is that one, and does not begin again.
+        """
         now = self.clock()
         with writing(self.engine) as connection:
             # All who begin, finish or are given up wait for each other here.
             held = {row.group_name: row for row in connection.execute(_locked(sa.select(places)))}
+            known = (
+                connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
+            )
+            if known is not None:
+                return _participant(dict(known))
             if pool_id is not None and connection.execute(_by_pool(pool_id)).first() is not None:
                 raise TakesPartAlready
             released = self._give_up_the_absent(connection, now)
@@ -111,7 +119,7 @@ class Store:
             if drawn is None:
                 return None
             person = {
-                "id": secrets.token_urlsafe(16),
+                "id": participant or secrets.token_urlsafe(16),
                 "status": "active",
                 "step": 0,
                 "asked": json.dumps(drawn.groups, ensure_ascii=False),
@@ -268,6 +276,7 @@ class Store:
                     status="deleted", which_group=None, high=None, low=None, agreement=None, reasons=None, pool_id=None
                 )
             )
+        wipe(self.engine)
         return True
 
 

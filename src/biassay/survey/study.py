@@ -206,7 +206,7 @@ class _Reader(FieldReader):
         for i, given in enumerate(value):
             if not isinstance(given, list) or len(given) != 2:
                 self.fail(f"pairs[{i}]", f"expected two opposite traits [left, right], got {kind(given)}")
-            found.append(tuple(self.string(trait, f"pairs[{i}]").strip() for trait in given))
+            found.append(tuple(_plain(self.string(trait, f"pairs[{i}]")) for trait in given))
         traits = [trait for pair in found for trait in pair]
         twice = next((trait for i, trait in enumerate(traits) if trait in traits[:i]), None)
         if twice is not None:
@@ -214,7 +214,7 @@ class _Reader(FieldReader):
         return tuple((pair[0], pair[1]) for pair in found)
 
     def distinct(self, value: Any, where: str) -> tuple[str, ...]:
-        names: Sequence[str] = [name.strip() for name in self.strings(value, where)]
+        names: Sequence[str] = [_plain(name) for name in self.strings(value, where)]
         twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
         if twice is not None:
             self.fail(where, f"{twice!r} stands twice")
@@ -234,3 +234,8 @@ class _Reader(FieldReader):
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
             self.fail(where, f"expected a number from {least:g} to {most:g}, got {kind(value)}")
         return float(value)
+
+
+def _plain(text: str) -> str:
+    """With single spaces: that is what a browser makes of others, and sends back."""
+    return " ".join(text.split())
