@@ -115,6 +115,8 @@ class _Site:
             return RedirectResponse("/page", 303)
         if form.get("agree") != "yes":
             return self.pages.consent(self.sessions.token(session.nonce), missing=True)
+        if self.study.pool.required and session.pool_id is None:
+            return self.pages.message("no_number", 403)
         try:
             # The same page sent twice, or once more after its answer was lost, begins once.
             own = self.sessions.participant(session.nonce)

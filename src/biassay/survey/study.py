@@ -59,11 +59,15 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pool:
-    """How participants come from a pool and go back to it; empty texts: they do not."""
+    """How participants come from a pool and go back to it; empty texts: they do not.
+
+    ``required``: nobody takes part without a number of the pool.
+    """
 
     parameter: str
     completion_url: str
     completion_code: str
+    required: bool
 
 
 @dataclass(frozen=True)
@@ -178,11 +182,14 @@ class _Reader(FieldReader):
 
     def pool(self, top: Mapping[str, Any]) -> Pool:
         given = self.part(top, "pool", {field.name for field in dataclasses.fields(Pool)})
-        values = {name: self.text(given.get(name, ""), f"pool.{name}") for name in given}
+        values = {name: self.text(value, f"pool.{name}") for name, value in given.items() if name != "required"}
+        required = self.flag(given.get("required", False), "pool.required")
+        if required and not values.get("parameter"):
+            self.fail("pool.required", "a number is required, and pool.parameter does not say where it stands")
         url = values.get("completion_url", "")
         if url and not url.startswith(("https://", "http://")):
             self.fail("pool.completion_url", f"expected an address that begins with https://, got {url!r}")
-        return Pool(values.get("parameter", ""), url, values.get("completion_code", ""))
+        return Pool(values.get("parameter", ""), url, values.get("completion_code", ""), required)
 
     def fields(self, value: Any) -> tuple[Field, ...]:
         return tuple(self.field(name, given) for name, given in self.table(value, "demographics").items())
