@@ -1,0 +1,164 @@
+"""Small studies, and people who take part in them; a count of places that does not trust the counters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from biassay.survey.database import annotated, open_database, participants, places, reading
+from biassay.survey.store import Participant, Store
+from biassay.survey.study import Field, Rules, Study, read_study
+
+from . import postgres
+
+GROUPS = ("men", "women", "teenagers", "veterans", "immigrants")
+PAIRS = (("poor", "wealthy"), ("cold", "warm"), ("traditional", "modern"))
+CAREFUL = (90, 10, 80)
+RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0)
+GENDER = Field("Gender", ("Woman", "Man", "Non-binary"), several=False, most=60)
+RACE = Field("Race", ("White", "Black", "Asian"), several=True, most=60)
+PAGE_SECONDS = 20.0
+
+Ratings = Callable[[str, int], list[int]]
+
+
+def small_study(**changes: Any) -> Study:
+    """Five groups, three pairs, two annotations of each group, three groups a participant."""
+    small = replace(
+        read_study("cao2022"),
+        name="small",
+        groups=GROUPS,
+        pairs=PAIRS,
+        annotations=2,
+        groups_a_participant=3,
+        rules=RULES,
+        demographics=(GENDER, RACE),
+    )
+    return replace(small, **changes)
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@contextmanager
+def database(kind: str, folder: Path) -> Iterator[str]:
+    """The address of a new database, "sqlite" or "postgresql"."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'study.sqlite'}"
+        return
+    url = postgres.new_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@contextmanager
+def opened(url: str, study: Study, **options: Any) -> Iterator[Store]:
+    engine = open_database(url)
+    try:
+        yield Store(engine, study, **options)
+    finally:
+        engine.dispose()
+
+
+@dataclass(frozen=True)
+class Person:
+    """How somebody answers. ``fault``: the rule that is broken; ``said`` gives the ratings of a group on a page."""
+
+    fault: str = ""
+    said: Ratings | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+
+    def ratings(self, store: Store, someone: Participant, place: int) -> list[int]:
+        said = self.said or (lambda _group, _place: [CAREFUL[i % 3] for i in range(len(store.study.pairs))])
+        ratings = said(someone.group(place), place)
+        repeats = place == len(someone.asked)
+        return [100 - rating for rating in ratings] if repeats and self.fault == "self-agreement" else ratings
+
+    def given(self, store: Store, someone: Participant, step: int) -> dict[str, Any]:
+        """The answer of a step, as the forms hand it to the store."""
+        kind, place = store.steps[step].kind, store.steps[step].place
+        if kind == "group":
+            fast = self.fault == "too fast" and place == 0
+            since = store.clock() if fast else store.clock() - PAGE_SECONDS
+            return {"ratings": self.ratings(store, someone, place), "since": since}
+        if kind == "which_group":
+            return {"which_group": someone.asked[1 if self.fault == "which group" else 0]}
+        if kind == "high_low":
+            second = self.ratings(store, someone, 1)
+            # The first pair was not marked in the middle; of a wrong answer the two words are exchanged.
+            low, high = store.study.pairs[0] if second[0] > 50 else store.study.pairs[0][::-1]
+            return {"high": low, "low": high} if self.fault == "high and low" else {"high": high, "low": low}
+        return {"answers": dict(self.facts)} if kind == "demographics" else {}
+
+
+def take_part(
+    store: Store, person: Person | None = None, *, until: int | None = None, pool_id: str | None = None
+) -> str:
+    """Begin and answer every step, or those before ``until``; the number of the participant."""
+    someone = store.begin(pool_id)
+    assert someone is not None
+    go_on(store, someone, person or Person(), until)
+    return someone.id
+
+
+def go_on(store: Store, someone: Participant, person: Person, until: int | None = None) -> None:
+    last = len(store.steps) - 1 if until is None else until
+    for step in range(someone.step, last):
+        assert store.answer(someone.id, step, person.given(store, someone, step)), step
+
+
+def fill(store: Store, person: Person | None = None) -> int:
+    """Let people take part until nobody is needed; how many they were."""
+    number = 0
+    while (someone := store.begin()) is not None:
+        go_on(store, someone, person or Person())
+        number += 1
+    return number
+
+
+def rows(store: Store, table: sa.Table) -> list[dict[str, Any]]:
+    with reading(store.engine) as connection:
+        return [dict(row) for row in connection.execute(sa.select(table)).mappings()]
+
+
+def counters(store: Store) -> dict[str, tuple[int, int]]:
+    """What the database says of each group: valid, held."""
+    return {row["group_name"]: (row["valid"], row["held"]) for row in rows(store, places)}
+
+
+def recount(store: Store) -> dict[str, tuple[int, int]]:
+    """The same, from who took part."""
+    people = rows(store, participants)
+
+    def count(group: str, status: str) -> int:
+        return sum(person["status"] == status and group in json.loads(person["counted"]) for person in people)
+
+    return {group: (count(group, "valid"), count(group, "active")) for group in store.study.groups}
+
+
+def check_counts(store: Store) -> None:
+    """The counters are right, no group has more than its target, and valid annotations are there to be read."""
+    counted = counters(store)
+    assert counted == recount(store)
+    assert all(valid + held <= store.study.annotations for valid, held in counted.values()), counted
+    valid_people = {p["id"]: json.loads(p["counted"]) for p in rows(store, participants) if p["status"] == "valid"}
+    pages = [
+        page["group_name"]
+        for page in rows(store, annotated)
+        if page["place"] < store.study.groups_a_participant
+        and page["group_name"] in valid_people.get(page["participant_id"], ())
+    ]
+    assert {group: pages.count(group) for group in store.study.groups} == {g: v for g, (v, _) in counted.items()}

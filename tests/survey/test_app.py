@@ -1,0 +1,481 @@
+"""The participant's way over HTTP: every step of it, what is asked for again, and where it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from tests.survey.walks import GROUPS, Page, Place, opened
+
+pytestmark = pytest.mark.extras
+
+WAY = [
+    *("instructions", "group", "which_group", "group", "high_low"),
+    *("group", "group", "demographics", "done"),
+]
+NASTY = '<script>alert("1")</script>&amp;\'{{7*7}}{society}'
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Iterator[Callable[..., Place]]:
+    """Makes a study, with what a test wants otherwise."""
+    with ExitStack() as ends:
+        yield lambda **otherwise: ends.enter_context(opened(tmp_path, **otherwise))
+
+
+# The way
+
+
+def test_the_steps_come_in_their_order(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    assert person.get("/").kind == "consent"
+    person.send(agree="yes")
+    seen = [person.page.kind]
+    while person.page.kind != "done":
+        seen.append(person.answer().kind)
+    assert seen == WAY
+
+
+def test_every_group_comes_once_and_one_of_them_again(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.walk()
+    assert len(set(person.groups[:3])) == 3
+    assert person.groups[3] in person.groups[:3]
+    rows = place.rows("SELECT group_name FROM annotations ORDER BY place")
+    assert [row[0] for row in rows] == person.groups
+
+
+def test_what_was_answered_is_what_was_written(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.about = {"field-0": "Woman", "field-1": ["White", "Asian"], "field-2": "  New   York "}
+    code = person.walk()
+    status, kept_code, which, reasons = place.rows("SELECT status, code, which_group, reasons FROM participants")[0]
+    assert (status, kept_code, which, reasons) == ("valid", code, person.groups[0], "[]")
+    ratings = place.rows("SELECT ratings, seconds FROM annotations ORDER BY place")
+    assert [json.loads(row[0]) for row in ratings] == [
+        [person.rate(group, i) for i in range(4)] for group in person.groups
+    ]
+    assert all(row[1] == 20.0 for row in ratings)
+    assert json.loads(place.rows("SELECT answers FROM demographics")[0][0]) == {
+        "Gender": "Woman",
+        "Race": "White,Asian",
+        "State": "New York",
+    }
+
+
+def test_a_page_says_what_step_of_how_many_it_is(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    person.begin()
+    for number in range(1, 9):
+        assert f"Page {number} of 8" in person.page.text
+        person.answer()
+    assert person.page.kind == "done"
+
+
+def test_no_slider_has_a_position_of_its_own(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    person.begin()
+    page = person.go("group")
+    assert page.offered == {f"pair-{i}": [""] for i in range(4)}
+    assert not page.filled
+
+
+def test_the_first_group_is_among_the_choices_and_they_stay_the_same(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    person.begin()
+    choices = person.go("which_group").offered["group"]
+    assert person.groups[0] in choices
+    assert len(choices) == len(set(choices)) == 5
+    assert set(choices) <= set(GROUPS)
+    assert person.get("/page").offered["group"] == choices
+
+
+def test_a_study_may_leave_out_everything_it_can(study: Callable[..., Place]) -> None:
+    place = study(demographics="", each=1, quality="which_group = false\nhigh_low = false")
+    person = place.browser()
+    person.begin()
+    person.go()
+    assert place.rows("SELECT status FROM participants") == [("valid",)]
+
+
+def test_a_reloaded_page_is_the_same_page(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    person.begin()
+    for _ in range(8):
+        before = (person.page.kind, person.page.title, person.page.hidden)
+        assert (person.get("/page").kind, person.page.title, person.page.hidden) == before
+        assert (person.get("/").kind, person.page.title, person.page.hidden) == before
+        person.answer()
+
+
+# Asked again
+
+
+def test_who_does_not_agree_does_not_begin(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.get("/")
+    assert person.send().status == 400
+    assert "tick the box" in person.page.alert
+    assert person.send(agree="no").status == 400
+    assert place.rows("SELECT * FROM participants") == []
+    assert person.send(agree="yes").kind == "instructions"
+
+
+def test_missing_sliders_are_named_and_the_others_kept(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("group")
+    before = place.everything()
+    page = person.send(**{"pair-0": "0", "pair-1": "", "pair-2": "100", "pair-3": "101"})
+    assert page.status == 400
+    assert page.kind == "group"
+    assert page.filled == {"pair-0": ["0"], "pair-2": ["100"]}
+    assert "poor – wealthy, traditional – modern." in page.alert
+    assert "cold" not in page.alert
+    assert place.everything() == before
+    assert person.answer().kind == "which_group"
+
+
+@pytest.mark.parametrize(
+    "rating",
+    [
+        *("", " ", "-1", "101", "1e1", "50.0", "0x10", "+5", "NaN", "inf", "٥٠", "⁵", "5 0", "9" * 400, "\0", "50\0"),
+        *("none", "[50]", "50,", "½"),
+    ],
+)
+def test_what_is_no_whole_number_up_to_100_is_no_rating(study: Callable[..., Place], rating: str) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("group")
+    page = person.send(**{**person.answers(), "pair-2": rating})
+    assert page.status == 400
+    assert "cold – warm" in page.alert
+    assert place.rows("SELECT * FROM annotations") == []
+
+
+def test_the_group_must_be_one_of_those_offered(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    offered = person.go("which_group").offered["group"]
+    not_offered = next(group for group in GROUPS if group not in offered)
+    for sent in ({}, {"group": ""}, {"group": not_offered}, {"group": offered[0] + "\0"}, {"group": "x" * 9000}):
+        page = person.send(**sent)
+        assert (page.status, page.kind) == (400, "which_group")
+        assert "choose a group" in page.alert
+    assert place.rows("SELECT which_group FROM participants") == [(None,)]
+
+
+def test_one_word_of_two_is_kept(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    person.begin()
+    person.go("high_low")
+    page = person.send(high="warm", low="nothing of the kind")
+    assert page.status == 400
+    assert page.filled == {"high": ["warm"]}
+    page = person.send(high="", low="cold")
+    assert page.filled == {"low": ["cold"]}
+    assert person.answer().kind == "group"
+
+
+def test_all_questions_about_the_person_can_be_left_out(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.walk()
+    assert place.rows("SELECT answers FROM demographics") == [("{}",)]
+
+
+def test_a_long_answer_is_asked_for_again_with_all_others_kept(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("demographics")
+    given = {"field-0": ["Man"], "field-1": ["White", "Asian"], "field-2": ["x" * 41]}
+    page = person.send(**given)
+    assert page.status == 400
+    assert "State: Please use at most 40" in page.alert
+    assert page.filled == given
+    assert place.rows("SELECT * FROM demographics") == []
+    assert person.send(**{**given, "field-2": "x" * 40}).kind == "done"
+
+
+def test_a_choice_that_was_not_offered_is_none(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("demographics")
+    person.send(**{"field-0": ["Robot", "Man", "Woman"], "field-1": ["Asian", "Martian", "Asian"], "field-9": "more"})
+    assert json.loads(place.rows("SELECT answers FROM demographics")[0][0]) == {"Gender": "Woman", "Race": "Asian"}
+
+
+# No way back
+
+
+def test_an_earlier_or_later_step_changes_nothing(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    while person.page.kind != "done":
+        before = place.everything()
+        at = person.page
+        every = {f"pair-{i}": "50" for i in range(4)} | {"group": GROUPS[0], "high": "warm", "low": "cold"}
+        for step in (*range(-1, 12), "", "1.0", " 1", "٣", f"0{at.step}", f"{at.step} ", "9" * 50):
+            if str(step) != str(at.step):
+                assert person.post("/page", {**at.hidden, "step": step, **every}).kind == at.kind
+        assert place.everything() == before
+        person.page = at
+        person.answer()
+
+
+def test_a_page_sent_twice_is_written_once(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    first = person.go("group")
+    person.answer()
+    before = place.everything()
+    other = {f"pair-{i}": "1" for i in range(4)}
+    assert person.post("/page", {**first.hidden, **other}).kind == "which_group"
+    assert place.everything() == before
+
+
+def test_at_the_end_nothing_can_be_changed(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    last = person.go("demographics")
+    code = person.answer().code
+    before = place.everything()
+    for step in range(12):
+        page = person.post("/page", {**last.hidden, "step": step, "field-2": "again"})
+        assert (page.kind, page.code) == ("done", code)
+    assert person.post("/begin", {**last.hidden, "agree": "yes"}).code == code
+    assert place.everything() == before
+
+
+# Where it ends
+
+
+def test_the_code_is_everybodys_own(study: Callable[..., Place]) -> None:
+    place = study()
+    codes = {place.browser().walk() for _ in range(3)}
+    assert len(codes) == 3
+    assert all(len(code) == 10 and code.isalnum() for code in codes)
+
+
+def test_a_code_of_the_pool_is_shown_and_the_own_one_beside_it(study: Callable[..., Place]) -> None:
+    place = study(pool='completion_url = "https://pool.example/done?cc={code}"\ncompletion_code = "C1&x=<2>/#?"')
+    person = place.browser()
+    person.walk()
+    own = place.rows("SELECT code FROM participants")[0][0]
+    assert person.page.code == "C1&x=<2>/#?"
+    assert own in person.page.text
+    assert "https://pool.example/done?cc=C1%26x%3D%3C2%3E/%23%3F" in person.page.links
+
+
+def test_the_own_code_goes_back_to_the_pool(study: Callable[..., Place]) -> None:
+    person = study(pool='completion_url = "https://pool.example/done?a=1&cc={code}"').browser()
+    code = person.walk()
+    assert f"https://pool.example/done?a=1&cc={code}" in person.page.links
+
+
+def test_without_a_pool_there_is_nowhere_to_go_back(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    person.walk()
+    assert person.page.links == ["#main"]
+
+
+def test_who_stays_away_too_long_has_ended(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    page = person.go("group")
+    given = person.answers()
+    place.clock.now += 3601.0
+    assert "60 minutes" in person.post("/page", {**page.hidden, **given}).text
+    assert person.page.kind == "message"
+    assert place.rows("SELECT status FROM participants") == [("abandoned",)]
+    assert place.rows("SELECT * FROM annotations") == []
+    assert all(count == (0, 0) for count in place.kept().values())
+    before = place.everything()
+    place.clock.now -= 3601.0
+    person.post("/page", {**page.hidden, **given})
+    person.post("/begin", {**page.hidden, "agree": "yes"})
+    assert place.everything() == before
+
+
+def test_just_within_the_time_is_in_time(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("group")
+    place.clock.now += 3580.0
+    assert person.answer().kind == "which_group"
+
+
+def test_deleted_answers_are_said_to_be_so_and_nothing_more_is_written(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    page = person.go("group", times=2)
+    given = person.answers()
+    assert place.store.delete(place.rows("SELECT code FROM participants")[0][0])
+    before = place.everything()
+    assert person.post("/page", {**page.hidden, **given}).title == "These answers were deleted"
+    assert person.get("/").title == "These answers were deleted"
+    assert place.everything() == before
+
+
+def test_a_full_study_lets_nobody_begin_until_somebody_stays_away(study: Callable[..., Place]) -> None:
+    place = study(annotations=1)
+    first, second, third = (place.browser() for _ in range(3))
+    first.begin()
+    second.begin()
+    assert third.begin().title == "Nothing to do at the moment"
+    assert third.page.status == 200
+    assert len(place.rows("SELECT * FROM participants")) == 2
+    place.clock.now += 3601.0
+    assert third.begin().kind == "instructions"
+    assert place.kept() == place.recount()
+
+
+# Numbers of a pool
+
+
+def test_the_number_leaves_the_address_and_is_written_with_the_person(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    answer = person.client.get("/?PROLIFIC_PID=abc123&STUDY_ID=9", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    person.get("/")
+    assert "abc123" not in person.page.html
+    person.send(agree="yes")
+    assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
+
+
+def test_a_number_takes_part_once(study: Callable[..., Place]) -> None:
+    place = study()
+    place.browser().walk("abc123")
+    again = place.browser()
+    assert again.begin("abc123").status == 409
+    assert again.page.title == "You have taken part already"
+    assert len(place.rows("SELECT * FROM participants")) == 1
+    assert place.browser().begin("abc124").kind == "instructions"
+
+
+def test_a_study_without_a_pool_keeps_no_number(study: Callable[..., Place]) -> None:
+    place = study(pool="")
+    place.browser().begin("abc123")
+    assert place.rows("SELECT pool_id FROM participants") == [(None,)]
+
+
+@pytest.mark.parametrize("number", ["", "%20", "%09", "%00", "%00%00"])
+def test_an_empty_number_is_none(study: Callable[..., Place], number: str) -> None:
+    place = study()
+    assert place.browser().begin(number).kind == "instructions"
+    assert place.rows("SELECT pool_id FROM participants") == [(None,)]
+
+
+def test_a_cookie_holds_the_longest_number(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    assert person.begin("%F0%9F%98%80" * 5000).kind == "instructions"
+    assert place.rows("SELECT pool_id FROM participants") == [("😀" * 128,)]
+    cookie = person.client.cookies["biassay"]
+    assert len(cookie) < 4000  # browsers drop what is longer than 4096
+
+
+# Beginning twice
+
+
+def test_a_lost_answer_to_begin_does_not_lock_anyone_out(study: Callable[..., Place]) -> None:
+    """The button is pressed again, from the same page and with the same cookie."""
+    place = study()
+    person = place.browser()
+    consent = person.get("/?PROLIFIC_PID=abc123")
+    cookie = person.client.cookies["biassay"]
+    person.send(agree="yes")
+    person.client.cookies.clear()
+    person.client.cookies.set("biassay", cookie)
+    page = person.post("/begin", {**consent.hidden, "agree": "yes"})
+    assert page.kind == "instructions"
+    assert len(place.rows("SELECT * FROM participants")) == 1
+
+
+def test_one_browser_that_begins_twice_is_one_participant(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    consent = person.get("/")
+    cookie = person.client.cookies["biassay"]
+    for _ in range(3):
+        person.client.cookies.clear()
+        person.client.cookies.set("biassay", cookie)
+        person.post("/begin", {**consent.hidden, "agree": "yes"})
+    assert len(place.rows("SELECT * FROM participants")) == 1
+    assert place.kept() == place.recount()
+
+
+# Texts
+
+
+def test_texts_of_a_study_are_escaped_wherever_they_stand(study: Callable[..., Place]) -> None:
+    groups = [f"{NASTY}{i}" for i in range(5)]
+    pairs = [(f"{NASTY}l{i}", f"{NASTY}r{i}") for i in range(2)]
+    quoted = NASTY.replace("\\", "\\\\").replace('"', '\\"')
+    place = study(
+        groups=groups,
+        pairs=pairs,
+        society=NASTY,
+        pool=f'completion_url = "https://pool.example/{quoted}"\ncompletion_code = "{quoted}"',
+        demographics=f'[demographics."{quoted}"]\nchoices = ["{quoted}", "b"]\n[demographics.Other]\nmost = 5',
+    )
+    person = place.browser()
+    pages = [person.get("/")]
+    pages.append(person.send())
+    pages.append(person.send(agree="yes"))
+    while person.page.kind != "done":
+        at = person.page
+        if at.kind not in ("instructions",):
+            pages.append(person.send(**{"field-1": NASTY * 9, "pair-0": NASTY, "group": NASTY + "x", "high": NASTY}))
+            assert person.page.status == 400
+        person.page = at
+        pages.append(person.answer())
+    for page in pages:
+        _only_own_script(page)
+    assert person.groups[0] in groups
+    assert place.rows("SELECT status FROM participants") == [("valid",)]
+
+
+def test_words_are_sent_as_a_browser_sends_them(study: Callable[..., Place]) -> None:
+    """A browser makes several spaces of an option one."""
+    pairs = [("low  status", "high\tstatus"), ("cold", "warm")]
+    place = study(pairs=pairs, demographics='[demographics.Job]\nchoices = ["out of  work", "at work"]', seconds=0)
+    person = place.browser()
+    person.begin()
+    page = person.go("high_low")
+    high = next(word for word in page.offered["high"] if word.startswith("high"))
+    low = next(word for word in page.offered["low"] if word.startswith("low"))
+    assert person.send(high=high, low=low).status == 200
+    person.go("demographics")
+    person.send(**{"field-0": person.page.offered["field-0"][1]})
+    assert place.rows("SELECT answers FROM demographics") != [("{}",)]
+
+
+def _only_own_script(page: Page) -> None:
+    scripts = [given for tag, given in page.elements if tag == "script"]
+    assert scripts == [{"src": "/static/survey.js", "defer": ""}]
+    for tag, given in page.elements:
+        assert tag not in ("iframe", "object", "base", "style", "img")
+        assert not [name for name in given if name.startswith("on") or name == "style"]
+    assert all(link.startswith(("#", "/", "https://pool.example/")) for link in page.links)

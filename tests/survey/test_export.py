@@ -1,0 +1,318 @@
+"""What comes out of a study: read back by the analysis, equal in all forms, and leading back to nobody."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from biassay.errors import StimulusError, UsageError
+from biassay.stimuli.human import HumanRatings, read_human
+from biassay.survey.export import FILES, exported
+from biassay.survey.store import Store
+from biassay.survey.study import Study
+
+from .people import GROUPS, PAIRS, Clock, Person, database, go_on, opened, small_study, take_part
+
+pytestmark = pytest.mark.extras
+
+# Ratings by annotator: what each was heard to say of each group that counts, and who they are.
+Heard = list[tuple[dict[str, list[int]], dict[str, str]]]
+
+
+@contextmanager
+def store_of(folder: Path, study: Study, kind: str = "sqlite") -> Iterator[Store]:
+    with database(kind, folder) as url, opened(url, study, clock=Clock()) as store:
+        yield store
+
+
+def asked(store: Store, number: int, seed: int = 1) -> Heard:
+    """Let people take part, each at a moment of their own, with ratings and facts by chance; what counts of it."""
+    rng = random.Random(seed)
+    heard: Heard = []
+    counts = dict.fromkeys(store.study.groups, 0)
+    for i in range(number):
+        someone = store.begin()
+        if someone is None:
+            break
+        store.clock.now += 100.0  # type: ignore[attr-defined]
+        said = {
+            g: [rng.randrange(51, 101), *(rng.randrange(101) for _ in store.study.pairs[1:])]
+            for g in store.study.groups
+        }
+        facts = {
+            "Gender": rng.choice(["Woman", "Man"]),
+            "Race": rng.choice(["White", "Black", "White,Asian"]),
+            "": str(i),
+        }
+        known = {name: facts[name] for name in rng.sample(["Gender", "Race"], rng.randrange(3))}
+        if any(field.name == "State" for field in store.study.demographics):
+            known["State"] = f"state {i}"
+        go_on(store, someone, Person(said=lambda group, _, said=said: said[group], facts=tuple(known.items())))
+        wanted = [group for group in someone.asked if counts[group] < store.study.annotations]
+        for group in wanted:
+            counts[group] += 1
+        heard.append(({group: said[group] for group in wanted}, known))
+    return heard
+
+
+def parsed(store: Store, name: str) -> Any:
+    content = exported(store, name)[0].decode()
+    return json.loads(content) if name.endswith(".json") else list(csv.DictReader(io.StringIO(content, newline="")))
+
+
+def read_back(store: Store, folder: Path) -> HumanRatings:
+    path = folder / "ratings.json"
+    path.write_bytes(exported(store, "ratings.json")[0])
+    return read_human(path)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_analysis_reads_what_was_answered(kind: str, tmp_path: Path) -> None:
+    with store_of(tmp_path, small_study(annotations=6), kind) as store:
+        take_part(store, Person(fault="too fast"))
+        heard = asked(store, 100)
+        found = read_back(store, tmp_path)
+    assert found.annotators == tuple(f"annotator{i}" for i in range(len(heard)))
+    assert found.pairs == PAIRS
+    assert set(found.groups) == set(GROUPS)
+    for a, (said, _) in enumerate(heard):
+        for g, group in enumerate(found.groups):
+            own = found.ratings[a, g]
+            assert np.isnan(own).all() if group not in said else own.tolist() == said[group]
+    assert found.raters == (6,) * 5
+    assert found.counts is not None
+    assert (found.counts == 6).all()
+    assert found.notes == ()
+
+
+def test_the_shape_is_that_of_the_released_judgements(reference: Path, tmp_path: Path) -> None:
+    """Annotator -> group -> pair -> number as a text, spelt as there."""
+    released = json.loads((reference / "us_stereotypes" / "data_full.json").read_text())
+    spelt = {pair for own in released.values() for ratings in own.values() for pair in ratings}
+    with store_of(tmp_path, small_study()) as store:
+        asked(store, 3)
+        ours = parsed(store, "ratings.json")
+    assert list(ours) == ["annotator0", "annotator1", "annotator2"]
+    for own in ours.values():
+        assert set(own) <= set(released["annotator0"]) | set(GROUPS)
+        for ratings in own.values():
+            assert set(ratings) <= spelt
+            assert all(isinstance(rating, str) and 0 <= int(rating) <= 100 for rating in ratings.values())
+
+
+def test_csv_and_parquet_say_what_the_json_says(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with store_of(tmp_path, small_study()) as store:
+        asked(store, 10)
+        in_json = {
+            (annotator, group, pair): int(rating)
+            for annotator, own in parsed(store, "ratings.json").items()
+            for group, ratings in own.items()
+            for pair, rating in ratings.items()
+        }
+        in_csv = parsed(store, "ratings.csv")
+        in_parquet = parquet.read_table(io.BytesIO(exported(store, "ratings.parquet")[0])).to_pylist()
+    assert {(row["annotator"], row["group"], row["pair"]): int(row["rating"]) for row in in_csv} == in_json
+    assert len(in_csv) == len(in_json) == 30
+    assert [{**row, "rating": str(row["rating"])} for row in in_parquet] == in_csv
+    assert {(row["pair"], row["left"], row["right"]) for row in in_csv} == {(f"{a} - {b}", a, b) for a, b in PAIRS}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_export_of_nobody(name: str, tmp_path: Path) -> None:
+    with store_of(tmp_path, small_study()) as store:
+        content, kind = exported(store, name)
+        if name == "study.json":
+            assert json.loads(content)["name"] == "small"
+        elif name.endswith(".json"):
+            assert json.loads(content) == {}
+        elif name.endswith(".csv"):
+            assert len(content.decode().splitlines()) == 1
+        else:
+            parquet = pytest.importorskip("pyarrow.parquet")
+            assert parquet.read_table(io.BytesIO(content)).num_rows == 0
+        assert kind.partition(";")[0] in ("application/json", "text/csv", "application/vnd.apache.parquet")
+        with pytest.raises(StimulusError, match="empty; expected ratings"):
+            read_back(store, tmp_path)
+
+
+def test_only_rejected_absent_and_deleted_people_are_nobody(tmp_path: Path) -> None:
+    with store_of(tmp_path, small_study()) as store:
+        take_part(store, Person(fault="too fast", facts=(("Gender", "Woman"),)))
+        take_part(store, until=4)
+        assert store.delete(take_part(store, Person(facts=(("Gender", "Man"),))))
+        assert parsed(store, "ratings.json") == parsed(store, "demographics.json") == {}
+        assert parsed(store, "ratings.csv") == []
+
+
+def test_all_pages_has_everything_with_why_it_does_not_count(tmp_path: Path) -> None:
+    with store_of(tmp_path, small_study(annotations=1)) as store:
+        rejected = store.begin()
+        assert rejected is not None
+        go_on(store, rejected, Person(fault="self-agreement"))
+        people = [rejected]
+        for until in (None, 3, None):
+            store.clock.now += 10.0  # type: ignore[attr-defined]
+            someone = store.begin()
+            if someone is not None:
+                go_on(store, someone, Person(), until)
+                people.append(someone)
+        pages = parsed(store, "all_pages.csv")
+        counted = parsed(store, "ratings.json")
+    assert len(people) == 3
+    own = [[page for page in pages if page["participant"] == f"participant{i}"] for i in range(3)]
+    assert [len(each) for each in own] == [4, 4, 1]
+    for person, each in zip(people, own, strict=True):
+        groups = [*person.asked, person.asked[person.repeated]]
+        assert [(page["place"], page["group"]) for page in each] == [
+            (str(i + 1), group) for i, group in enumerate(groups[: len(each)])
+        ]
+        assert [page["repeat"] for page in each] == ["false", "false", "false", "true"][: len(each)]
+    assert {(page["status"], page["reasons"], page["self_agreement"]) for page in own[0]} == {
+        ("rejected", "self-agreement", "0.0")
+    }
+    assert {(page["status"], page["reasons"], page["self_agreement"]) for page in own[1]} == {("valid", "", "1.0")}
+    assert {(page["status"], page["counts"]) for page in own[2]} == {("active", "false")}
+    assert [page["poor - wealthy"] for page in own[0]] == ["90", "90", "90", "10"]
+    assert all(page["seconds"] == "20.0" for page in pages)
+    assert {page["group"] for page in pages if page["counts"] == "true"} == {g for o in counted.values() for g in o}
+
+
+def test_exports_show_no_number_code_or_time_of_anybody(tmp_path: Path) -> None:
+    with store_of(tmp_path, small_study()) as store:
+        someone = store.begin("pool-number-1")
+        assert someone is not None
+        go_on(store, someone, Person())
+        take_part(store, Person(fault="too fast"), pool_id="pool-number-2")
+        everything = b"".join(exported(store, name)[0] for name in FILES).decode("utf-8", "replace")
+    secrets = (someone.id, someone.code, "pool-number", store.secret, str(int(someone.seen)))
+    assert not any(secret in everything for secret in secrets)
+
+
+# Facts about people
+
+
+def with_state(**changes: Any) -> Study:
+    """A study that asks for something that is different for everybody."""
+    from biassay.survey.study import Field
+
+    study = small_study(annotations=100, **changes)
+    return small_study(
+        annotations=100, demographics=(*study.demographics, Field("State", (), several=False, most=40)), **changes
+    )
+
+
+def test_facts_that_are_not_linked_cannot_be_joined(tmp_path: Path) -> None:
+    with store_of(tmp_path, with_state()) as store:
+        heard = asked(store, 30)
+        facts = parsed(store, "demographics.json")
+        again = parsed(store, "demographics.json")
+        ratings = exported(store, "ratings.json")[0].decode()
+        pages = parsed(store, "all_pages.csv")
+        study = json.loads(exported(store, "study.json")[0])
+    # Everybody is there, with every field, and nothing else.
+    told = [{"Gender": "", "Race": "", **known} for _, known in heard]
+    assert sorted(map(json.dumps, (dict(sorted(f.items())) for f in facts.values()))) == sorted(
+        map(json.dumps, (dict(sorted(f.items())) for f in told))
+    )
+    assert all(list(fact) == ["Gender", "Race", "State"] for fact in facts.values())
+    # No number is shared, the order is chance (one in 30! of being the order of coming), and differs each time.
+    assert not set(facts) & set(json.loads(ratings))
+    assert not set(facts) & {page["participant"] for page in pages}
+    order = [fact["State"] for fact in facts.values()]
+    came = [f"state {i}" for i in range(30)]
+    assert order not in (came, came[::-1])
+    assert order != [fact["State"] for fact in again.values()]
+    # Nothing of them stands anywhere else.
+    assert "state" not in ratings.replace("low status", "").replace("high status", "")
+    assert not any("state" in value for page in pages for value in page.values())
+    assert study["link_demographics"] is False
+
+
+def test_facts_that_are_not_linked_choose_nobody(tmp_path: Path) -> None:
+    with store_of(tmp_path, with_state()) as store:
+        asked(store, 4)
+        with pytest.raises(UsageError, match="nothing is known of the annotators"):
+            read_back(store, tmp_path).subgroup("Gender", "Woman")
+
+
+def test_linked_facts_are_those_of_the_annotator(tmp_path: Path) -> None:
+    with store_of(tmp_path, with_state(link_demographics=True)) as store:
+        take_part(store, Person(fault="too fast", facts=(("State", "rejected"),)))
+        heard = asked(store, 30)
+        found = read_back(store, tmp_path)
+        facts = parsed(store, "demographics.json")
+    assert [dict(known) for known in found.demographics] == [known for _, known in heard]
+    assert {name: {k: v for k, v in fact.items() if v} for name, fact in facts.items()} == {
+        f"annotator{i}": known for i, (_, known) in enumerate(heard)
+    }
+
+
+def test_somebody_who_told_nothing_stays_among_the_linked(tmp_path: Path) -> None:
+    with store_of(tmp_path, small_study(link_demographics=True)) as store:
+        take_part(store)
+        store.clock.now += 1.0  # type: ignore[attr-defined]
+        take_part(store, Person(facts=(("Gender", "Woman"),)))
+        found = read_back(store, tmp_path)
+        facts = parsed(store, "demographics.json")
+    assert [dict(known) for known in found.demographics] == [{}, {"Gender": "Woman"}]
+    assert list(facts) == ["annotator0", "annotator1"]
+    assert found.subgroup("Gender", "Woman").annotators == ("annotator1",)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("Gender", "Woman"), ("Gender", "Man"), ("Race", "White"), ("Race", "Asian"), ("Race", "Black")],
+)
+def test_means_by_annotators_equal_those_of_what_was_heard(field: str, value: str, tmp_path: Path) -> None:
+    """The analysis of Cao et al. 2022, Tables A14 to A17: mean ratings by who gave them."""
+    with store_of(tmp_path, small_study(annotations=30, link_demographics=True)) as store:
+        heard = asked(store, 40)
+        found = read_back(store, tmp_path).subgroup(field, value)
+    chosen = [said for said, known in heard if value in known.get(field, "").split(",")]
+    assert len(found.annotators) == len(chosen) > 3
+    for g, group in enumerate(found.groups):
+        own = [said[group] for said in chosen if group in said]
+        for p in range(len(PAIRS)):
+            mean = found.means[g, p]
+            expected = sum(ratings[p] for ratings in own) / len(own) if own else float("nan")
+            assert mean == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+# Spreadsheets
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t="])
+def test_what_spreadsheets_would_run_is_made_harmless(sign: str, tmp_path: Path) -> None:
+    bad = f"{sign}HYPERLINK(1)"
+    study = small_study(groups=(bad, *GROUPS), pairs=((f"{bad}2", "nice"), *PAIRS), annotations=1)
+    with store_of(tmp_path, study) as store:
+        asked(store, 10)
+        for name in ("ratings.csv", "all_pages.csv"):
+            cells = [
+                cell for row in csv.reader(io.StringIO(exported(store, name)[0].decode(), newline="")) for cell in row
+            ]
+            assert any(bad in cell for cell in cells)
+            assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in cells)
+        # The forms that no spreadsheet runs keep the name.
+        assert any(bad in own for own in parsed(store, "ratings.json").values())
+
+
+def test_names_with_commas_quotes_and_lines_survive_csv(tmp_path: Path) -> None:
+    groups = ('a "quoted" group', "one, two", "line\nbreak", "ünïcödé 女性", "plain")
+    with store_of(tmp_path, small_study(groups=groups, annotations=1)) as store:
+        asked(store, 10)
+        assert {row["group"] for row in parsed(store, "ratings.csv")} == set(groups)
+        assert {row["group"] for row in parsed(store, "all_pages.csv")} == set(groups)
+        assert set(read_back(store, tmp_path).groups) == set(groups)

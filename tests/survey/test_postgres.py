@@ -1,0 +1,377 @@
+"""Databases themselves: tables and migrations, a killed writer, addresses of no use; in SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from biassay.errors import UsageError
+from biassay.survey.database import annotated, is_sqlite, metadata, open_database, participants
+
+from . import postgres
+from .people import Clock, Person, check_counts, counters, database, fill, go_on, opened, rows, small_study, take_part
+
+pytestmark = pytest.mark.extras
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with database(request.param, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def postgres_url(tmp_path: Path) -> Iterator[str]:
+    with database("postgresql", tmp_path) as made:
+        yield made
+
+
+# Tables
+
+
+def test_migrations_make_the_tables_that_the_code_uses(url: str) -> None:
+    engine = open_database(url)
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert set(sa.inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version"}
+    engine.dispose()
+
+
+def test_the_unique_and_foreign_keys_are_in_the_database(url: str) -> None:
+    engine = open_database(url)
+    look = sa.inspect(engine)
+    unique = {tuple(each["column_names"]) for each in look.get_unique_constraints("participants")}
+    assert unique == {("pool_id",), ("code",)}
+    for table in ("annotations", "demographics"):
+        (key,) = look.get_foreign_keys(table)
+        assert (key["constrained_columns"], key["referred_table"]) == (["participant_id"], "participants")
+        assert key["options"] == {"ondelete": "CASCADE"}
+    assert look.get_pk_constraint("annotations")["constrained_columns"] == ["participant_id", "place"]
+    engine.dispose()
+
+
+def test_opening_again_changes_nothing(url: str) -> None:
+    with opened(url, small_study()) as store:
+        take_part(store)
+        before = {name: rows(store, table) for name, table in metadata.tables.items()}
+    for _ in range(2):
+        with opened(url, small_study()) as store:
+            assert {name: rows(store, table) for name, table in metadata.tables.items()} == before
+
+
+def test_every_migration_can_be_taken_back(url: str) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    import biassay.survey.database as module
+
+    engine = open_database(url)
+    config = Config()
+    config.set_main_option("script_location", str(Path(module.__file__).with_name("migrations")))
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+    assert sa.inspect(engine).get_table_names() == ["alembic_version"]
+    engine.dispose()
+    with opened(url, small_study()) as store:
+        assert fill(store) == 4
+
+
+def test_sqlite_waits_for_the_disk_and_for_other_writers(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'a.sqlite'}")
+    assert is_sqlite(engine)
+    with engine.connect() as connection:
+        found = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    engine.dispose()
+    assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 30_000}
+
+
+# Addresses that cannot be used
+
+
+def refused(url: str) -> str:
+    with pytest.raises(UsageError) as error:
+        open_database(url)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "", "postgresql", "://", "postgresql://u:geheim@h:port/db"])
+def test_nonsense_is_no_address(url: str) -> None:
+    said = refused(url)
+    assert "postgresql://" in said
+    assert "sqlite:///FILE" in said
+    assert "geheim" not in said
+
+
+@pytest.mark.parametrize("kind", ["mysql", "oracle", "mongodb"])
+def test_other_databases_are_not_supported(kind: str) -> None:
+    said = refused(f"{kind}://someone:geheim@host/study")
+    assert kind in said
+    assert "use SQLite or PostgreSQL" in said
+    assert "geheim" not in said
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
+def test_a_database_that_would_be_forgotten_is_refused(url: str) -> None:
+    assert "FILE" in refused(url)
+
+
+def test_files_that_are_no_databases(tmp_path: Path) -> None:
+    assert "cannot be used" in refused(f"sqlite:///{tmp_path / 'none' / 'a.sqlite'}")
+    assert "cannot be used" in refused(f"sqlite:///{tmp_path}")
+    text = tmp_path / "notes.txt"
+    text.write_text("These are notes and no database. " * 100)
+    said = refused(f"sqlite:///{text}")
+    assert "cannot be used" in said
+    assert "notes.txt" in said
+    assert text.read_text() == "These are notes and no database. " * 100
+
+
+def test_a_database_of_something_else_is_left_alone(url: str) -> None:
+    """A table of the same name is there already."""
+    address = url.replace("postgresql://", "postgresql+psycopg://")
+    engine = sa.create_engine(address)
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE participants (shoe INTEGER)"))
+    assert "cannot be used" in refused(url)
+    assert [column["name"] for column in sa.inspect(engine).get_columns("participants")] == ["shoe"]
+    engine.dispose()
+
+
+def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
+    engine = open_database(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    assert "cannot be used" in refused(url)
+
+
+def test_an_unreachable_server_is_named_and_its_password_is_not() -> None:
+    said = refused("postgresql://someone:geheim@127.0.0.1:1/study")
+    assert "127.0.0.1" in said
+    assert "cannot be used" in said
+    assert "geheim" not in said
+
+
+def test_a_database_that_the_server_does_not_have(postgres_url: str) -> None:
+    said = refused(postgres_url.replace("/study", "/nostudy"))
+    assert "does not exist" in said
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
+def test_all_spellings_of_postgresql_are_understood(scheme: str, postgres_url: str) -> None:
+    with opened(postgres_url.replace("postgresql", scheme, 1), small_study()) as store:
+        assert not is_sqlite(store.engine)
+        assert store.engine.dialect.driver == "psycopg"
+
+
+def test_without_postgresql_tests_are_skipped_unless_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "absent", lambda: "PostgreSQL is absent: for this test")
+    monkeypatch.delenv("BIASSAY_NEED_POSTGRES", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="PostgreSQL is absent"):
+        postgres.new_database()
+    monkeypatch.setenv("BIASSAY_NEED_POSTGRES", "1")
+    with pytest.raises(pytest.fail.Exception, match="BIASSAY_NEED_POSTGRES is set, and PostgreSQL is absent"):
+        postgres.new_database()
+
+
+# Writers in each other's way, step by step (PostgreSQL, where they are not kept apart by the file)
+
+
+def test_a_deletion_waits_for_a_page_that_is_being_written(postgres_url: str) -> None:
+    """The page is written and not yet confirmed when the deletion begins; nothing of it may stay."""
+    study = small_study()
+    with opened(postgres_url, study) as store, opened(postgres_url, study) as other:
+        someone = store.begin()
+        assert someone is not None
+        go_on(store, someone, Person(), until=1)
+        written, go = threading.Event(), threading.Event()
+
+        def pause(_: Any, __: Any, statement: str, *___: object) -> None:
+            if statement.startswith("INSERT INTO annotations"):
+                written.set()
+                go.wait(10)
+
+        sa.event.listen(store.engine, "after_cursor_execute", pause)
+        given = Person().given(store, someone, 1)
+        answering = threading.Thread(target=lambda: store.answer(someone.id, 1, given))
+        deleting = threading.Thread(target=lambda: other.delete(someone.code))
+        answering.start()
+        assert written.wait(10)
+        deleting.start()
+        time.sleep(0.3)  # the deletion has come as far as it can
+        go.set()
+        answering.join(20)
+        deleting.join(20)
+        assert store.find(someone.id).status == "deleted"  # type: ignore[union-attr]
+        assert rows(store, annotated) == []
+        check_counts(store)
+
+
+def test_a_deletion_and_the_last_page_do_not_wait_for_each_other_for_ever(postgres_url: str) -> None:
+    """The last page has been taken and wants to fill places, while the deletion holds them."""
+    study = small_study()
+    with opened(postgres_url, study) as store, opened(postgres_url, study) as other:
+        someone = store.begin()
+        assert someone is not None
+        last = len(store.steps) - 2
+        go_on(store, someone, Person(), until=last)
+        taken, go = threading.Event(), threading.Event()
+        failed: list[Exception] = []
+
+        def pause(_: Any, __: Any, statement: str, *___: object) -> None:
+            if statement.startswith("UPDATE participants"):
+                taken.set()
+                go.wait(2)
+
+        def kept(act: Any, *arguments: Any) -> None:
+            try:
+                act(*arguments)
+            except Exception as error:
+                failed.append(error)
+
+        sa.event.listen(store.engine, "after_cursor_execute", pause)
+        given = Person().given(store, someone, last)
+        answering = threading.Thread(target=kept, args=(store.answer, someone.id, last, given))
+        deleting = threading.Thread(target=kept, args=(other.delete, someone.code))
+        answering.start()
+        assert taken.wait(10)
+        deleting.start()
+        time.sleep(0.3)
+        go.set()
+        answering.join(20)
+        deleting.join(20)
+        assert failed == []
+        assert store.find(someone.id).status == "deleted"  # type: ignore[union-attr]
+        assert rows(store, annotated) == []
+        check_counts(store)
+
+
+# A writer that is killed
+
+ANSWERING = """
+import json, random, sys
+from dataclasses import replace
+from tests.survey.people import Person, opened, small_study
+study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_a_group=0.0))
+rng = random.Random(int(sys.argv[2]))
+with opened(sys.argv[1], study) as store:
+    while True:
+        someone = store.begin()
+        print(json.dumps([someone.id, -1, None]), flush=True)
+        said = {group: [rng.randrange(51, 101) for _ in study.pairs] for group in study.groups}
+        person = Person(said=lambda group, _: said[group], fault=rng.choice(["", "which group"]))
+        for step in range(len(store.steps) - 1):
+            given = person.given(store, someone, step)
+            assert store.answer(someone.id, step, given)
+            print(json.dumps([someone.id, step, given.get("ratings")]), flush=True)
+"""
+
+
+def killed_while_answering(url: str, seed: int, told: Path) -> list[tuple[str, int, list[int] | None]]:
+    """What a process said to be written before it was killed."""
+    with told.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-c", ANSWERING, url, str(seed)],
+            cwd=Path(__file__).parents[2],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    while not told.stat().st_size and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(random.Random(seed).uniform(0.05, 0.5))
+    os.kill(process.pid, signal.SIGKILL)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL, errors
+    # The last line may have been cut.
+    return [tuple(json.loads(line)) for line in told.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def test_what_was_confirmed_is_there_after_the_writer_was_killed(url: str, tmp_path: Path) -> None:
+    study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_a_group=0.0))
+    confirmed = [line for seed in range(4) for line in killed_while_answering(url, seed, tmp_path / "told")]
+    assert len(confirmed) > 40
+    with opened(url, study) as store:
+        steps = {person["id"]: person["step"] for person in rows(store, participants)}
+        pages = {(page["participant_id"], page["place"]): page["ratings"] for page in rows(store, annotated)}
+        for who, step, ratings in confirmed:
+            assert steps[who] > step
+            if ratings is not None:
+                assert json.loads(pages[who, store.steps[step].place]) == ratings
+        check_counts(store)
+        # At most one answer of each killed process was written and not yet confirmed.
+        written = sum(step for step in steps.values())
+        assert written - sum(step >= 0 for _, step, _ in confirmed) <= 4
+        take_part(store)
+        check_counts(store)
+        path = store.engine.url.database if is_sqlite(store.engine) else None
+    if path is not None:
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
+
+
+OPENING = """
+import os, sys
+import sqlalchemy as sa
+from biassay.survey import database
+from tests.survey.people import opened, small_study
+study = small_study()
+for killed_at in range(1, 200):
+    path = os.path.join(sys.argv[1], f"{killed_at}.sqlite")
+    child = os.fork()
+    if child == 0:
+        left = [killed_at]
+        def die(*_):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), 9)
+        sa.event.listen(sa.engine.Engine, "after_cursor_execute", die)
+        with opened("sqlite:///" + path, study):
+            pass
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if status == 0:
+        print("ended", killed_at)
+        break
+    assert os.WIFSIGNALED(status), (killed_at, status)
+"""
+
+
+def test_a_process_killed_while_it_made_the_database_does_not_spoil_it(tmp_path: Path) -> None:
+    """Killed after the first statement, after the second, and so on; then the file is opened again."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", OPENING, str(tmp_path)], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    number = int(done.stdout.split()[1])
+    assert number > 10
+    for i in range(1, number):
+        path = tmp_path / f"{i}.sqlite"
+        with opened(f"sqlite:///{path}", small_study(), clock=Clock()) as store:
+            assert set(counters(store)) == set(store.study.groups), i
+            assert store.begin() is not None

@@ -1,0 +1,438 @@
+"""Study files: what is refused and how, what is shipped, what changes the fingerprint, translations."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import re
+import tomllib
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from biassay.errors import StimulusError, UnknownNameError
+from biassay.stimuli.human import read_human
+from biassay.survey.study import Field, read_study, shipped_studies, study_text
+from biassay.survey.texts import read_texts
+
+OWN = """\
+name = "own"
+society = "Utopia"
+texts = "english"
+minimum_age = 16
+minutes = 5
+groups = ["cats", "dogs", "birds"]
+pairs = [["cold", "warm"], ["poor", "wealthy"]]
+
+[target]
+annotations = 7
+groups_a_participant = 2
+
+[quality]
+which_group = false
+high_low = true
+self_agreement = 0.75
+tolerance = 5
+seconds_a_group = 2.5
+
+[session]
+minutes = 30
+
+[privacy]
+link_demographics = true
+
+[pool]
+parameter = "PID"
+required = true
+completion_url = "https://pool.example/?cc={code}"
+completion_code = "C1"
+
+[demographics.Gender]
+choices = ["Woman", "Man"]
+
+[demographics.Race]
+several = true
+choices = ["A", "B"]
+
+[demographics.State]
+most = 40
+"""
+
+# What stands in `OWN`, what is put there instead, the field that is named, and what the message says is allowed.
+BAD = [
+    ('name = "own"', "name = 3", "name", "expected a text that is not empty, got int 3"),
+    ('name = "own"', 'name = "  "', "name", "expected a text that is not empty"),
+    ('society = "Utopia"', "society = []", "society", "expected a text that is not empty"),
+    ('texts = "english"', "texts = 1", "texts", "expected a text that is not empty"),
+    ("minimum_age = 16", "minimum_age = -1", "minimum_age", "expected a whole number from 0 to 120, got int -1"),
+    ("minimum_age = 16", "minimum_age = 16.5", "minimum_age", "expected a whole number from 0 to 120"),
+    ("minutes = 5", "minutes = 0", "minutes", "expected a whole number from 1 to 600, got int 0"),
+    ("minutes = 5", "minutes = true", "minutes", "expected a whole number from 1 to 600, got bool True"),
+    ('groups = ["cats", "dogs", "birds"]', "groups = []", "groups", "the list is empty"),
+    ('groups = ["cats", "dogs", "birds"]', 'groups = "cats"', "groups", "expected a list of texts"),
+    ('groups = ["cats", "dogs", "birds"]', 'groups = ["cats", 2]', "groups[1]", "expected a text that is not empty"),
+    ('"dogs"', '"cats"', "groups", "'cats' stands twice"),
+    ('"dogs"', '" cats "', "groups", "'cats' stands twice"),
+    ('[["cold", "warm"], ["poor", "wealthy"]]', "[]", "pairs", "expected a list of pairs [left, right]"),
+    ('[["cold", "warm"], ["poor", "wealthy"]]', '["cold"]', "pairs[0]", "expected two opposite traits [left, right]"),
+    ('["poor", "wealthy"]', '["poor"]', "pairs[1]", "expected two opposite traits [left, right]"),
+    ('["poor", "wealthy"]', '["poor", "rich", "wealthy"]', "pairs[1]", "expected two opposite traits"),
+    ('["poor", "wealthy"]', '["poor", ""]', "pairs[1]", "expected a text that is not empty"),
+    ('["poor", "wealthy"]', '["poor", "warm"]', "pairs", "the trait 'warm' stands twice"),
+    ('["poor", "wealthy"]', '["poor", "poor"]', "pairs", "the trait 'poor' stands twice"),
+    (
+        "annotations = 7",
+        "annotations = 0",
+        "target.annotations",
+        "expected a whole number from 1 to 1000000, got int 0",
+    ),
+    ("a_participant = 2", "a_participant = 4", "target.groups_a_participant", "expected a whole number from 1 to 3"),
+    ("a_participant = 2", "a_participant = 1", "quality.high_low", "there is one group only"),
+    ("which_group = false", "which_group = 0", "quality.which_group", "expected true or false, got int 0"),
+    ("high_low = true", 'high_low = "yes"', "quality.high_low", "expected true or false, got str 'yes'"),
+    ("agreement = 0.75", "agreement = 80", "quality.self_agreement", "expected a number from 0 to 1, got int 80"),
+    ("agreement = 0.75", "agreement = nan", "quality.self_agreement", "expected a number from 0 to 1, got float nan"),
+    ("tolerance = 5", "tolerance = 101", "quality.tolerance", "expected a whole number from 0 to 100, got int 101"),
+    ("group = 2.5", "group = -1", "quality.seconds_a_group", "expected a number from 0 to 3600, got int -1"),
+    ("minutes = 30", "minutes = 0", "session.minutes", "expected a number from 0.01 to 100000, got int 0"),
+    ("minutes = 30", "minutes = inf", "session.minutes", "expected a number from 0.01 to 100000, got float inf"),
+    ("demographics = true", "demographics = 1", "privacy.link_demographics", "expected true or false"),
+    ('parameter = "PID"', "parameter = 1", "pool.parameter", "expected a text, got int 1"),
+    ('"https://pool', '"javascript:pool', "pool.completion_url", "expected an address that begins with https://"),
+    ("required = true", "required = 1", "pool.required", "expected true or false, got int 1"),
+    ('parameter = "PID"', 'parameter = ""', "pool.required", "pool.parameter does not say where it stands"),
+    ('completion_code = "C1"', "completion_code = []", "pool.completion_code", "expected a text"),
+    ('["Woman", "Man"]', "[]", "demographics.Gender.choices", "the list is empty"),
+    ('["Woman", "Man"]', '["Man", "Man"]', "demographics.Gender.choices", "'Man' stands twice"),
+    ('choices = ["A", "B"]', "", "demographics.Race.several", "several answers need choices"),
+    ('["A", "B"]', '["A, or B", "B"]', "demographics.Race.choices", "a comma parts several answers"),
+    ("most = 40", "most = 0", "demographics.State.most", "expected a whole number from 1 to 500, got int 0"),
+    # Names that nobody reads.
+    ("minutes = 5", "minutos = 5", "minutos", "did you mean 'minutes'?"),
+    ("annotations = 7", "annotation = 7", "target.annotation", "did you mean 'annotations'?"),
+    ("tolerance = 5", "tolerence = 5", "quality.tolerence", "did you mean 'tolerance'?"),
+    ("minutes = 30", "hours = 1", "session.hours", "allowed: minutes"),
+    ("link_demographics = true", "zzz = true", "privacy.zzz", "allowed: link_demographics"),
+    ('parameter = "PID"', 'zzz = "PID"', "pool.zzz", "allowed: completion_code, completion_url, parameter, required"),
+    ("most = 40", "least = 40", "demographics.State.least", "allowed: choices, most, several"),
+]
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(StimulusError) as error:
+        read_study(path)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(("there", "instead", "field", "allowed"), BAD, ids=[f"{b[2]}-{i}" for i, b in enumerate(BAD)])
+def test_an_error_names_the_file_the_line_the_field_and_what_is_allowed(
+    there: str, instead: str, field: str, allowed: str, tmp_path: Path
+) -> None:
+    assert OWN.count(there) == 1
+    text = OWN.replace(there, instead)
+    path = write(tmp_path, text)
+    said = refusal(path)
+    found = re.match(rf"{re.escape(str(path))}: line (\d+): field {re.escape(field)}: (.*)", said)
+    assert found is not None, said
+    assert allowed in found[2]
+    name = field.partition("[")[0].rpartition(".")[2]
+    assert name in text.splitlines()[int(found[1]) - 1]
+
+
+@pytest.mark.parametrize("field", ["name", "society", "groups", "pairs"])
+def test_what_cannot_be_left_out(field: str, tmp_path: Path) -> None:
+    path = write(tmp_path, re.sub(rf"^{field} = .*\n", "", OWN, flags=re.MULTILINE))
+    said = refusal(path)
+    assert said.startswith(f"{path}: field {field}: expected ")
+    assert said.endswith("got nothing")
+
+
+def test_the_line_is_that_of_its_own_table(tmp_path: Path) -> None:
+    """Two tables have `minutes`."""
+    text = OWN.replace("minutes = 30", "minutes = 0")
+    said = refusal(write(tmp_path, text))
+    assert f"line {text.splitlines().index('minutes = 0') + 1}: field session.minutes" in said
+
+
+@pytest.mark.parametrize("table", ["target", "quality", "session", "privacy", "pool"])
+def test_a_value_where_a_table_is_expected(table: str, tmp_path: Path) -> None:
+    kept = re.sub(rf"\[{table}\]\n(\w+ = .*\n)+", "", OWN)
+    said = refusal(write(tmp_path, f"{table} = 3\n{kept}"))
+    assert f"line 1: field {table}: expected a table of fields, got int 3" in said
+
+
+def test_demographics_that_are_no_tables(tmp_path: Path) -> None:
+    kept = OWN.partition("[demographics")[0]
+    assert "field demographics: expected a table" in refusal(write(tmp_path, f"demographics = 3\n{kept}"))
+    assert "field demographics.Age: expected a table" in refusal(write(tmp_path, f"{kept}[demographics]\nAge = 3\n"))
+
+
+def test_files_that_are_no_studies(tmp_path: Path) -> None:
+    assert "not valid TOML" in refusal(write(tmp_path, "name = \n"))
+    path = tmp_path / "latin.toml"
+    path.write_bytes('name = "Zürich"'.encode("latin-1"))
+    assert "not UTF-8 text (byte 9)" in refusal(path)
+    assert "cannot be read: No such file" in refusal(tmp_path / "none.toml")
+    folder = tmp_path / "folder.toml"
+    folder.mkdir()
+    assert "cannot be read: Is a directory" in refusal(folder)
+
+
+def test_an_unknown_name_offers_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown study 'cao2023'; did you mean 'cao2022'\?"):
+        read_study("cao2023")
+
+
+def test_every_value_of_a_file_arrives(tmp_path: Path) -> None:
+    """Against the parsed file."""
+    study, parsed = read_study(write(tmp_path, OWN)), tomllib.loads(OWN)
+    for name in ("name", "society", "minimum_age", "minutes"):
+        assert getattr(study, name) == parsed[name]
+    assert list(study.groups) == parsed["groups"]
+    assert [list(pair) for pair in study.pairs] == parsed["pairs"]
+    assert {"annotations": study.annotations, "groups_a_participant": study.groups_a_participant} == parsed["target"]
+    assert dataclasses.asdict(study.rules) == parsed["quality"]
+    assert dataclasses.asdict(study.pool) == parsed["pool"]
+    assert (study.session_minutes, study.link_demographics) == (30.0, True)
+    assert study.demographics == (
+        Field("Gender", ("Woman", "Man"), several=False, most=60),
+        Field("Race", ("A", "B"), several=True, most=60),
+        Field("State", (), several=False, most=40),
+    )
+
+
+def test_what_is_left_out_is_as_in_the_paper(tmp_path: Path) -> None:
+    """Four groups a participant, 20 annotations a group, 80% agreement: Cao et al. 2022, section 4 and appendix D."""
+    groups = ", ".join(f'"g{i}"' for i in range(5))
+    study = read_study(write(tmp_path, f'name = "n"\nsociety = "s"\ngroups = [{groups}]\npairs = [["a", "b"]]\n'))
+    assert (study.annotations, study.groups_a_participant, study.rules.self_agreement) == (20, 4, 0.8)
+    assert (study.rules.which_group, study.rules.high_low) == (True, True)
+    assert not study.link_demographics
+    assert study.demographics == ()
+
+
+def test_the_shipped_study_asks_about_the_groups_and_pairs_of_the_released_judgements(reference: Path) -> None:
+    released = read_human(reference / "us_stereotypes" / "data_full.json")
+    study = read_study("cao2022")
+    assert set(study.groups) == set(released.groups) - {"average people"}
+    assert len(study.groups) == 25
+    assert set(study.pairs) == set(released.pairs)
+    assert len(study.pairs) == 16
+    spelt = {pair for own in json.loads((reference / "us_stereotypes" / "data_full.json").read_text()).values()
+             for ratings in own.values() for pair in ratings}  # fmt: skip
+    assert set(study.pair_names) <= spelt
+
+
+def test_every_shipped_study_can_be_read_by_name_and_as_a_copy(tmp_path: Path) -> None:
+    assert shipped_studies() == ["cao2022"]
+    for name in shipped_studies():
+        path = tmp_path / "copy.toml"
+        path.write_text(study_text(name), encoding="utf-8")
+        assert read_study(path) == read_study(name)
+
+
+# The fingerprint
+
+
+def leaves(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict):
+        return [leaf for key, inner in value.items() for leaf in leaves(inner, (*at, key))]
+    if isinstance(value, list):
+        return [leaf for i, inner in enumerate(value) for leaf in leaves(inner, (*at, i))]
+    return [(at, value)]
+
+
+def toml_value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def toml(table: dict[str, Any], name: str = "") -> str:
+    """A table and those within it."""
+    lines = [f"[{name}]"] if name else []
+    lines += [f"{key} = {toml_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    deeper = {key: value for key, value in table.items() if isinstance(value, dict)}
+    return "\n".join([*lines, *(toml(value, f"{name}.{key}" if name else key) for key, value in deeper.items())])
+
+
+def test_the_fingerprint_changes_with_every_value_of_the_file(tmp_path: Path) -> None:
+    """Each value but the name of the texts, which is changed in the next test, is changed in turn."""
+    parsed = tomllib.loads(OWN)
+    digests = {read_study(write(tmp_path, OWN)).digest}
+    changed = [(at, value) for at, value in leaves(parsed) if at != ("texts",)]
+    for at, value in changed:
+        made = copy.deepcopy(parsed)
+        inner = made
+        for key in at[:-1]:
+            inner = inner[key]
+        other = (not value) if isinstance(value, bool) else f"{value}x" if isinstance(value, str) else value * 0.9
+        inner[at[-1]] = int(other) if isinstance(value, int) and not isinstance(value, bool) else other
+        if at == ("target", "groups_a_participant"):
+            inner[at[-1]] = 3
+        if at[:2] == ("demographics", "Race") and at[2] == "several":
+            made["demographics"]["Race"].pop("several")
+        digests.add(read_study(write(tmp_path, toml(made))).digest)
+    assert len(digests) == len(changed) + 1
+
+
+def test_the_fingerprint_changes_with_every_text() -> None:
+    study = read_study("cao2022")
+    digests = {study.digest}
+    number = 0
+    for section, texts in study.texts.sections.items():
+        for name, text in texts.items():
+            other = {**study.texts.sections, section: {**texts, name: f"{text} "}}
+            digests.add(replace(study, texts=replace(study.texts, sections=other)).digest)
+            number += 1
+    digests.add(replace(study, texts=replace(study.texts, direction="rtl")).digest)
+    digests.add(replace(study, texts=replace(study.texts, language="de")).digest)
+    assert len(digests) == number + 3
+
+
+def test_the_fingerprint_does_not_change_with_comments_and_spaces(tmp_path: Path) -> None:
+    before = read_study(write(tmp_path, OWN))
+    assert read_study(write(tmp_path, f"# a remark\n\n{OWN}".replace(" = ", "  =  "))).digest == before.digest
+
+
+def test_the_definition_is_json_with_everything(tmp_path: Path) -> None:
+    study = read_study(write(tmp_path, OWN))
+    kept = json.loads(study.definition)
+    assert kept == json.loads(json.dumps(dataclasses.asdict(study)))
+    assert kept["texts"]["sections"]["done"]["title"] == "Thank you"
+
+
+# What the analysis could not read again
+
+
+def test_a_group_may_not_be_called_as_facts_about_people_are_in_exports(tmp_path: Path) -> None:
+    """`read_human` takes the object ``demographics`` beside an annotator's groups for facts."""
+    said = refusal(write(tmp_path, OWN.replace('"birds"', '"demographics"')))
+    assert "groups" in said
+    assert "demographics" in said
+
+
+@pytest.mark.parametrize("trait", ["a - b", "a – b", "Cold", "COLD ", "co\\u006Cd"])
+def test_traits_that_an_export_could_not_tell_apart_are_refused(trait: str, tmp_path: Path) -> None:
+    """`read_human` parts pairs at a dash between spaces and does not look at capitals."""
+    assert "pairs" in refusal(write(tmp_path, OWN.replace('"wealthy"', f'"{trait}"')))
+
+
+_TRAITS = st.lists(st.text(alphabet="abAB -–'\tß", min_size=1, max_size=5), min_size=2, max_size=6, unique=True).filter(
+    lambda traits: len(traits) % 2 == 0
+)
+
+
+@given(traits=_TRAITS)
+def test_pairs_that_are_accepted_are_read_back_from_the_released_shape(
+    traits: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("pairs")
+    pairs = [list(pair) for pair in zip(traits[::2], traits[1::2], strict=True)]
+    text = OWN.replace('[["cold", "warm"], ["poor", "wealthy"]]', toml_value(pairs))
+    try:
+        study = read_study(write(folder, text))
+    except StimulusError:
+        return
+    path = folder / "ratings.json"
+    path.write_text(json.dumps({"annotator0": {"cats": {name: str(i) for i, name in enumerate(study.pair_names)}}}))
+    found = read_human(path)
+    assert found.ratings[0, 0].tolist() == list(range(len(study.pairs)))
+    assert [tuple(" ".join(t.split()) for t in pair) for pair in found.pairs] == [
+        tuple(" ".join(t.split()) for t in pair) for pair in study.pairs
+    ]
+
+
+# Translations
+
+SHIPPED = (resources.files("biassay.survey") / "data" / "english.toml").read_text("utf-8")
+
+
+def translated(folder: Path, old: str = "", new: str = "") -> StimulusError | None:
+    assert not old or old in SHIPPED
+    (folder / "deutsch.toml").write_text(SHIPPED.replace(old, new, 1) if old else SHIPPED, encoding="utf-8")
+    try:
+        read_texts("deutsch.toml", folder)
+    except StimulusError as error:
+        return error
+    return None
+
+
+def test_a_translation_is_sought_beside_the_study(tmp_path: Path) -> None:
+    text = SHIPPED.replace('language = "en"', 'language = "ar"').replace('"ltr"', '"rtl"')
+    (tmp_path / "arabic.toml").write_text(text, encoding="utf-8")
+    study = read_study(write(tmp_path, OWN.replace('"english"', '"arabic.toml"')))
+    assert (study.texts.language, study.texts.direction) == ("ar", "rtl")
+    assert study.texts.sections == read_texts("english").sections
+
+
+def test_a_translation_must_have_every_text(tmp_path: Path) -> None:
+    parsed = tomllib.loads(SHIPPED)
+    assert translated(tmp_path) is None
+    for section, texts in parsed.items():
+        for name in texts if isinstance(texts, dict) else ():
+            kept = copy.deepcopy(parsed)
+            del kept[section][name]
+            (tmp_path / "part.toml").write_text(toml(kept), encoding="utf-8")
+            with pytest.raises(StimulusError, match=rf"part.toml: \[{section}\] {name} is missing or empty"):
+                read_texts("part.toml", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('direction = "ltr"', 'direction = "up"', "direction must be 'ltr' or 'rtl', got 'up'"),
+        ('direction = "ltr"', "", "direction is missing"),
+        ('language = "en"', "language = 1", "language is missing"),
+        ("[skip]\n", "[skipp]\n", "the table [skip] is missing"),
+        ('button = "Begin"', 'button = " "', "[consent] button is missing or empty"),
+        ('button = "Begin"', "button = 3", "[consent] button is missing or empty"),
+        ('button = "Begin"', 'button = "Begin {now}"', "[consent] button: nothing is known of {now}"),
+        ("{minutes} minutes", "{minuten} Minuten", "[consent] body: nothing is known of {minuten}"),
+        ('button = "Begin"', 'button = "Begin"\nbutton2 = "x"', "[consent] button2: there is no such text"),
+        ("[skip]\n", "[more]\na = 'b'\n[skip]\n", "more: there is no such part"),
+        ("[skip]", "[skip", "not a file of texts"),
+    ],
+)
+def test_what_is_wrong_with_a_translation_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
+    error = translated(tmp_path, old, new)
+    assert said in str(error)
+    assert str(tmp_path / "deutsch.toml") in str(error)
+
+
+@pytest.mark.parametrize(
+    ("section", "old", "new"),
+    [("group", "how are {group}?", "how are they?"), ("consent", "at least {age} years", "at least 18 years")],
+)
+def test_a_translation_may_not_lose_what_is_filled_in(section: str, old: str, new: str, tmp_path: Path) -> None:
+    """The shipped file says of braces that they must stay."""
+    assert f"[{section}]" in str(translated(tmp_path, old, new))
+
+
+def test_a_translation_that_is_absent(tmp_path: Path) -> None:
+    said = refusal(write(tmp_path, OWN.replace('"english"', '"klingon.toml"')))
+    assert said == f"{tmp_path / 'klingon.toml'}: texts cannot be read: No such file or directory"
+
+
+def test_what_is_filled_in_is_not_looked_at_again() -> None:
+    texts = read_texts("english")
+    assert texts.filled("group", "between", left="{right}", right="b") == "{right} or b"
+    assert texts.filled("group", "between", left="a") == "a or {right}"
+
+
+def test_paragraphs_are_parted_by_empty_lines() -> None:
+    texts = read_texts("english")
+    body = texts.paragraphs("consent", "body", society="Utopia", number=4, pairs=16, minutes=10)
+    assert len(body) == 3
+    assert body[0] == "You are invited to a study of how groups of people are seen in Utopia."
+    assert not any("{" in paragraph or "\n" in paragraph for paragraph in body)
