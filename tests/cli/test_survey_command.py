@@ -226,8 +226,16 @@ def test_status_counts(cli: Cli, store: Store, study: Path) -> None:
     assert found["digest"] == store.study.digest
 
 
+def test_only_who_serves_makes_a_database(cli: Cli, study: Path) -> None:
+    for command in (["status", study], ["export", study, "--out", "answers"], ["delete", study, "CODE"]):
+        code, _, errors = cli("survey", *command)
+        assert code == 2
+        assert "is not in this folder" in errors
+    assert not list(Path().glob("*.sqlite"))
+
+
 def test_status_of_nobody(cli: Cli, study: Path) -> None:
-    code, stdout, _ = cli("survey", "status", study)
+    code, stdout, _ = cli("survey", "status", study, "--database", "sqlite:///nobody.sqlite")
     assert code == 0
     assert "participants: nobody yet" in stdout
 

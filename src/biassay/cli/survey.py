@@ -55,15 +55,19 @@ def new(file: Path) -> None:
 @_study
 @_database
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 to be reached from elsewhere.")
-@click.option("--port", type=int, default=8000, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.option("--https", is_flag=True, help="It is reached by https: cookies are never sent without.")
 @click.option("--behind-proxy", is_flag=True, help="Take addresses, for rate limits, from the proxy's headers.")
 @click.option(
-    "--begin-limit", type=int, default=60, show_default=True, help="Who may begin from one address in a minute; 0: all."
+    "--begin-limit",
+    type=click.IntRange(min=0),
+    default=60,
+    show_default=True,
+    help="Who may begin from one address in a minute; 0: all.",
 )
 @click.option(
     "--page-limit",
-    type=int,
+    type=click.IntRange(min=0),
     default=120,
     show_default=True,
     help="Pages of one participant in a minute; 0: any number.",
@@ -83,14 +87,14 @@ def serve(
     The researcher's side is at /researcher, behind a token that you put into $BIASSAY_SURVEY_TOKEN; without it there is
     none.
     """
-    store = _store(study, database)
+    token = os.environ.get(_TOKEN) or None
+    if token is not None and len(token) < 12:
+        raise UsageError(f"${_TOKEN} has {len(token)} characters; a token needs at least 12")
+    store = _store(study, database, new=True)
     import uvicorn
 
     from biassay.survey.app import Limits, make_app
 
-    token = os.environ.get(_TOKEN) or None
-    if token is not None and len(token) < 12:
-        raise UsageError(f"${_TOKEN} has {len(token)} characters; a token needs at least 12")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     app = make_app(store, token=token, secure=https, limits=Limits(begin=begin_limit, page=page_limit))
@@ -151,17 +155,11 @@ def status(study: str, database: str | None, as_json: bool) -> None:
 def export(study: str, database: str | None, out: Path) -> None:
     """Write the answers to files: the released JSON shape, CSV, Parquet, facts about people, the study."""
     store = _store(study, database)
-    from biassay.survey.export import FILES, exported
+    from biassay.survey.export import exported_all
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not an empty folder; choose another")
-    contents: dict[str, bytes] = {}
-    left_out = []
-    for name in FILES:
-        try:
-            contents[name] = exported(store, name)[0]
-        except MissingExtraError as error:
-            left_out.append(f"{name} was left out: {error}")
+    contents, left_out = exported_all(store)
     out.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         write_atomically(out / name, content)
@@ -224,8 +222,11 @@ def delete(study: str, database: str | None, known_as: str) -> None:
     click.echo("deleted")
 
 
-def _store(study: str, database: str | None) -> Any:
+def _store(study: str, database: str | None, *, new: bool = False) -> Any:
+    """The study with its data; only who serves it may make a database."""
     try:
+        import sqlalchemy as sa
+
         from biassay.survey.database import open_database
         from biassay.survey.store import Store
     except ImportError as error:
@@ -233,4 +234,11 @@ def _store(study: str, database: str | None) -> Any:
     from biassay.survey.study import read_study
 
     read = read_study(study)
-    return Store(open_database(database or f"sqlite:///{read.name}.sqlite"), read)
+    if database is None and Path(read.name).name != read.name:
+        raise UsageError(f"the study {read.name!r} cannot name a file; name a database with --database")
+    if database is None and not new and not Path(f"{read.name}.sqlite").exists():
+        raise UsageError(
+            f"{read.name}.sqlite is not in this folder, so that there are no answers; go to where the study was served, "
+            "or name its database with --database"
+        )
+    return Store(open_database(database or sa.URL.create("sqlite", database=f"{read.name}.sqlite")), read)

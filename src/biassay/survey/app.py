@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from biassay.errors import MissingExtraError
+from biassay.errors import MissingExtraError, UsageError
 from biassay.survey import export
 from biassay.survey.database import is_sqlite
 from biassay.survey.forms import read_step
@@ -123,6 +123,9 @@ class _Site:
             participant = await self.work(self.store.begin, session.pool_id, own)
         except TakesPartAlready:
             return self.pages.message("twice", 409)
+        except UsageError as error:
+            log.error("nobody can begin: %s", error)
+            raise HTTPException(503) from error
         if participant is None:
             return self.pages.message("full")
         response = RedirectResponse("/page", 303)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from alembic.util import CommandError
 from sqlalchemy import event
 
 from biassay.errors import UsageError
@@ -24,9 +25,12 @@ __all__ = [
     "places",
     "reading",
     "studies",
+    "take_turn",
     "wipe",
     "writing",
 ]
+
+_TURN = 0x62696173  # any number, the same for all processes
 
 metadata = sa.MetaData(
     naming_convention={
@@ -91,19 +95,15 @@ demographics = sa.Table(
 )
 
 
-def open_database(url: str) -> sa.Engine:
+def open_database(url: str | sa.URL) -> sa.Engine:
     """Connect to a database and bring its tables up to date."""
-    try:
-        made = sa.engine.make_url(url)
-    except sa.exc.ArgumentError as error:
-        shown = re.sub(r":[^:@]*@", ":***@", url)
-        raise UsageError(
-            f"{shown!r} is no address of a database; expected postgresql://... or sqlite:///FILE"
-        ) from error
+    made = _address(url)
     if made.drivername in ("postgresql", "postgres"):
         made = made.set(drivername="postgresql+psycopg")
     if made.get_backend_name() not in ("sqlite", "postgresql"):
         raise UsageError(f"a database of kind {made.get_backend_name()!r} is not supported; use SQLite or PostgreSQL")
+    if made.get_backend_name() == "sqlite" and made.database in (None, "", ":memory:"):
+        raise UsageError("a study in memory is lost with the process; expected sqlite:///FILE or postgresql://...")
     engine = sa.create_engine(
         made, pool_size=8, max_overflow=8, pool_timeout=60, pool_pre_ping=True, hide_parameters=True
     )
@@ -113,12 +113,23 @@ def open_database(url: str) -> sa.Engine:
         event.listen(engine, "begin", _begun)
     try:
         _migrated(engine)
-    except sa.exc.OperationalError as error:
-        reason = str(error.orig).strip().splitlines()[0]
+    except (sa.exc.DBAPIError, CommandError) as error:
+        engine.dispose()
+        reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
         raise UsageError(
             f"the database {made.render_as_string(hide_password=True)} cannot be used: {reason}"
         ) from error
     return engine
+
+
+def _address(url: str | sa.URL) -> sa.URL:
+    try:
+        return sa.engine.make_url(url)
+    except (sa.exc.ArgumentError, ValueError) as error:
+        shown = re.sub(r":[^:@]*@", ":***@", str(url))
+        raise UsageError(
+            f"{shown!r} is no address of a database; expected postgresql://... or sqlite:///FILE"
+        ) from error
 
 
 def is_sqlite(engine: sa.Engine) -> bool:
@@ -141,7 +152,7 @@ def _own(file: str) -> None:
 
 def _prepared(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by `_begun`, and not by the driver
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000", "foreign_keys=ON", "secure_delete=ON"):
+    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 
@@ -158,9 +169,17 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
         yield connection
 
 
+def take_turn(connection: sa.Connection) -> None:
+    """Let one process at a time make tables or change the study; in SQLite one at a time writes anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
+
+
 @contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    with engine.connect() as connection, connection.begin():
+    """One look: all that is read in it is of the same moment."""
+    kept = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
+    with engine.connect().execution_options(**kept) as connection, connection.begin():
         yield connection
 
 
@@ -170,6 +189,7 @@ def _migrated(engine: sa.Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
-    with engine.connect() as connection:
+    with writing(engine) as connection:
+        take_turn(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

@@ -21,7 +21,7 @@ from biassay.survey.database import demographics, participants, reading
 from biassay.survey.store import Store
 from biassay.survey.study import Study
 
-__all__ = ["FILES", "exported"]
+__all__ = ["FILES", "exported", "exported_all"]
 
 FILES = ("ratings.json", "ratings.csv", "ratings.parquet", "all_pages.csv", "demographics.json", "study.json")
 _KINDS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
@@ -30,20 +30,35 @@ _COLUMNS = ("annotator", "group", "pair", "left", "right", "rating")
 
 def exported(store: Store, name: str) -> tuple[bytes, str]:
     """One of `FILES`, and its kind."""
-    kind = _KINDS[name.rpartition(".")[2]]
-    if name == "study.json":
-        return store.study.definition.encode(), kind
     with reading(store.engine) as connection:
-        if name == "demographics.json":
-            return _json(_facts(connection, store.study)), kind
-        if name == "all_pages.csv":
-            return _pages(all_annotations(connection, store.study), store.study), kind
-        counted = counted_annotations(connection, store.study)
-        linked = _facts_by_participant(connection) if store.study.link_demographics else {}
+        return _made(connection, store.study, name), _KINDS[name.rpartition(".")[2]]
+
+
+def exported_all(store: Store) -> tuple[dict[str, bytes], list[str]]:
+    """All files, from one look at the database so that they agree, and what was left out for lack of a library."""
+    made, left_out = {}, []
+    with reading(store.engine) as connection:
+        for name in FILES:
+            try:
+                made[name] = _made(connection, store.study, name)
+            except MissingExtraError as error:
+                left_out.append(f"{name} was left out: {error}")
+    return made, left_out
+
+
+def _made(connection: sa.Connection, study: Study, name: str) -> bytes:
+    if name == "study.json":
+        return study.definition.encode()
+    if name == "demographics.json":
+        return _json(_facts(connection, study))
+    if name == "all_pages.csv":
+        return _pages(all_annotations(connection, study), study)
+    counted = counted_annotations(connection, study)
     if name == "ratings.json":
-        return _json(_released(counted, store.study, linked)), kind
-    rows = _rows(counted, store.study)
-    return (_csv([_COLUMNS, *rows]) if name == "ratings.csv" else _parquet(rows)), kind
+        linked = _facts_by_participant(connection) if study.link_demographics else {}
+        return _json(_released(counted, study, linked))
+    rows = _rows(counted, study)
+    return _csv([_COLUMNS, *rows]) if name == "ratings.csv" else _parquet(rows)
 
 
 def _numbers(annotations_: Sequence[Annotation]) -> dict[str, str]:

@@ -14,7 +14,17 @@ import sqlalchemy as sa
 
 from biassay.errors import UsageError
 from biassay.survey.assignment import draw_groups
-from biassay.survey.database import annotated, demographics, participants, places, reading, studies, wipe, writing
+from biassay.survey.database import (
+    annotated,
+    demographics,
+    participants,
+    places,
+    reading,
+    studies,
+    take_turn,
+    wipe,
+    writing,
+)
 from biassay.survey.flow import Step, steps_of
 from biassay.survey.quality import Answers, judged
 from biassay.survey.study import Study
@@ -66,6 +76,8 @@ class Store:
         """Put the study into the database, or check that it is the one there; the key that signs cookies."""
         now = self.clock()
         with writing(self.engine) as connection:
+            take_turn(connection)
+            connection.execute(_locked(sa.select(places))).all()  # nobody begins meanwhile
             known = connection.execute(sa.select(studies)).mappings().first()
             if known is not None and known["digest"] == self.study.digest:
                 return str(known["secret"])
@@ -99,10 +111,11 @@ class Store:
 
         Who has begun as ``participant`` is that one, and does not begin again.
         """
-        now = self.clock()
+        now, pool_id = self.clock(), pool_id and _storable(pool_id)
         with writing(self.engine) as connection:
             # All who begin, finish or are given up wait for each other here.
             held = {row.group_name: row for row in connection.execute(_locked(sa.select(places)))}
+            self._check_unchanged(connection)
             known = (
                 connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
             )
@@ -134,6 +147,11 @@ class Store:
             _move(connection, drawn.counted, held=1)
         return _participant(person)
 
+    def _check_unchanged(self, connection: sa.Connection) -> None:
+        """Another process may have put a changed file into the database before anybody began."""
+        if connection.execute(sa.select(studies.c.digest)).scalar_one_or_none() != self.study.digest:
+            raise UsageError("the database now holds another version of the study; serve that one")
+
     def find(self, participant: str) -> Participant | None:
         """Somebody by their secret number; after too long an absence they have been given up."""
         with reading(self.engine) as connection:
@@ -159,6 +177,9 @@ class Store:
         """
         now = self.clock()
         with writing(self.engine) as connection:
+            if step == len(self.steps) - 2:
+                # Who ends fills places. They are locked before the person, as everywhere, or two could wait for ever.
+                connection.execute(_locked(sa.select(places))).all()
             mine = participants.c.id == participant
             moved = connection.execute(
                 sa.update(participants)
@@ -198,8 +219,7 @@ class Store:
         )
 
     def _finish(self, connection: sa.Connection, participant: str, now: float) -> None:
-        """Judge the answers, and fill or free the places they were for."""
-        connection.execute(_locked(sa.select(places))).all()
+        """Judge the answers, and fill or free the places they were for; they are locked already."""
         person = connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().one()
         pages = connection.execute(
             sa.select(annotated).where(annotated.c.participant_id == participant).order_by(annotated.c.place)
@@ -252,13 +272,15 @@ class Store:
 
     def delete(self, known_as: str) -> bool:
         """Delete all that one person said, known by completion code, number of the pool or own number."""
+        known_as = _storable(known_as)
         with writing(self.engine) as connection:
             connection.execute(_locked(sa.select(places))).all()
+            # A page that is being written is waited for, so that it is deleted too.
             person = connection.execute(
                 sa.select(participants).where(
                     sa.or_(*(getattr(participants.c, name) == known_as for name in ("code", "pool_id", "id"))),
                     participants.c.status != "deleted",
-                )
+                ).with_for_update()
             ).mappings().first()  # fmt: skip
             if person is None:
                 return False
@@ -273,7 +295,14 @@ class Store:
                 sa.update(participants)
                 .where(participants.c.id == mine)
                 .values(
-                    status="deleted", which_group=None, high=None, low=None, agreement=None, reasons=None, pool_id=None
+                    status="deleted",
+                    which_group=None,
+                    high=None,
+                    low=None,
+                    agreement=None,
+                    reasons=None,
+                    pool_id=None,
+                    finished=None,
                 )
             )
         wipe(self.engine)
@@ -295,6 +324,11 @@ def _participant(row: Mapping[str, Any]) -> Participant:
 def _locked(select: sa.Select[Any]) -> sa.Select[Any]:
     """In PostgreSQL rows are locked in one order for all; SQLite has one writer at a time anyway."""
     return select.order_by(places.c.group_name).with_for_update()
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL takes no NUL."""
+    return text.replace("\0", "\ufffd")
 
 
 def _by_pool(pool_id: str) -> sa.Select[Any]:

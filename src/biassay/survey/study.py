@@ -12,8 +12,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from biassay.errors import StimulusError, UnknownNameError
+from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.stimuli.fields import FieldReader, kind
+from biassay.stimuli.trait_pairs import PairNames
 from biassay.survey.texts import Texts, read_texts
 
 __all__ = ["Field", "Pool", "Rules", "Study", "read_study", "shipped_studies", "study_text"]
@@ -146,6 +147,8 @@ class _Reader(FieldReader):
         session = self.part(top, "session", {"minutes"})
         privacy = self.part(top, "privacy", {"link_demographics"})
         groups = self.distinct(top.get("groups"), "groups")
+        if "demographics" in groups:
+            self.fail("groups", "'demographics' cannot be a group: exports call facts about people so")
         number = self.whole(target.get("groups_a_participant", 4), "target.groups_a_participant", 1, len(groups))
         rules = self.rules(top)
         if rules.high_low and number < 2:
@@ -215,9 +218,20 @@ class _Reader(FieldReader):
                 self.fail(f"pairs[{i}]", f"expected two opposite traits [left, right], got {kind(given)}")
             found.append(tuple(_plain(self.string(trait, f"pairs[{i}]")) for trait in given))
         traits = [trait for pair in found for trait in pair]
-        twice = next((trait for i, trait in enumerate(traits) if trait in traits[:i]), None)
+        folded = [" ".join(trait.casefold().split()) for trait in traits]
+        twice = next((trait for i, trait in enumerate(traits) if folded[i] in folded[:i]), None)
         if twice is not None:
             self.fail("pairs", f"the trait {twice!r} stands twice")
+        names = PairNames(None, {})
+        for i, (left, right) in enumerate(found):
+            try:
+                names.find(f"{left} - {right}")
+            except UsageError as error:
+                self.fail(f"pairs[{i}]", f"an export could not be read again: '{left} - {right}': {error}")
+            if names.pairs[i] != (left, right):
+                self.fail(
+                    f"pairs[{i}]", f"an export could not be read again: '{left} - {right}' has a dash at its edge"
+                )
         return tuple((pair[0], pair[1]) for pair in found)
 
     def distinct(self, value: Any, where: str) -> tuple[str, ...]:

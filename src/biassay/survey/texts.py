@@ -71,6 +71,9 @@ def _check(path: Path, own: Mapping[str, Any], shipped: Mapping[str, Any]) -> No
             unknown = set(_SLOT.findall(found)) - set(_SLOT.findall(text))
             if unknown:
                 raise StimulusError(f"{path}: [{section}] {name}: nothing is known of {{{sorted(unknown)[0]}}}")
+            lost = set(_SLOT.findall(text)) - set(_SLOT.findall(found))
+            if lost:
+                raise StimulusError(f"{path}: [{section}] {name}: {{{sorted(lost)[0]}}} is missing")
         extra = set(given) - set(texts)
         if extra:
             raise StimulusError(f"{path}: [{section}] {sorted(extra)[0]}: there is no such text")
