@@ -238,7 +238,7 @@ def _store(study: str, database: str | None, *, new: bool = False) -> Any:
         raise UsageError(f"the study {read.name!r} cannot name a file; name a database with --database")
     if database is None and not new and not Path(f"{read.name}.sqlite").exists():
         raise UsageError(
-            f"{read.name}.sqlite is not in this folder, so that there are no answers; go to where the study was served, "
+            f"{read.name}.sqlite is not in this folder, so that there are no answers; go to where it was served, "
             "or name its database with --database"
         )
     return Store(open_database(database or sa.URL.create("sqlite", database=f"{read.name}.sqlite")), read)
