@@ -17,6 +17,7 @@ from biassay.files import write_atomically
 
 __all__ = ["command"]
 
+_FEW = 5
 _TOKEN = "BIASSAY_SURVEY_TOKEN"
 _DATABASE = "BIASSAY_SURVEY_DATABASE"
 # Where a proxy stands. Of the addresses it hands on, only the last that is none of these was not made up by a client.
@@ -42,13 +43,45 @@ def command() -> None:
 
 @command.command("new")
 @click.argument("file", type=click.Path(path_type=Path))
-def new(file: Path) -> None:
+@click.option("--texts", type=click.Path(path_type=Path), help="Also write what participants read, to be translated.")
+def new(file: Path, texts: Path | None) -> None:
     """Write a study file to change and to serve."""
     from biassay.survey.study import study_text
 
-    check_new_file(file)
+    for path in filter(None, (file, texts)):
+        check_new_file(path)
     write_atomically(file, study_text("cao2022").encode())
+    if texts is not None:
+        write_atomically(texts, study_text("english").encode())
+        click.echo(f'written to {texts}; name it in the study: texts = "{texts.name}"')
     click.echo(f"written to {file}; serve it with: biassay survey serve {file}")
+    click.echo(
+        "The text of consent is a draft: have your review board approve it, and say who you are (researcher, contact, "
+        "approval), before you invite anybody."
+    )
+
+
+@command.command("check")
+@_study
+def check(study: str) -> None:
+    """Say what is in a study file, or what is wrong with it."""
+    from biassay.survey.study import read_study
+
+    read = read_study(study)
+    click.echo(f"{read.name} ({read.digest}): {len(read.groups)} groups, {len(read.pairs)} pairs of traits")
+    each = read.groups_a_participant
+    click.echo(
+        f"{read.annotations} valid annotations of each group; each participant rates {each} groups, and one of them again: "
+        f"at least {-(-len(read.groups) * read.annotations // each)} participants"
+    )
+    rules = ", ".join(f"{name} {value}" for name, value in vars(read.rules).items())
+    click.echo(f"rules: {rules}")
+    facts = ", ".join(asked.name for asked in read.demographics) or "none"
+    linked = "shown beside ratings in exports" if read.link_demographics else "not to be joined to ratings"
+    click.echo(f"facts asked for: {facts} ({linked})")
+    click.echo(f"language: {read.texts.language}; places are kept for {read.session_minutes:g} minutes without a sign")
+    for line in _unsaid(read):
+        click.echo(line)
 
 
 @command.command("serve")
@@ -105,6 +138,9 @@ def serve(
     click.echo(f"participants: {place}/")
     side = f"{place}/researcher" if token else f"off; put a token into ${_TOKEN} to have it"
     click.echo(f"researchers:  {side}")
+    for line in _unsaid(store.study):
+        click.echo(line)
+    _check_port(host, port)
     # Addresses and what stands in them (numbers of a pool) are not written down.
     uvicorn.run(
         app,
@@ -165,7 +201,8 @@ def export(study: str, database: str | None, out: Path) -> None:
         write_atomically(out / name, content)
     for line in left_out:
         click.echo(line, err=True)
-    click.echo(f"written to {out}; compare a model with it: biassay stereotypes MODEL --human {out / 'ratings.json'}")
+    own = "" if _is_known(store.study) else " --with FILE (your own groups and traits, see docs/stereotypes.md)"
+    click.echo(f"written to {out}; compare a model: biassay stereotypes MODEL --human {out / 'ratings.json'}{own}")
 
 
 @command.command("means")
@@ -196,15 +233,53 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
         group: {name: None if mean != mean else round(float(mean), 4) for name, mean in zip(names, own, strict=True)}
         for group, own in zip(ratings.groups, ratings.means, strict=True)
     }
+    raters = dict(zip(ratings.groups, ratings.raters, strict=True))
     if as_json:
-        click.echo(json.dumps({"annotators": len(ratings.annotators), "means": rows}, ensure_ascii=False, indent=1))
+        found = {"annotators": len(ratings.annotators), "raters": raters, "means": rows}
+        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
         return
-    table = Table("pair", title=f"{len(ratings.annotators)} annotators", title_justify="left")
+    table = Table("pair", title="mean ratings, 0 left to 100 right", title_justify="left")
     for group in rows:
         table.add_column(escape(group), justify="right", overflow="fold")
+    table.add_row("annotators of the group", *(f"{raters[group]}" for group in rows), end_section=True)
     for name in names:
         table.add_row(escape(name), *(_shown(rows[group][name]) for group in rows))
-    console_for_tables().print(table)
+    console = console_for_tables()
+    console.print(table)
+    few = [group for group in rows if 0 < raters[group] < _FEW]
+    if few:
+        console.print(f"fewer than {_FEW} annotators: {', '.join(few)}", markup=False, highlight=False)
+
+
+def _is_known(study: Any) -> bool:
+    """Are groups and traits those that models are asked about anyway?"""
+    from biassay.stimuli.abc import load_abc
+
+    abc = load_abc()
+    groups = {name for group in abc.groups for name in group.human}
+    pairs = {(pair.left, pair.right) for pair in abc.pairs}
+    return set(study.groups) <= groups and set(study.pairs) <= pairs
+
+
+def _unsaid(study: Any) -> list[str]:
+    """What participants have a right to know and are not told."""
+    missing = [name for name in ("researcher", "contact", "approval") if not getattr(study, name)]
+    return [f"not said to participants: {', '.join(missing)} (fields of the study file)"] if missing else []
+
+
+def _check_port(host: str, port: int) -> None:
+    """Say plainly that a port is taken."""
+    import socket
+
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise UsageError(
+                f"port {port} of {host} cannot be used ({error.strerror}), perhaps because the study is being served "
+                "already; choose another with --port"
+            ) from error
 
 
 def _shown(mean: float | None) -> str:
@@ -218,8 +293,10 @@ def _shown(mean: float | None) -> str:
 def delete(study: str, database: str | None, known_as: str) -> None:
     """Delete one person's answers, known by completion code or number in the pool."""
     if not _store(study, database).delete(known_as):
-        raise UsageError(f"nobody is known by {known_as!r}")
-    click.echo("deleted")
+        raise UsageError(f"nobody is known by {known_as!r}; it must be the person's own code, or number in the pool")
+    click.echo(
+        "deleted; files that were exported before still hold these answers: export again, and destroy the old ones"
+    )
 
 
 def _store(study: str, database: str | None, *, new: bool = False) -> Any:
@@ -236,9 +313,17 @@ def _store(study: str, database: str | None, *, new: bool = False) -> Any:
     read = read_study(study)
     if database is None and Path(read.name).name != read.name:
         raise UsageError(f"the study {read.name!r} cannot name a file; name a database with --database")
-    if database is None and not new and not Path(f"{read.name}.sqlite").exists():
+    url = sa.URL.create("sqlite", database=f"{read.name}.sqlite") if database is None else database
+    file = _sqlite_file(str(url))
+    if not new and file is not None and not file.exists():
         raise UsageError(
-            f"{read.name}.sqlite is not in this folder, so that there are no answers; go to where it was served, "
-            "or name its database with --database"
+            f"{file} is not there, so that there are no answers; go to where the study was served, or name its "
+            "database with --database"
         )
-    return Store(open_database(database or sa.URL.create("sqlite", database=f"{read.name}.sqlite")), read)
+    return Store(open_database(url), read)
+
+
+def _sqlite_file(url: str) -> Path | None:
+    """The file of an address of SQLite."""
+    prefix, sign, path = url.partition(":///")
+    return Path(path) if sign and prefix.partition("+")[0] == "sqlite" and path not in ("", ":memory:") else None

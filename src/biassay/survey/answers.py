@@ -59,8 +59,20 @@ def _annotation(row: sa.Row[tuple[object, ...]], study: Study) -> Annotation:
         ratings=json.loads(row.ratings),
         seconds=row.seconds,
         status=row.status,
-        reasons=tuple(json.loads(row.reasons or "[]")),
+        reasons=_reasons(row, repeat=repeat, wanted=wanted),
         agreement=row.agreement,
         repeat=repeat,
         counts=row.status == "valid" and wanted and not repeat,
     )
+
+
+def _reasons(row: sa.Row[tuple[object, ...]], *, repeat: bool, wanted: bool) -> tuple[str, ...]:
+    """Why a page does not count; none if it does."""
+    found = tuple(json.loads(row.reasons or "[]"))
+    if row.status in ("active", "abandoned"):
+        found += ("unfinished",)
+    if repeat:
+        found += ("repeated page",)
+    elif not wanted:
+        found += ("the group had enough",)
+    return found

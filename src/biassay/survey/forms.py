@@ -38,7 +38,7 @@ def read_step(study: Study, participant: Participant, step: Step, form: FormData
     if step.kind == "high_low":
         high, low = _text(form, "high"), _text(form, "low")
         traits = traits_of(study)
-        if high in traits and low in traits:
+        if high in traits and low in traits and high != low:
             return Read({"high": high, "low": low})
         return Read(missing=study.texts["high_low"]["missing"], shown={"high": high, "low": low})
     if step.kind == "demographics":

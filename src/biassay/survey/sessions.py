@@ -32,6 +32,8 @@ class Sessions:
 
     def __init__(self, secret: str, *, secure: bool, token: str | None = None) -> None:
         self._secret, self._secure = secret.encode(), secure
+        # A browser does not tell ports apart: two studies on one host need cookies of different names.
+        self.suffix = self._made("name").hex()[:8]
         # Another token ends what the old one opened.
         keys = {COOKIE: secret, RESEARCHER: self._made(f"researcher.{token}").hex()}
         self._serializer = {
@@ -39,10 +41,16 @@ class Sessions:
         }
         self._ended: set[str] = set()
 
+    def name(self, kind: str) -> str:
+        """What a cookie is called."""
+        return f"{kind}_{self.suffix}"
+
     def read(self, request: Request) -> Session | None:
         """The session of a participant's browser, None if it has none or it is not genuine."""
         try:
-            content = self._serializer[COOKIE].loads(request.cookies.get(COOKIE, ""), max_age=_PARTICIPANT_SECONDS)
+            content = self._serializer[COOKIE].loads(
+                request.cookies.get(self.name(COOKIE), ""), max_age=_PARTICIPANT_SECONDS
+            )
             return Session(str(content["n"]), content.get("p"), content.get("i"))
         except (BadData, KeyError, TypeError, AttributeError):
             return None
@@ -58,7 +66,7 @@ class Sessions:
         """What ties forms to a researcher who has logged in, None if nobody has."""
         try:
             content = self._serializer[RESEARCHER].loads(
-                request.cookies.get(RESEARCHER, ""), max_age=_RESEARCHER_SECONDS
+                request.cookies.get(self.name(RESEARCHER), ""), max_age=_RESEARCHER_SECONDS
             )
             return None if content["r"] in self._ended else str(content["r"])
         except (BadData, KeyError, TypeError):
@@ -72,7 +80,7 @@ class Sessions:
         who = self.read_researcher(request)
         if who is not None:
             self._ended.add(who)
-        response.delete_cookie(RESEARCHER, path="/", secure=self._secure, httponly=True, samesite="strict")
+        response.delete_cookie(self.name(RESEARCHER), path="/", secure=self._secure, httponly=True, samesite="strict")
 
     def token(self, nonce: str) -> str:
         """What a form must bring back."""
@@ -90,7 +98,7 @@ class Sessions:
 
     def _set(self, response: Response, name: str, content: object, seconds: int, same_site: str) -> None:
         response.set_cookie(
-            name,
+            self.name(name),
             str(self._serializer[name].dumps(content)),
             max_age=seconds,
             path="/",

@@ -80,17 +80,18 @@ class Store:
             connection.execute(_locked(sa.select(places))).all()  # nobody begins meanwhile
             known = connection.execute(sa.select(studies)).mappings().first()
             if known is not None and known["digest"] == self.study.digest:
+                connection.execute(sa.update(studies).values(definition=self.study.definition))
                 return str(known["secret"])
-            begun = connection.execute(sa.select(sa.func.count()).select_from(participants)).scalar_one()
-            if known is not None and begun:
+            kept = sa.select(sa.func.count()).select_from(participants).where(participants.c.status != "deleted")
+            if known is not None and connection.execute(kept).scalar_one():
                 raise UsageError(
                     f"the database holds data of the study {known['name']!r} as it was ({known['digest']}), and the "
                     f"file now says something else ({self.study.digest}); a study is frozen once somebody has taken "
                     "part: take the old file, or a new database"
                 )
             secret = str(known["secret"]) if known is not None else secrets.token_hex(32)
-            connection.execute(sa.delete(studies))
-            connection.execute(sa.delete(places))
+            for table in (participants, studies, places):  # of participants only empty rows of the deleted are left
+                connection.execute(sa.delete(table))
             connection.execute(
                 sa.insert(studies).values(
                     id=1,
@@ -272,13 +273,17 @@ class Store:
 
     def delete(self, known_as: str) -> bool:
         """Delete all that one person said, known by completion code, number of the pool or own number."""
-        known_as = _storable(known_as)
+        known_as = _storable(known_as).strip()
         with writing(self.engine) as connection:
             connection.execute(_locked(sa.select(places))).all()
             # A page that is being written is waited for, so that it is deleted too.
             person = connection.execute(
                 sa.select(participants).where(
-                    sa.or_(*(getattr(participants.c, name) == known_as for name in ("code", "pool_id", "id"))),
+                    sa.or_(
+                        participants.c.code == known_as.upper(),
+                        participants.c.pool_id == known_as,
+                        participants.c.id == known_as,
+                    ),
                     participants.c.status != "deleted",
                 ).with_for_update()
             ).mappings().first()  # fmt: skip

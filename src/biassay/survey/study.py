@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,20 +21,8 @@ from biassay.survey.texts import Texts, read_texts
 __all__ = ["Field", "Pool", "Rules", "Study", "read_study", "shipped_studies", "study_text"]
 
 _TOP = {
-    *(
-        "name",
-        "society",
-        "texts",
-        "minimum_age",
-        "minutes",
-        "groups",
-        "pairs",
-        "target",
-        "quality",
-        "session",
-        "privacy",
-    ),
-    *("pool", "demographics"),
+    *("name", "researcher", "contact", "approval", "society", "texts", "minimum_age", "minutes", "groups", "pairs"),
+    *("target", "quality", "session", "privacy", "pool", "demographics"),
 }
 
 
@@ -55,6 +44,7 @@ class Rules:
     high_low: bool
     self_agreement: float
     tolerance: int
+    spread: int
     seconds_a_group: float
 
 
@@ -73,9 +63,12 @@ class Pool:
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that a study is; `digest` changes with any of it."""
+    """Everything that a study is. ``researcher``, ``contact`` and ``approval`` stand on the page of consent."""
 
     name: str
+    researcher: str
+    contact: str
+    approval: str
     society: str
     minimum_age: int
     minutes: int
@@ -97,7 +90,10 @@ class Study:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(self.definition.encode()).hexdigest()[:16]
+        """Of all that answers depend on; how people come and go may be mended while a study runs."""
+        fixed = dataclasses.asdict(dataclasses.replace(self, pool=Pool("", "", "", required=False)))
+        content = json.dumps(fixed, ensure_ascii=False, sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     @property
     def pair_names(self) -> tuple[str, ...]:
@@ -155,6 +151,9 @@ class _Reader(FieldReader):
             self.fail("quality.high_low", "this question comes after the second group, and there is one group only")
         return Study(
             name=self.string(top.get("name"), "name"),
+            researcher=self.text(top.get("researcher", ""), "researcher"),
+            contact=self.text(top.get("contact", ""), "contact"),
+            approval=self.text(top.get("approval", ""), "approval"),
             society=self.string(top.get("society"), "society"),
             minimum_age=self.whole(top.get("minimum_age", 18), "minimum_age", 0, 120),
             minutes=self.whole(top.get("minutes", 10), "minutes", 1, 600),
@@ -180,6 +179,7 @@ class _Reader(FieldReader):
             high_low=self.flag(given.get("high_low", True), "quality.high_low"),
             self_agreement=self.real(given.get("self_agreement", 0.8), "quality.self_agreement", 0.0, 1.0),
             tolerance=self.whole(given.get("tolerance", 10), "quality.tolerance", 0, 100),
+            spread=self.whole(given.get("spread", 1), "quality.spread", 0, 100),
             seconds_a_group=self.real(given.get("seconds_a_group", 8), "quality.seconds_a_group", 0.0, 3600.0),
         )
 
@@ -192,6 +192,9 @@ class _Reader(FieldReader):
         url = values.get("completion_url", "")
         if url and not url.startswith(("https://", "http://")):
             self.fail("pool.completion_url", f"expected an address that begins with https://, got {url!r}")
+        unknown = set(re.findall(r"\{(\w*)\}", url)) - {"code"}
+        if unknown:
+            self.fail("pool.completion_url", f"nothing is known of {{{sorted(unknown)[0]}}}; {{code}} is filled in")
         return Pool(values.get("parameter", ""), url, values.get("completion_code", ""), required)
 
     def fields(self, value: Any) -> tuple[Field, ...]:
