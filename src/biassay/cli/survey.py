@@ -71,7 +71,7 @@ def check(study: str) -> None:
     click.echo(f"{read.name} ({read.digest}): {len(read.groups)} groups, {len(read.pairs)} pairs of traits")
     each = read.groups_a_participant
     click.echo(
-        f"{read.annotations} valid annotations of each group; each participant rates {each} groups, and one of them again: "
+        f"{read.annotations} valid annotations of each group; each participant rates {each} groups, one of them twice: "
         f"at least {-(-len(read.groups) * read.annotations // each)} participants"
     )
     rules = ", ".join(f"{name} {value}" for name, value in vars(read.rules).items())

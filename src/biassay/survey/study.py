@@ -44,8 +44,8 @@ class Rules:
     high_low: bool
     self_agreement: float
     tolerance: int
-    spread: int
     seconds_a_group: float
+    spread: int = 1
 
 
 @dataclass(frozen=True)
