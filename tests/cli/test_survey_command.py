@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,17 +81,67 @@ def test_new_writes_the_shipped_study_to_change(cli: Cli, here: Path) -> None:
     assert f"biassay survey serve {here / 'mine.toml'}" in stdout
     assert (here / "mine.toml").read_text(encoding="utf-8") == study_text("cao2022")
     assert read_study(here / "mine.toml") == read_study("cao2022")
+    assert "have your review board approve it" in stdout
+    assert [path.name for path in here.iterdir()] == ["mine.toml"]
+
+
+def test_new_writes_texts_to_be_translated(cli: Cli, here: Path) -> None:
+    code, stdout, _ = cli("survey", "new", here / "mine.toml", "--texts", here / "deutsch.toml")
+    assert code == 0
+    assert 'name it in the study: texts = "deutsch.toml"' in stdout
+    assert (here / "deutsch.toml").read_text(encoding="utf-8") == study_text("english")
+    text = study_text("cao2022")
+    assert text.count('texts = "english"') == 1
+    (here / "mine.toml").write_text(text.replace('texts = "english"', 'texts = "deutsch.toml"'), encoding="utf-8")
+    assert read_study(here / "mine.toml") == read_study("cao2022")
 
 
 def test_new_overwrites_nothing(cli: Cli, study: Path, here: Path) -> None:
     assert "exists; choose another file" in refused(cli, "new", study)
     assert study.read_text(encoding="utf-8") == STUDY
     assert "does not exist" in refused(cli, "new", here / "none" / "mine.toml")
+    assert "exists; choose another file" in refused(cli, "new", here / "mine.toml", "--texts", study)
+    assert study.read_text(encoding="utf-8") == STUDY
+    assert list(here.iterdir()) == [study]
+
+
+# check
+
+
+def test_check_says_what_is_in_a_study(cli: Cli, study: Path, here: Path) -> None:
+    """Three groups, twice each, two a participant: three people."""
+    code, stdout, stderr = cli("survey", "check", study)
+    assert (code, stderr) == (0, "")
+    for said in (
+        f"pets ({read_study(study).digest}): 3 groups, 2 pairs of traits",
+        "2 valid annotations of each group; each participant rates 2 groups",
+        "at least 3 participants",
+        "spread 1",
+        "seconds_a_group 0",
+        "facts asked for: Gender (shown beside ratings in exports)",
+        "language: en; places are kept for 60 minutes",
+        "not said to participants: researcher, contact, approval",
+    ):
+        assert said in stdout
+    assert list(here.iterdir()) == [study]
+
+
+def test_check_of_more_people_than_divide_and_of_who_is_named(cli: Cli, study: Path) -> None:
+    """Three groups, three times each, two a participant: 4.5 people, hence 5."""
+    named = STUDY.replace("annotations = 2", "annotations = 3").partition("[privacy]")[0]
+    study.write_text(f'researcher = "Ada"\ncontact = "a@b.example"\n{named}')
+    code, stdout, _ = cli("survey", "check", study)
+    assert code == 0
+    assert "at least 5 participants" in stdout
+    assert "facts asked for: none (not to be joined to ratings)" in stdout
+    assert "not said to participants: approval " in stdout
+    study.write_text(f'researcher = "Ada"\ncontact = "a@b.example"\napproval = "7"\n{named}')
+    assert "not said" not in cli("survey", "check", study)[1]
 
 
 # Studies and databases that cannot be used
 
-WITH_STUDY = [("serve",), ("status",), ("export", "--out", "out"), ("delete",)]
+WITH_STUDY = [("check",), ("serve",), ("status",), ("export", "--out", "out"), ("delete",)]
 
 
 def called(command: tuple[str, ...], study: object, *args: object) -> tuple[object, ...]:
@@ -113,7 +165,7 @@ def test_a_bad_study_is_refused_with_its_line(command: tuple[str, ...], cli: Cli
     assert list(here.iterdir()) == [study]
 
 
-@pytest.mark.parametrize("command", WITH_STUDY, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", WITH_STUDY[1:], ids=lambda command: command[0])
 @pytest.mark.parametrize("url", ["nonsense", "mysql://u:geheim@h/d", "postgresql://u:geheim@h:port/d", "sqlite://"])
 def test_a_database_address_that_is_none(command: tuple[str, ...], url: str, cli: Cli, study: Path) -> None:
     said = refused(cli, *called(command, study, "--database", url))
@@ -133,8 +185,13 @@ def test_the_database_may_come_from_the_environment(
     cli: Cli, study: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BIASSAY_SURVEY_DATABASE", f"sqlite:///{here / 'elsewhere.sqlite'}")
-    assert cli("survey", "status", study)[0] == 0
-    assert (here / "elsewhere.sqlite").exists()
+    assert "elsewhere.sqlite is not there" in refused(cli, "status", study)
+    assert list(here.iterdir()) == [study]
+    with opened(f"sqlite:///{here / 'elsewhere.sqlite'}", read_study(study)) as store:
+        take_part(store)
+    code, stdout, _ = cli("survey", "status", study)
+    assert code == 0
+    assert "participants: 1 valid" in stdout
     assert not (here / "pets.sqlite").exists()
 
 
@@ -145,14 +202,15 @@ def test_a_file_that_is_no_database(cli: Cli, study: Path, here: Path) -> None:
 
 @pytest.mark.parametrize("name", ["what?", "50%25", "a#b", "ünï cödé", "../up", "a/b", "x?mode=ro"])
 def test_any_name_of_a_study_makes_a_database_in_this_folder_or_is_refused(
-    name: str, cli: Cli, study: Path, here: Path
+    name: str, cli: Cli, study: Path, here: Path, unserved: list[dict[str, object]]
 ) -> None:
     study.write_text(STUDY.replace('"pets"', json.dumps(name, ensure_ascii=False)), encoding="utf-8")
-    code, _, stderr = cli("survey", "status", study)
-    assert code in (0, 2), stderr
+    code, _, stderr = cli("survey", "serve", study)
+    assert code == (2 if "/" in name else 0), stderr
     made = [path.name for path in here.iterdir() if path != study and not path.name.endswith(("-wal", "-shm"))]
     assert made == ([f"{name}.sqlite"] if code == 0 else [])
     assert not (here.parent / "up.sqlite").exists()
+    assert len(unserved) == (code == 0)
 
 
 def test_a_changed_study_is_refused_once_there_are_data(cli: Cli, store: Store, study: Path) -> None:
@@ -164,6 +222,58 @@ def test_a_changed_study_is_refused_once_there_are_data(cli: Cli, store: Store, 
 
 
 # serve
+
+
+@pytest.fixture
+def unserved(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """Serving ends at once, whoever has the port; what the server was told."""
+    served: list[dict[str, object]] = []
+    monkeypatch.setattr("uvicorn.run", lambda _, **options: served.append(options))
+    monkeypatch.setattr("biassay.cli.survey._check_port", lambda *_: None)
+    return served
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_port_in_use_is_said_and_nothing_is_served(
+    host: str, cli: Cli, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it was served"))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, _, stderr = cli("survey", "serve", study, "--host", host, "--port", port)
+    said = " ".join(stderr.split())
+    assert code == 2
+    assert f"port {port} of {host} cannot be used (Address already in use)" in said
+    assert "choose another with --port" in said
+    assert "Traceback" not in stderr
+
+
+def test_a_port_that_is_free_is_still_free_for_the_server(
+    cli: Cli, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    served = []
+
+    def run(_: object, *, host: str, port: int, **__: object) -> None:
+        with socket.socket() as own:
+            own.bind((host, port))
+            own.listen()
+        served.append(port)
+
+    monkeypatch.setattr("uvicorn.run", run)
+    assert cli("survey", "serve", study, "--port", port)[0] == 0
+    assert served == [port]
+
+
+def test_serve_says_what_participants_are_not_told(cli: Cli, study: Path, unserved: list[dict[str, object]]) -> None:
+    assert "not said to participants: researcher, contact, approval" in cli("survey", "serve", study)[1]
+    study.write_text(f'researcher = "Ada"\ncontact = "a@b.example"\napproval = "7"\n{STUDY}')
+    assert "not said" not in cli("survey", "serve", study)[1]
+    assert len(unserved) == 2
 
 
 def test_a_short_token_is_refused_before_anything_is_made(
@@ -188,9 +298,9 @@ def test_a_limit_below_zero(option: str, cli: Cli, study: Path, monkeypatch: pyt
     assert option in refused(cli, "serve", study, option, "-5")
 
 
-def test_what_serve_says_holds_no_secret(cli: Cli, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    served: list[dict[str, object]] = []
-    monkeypatch.setattr("uvicorn.run", lambda _, **options: served.append(options))
+def test_what_serve_says_holds_no_secret(
+    cli: Cli, study: Path, monkeypatch: pytest.MonkeyPatch, unserved: list[dict[str, object]]
+) -> None:
     code, stdout, _ = cli("survey", "serve", study)
     assert code == 0
     assert "researchers:  off; put a token into $BIASSAY_SURVEY_TOKEN" in stdout
@@ -199,7 +309,7 @@ def test_what_serve_says_holds_no_secret(cli: Cli, study: Path, monkeypatch: pyt
     assert code == 0
     assert "http://127.0.0.1:8123/researcher" in stdout
     assert "a-long-secret-token" not in stdout + stderr
-    assert [(options["host"], options["port"], options["access_log"]) for options in served] == [
+    assert [(options["host"], options["port"], options["access_log"]) for options in unserved] == [
         ("127.0.0.1", 8000, False),
         ("127.0.0.1", 8123, False),
     ]
@@ -228,14 +338,19 @@ def test_status_counts(cli: Cli, store: Store, study: Path) -> None:
 
 def test_only_who_serves_makes_a_database(cli: Cli, study: Path) -> None:
     for command in (["status", study], ["export", study, "--out", "answers"], ["delete", study, "CODE"]):
-        code, _, errors = cli("survey", *command)
-        assert code == 2
-        assert "is not in this folder" in errors
-    assert not list(Path().glob("*.sqlite"))
+        assert "pets.sqlite is not there, so that there are no answers" in refused(cli, *command)
+        for url in (
+            "sqlite:///other.sqlite",
+            f"sqlite:///{study.parent / 'other.sqlite'}",
+            "sqlite+pysqlite:///other.sqlite",
+        ):
+            assert "other.sqlite is not there" in refused(cli, *command, "--database", url)
+    assert list(study.parent.iterdir()) == [study]
 
 
-def test_status_of_nobody(cli: Cli, study: Path) -> None:
-    code, stdout, _ = cli("survey", "status", study, "--database", "sqlite:///nobody.sqlite")
+def test_status_of_nobody(cli: Cli, store: Store, study: Path) -> None:
+    assert store.lacking()
+    code, stdout, _ = cli("survey", "status", study)
     assert code == 0
     assert "participants: nobody yet" in stdout
 
@@ -260,7 +375,7 @@ def test_export_writes_all_files(cli: Cli, store: Store, study: Path, here: Path
     code, stdout, stderr = cli("survey", "export", study, "--out", here / "a" / "out")
     assert (code, stderr) == (0, "")
     out = here / "a" / "out"
-    assert f"biassay stereotypes MODEL --human {out / 'ratings.json'}" in " ".join(stdout.split())
+    assert f"biassay stereotypes MODEL --human {out / 'ratings.json'} --with FILE" in " ".join(stdout.split())
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     found = read_human(out / "ratings.json")
     for a, (gender, said) in enumerate(people):
@@ -268,6 +383,15 @@ def test_export_writes_all_files(cli: Cli, store: Store, study: Path, here: Path
         for group, ratings in said.items():
             assert found.ratings[a, found.groups.index(group)].tolist() == ratings
     assert json.loads((out / "study.json").read_text())["society"] == tomllib.loads(STUDY)["society"]
+
+
+def test_export_of_known_groups_and_traits_needs_no_file_of_ones_own(cli: Cli, here: Path) -> None:
+    (here / "known.toml").write_text(study_text("cao2022"), encoding="utf-8")
+    with opened(f"sqlite:///{here / 'us-stereotypes.sqlite'}", read_study("cao2022")):
+        code, stdout, _ = cli("survey", "export", here / "known.toml", "--out", here / "out")
+    assert code == 0
+    assert f"biassay stereotypes MODEL --human {here / 'out' / 'ratings.json'}" in stdout
+    assert "--with" not in stdout
 
 
 def test_export_overwrites_nothing(cli: Cli, store: Store, study: Path, here: Path) -> None:
@@ -299,6 +423,7 @@ def test_means_of_all_and_of_some(cli: Cli, store: Store, study: Path, here: Pat
         found = json.loads(stdout)
         chosen = [said for own, said in people if gender in ("", own)]
         assert (code, found["annotators"]) == (0, len(chosen))
+        assert found["raters"] == {group: sum(group in said for said in chosen) for group in found["means"]}
         for group, means in found["means"].items():
             own = [said[group] for said in chosen if group in said]
             for p, name in enumerate(store.study.pair_names):
@@ -311,10 +436,33 @@ def test_means_as_a_table(cli: Cli, store: Store, study: Path, here: Path) -> No
     cli("survey", "export", study, "--out", here / "out")
     code, stdout, _ = cli("survey", "means", here / "out" / "ratings.json", "--group", "[red]birds", "--group", "cats")
     assert code == 0
-    assert "3 annotators" in stdout
+    counted = next(line for line in stdout.splitlines() if "annotators of the group" in line)
+    assert re.findall(r"\d+", counted) == ["2", "2"]
     assert "[red]birds" in stdout
     assert "cold - warm" in stdout
     assert "dogs" not in stdout
+    few = next(line for line in stdout.splitlines() if line.startswith("fewer than 5 annotators: "))
+    assert sorted(few.partition(": ")[2].split(", ")) == ["[red]birds", "cats"]
+
+
+def test_means_name_the_groups_of_few_annotators(cli: Cli, here: Path) -> None:
+    """Of 5 annotators all rate cats, 4 dogs and nobody of those who are chosen birds."""
+    ratings = {"cold - warm": "10"}
+    people = {
+        f"annotator{i}": {
+            "demographics": {"Gender": "Man"},
+            **dict.fromkeys(("cats", "dogs")[: 1 if i == 0 else 2], ratings),
+        }
+        for i in range(5)
+    }
+    people["annotator5"] = {"demographics": {"Gender": "Woman"}, "birds": ratings}
+    (here / "ratings.json").write_text(json.dumps(people))
+    code, stdout, _ = cli("survey", "means", here / "ratings.json", "--annotators", "Gender=Man")
+    assert code == 0
+    assert "fewer than 5 annotators: dogs\n" in stdout
+    code, stdout, _ = cli("survey", "means", here / "ratings.json", "--group", "cats")
+    assert code == 0
+    assert "fewer than" not in stdout
 
 
 def test_means_that_cannot_be_taken(cli: Cli, store: Store, study: Path, here: Path) -> None:
@@ -337,14 +485,17 @@ def test_delete_by_code_or_number_of_the_pool(cli: Cli, store: Store, study: Pat
     first = store.find(take_part(store))
     assert first is not None
     take_part(store, pool_id="p2")
-    for known_as in (first.code, "p2"):
+    for known_as in (f" {first.code.lower()}", "p2"):
         code, stdout, stderr = cli("survey", "delete", study, known_as)
-        assert (code, stdout, stderr) == (0, "deleted\n", "")
-        assert f"nobody is known by {known_as!r}" in refused(cli, "delete", study, known_as)
+        assert (code, stderr) == (0, "")
+        assert stdout.startswith("deleted; files that were exported before still hold these answers: export again")
+        assert f"nobody is known by {known_as!r}; it must be the person's own" in refused(
+            cli, "delete", study, known_as
+        )
     assert all(row == 2 for row in store.lacking().values())
 
 
 def test_commands_are_named_in_the_help(cli: Cli) -> None:
     code, stdout, _ = cli("survey", "--help")
     assert code == 0
-    assert all(f"  {name} " in stdout for name in ("new", "serve", "status", "export", "means", "delete"))
+    assert all(f"  {name} " in stdout for name in ("new", "check", "serve", "status", "export", "means", "delete"))

@@ -20,7 +20,7 @@ from . import postgres
 GROUPS = ("men", "women", "teenagers", "veterans", "immigrants")
 PAIRS = (("poor", "wealthy"), ("cold", "warm"), ("traditional", "modern"))
 CAREFUL = (90, 10, 80)
-RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0)
+RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
 GENDER = Field("Gender", ("Woman", "Man", "Non-binary"), several=False, most=60)
 RACE = Field("Race", ("White", "Black", "Asian"), several=True, most=60)
 PAGE_SECONDS = 20.0
@@ -84,6 +84,8 @@ class Person:
     def ratings(self, store: Store, someone: Participant, place: int) -> list[int]:
         said = self.said or (lambda _group, _place: [CAREFUL[i % 3] for i in range(len(store.study.pairs))])
         ratings = said(someone.group(place), place)
+        if self.fault == "all alike" and someone.group(place) == someone.asked[-1]:
+            ratings = [ratings[0]] * len(ratings)
         repeats = place == len(someone.asked)
         return [100 - rating for rating in ratings] if repeats and self.fault == "self-agreement" else ratings
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from tests.survey.walks import GROUPS, Page, Place, opened
+from tests.survey.walks import GROUPS, Page, Place, cookie_of, opened
 
 pytestmark = pytest.mark.extras
 
@@ -80,6 +80,27 @@ def test_a_page_says_what_step_of_how_many_it_is(study: Callable[..., Place]) ->
     assert person.page.kind == "done"
 
 
+def test_every_page_shows_ones_own_code_and_nobody_elses(study: Callable[..., Place]) -> None:
+    place = study()
+    other = place.browser()
+    other.begin("other")
+    theirs = place.rows("SELECT code FROM participants")[0][0]
+    person = place.browser()
+    person.begin("own")
+    own = place.rows("SELECT code FROM participants WHERE pool_id = 'own'")[0][0]
+    seen = []
+    while person.page.kind != "done":
+        at = person.page
+        seen.append(at.kind)
+        for page in (at, person.send(**{"field-2": "x" * 41})) if at.kind != "instructions" else (at,):
+            assert page.kind == at.kind
+            assert page.own_code.endswith(f": {own}")
+            assert theirs not in page.html
+        person.answer()
+    assert [*seen, "done"] == WAY
+    assert person.page.code == own
+
+
 def test_no_slider_has_a_position_of_its_own(study: Callable[..., Place]) -> None:
     person = study().browser()
     person.begin()
@@ -104,6 +125,24 @@ def test_a_study_may_leave_out_everything_it_can(study: Callable[..., Place]) ->
     person.begin()
     person.go()
     assert place.rows("SELECT status FROM participants") == [("valid",)]
+
+
+def test_a_straight_line_is_rejected_for_that_and_gets_a_code(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.rate = lambda *_: 80
+    assert len(person.walk()) == 10
+    assert place.rows("SELECT status, reasons FROM participants") == [("rejected", '["all alike"]')]
+    assert all(count == (0, 0) for count in place.kept().values())
+
+
+def test_consent_says_who_runs_the_study_if_it_is_known(study: Callable[..., Place]) -> None:
+    plain = study(name="plain").browser().get("/").text
+    more = 'researcher = "A. Person"\ncontact = "a@example.org"\napproval = "Board 7"'
+    told = study(name="told", more=more, link=True).browser().get("/").text
+    said = ("run by A. Person.", "delete your answers: a@example.org.", "Approved: Board 7.", "beside your ratings.")
+    assert all(one in told for one in said)
+    assert not [one for one in (*said, "run by", "Approved") if one in plain]
 
 
 def test_a_reloaded_page_is_the_same_page(study: Callable[..., Place]) -> None:
@@ -186,6 +225,19 @@ def test_one_word_of_two_is_kept(study: Callable[..., Place]) -> None:
     assert page.filled == {"high": ["warm"]}
     page = person.send(high="", low="cold")
     assert page.filled == {"low": ["cold"]}
+    assert person.answer().kind == "group"
+
+
+def test_the_same_word_twice_is_asked_for_again(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    person.go("high_low")
+    before = place.everything()
+    page = person.send(high="warm", low="warm")
+    assert (page.status, page.kind) == (400, "high_low")
+    assert "not the same one" in page.alert
+    assert place.everything() == before
     assert person.answer().kind == "group"
 
 
@@ -387,13 +439,25 @@ def test_an_empty_number_is_none(study: Callable[..., Place], number: str) -> No
     assert place.rows("SELECT pool_id FROM participants") == [(None,)]
 
 
+def test_who_must_bring_a_number_does_not_begin_without_one(study: Callable[..., Place]) -> None:
+    place = study(pool='parameter = "PROLIFIC_PID"\nrequired = true')
+    for number in (None, "", "%20", "%00"):
+        page = place.browser().begin(number)
+        assert (page.status, page.title) == (403, "Please come through the link you were given")
+    assert place.rows("SELECT * FROM participants") == []
+    person = place.browser()
+    assert person.begin().status == 403
+    assert person.begin("abc123").kind == "instructions"
+    assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
+
+
 def test_a_cookie_holds_the_longest_number(study: Callable[..., Place]) -> None:
     place = study()
     person = place.browser()
     assert person.begin("%F0%9F%98%80" * 5000).kind == "instructions"
     assert place.rows("SELECT pool_id FROM participants") == [("😀" * 128,)]
-    cookie = person.client.cookies["biassay"]
-    assert len(cookie) < 4000  # browsers drop what is longer than 4096
+    name, cookie = cookie_of(person.client)
+    assert len(f"{name}={cookie}") < 4000  # browsers drop what is longer than 4096
 
 
 # Beginning twice
@@ -404,10 +468,10 @@ def test_a_lost_answer_to_begin_does_not_lock_anyone_out(study: Callable[..., Pl
     place = study()
     person = place.browser()
     consent = person.get("/?PROLIFIC_PID=abc123")
-    cookie = person.client.cookies["biassay"]
+    cookie = cookie_of(person.client)
     person.send(agree="yes")
     person.client.cookies.clear()
-    person.client.cookies.set("biassay", cookie)
+    person.client.cookies.set(*cookie)
     page = person.post("/begin", {**consent.hidden, "agree": "yes"})
     assert page.kind == "instructions"
     assert len(place.rows("SELECT * FROM participants")) == 1
@@ -417,13 +481,48 @@ def test_one_browser_that_begins_twice_is_one_participant(study: Callable[..., P
     place = study()
     person = place.browser()
     consent = person.get("/")
-    cookie = person.client.cookies["biassay"]
+    cookie = cookie_of(person.client)
     for _ in range(3):
         person.client.cookies.clear()
-        person.client.cookies.set("biassay", cookie)
+        person.client.cookies.set(*cookie)
         person.post("/begin", {**consent.hidden, "agree": "yes"})
     assert len(place.rows("SELECT * FROM participants")) == 1
     assert place.kept() == place.recount()
+
+
+def test_two_studies_on_one_host_keep_both_sessions_of_a_browser(tmp_path: Path) -> None:
+    with opened(tmp_path / "one") as one, opened(tmp_path / "two") as two:
+        first, second = one.browser(), two.browser()
+        second.client.cookies = first.client.cookies.jar  # shared, as a browser does not tell ports apart
+        first.begin("abc123")
+        second.begin("abc123")
+        for kind in WAY[:-1]:
+            assert first.get("/page").kind == second.get("/page").kind == kind
+            first.answer()
+            second.answer()
+        assert first.page.kind == second.page.kind == "done"
+        names = {cookie.name for cookie in first.client.cookies.jar}
+        assert names == {place.app.state.site.sessions.name("biassay") for place in (one, two)}
+        assert len(names) == 2
+        for place in (one, two):
+            assert place.rows("SELECT status FROM participants") == [("valid",)]
+
+
+def test_nobody_begins_a_study_that_another_process_changed(
+    study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from biassay.errors import UsageError
+
+    def changed(*_: object) -> None:
+        raise UsageError("changed by another process")
+
+    place = study()
+    person = place.browser()
+    monkeypatch.setattr(place.store, "begin", changed)
+    page = person.begin()
+    assert page.status == 503
+    assert "changed by" not in page.html
+    assert place.rows("SELECT * FROM participants") == []
 
 
 # Texts
@@ -437,7 +536,8 @@ def test_texts_of_a_study_are_escaped_wherever_they_stand(study: Callable[..., P
         groups=groups,
         pairs=pairs,
         society=NASTY,
-        pool=f'completion_url = "https://pool.example/{quoted}"\ncompletion_code = "{quoted}"',
+        more="".join(f'{name} = "{quoted}"\n' for name in ("researcher", "contact", "approval")),
+        pool=f'completion_url = "https://pool.example/{quoted.replace("{society}", "")}"\ncompletion_code = "{quoted}"',
         demographics=f'[demographics."{quoted}"]\nchoices = ["{quoted}", "b"]\n[demographics.Other]\nmost = 5',
     )
     person = place.browser()

@@ -179,14 +179,40 @@ def test_all_pages_has_everything_with_why_it_does_not_count(tmp_path: Path) -> 
             (str(i + 1), group) for i, group in enumerate(groups[: len(each)])
         ]
         assert [page["repeat"] for page in each] == ["false", "false", "false", "true"][: len(each)]
-    assert {(page["status"], page["reasons"], page["self_agreement"]) for page in own[0]} == {
-        ("rejected", "self-agreement", "0.0")
-    }
-    assert {(page["status"], page["reasons"], page["self_agreement"]) for page in own[1]} == {("valid", "", "1.0")}
+    assert {(page["status"], page["self_agreement"]) for page in own[0]} == {("rejected", "0.0")}
+    assert [page["reasons"] for page in own[0]] == [*["self-agreement"] * 3, "self-agreement; repeated page"]
+    assert {(page["status"], page["self_agreement"]) for page in own[1]} == {("valid", "1.0")}
+    assert [page["reasons"] for page in own[1]] == ["", "", "", "repeated page"]
     assert {(page["status"], page["counts"]) for page in own[2]} == {("active", "false")}
+    # Two groups of five are still wanted, and three are rated; the first page may be of the third.
+    enough = "" if own[2][0]["group"] not in people[1].asked else "; the group had enough"
+    assert own[2][0]["reasons"] == f"unfinished{enough}"
+    assert all((page["counts"] == "true") == (page["reasons"] == "") for page in pages)
     assert [page["poor - wealthy"] for page in own[0]] == ["90", "90", "90", "10"]
     assert all(page["seconds"] == "20.0" for page in pages)
     assert {page["group"] for page in pages if page["counts"] == "true"} == {g for o in counted.values() for g in o}
+
+
+def test_pages_without_need_and_of_the_absent_say_so(tmp_path: Path) -> None:
+    """Two groups of five lack one annotation; the person rates three, and one of them is not wanted."""
+    with store_of(tmp_path, small_study(annotations=1)) as store:
+        take_part(store, until=2)
+        store.clock.now += store.study.session_minutes * 60.0 + 1.0  # type: ignore[attr-defined]
+        first = store.find(take_part(store))
+        store.clock.now += 10.0  # type: ignore[attr-defined]
+        take_part(store)
+        pages = parsed(store, "all_pages.csv")
+    assert first is not None
+    own = [[page for page in pages if page["participant"] == f"participant{i}"] for i in range(3)]
+    assert [(page["status"], page["reasons"], page["counts"]) for page in own[0]] == [
+        ("abandoned", "unfinished", "false")
+    ]
+    assert [page["reasons"] for page in own[1]] == ["", "", "", "repeated page"]
+    assert [page["reasons"] for page in own[2][:3]].count("the group had enough") == 1
+    for page in own[2][:3]:
+        enough = page["group"] in first.asked
+        assert (page["reasons"], page["counts"]) == (("the group had enough", "false") if enough else ("", "true"))
+    assert own[2][3]["reasons"] == "repeated page"
 
 
 def test_exports_show_no_number_code_or_time_of_anybody(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ class Attacked:
     def __init__(self, place: Place, runner: asyncio.Runner) -> None:
         self.place, self.runner = place, runner
         self.sessions = place.app.state.site.sessions
+        self.own, self.researchers = (self.sessions.name(kind) for kind in ("biassay", "biassay_researcher"))
 
     def person(self, steps: int, fate: str) -> Person:
         from dataclasses import replace
@@ -139,7 +140,8 @@ class Attacked:
 
         store, study = self.place.store, self.place.store.study
         found = store.begin()
-        whole = {"ratings": [80] * len(study.pairs), "since": 0.0, "answers": {}, "which_group": found.asked[0]}
+        ratings = [20 if i % 2 else 80 for i in range(len(study.pairs))]
+        whole = {"ratings": ratings, "since": 0.0, "answers": {}, "which_group": found.asked[0]}
         whole |= {"high": study.pairs[0][1], "low": study.pairs[0][0]}
         for step in range(min(steps, len(store.steps) - 1)):
             assert store.answer(found.id, step, whole)
@@ -153,7 +155,7 @@ class Attacked:
         self.sessions.write_researcher(response)
         set_cookies = [value.decode() for name, value in response.raw_headers if name == b"set-cookie"]
         values = [cookie.partition(";")[0].partition("=")[2] for cookie in set_cookies]
-        cookie = f"biassay_researcher={values[1]}".encode()
+        cookie = f"{self.researchers}={values[1]}".encode()
         researcher = self.sessions.read_researcher(Request({"type": "http", "headers": [(b"cookie", cookie)]}))
         cookies = {"participant": values[0], "researcher": values[1]}
         return Person(found.id, steps, cookies, session.nonce, researcher)
@@ -174,11 +176,11 @@ class Attacked:
         ]
         held = person.cookies
         cookies = {
-            "participant": f"biassay={held['participant']}",
-            "researcher": f"biassay_researcher={held['researcher']}",
-            "swapped": f"biassay_researcher={held['participant']}; biassay={held['researcher']}",
-            "cut": f"biassay={held['participant'][:-3]}",
-            "noise": 'biassay="\\377\\000"; =; ;;biassay_researcher=.eJw.x',
+            "participant": f"{self.own}={held['participant']}",
+            "researcher": f"{self.researchers}={held['researcher']}",
+            "swapped": f"{self.researchers}={held['participant']}; {self.own}={held['researcher']}",
+            "cut": f"{self.own}={held['participant'][:-3]}",
+            "noise": f'{self.own}="\\377\\000"; =; ;;{self.researchers}=.eJw.x',
         }
         headers = [(b"cookie", "; ".join(cookies[name] for name in sent.cookies).encode()), *sent.headers]
         headers += [(b"content-type", sent.kind.encode())] if sent.kind is not None else []

@@ -87,10 +87,11 @@ def test_annotations_without_need_are_not_in_the_means(tmp_path: Path) -> None:
     with opened(f"sqlite:///{tmp_path / 'a.sqlite'}", study, clock=Clock()) as store:
         first = store.begin()
         assert first is not None
-        go_on(store, first, Person(said=lambda _group, _place: [60, 60, 60]))
-        assert fill(store, Person(said=lambda _group, _place: [90, 90, 90])) == 1
+        go_on(store, first, Person(said=lambda _group, _place: [60, 50, 40]))
+        assert fill(store, Person(said=lambda _group, _place: [90, 80, 70])) == 1
         for group in progress_of(store).groups:
-            assert group.means[0].mean == (60.0 if group.group in first.asked else 90.0)
+            means = [60.0, 50.0, 40.0] if group.group in first.asked else [90.0, 80.0, 70.0]
+            assert [mean.mean for mean in group.means] == means
             assert (group.valid, group.held) == (1, 0)
 
 
@@ -115,8 +116,9 @@ def test_every_reason_of_somebody_is_counted(tmp_path: Path) -> None:
     strict = replace(small_study().rules, seconds_a_group=30.0)
     with opened(f"sqlite:///{tmp_path / 'a.sqlite'}", small_study(rules=strict), clock=Clock()) as store:
         take_part(store, Person(fault="which group"))
+        take_part(store, Person(fault="all alike"))
         found = progress_of(store)
-    assert found.reasons == {"which group": 1, "too fast": 1}
+    assert found.reasons == {"which group": 1, "all alike": 1, "too fast": 2}
     assert found.pass_rate == 0.0
 
 

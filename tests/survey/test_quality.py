@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from biassay.survey.quality import Answers, judged, leaning_of, self_agreement
 from biassay.survey.study import Rules
 
-RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0)
+RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
 PAIRS = (("poor", "wealthy"), ("cold", "warm"))
 GROUPS = ("men", "women", "veterans")
 
@@ -65,7 +65,10 @@ def test_careful_answers_are_valid() -> None:
         ({"high": None}, "high and low"),
         ({"low": None}, "high and low"),
         ({"high": "no such trait"}, "high and low"),
-        ({"ratings": ((10, 90), (90, 10), (20, 80), (10, 10))}, "self-agreement"),
+        ({"ratings": ((10, 90), (90, 10), (20, 80), (10, 11))}, "self-agreement"),
+        ({"ratings": ((10, 90), (90, 10), (80, 80), (10, 90))}, "all alike"),
+        ({"ratings": ((10, 90), (90, 10), (50, 50), (10, 90))}, "all alike"),
+        ({"ratings": ((80, 90), (90, 10), (20, 80), (80, 80))}, "all alike"),
         ({"seconds": (8.0, 7.999, 20.0, 20.0)}, "too fast"),
         ({"seconds": (20.0, 20.0, 20.0, 0.0)}, "too fast"),
     ],
@@ -78,7 +81,7 @@ def test_each_fault_is_found_and_named(changes: dict[str, Any], reason: str) -> 
 def test_all_faults_are_named() -> None:
     bad = answers(which_group="women", high="poor", ratings=((10, 90), (90, 10), (0, 0), (90, 10)), seconds=(1.0,) * 4)
     verdict = judged(bad, RULES)
-    assert verdict.reasons == ("which group", "high and low", "self-agreement", "too fast")
+    assert verdict.reasons == ("which group", "high and low", "self-agreement", "all alike", "too fast")
     assert verdict.agreement == 0.0
 
 
@@ -86,8 +89,26 @@ def test_a_rule_that_is_off_rejects_nobody() -> None:
     bad = answers(
         which_group=None, high=None, low=None, ratings=((10, 90), (90, 10), (0, 0), (90, 10)), seconds=(0.0,) * 4
     )
-    off = rules(which_group=False, high_low=False, self_agreement=0.0, seconds_a_group=0.0)
+    off = rules(which_group=False, high_low=False, self_agreement=0.0, seconds_a_group=0.0, spread=0)
     assert judged(bad, off).valid
+
+
+@pytest.mark.parametrize(
+    ("spread", "apart", "valid"),
+    [(0, 0, True), (1, 0, False), (1, 1, True), (10, 9, False), (10, 10, True), (100, 99, False), (100, 100, True)],
+)
+@pytest.mark.parametrize("page", [0, 1, 2, 3])
+def test_the_edge_of_the_spread(spread: int, apart: int, valid: bool, page: int) -> None:
+    """Every page counts, the repeated one too; whichever of its lines are the farthest apart."""
+    pages = [[0, 100, 50]] * 4
+    pages[page] = [apart, 0, apart // 2]
+    only = rules(which_group=False, high_low=False, self_agreement=0.0, spread=spread)
+    verdict = judged(answers(pairs=(*PAIRS, ("old", "new")), ratings=tuple(pages)), only)
+    assert verdict.reasons == (() if valid else ("all alike",))
+
+
+def test_a_page_that_is_all_alike_is_refused_unless_a_rule_says_otherwise() -> None:
+    assert Rules(which_group=False, high_low=False, self_agreement=0.0, tolerance=0, seconds_a_group=0.0).spread == 1
 
 
 def test_the_other_word_of_a_pair_is_marked_the_other_way() -> None:
@@ -107,7 +128,7 @@ def test_the_middle_is_neither_high_nor_low(marked: int, high: bool, low: bool) 
 
 
 def test_the_second_page_is_asked_about_whichever_is_repeated() -> None:
-    ratings = ((90, 90), (10, 90), (90, 90), (10, 90))
+    ratings = ((90, 91), (10, 90), (90, 91), (10, 90))
     verdict = judged(answers(ratings=ratings, repeated=1, high="warm", low="wealthy"), RULES)
     assert verdict.valid
 
@@ -129,7 +150,7 @@ def test_exactly_eighty_percent_is_enough(pairs: int, enough: int) -> None:
     for agreed in range(pairs + 1):
         first, again = agreeing(agreed, pairs)
         given = answers(pairs=names, ratings=(first, [90] * pairs, again), groups=("men", "women"), high="r0", low="l0")
-        assert judged(given, RULES).valid == (agreed >= enough), agreed
+        assert judged(given, rules(spread=0)).valid == (agreed >= enough), agreed
 
 
 @given(pairs=st.integers(1, 40), asked=st.integers(0, 40), agreed=st.integers(0, 40))
@@ -139,7 +160,7 @@ def test_a_share_is_compared_as_if_it_were_exact(pairs: int, asked: int, agreed:
     first, again = agreeing(agreed, pairs)
     given_ = answers(pairs=names, ratings=(first, [90] * pairs, again), groups=("men", "women"), high="r0", low="l0")
     exact = Fraction(agreed, pairs) >= Fraction(asked, pairs)
-    assert judged(given_, rules(self_agreement=asked / pairs)).valid == exact
+    assert judged(given_, rules(self_agreement=asked / pairs, spread=0)).valid == exact
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from tests.survey.walks import (
     Place,
     Served,
     Walker,
+    cookie_of,
     log_in,
     opened,
     read_page,
@@ -91,9 +92,14 @@ def raw(served: Served, request: bytes) -> tuple[int, bytes]:
     return int(answer.split(b" ", 2)[1]), answer
 
 
-def use(person: Walker, cookie: str, name: str = "biassay") -> None:
+def named(person: Walker, kind: str = "biassay") -> str:
+    """What a cookie of this kind is called in the study at hand."""
+    return str(person.client.app.state.site.sessions.name(kind))
+
+
+def use(person: Walker, cookie: str, kind: str = "biassay") -> None:
     person.client.cookies.clear()
-    person.client.cookies.set(name, cookie)
+    person.client.cookies.set(named(person, kind), cookie)
 
 
 # Cookies
@@ -117,7 +123,7 @@ def test_a_changed_cookie_is_none(study: Callable[..., Place]) -> None:
     place = study()
     person = place.browser()
     page = person.begin()
-    cookie = person.client.cookies["biassay"]
+    cookie = person.client.cookies[named(person)]
     before = place.everything()
     content, stamp, signature = cookie.rsplit(".", 2)
     forged = [cookie[:i] + ("A" if cookie[i] != "A" else "B") + cookie[i + 1 :] for i in range(0, len(cookie) - 1, 7)]
@@ -142,7 +148,7 @@ def test_a_cookie_that_somebody_else_signed_is_none(study: Callable[..., Place])
     foreign.begin()
     mine = place.rows("SELECT id FROM participants")[0][0]
     content = {"n": "a", "p": mine, "i": None}
-    forged = [foreign.client.cookies["biassay"]]
+    forged = [foreign.client.cookies[named(foreign)]]
     forged += [
         maker(secret, salt=salt).dumps(content)
         for maker in (URLSafeSerializer, URLSafeTimedSerializer)
@@ -205,7 +211,7 @@ def test_a_form_without_this_browsers_token_is_refused(study: Callable[..., Plac
         in_the_address = person.client.post(path, params={"token": own}, data=sent, follow_redirects=False)
         assert in_the_address.status_code == 403
     assert place.everything() == before
-    assert "biassay_researcher" in person.client.cookies
+    assert named(person, "biassay_researcher") in person.client.cookies
 
 
 def test_a_participants_token_does_nothing_for_a_researcher(study: Callable[..., Place]) -> None:
@@ -499,7 +505,8 @@ def test_naming_somebody_else_changes_nobody_else(study: Callable[..., Place]) -
         assert answer.status_code == 403
     sent = {**attacker.page.hidden, **names, "step": victim.page.step, **victim.answers()}
     assert attacker.post("/page", sent).kind == "consent"
-    for header in (f"biassay={number}", f"biassay={code}", f"biassay_researcher={number}", f"participant={number}"):
+    own, researchers = named(attacker), named(attacker, "biassay_researcher")
+    for header in (f"{own}={number}", f"{own}={code}", f"{researchers}={number}", f"participant={number}"):
         attacker.client.cookies.clear()
         assert attacker.client.get("/page", params=names, headers={"cookie": header}).text.count('name="agree"') == 1
     assert place.everything() == before
@@ -538,7 +545,7 @@ def test_a_page_sent_by_many_windows_at_once_is_written_once(served: Served) -> 
     with client_of(served) as client:
         person = Walker(client)
         person.begin("many-windows")
-        cookie = client.cookies["biassay"]
+        cookie = cookie_of(client)
         while person.page.kind != "done":
             at = person.page
             given = person.answers() if at.kind != "group" else {}
@@ -548,7 +555,7 @@ def test_a_page_sent_by_many_windows_at_once_is_written_once(served: Served) -> 
             def sent(rating: int, at: Any = at, given: Any = given) -> int:
                 ratings = {f"pair-{i}": str(rating) for i in range(4)} if at.kind == "group" else {}
                 with client_of(served) as window:
-                    window.cookies.set("biassay", cookie)
+                    window.cookies.set(*cookie)
                     return int(window.post("/page", data={**at.hidden, **given, **ratings}).status_code)
 
             assert set(at_once([lambda rating=rating: sent(rating) for rating in range(60, 72)])) == {303}
@@ -576,11 +583,11 @@ def test_a_button_pressed_many_times_at_once_begins_once(served: Served) -> None
     before = _rows(served, "SELECT count(*) FROM participants")[0][0]
     with client_of(served) as client:
         page = Walker(client).get("/")
-        cookie = client.cookies["biassay"]
+        cookie = cookie_of(client)
 
     def pressed() -> str:
         with client_of(served) as window:
-            window.cookies.set("biassay", cookie)
+            window.cookies.set(*cookie)
             return Walker(window).post("/begin", {**page.hidden, "agree": "yes"}).kind
 
     assert set(at_once([pressed] * 8)) == {"instructions"}
@@ -650,15 +657,15 @@ def test_without_a_token_there_is_no_researchers_side(study: Callable[..., Place
     assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"password": ""}).status_code == 404
     response = _Cookies()
     Sessions(place.store.secret, secure=False).write_researcher(response)  # type: ignore[arg-type]
-    client.cookies.set("biassay_researcher", response.value)
+    client.cookies.set(response.name, response.value)
     assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"token": ""}).status_code == 404
 
 
 class _Cookies:
-    value = ""
+    name, value = "", ""
 
-    def set_cookie(self, name: str, value: str, **_: object) -> None:  # noqa: ARG002
-        self.value = value
+    def set_cookie(self, name: str, value: str, **_: object) -> None:
+        self.name, self.value = name, value
 
 
 def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
@@ -667,7 +674,7 @@ def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
         page = log_in(person.client, given)
         assert (page.status, page.kind) == (401, "login")
         assert TOKEN not in page.html
-        assert "biassay_researcher" not in person.client.cookies
+        assert cookie_of(person.client, "biassay_researcher") is None
         assert person.get("/researcher").kind == "login"
 
 
@@ -746,9 +753,9 @@ def test_answers_are_for_those_who_logged_in(study: Callable[..., Place], name: 
     person.walk("abc123")
     path = f"/researcher/export/{name}"
     assert person.client.get(path).status_code == 404
-    participant = person.client.cookies["biassay"]
+    participant = person.client.cookies[named(person)]
     for given in (participant, TOKEN, "", "x.y.z"):
-        person.client.cookies.set("biassay_researcher", given)
+        person.client.cookies.set(named(person, "biassay_researcher"), given)
         assert person.client.get(path).status_code == 404
         assert person.get("/researcher").kind == "login"
     use(person, participant)
@@ -783,9 +790,9 @@ def test_logging_out_ends_it_for_a_copied_cookie_too(study: Callable[..., Place]
     person, other = place.browser(), place.browser()
     page = log_in(person.client)
     log_in(other.client)
-    cookie = person.client.cookies["biassay_researcher"]
+    cookie = person.client.cookies[named(person, "biassay_researcher")]
     assert person.post("/researcher/logout", {"token": page.token}).kind == "login"
-    assert "biassay_researcher" not in person.client.cookies
+    assert cookie_of(person.client, "biassay_researcher") is None
     assert other.get("/researcher").kind == "researcher"
     use(person, cookie, "biassay_researcher")
     assert person.get("/researcher").kind == "login"

@@ -34,6 +34,7 @@ from hypothesis.stateful import (
 from biassay.errors import UsageError
 from biassay.survey.database import annotated, demographics, open_database, participants, places, studies, writing
 from biassay.survey.store import Participant, Store, TakesPartAlready
+from biassay.survey.study import Pool
 
 from .people import (
     GROUPS,
@@ -54,7 +55,7 @@ from .people import (
 pytestmark = pytest.mark.extras
 KINDS = ["sqlite", "postgresql"]
 MINUTES = 60.0
-FAULTS = ["which group", "high and low", "self-agreement", "too fast"]
+FAULTS = ["which group", "high and low", "self-agreement", "all alike", "too fast"]
 
 
 @pytest.fixture(params=KINDS)
@@ -194,6 +195,21 @@ def test_deletion_leaves_nothing_that_was_said(store: Store, by: str, until: int
     check_counts(store)
     fill(store)
     assert counters(store) == dict.fromkeys(GROUPS, (2, 0))
+
+
+def test_a_code_may_be_typed_in_any_case_and_with_spaces_around_it(store: Store) -> None:
+    for typed in (str.lower, str.title, "  {}\n".format):
+        who = take_part(store)
+        code = row(store, who)["code"]
+        assert code != typed(code)
+        assert store.delete(typed(code))
+        assert row(store, who)["status"] == "deleted"
+    take_part(store, pool_id="aB3")
+    for other in ("ab3", "AB3", "a B3"):  # numbers of a pool are not ours: case may tell them apart
+        assert not store.delete(other)
+    assert store.delete(" aB3 ")
+    assert rows(store, annotated) == []
+    check_counts(store)
 
 
 def test_deleting_the_rejected_and_the_absent_frees_nothing_twice(store: Store, clock: Clock) -> None:
@@ -584,6 +600,10 @@ def changes() -> dict[str, Any]:
         "target": {"annotations": 3},
         "texts": {"texts": replace(study.texts, sections=other)},
         "link": {"link_demographics": True},
+        "researcher": {"researcher": "Ada"},
+        "contact": {"contact": "ada@example.org"},
+        "approval": {"approval": "Board 7"},
+        "spread": {"rules": replace(study.rules, spread=2)},
     }
 
 
@@ -608,6 +628,43 @@ def test_a_study_may_change_until_somebody_begins(url: str) -> None:
         assert set(counters(store)) == {*GROUPS, "cats"}
         assert [json.loads(kept["definition"]) for kept in rows(store, studies)] == [json.loads(other.definition)]
         assert store.secret == secret
+
+
+def test_a_pool_may_be_mended_while_a_study_runs(store: Store, url: str) -> None:
+    who = take_part(store, pool_id="p1")
+    other = small_study(session_minutes=MINUTES, pool=Pool("PID", "https://pool.example/", "C1", required=True))
+    assert other.pool != store.study.pool
+    before = rows(store, studies)
+    with opened(url, other, clock=store.clock) as again:
+        assert again.secret == store.secret
+        assert again.find(who) == store.find(who)
+        assert rows(again, studies) == [{**before[0], "definition": other.definition}]
+        assert store.begin() is not None  # who serves it as it was may go on
+        check_counts(again)
+
+
+@pytest.mark.parametrize("kept", [Person(), Person(fault="too fast"), None], ids=["valid", "rejected", "absent"])
+def test_a_study_is_frozen_while_anybody_is_left_who_is_not_deleted(
+    store: Store, url: str, kept: Person | None
+) -> None:
+    gone = take_part(store)
+    left = take_part(store, kept, until=None if kept else 2)
+    assert store.delete(gone)
+    other = small_study(session_minutes=MINUTES, **changes()["groups"])
+    store.clock.now += MINUTES * 60 + 1  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="frozen once somebody has taken part"), opened(url, other):
+        pass
+    assert store.delete(left)
+    with opened(url, other, clock=store.clock) as new:
+        assert new.secret == store.secret
+        assert rows(new, participants) == []
+        assert new.find(gone) is None
+        assert counters(new) == dict.fromkeys((*GROUPS, "cats"), (0, 0))
+        assert rows(new, studies)[0]["digest"] == other.digest
+        fill(new)
+        check_counts(new)
+        with pytest.raises(UsageError, match="study"):
+            store.begin()
 
 
 def test_a_process_that_serves_the_study_as_it_was_lets_nobody_begin(store: Store, url: str) -> None:

@@ -23,6 +23,9 @@ from biassay.survey.texts import read_texts
 
 OWN = """\
 name = "own"
+researcher = "Ada"
+contact = "ada@example.org"
+approval = "Board 7"
 society = "Utopia"
 texts = "english"
 minimum_age = 16
@@ -39,6 +42,7 @@ which_group = false
 high_low = true
 self_agreement = 0.75
 tolerance = 5
+spread = 3
 seconds_a_group = 2.5
 
 [session]
@@ -68,6 +72,9 @@ most = 40
 BAD = [
     ('name = "own"', "name = 3", "name", "expected a text that is not empty, got int 3"),
     ('name = "own"', 'name = "  "', "name", "expected a text that is not empty"),
+    ('researcher = "Ada"', "researcher = 3", "researcher", "expected a text, got int 3"),
+    ('contact = "ada@example.org"', "contact = []", "contact", "expected a text"),
+    ('approval = "Board 7"', "approval = true", "approval", "expected a text, got bool True"),
     ('society = "Utopia"', "society = []", "society", "expected a text that is not empty"),
     ('texts = "english"', "texts = 1", "texts", "expected a text that is not empty"),
     ("minimum_age = 16", "minimum_age = -1", "minimum_age", "expected a whole number from 0 to 120, got int -1"),
@@ -99,12 +106,18 @@ BAD = [
     ("agreement = 0.75", "agreement = 80", "quality.self_agreement", "expected a number from 0 to 1, got int 80"),
     ("agreement = 0.75", "agreement = nan", "quality.self_agreement", "expected a number from 0 to 1, got float nan"),
     ("tolerance = 5", "tolerance = 101", "quality.tolerance", "expected a whole number from 0 to 100, got int 101"),
+    ("spread = 3", "spread = 101", "quality.spread", "expected a whole number from 0 to 100, got int 101"),
+    ("spread = 3", "spread = -1", "quality.spread", "expected a whole number from 0 to 100, got int -1"),
+    ("spread = 3", "spread = 0.5", "quality.spread", "expected a whole number from 0 to 100, got float 0.5"),
     ("group = 2.5", "group = -1", "quality.seconds_a_group", "expected a number from 0 to 3600, got int -1"),
     ("minutes = 30", "minutes = 0", "session.minutes", "expected a number from 0.01 to 100000, got int 0"),
     ("minutes = 30", "minutes = inf", "session.minutes", "expected a number from 0.01 to 100000, got float inf"),
     ("demographics = true", "demographics = 1", "privacy.link_demographics", "expected true or false"),
     ('parameter = "PID"', "parameter = 1", "pool.parameter", "expected a text, got int 1"),
     ('"https://pool', '"javascript:pool', "pool.completion_url", "expected an address that begins with https://"),
+    ("{code}", "{CODE}", "pool.completion_url", "nothing is known of {CODE}; {code} is filled in"),
+    ("{code}", "{code}&p={pid}", "pool.completion_url", "nothing is known of {pid}; {code} is filled in"),
+    ("{code}", "{}", "pool.completion_url", "nothing is known of {}; {code} is filled in"),
     ("required = true", "required = 1", "pool.required", "expected true or false, got int 1"),
     ('parameter = "PID"', 'parameter = ""', "pool.required", "pool.parameter does not say where it stands"),
     ('completion_code = "C1"', "completion_code = []", "pool.completion_code", "expected a text"),
@@ -198,7 +211,7 @@ def test_an_unknown_name_offers_the_known_ones() -> None:
 def test_every_value_of_a_file_arrives(tmp_path: Path) -> None:
     """Against the parsed file."""
     study, parsed = read_study(write(tmp_path, OWN)), tomllib.loads(OWN)
-    for name in ("name", "society", "minimum_age", "minutes"):
+    for name in ("name", "researcher", "contact", "approval", "society", "minimum_age", "minutes"):
         assert getattr(study, name) == parsed[name]
     assert list(study.groups) == parsed["groups"]
     assert [list(pair) for pair in study.pairs] == parsed["pairs"]
@@ -221,6 +234,8 @@ def test_what_is_left_out_is_as_in_the_paper(tmp_path: Path) -> None:
     assert (study.rules.which_group, study.rules.high_low) == (True, True)
     assert not study.link_demographics
     assert study.demographics == ()
+    assert study.rules.spread == 1
+    assert (study.researcher, study.contact, study.approval) == ("", "", "")
 
 
 def test_the_shipped_study_asks_about_the_groups_and_pairs_of_the_released_judgements(reference: Path) -> None:
@@ -266,11 +281,11 @@ def toml(table: dict[str, Any], name: str = "") -> str:
     return "\n".join([*lines, *(toml(value, f"{name}.{key}" if name else key) for key, value in deeper.items())])
 
 
-def test_the_fingerprint_changes_with_every_value_of_the_file(tmp_path: Path) -> None:
-    """Each value but the name of the texts, which is changed in the next test, is changed in turn."""
+def test_the_fingerprint_changes_with_every_value_of_the_file_but_those_of_the_pool(tmp_path: Path) -> None:
+    """Each value is changed in turn, but the name of the texts and the pool, which have tests of their own."""
     parsed = tomllib.loads(OWN)
     digests = {read_study(write(tmp_path, OWN)).digest}
-    changed = [(at, value) for at, value in leaves(parsed) if at != ("texts",)]
+    changed = [(at, value) for at, value in leaves(parsed) if at[0] not in ("texts", "pool")]
     for at, value in changed:
         made = copy.deepcopy(parsed)
         inner = made
@@ -284,6 +299,24 @@ def test_the_fingerprint_changes_with_every_value_of_the_file(tmp_path: Path) ->
             made["demographics"]["Race"].pop("several")
         digests.add(read_study(write(tmp_path, toml(made))).digest)
     assert len(digests) == len(changed) + 1
+
+
+@pytest.mark.parametrize(
+    ("there", "instead"),
+    [
+        ('parameter = "PID"', 'parameter = "PROLIFIC_PID"'),
+        ("required = true", "required = false"),
+        ("https://pool.example/?cc={code}", "https://other.example/"),
+        ('completion_code = "C1"', 'completion_code = "C2"'),
+        (OWN[OWN.index("[pool]") : OWN.index("[demographics.Gender]")], ""),
+    ],
+)
+def test_the_pool_is_in_the_definition_and_not_in_the_fingerprint(there: str, instead: str, tmp_path: Path) -> None:
+    assert OWN.count(there) == 1
+    before = read_study(write(tmp_path, OWN))
+    after = read_study(write(tmp_path, OWN.replace(there, instead)))
+    assert after.digest == before.digest
+    assert json.loads(after.definition)["pool"] == dataclasses.asdict(after.pool) != dataclasses.asdict(before.pool)
 
 
 def test_the_fingerprint_changes_with_every_text() -> None:
@@ -412,7 +445,14 @@ def test_what_is_wrong_with_a_translation_is_said(old: str, new: str, said: str,
 
 @pytest.mark.parametrize(
     ("section", "old", "new"),
-    [("group", "how are {group}?", "how are they?"), ("consent", "at least {age} years", "at least 18 years")],
+    [
+        ("group", "How are {group} seen", "How are they seen"),
+        ("consent", "at least {age} years", "at least 18 years"),
+        ("consent", "run by {researcher}", "run by us"),
+        ("consent", "delete your answers: {contact}", "delete your answers: us"),
+        ("consent", "Approved: {approval}", "Approved"),
+        ("done", "if you ask them to: {code}", "if you ask them to"),
+    ],
 )
 def test_a_translation_may_not_lose_what_is_filled_in(section: str, old: str, new: str, tmp_path: Path) -> None:
     """The shipped file says of braces that they must stay."""
@@ -433,6 +473,6 @@ def test_what_is_filled_in_is_not_looked_at_again() -> None:
 def test_paragraphs_are_parted_by_empty_lines() -> None:
     texts = read_texts("english")
     body = texts.paragraphs("consent", "body", society="Utopia", number=4, pairs=16, minutes=10)
-    assert len(body) == 3
+    assert len(body) == 4
     assert body[0] == "You are invited to a study of how groups of people are seen in Utopia."
     assert not any("{" in paragraph or "\n" in paragraph for paragraph in body)

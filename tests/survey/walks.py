@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def write_study(
     demographics: str = DEMOGRAPHICS,
     society: str = "American society",
     name: str = "small",
+    more: str = "",
 ) -> Path:
     """The file of a small study."""
     path = folder / "study.toml"
@@ -60,6 +62,7 @@ name = {json.dumps(name)}
 society = {json.dumps(society)}
 groups = {json.dumps(list(groups))}
 pairs = {json.dumps([list(pair) for pair in pairs])}
+{more}
 [target]
 annotations = {annotations}
 groups_a_participant = {each}
@@ -103,6 +106,7 @@ class Page:
     elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     title: str = ""
     code: str = ""
+    own_code: str = ""
     alert: str = ""
     text: str = ""
 
@@ -179,6 +183,8 @@ class _Reader(HTMLParser):
                 self.page.title += data
             if given.get("class") == "code":
                 self.page.code = (self.page.code + data).strip()
+            if "own-code" in given.get("class", "").split():
+                self.page.own_code += data
             if given.get("role") == "alert":
                 self.page.alert += data
 
@@ -338,6 +344,13 @@ def opened(
 def _hasty(connection: Any, _: Any) -> None:
     """Here nothing need survive the machine, and waiting for the disk is most of the time."""
     connection.execute("PRAGMA synchronous=OFF")
+
+
+def cookie_of(client: Any, kind: str = "biassay") -> tuple[str, str] | None:
+    """The name and the value of the cookie of this kind, whose name ends with the study's own suffix."""
+    found = [(one.name, one.value) for one in client.cookies.jar if re.fullmatch(rf"{kind}_[0-9a-f]{{8}}", one.name)]
+    assert len(found) <= 1
+    return found[0] if found else None
 
 
 def log_in(client: Any, token: str = TOKEN) -> Page:
