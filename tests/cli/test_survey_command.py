@@ -195,6 +195,13 @@ def test_the_database_may_come_from_the_environment(
     assert not (here / "pets.sqlite").exists()
 
 
+def test_an_address_may_have_options(cli: Cli, store: Store, study: Path) -> None:
+    take_part(store)
+    code, stdout, _ = cli("survey", "status", study, "--database", "sqlite:///pets.sqlite?timeout=5")
+    assert code == 0
+    assert "participants: 1 valid" in stdout
+
+
 def test_a_file_that_is_no_database(cli: Cli, study: Path, here: Path) -> None:
     (here / "notes.txt").write_text("no database " * 100)
     assert "cannot be used" in refused(cli, "status", study, "--database", f"sqlite:///{here / 'notes.txt'}")
@@ -211,6 +218,8 @@ def test_any_name_of_a_study_makes_a_database_in_this_folder_or_is_refused(
     assert made == ([f"{name}.sqlite"] if code == 0 else [])
     assert not (here.parent / "up.sqlite").exists()
     assert len(unserved) == (code == 0)
+    # Who asks afterwards finds the same file.
+    assert cli("survey", "status", study)[0] == code
 
 
 def test_a_changed_study_is_refused_once_there_are_data(cli: Cli, store: Store, study: Path) -> None:

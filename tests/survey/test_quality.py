@@ -107,6 +107,12 @@ def test_the_edge_of_the_spread(spread: int, apart: int, valid: bool, page: int)
     assert verdict.reasons == (() if valid else ("all alike",))
 
 
+@pytest.mark.parametrize("spread", [1, 100])
+def test_one_pair_alone_is_never_all_alike(spread: int) -> None:
+    only = rules(which_group=False, high_low=False, spread=spread)
+    assert judged(answers(pairs=PAIRS[:1], ratings=((90,), (10,), (50,), (90,))), only).valid
+
+
 def test_a_page_that_is_all_alike_is_refused_unless_a_rule_says_otherwise() -> None:
     assert Rules(which_group=False, high_low=False, self_agreement=0.0, tolerance=0, seconds_a_group=0.0).spread == 1
 

@@ -314,7 +314,7 @@ def _store(study: str, database: str | None, *, new: bool = False) -> Any:
     if database is None and Path(read.name).name != read.name:
         raise UsageError(f"the study {read.name!r} cannot name a file; name a database with --database")
     url = sa.URL.create("sqlite", database=f"{read.name}.sqlite") if database is None else database
-    file = _sqlite_file(str(url))
+    file = _sqlite_file(url)
     if not new and file is not None and not file.exists():
         raise UsageError(
             f"{file} is not there, so that there are no answers; go to where the study was served, or name its "
@@ -323,7 +323,13 @@ def _store(study: str, database: str | None, *, new: bool = False) -> Any:
     return Store(open_database(url), read)
 
 
-def _sqlite_file(url: str) -> Path | None:
-    """The file of an address of SQLite."""
-    prefix, sign, path = url.partition(":///")
-    return Path(path) if sign and prefix.partition("+")[0] == "sqlite" and path not in ("", ":memory:") else None
+def _sqlite_file(url: Any) -> Path | None:
+    """The file of an address of SQLite; what is no address is refused when it is opened."""
+    import sqlalchemy as sa
+
+    try:
+        made = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        return None
+    known = made.get_backend_name() == "sqlite" and made.database not in (None, "", ":memory:")
+    return Path(str(made.database)) if known else None

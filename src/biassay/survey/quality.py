@@ -50,7 +50,8 @@ def judged(answers: Answers, rules: Rules) -> Verdict:
     # A share such as 0.8 is no exact number in binary.
     if agreement < rules.self_agreement - 1e-9:
         reasons.append("self-agreement")
-    if any(max(page) - min(page) < rules.spread for page in answers.ratings):
+    # One line alone cannot differ from another.
+    if any(len(page) > 1 and max(page) - min(page) < rules.spread for page in answers.ratings):
         reasons.append("all alike")
     if min(answers.seconds) < rules.seconds_a_group:
         reasons.append("too fast")
