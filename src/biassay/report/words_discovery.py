@@ -102,8 +102,9 @@ def tasks(found: GroupFindings) -> list[Task]:
 def discovery_headline(discovery: Discovery) -> str:
     """One line: what was searched."""
     manifest = discovery.manifest
-    labels = ", ".join(found.label for found in discovery.results)
-    words = f"{discovery.results[0].num_words:,} words ({manifest.vocabulary})"
+    labels = ", ".join(found.label for found in discovery.results) or "no group"
+    count = discovery.results[0].num_words if discovery.results else 0
+    words = f"{count:,} words ({manifest.vocabulary})"
     return f"{labels} among {len(manifest.groups)} groups ({manifest.grouping_title}); {words}"
 
 
