@@ -78,7 +78,7 @@ def compare_runs(
         _check_page(Path(out))
     _check_folder(published, None if out is None else Path(out))
     comparison = compare(found, baseline=baseline, mixed=mixed)
-    together, others = gather(found, mixed=mixed)
+    together, others = ([comparison.gathered], {}) if comparison.gathered is not None else ([], found)
     if out is not None:
         write_atomically(Path(out), render_page(together, others, comparison).encode())
     files = _published(published, together, others, comparison, formats, listener or Silent())

@@ -20,6 +20,7 @@ from biassay.report.words import (
     p_by_word,
     printable,
     summary,
+    unfinished,
 )
 from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
 from biassay.results.records import Result
@@ -36,9 +37,8 @@ def print_run(run: Run, console: Console) -> None:
     """Print the table, what its signs mean, and the findings in words."""
     labels = model_labels(run)
     parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
-    if run.manifest.status == "running":
-        done, total = len(run.results), len(run.manifest.models) * len(run.manifest.tests)
-        parts.insert(1, Text(f"The run is not finished: {done} of {total} results are there.", style="yellow"))
+    if unfinished(run):
+        parts.insert(1, Text(unfinished(run), style="yellow"))
     parts += [Text(LEGEND, style="dim"), Text("")]
     if run.manifest.contexts is not None:
         parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]

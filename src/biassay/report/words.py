@@ -21,7 +21,9 @@ __all__ = [
     "association",
     "cannot_reach",
     "concept",
+    "counted",
     "decimals",
+    "effect_by_word",
     "format_p",
     "format_plain_p",
     "headline",
@@ -31,7 +33,9 @@ __all__ = [
     "p_by_word",
     "printable",
     "size_word",
+    "stars",
     "summary",
+    "unfinished",
 ]
 
 LEGEND = (
@@ -74,7 +78,7 @@ def concept(label: str) -> str:
 def association(result: Result) -> str:
     """What an effect size by word says: which set leans to which."""
     first, second = concept(result.attr1), concept(result.attr2)
-    if _by_word(result) < 0.0:
+    if effect_by_word(result) < 0.0:
         first, second = second, first
     return f"{concept(result.targ1)} lean to {first}, {concept(result.targ2)} to {second}"
 
@@ -82,8 +86,8 @@ def association(result: Result) -> str:
 def p_by_text(result: Result) -> str:
     """The p-value over texts with its stars; of the paper's over contexts no more than that it is very small."""
     if result.contextual is not None and result.p_value is not None and result.p_value < 1e-30:
-        return "<1e-30" + _stars(result.significant, result.significant_holm)
-    return format_p(result.p_value, result.log10_p_value) + _stars(result.significant, result.significant_holm)
+        return "<1e-30" + stars(result.significant, result.significant_holm)
+    return format_p(result.p_value, result.log10_p_value) + stars(result.significant, result.significant_holm)
 
 
 def p_by_word(result: Result) -> str:
@@ -91,7 +95,7 @@ def p_by_word(result: Result) -> str:
     text = format_p(result.p_value_by_word, result.log10_p_value_by_word)
     if cannot_reach(result):
         return f"{text}‡"
-    return text + _stars(result.significant_by_word, result.significant_by_word_holm)
+    return text + stars(result.significant_by_word, result.significant_by_word_holm)
 
 
 def cannot_reach(result: Result) -> bool:
@@ -99,7 +103,8 @@ def cannot_reach(result: Result) -> bool:
     return result.significant_by_word is False and (result.p_floor_by_word or 0.0) > result.alpha
 
 
-def _stars(significant: bool | None, corrected: bool | None) -> str:
+def stars(significant: bool | None, corrected: bool | None) -> str:
+    """One for what is significant, two if it is so after correction."""
     return "**" if corrected else "*" if significant else ""
 
 
@@ -135,7 +140,7 @@ def printable(text: str) -> str:
 def headline(run: Run) -> str:
     """One line: what was run."""
     tests = len({r.test for r in run.results})
-    counts = f"{_count(tests, 'test')} on {_count(len(model_labels(run)), 'model')}"
+    counts = f"{counted(tests, 'test')} on {counted(len(model_labels(run)), 'model')}"
     over = run.manifest.contexts
     protocols = list(dict.fromkeys(r.protocol for r in run.results)) or [run.manifest.protocol]
     how = f"protocol {' and '.join(protocols)}" if over is None else f"over contexts, {over.n_samples:,} samples"
@@ -152,6 +157,14 @@ class Finding:
     text: str
     points: tuple[str, ...] = ()
     about: str = ""
+
+
+def unfinished(run: Run, name: str = "") -> str:
+    """Said of a run that was interrupted; nothing of one that is complete."""
+    if run.manifest.status == "complete":
+        return ""
+    total = len(run.manifest.models) * len(run.manifest.tests)
+    return f"The run{f' {name}' if name else ''} is not finished: {len(run.results)} of {total} results are there."
 
 
 def summary(run: Run) -> list[Finding]:
@@ -201,9 +214,9 @@ def _about_model(
     by_word = [r for r in measured if r.significant_by_word]
     corrected = [r for r in measured if r.significant_by_word_holm]
     text = (
-        f"{label}: with words as observations, {len(by_word)} of {_count(len(measured), 'test')} found the association "
-        f"they look for at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests."
-        f"{_checks(measured)} {otherwise(measured)}"
+        f"{label}: with words as observations, {len(by_word)} of {counted(len(measured), 'test')} found the "
+        f"association they look for at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of "
+        f"tests.{_checks(measured)} {otherwise(measured)}"
     )
     if refused:
         text += f" Not measured: {refused}."
@@ -239,16 +252,16 @@ def _other_way(measured: Sequence[Result], alpha: float) -> list[Result]:
 def _named(results: Sequence[Result], begin: str) -> tuple[str, ...]:
     """The largest of them in words; a test in words and in sentences that says the same is one line."""
     lines: dict[str, list[Result]] = {}
-    for r in sorted(results, key=lambda r: -abs(_by_word(r))):
+    for r in sorted(results, key=lambda r: -abs(effect_by_word(r))):
         lines.setdefault(association(r), []).append(r)
     shown = [
-        f"{begin}{said}{_examples(rows[0])}: {size_word(_by_word(rows[0]))}, " + ", ".join(map(_number, rows))
+        f"{begin}{said}{_examples(rows[0])}: {size_word(effect_by_word(rows[0]))}, " + ", ".join(map(_number, rows))
         for said, rows in list(lines.items())[:_NAMED]
     ]
     return (*shown, f"{begin}and {len(lines) - _NAMED} more") if len(lines) > _NAMED else tuple(shown)
 
 
-def _by_word(result: Result) -> float:
+def effect_by_word(result: Result) -> float:
     """The effect that the p-value by word is of."""
     size = result.effect_size if result.effect_size_by_word is None else result.effect_size_by_word
     return size or 0.0
@@ -260,14 +273,14 @@ def _number(result: Result) -> str:
     interval = (
         "" if found is None or found.low is None else f", 95% {decimals(found.low)} to {decimals(found.high or 0.0)}"
     )
-    return f"{decimals(_by_word(result))} ({result.test}{interval}{pooled})"
+    return f"{decimals(effect_by_word(result))} ({result.test}{interval}{pooled})"
 
 
 def _examples(result: Result) -> str:
     """Some words, where the name of the attributes says no more than whose they are."""
     if result.targ1 not in result.attr1:
         return ""
-    roles = ("A", "B") if _by_word(result) >= 0.0 else ("B", "A")
+    roles = ("A", "B") if effect_by_word(result) >= 0.0 else ("B", "A")
     words = [", ".join(list(result.leaning.get(role, {}))[:3]) for role in roles]
     return f" (such as {words[0]}; {words[1]})" if all(words) else ""
 
@@ -277,5 +290,6 @@ def _by_text(measured: Sequence[Result]) -> str:
     return f"With every text as an observation it would be {' and '.join(map(str, counts))}."
 
 
-def _count(number: int, noun: str, nouns: str | None = None) -> str:
-    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+def counted(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

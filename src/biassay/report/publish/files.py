@@ -24,7 +24,7 @@ from biassay.report.sections.comparison import difference_figures
 from biassay.report.sections.discovery import roc_figures
 from biassay.report.sections.stereotypes import profile_figures
 from biassay.report.view import NOT_MEASURED, RunView, found_code
-from biassay.report.words import decimals
+from biassay.report.words import decimals, effect_by_word
 from biassay.results.comparison import Comparison
 from biassay.results.discovery import Discovery
 from biassay.results.gathering import Found, Gathered
@@ -152,9 +152,7 @@ def _matrix_of(view: RunView) -> Drawing:
             view.label(r),
             r.test,
             None if (code := found_code(r, by_word=True)) == NOT_MEASURED else code,
-            ""
-            if (size := r.effect_size if r.effect_size_by_word is None else r.effect_size_by_word) is None
-            else decimals(size),
+            "" if r.effect_size is None else decimals(effect_by_word(r)),
             view.tip(r),
         )
         for r in view.run.results

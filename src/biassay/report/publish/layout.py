@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Literal
 
-from biassay.report.words import printable
+from biassay.report.words import printable, size_word
 
 __all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "effect_text", "p_rounded_up", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
+_SHADES: dict[str, Shade] = {"negligible": 0, "small": 1, "medium": 2, "large": 3}
 _SMALLEST_P = 1e-30  # the paper's; below it a p-value says no more than that it is small
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -87,9 +88,8 @@ def effect_text(value: float | None) -> str:
 
 
 def shade_of(effect_size: float | None) -> Shade:
-    """Small, medium and large effects, by convention."""
-    size = abs(effect_size or 0.0)
-    return 3 if size >= 0.8 else 2 if size >= 0.5 else 1 if size >= 0.2 else 0
+    """None, small, medium and large effects, by convention."""
+    return 0 if effect_size is None else _SHADES[size_word(effect_size)]
 
 
 def p_rounded_up(value: float | None) -> str:

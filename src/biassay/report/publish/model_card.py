@@ -12,7 +12,7 @@ from biassay.report.publish.layout import effect_text, p_rounded_up
 from biassay.report.publish.markdown import escape
 from biassay.report.publish.metadata import Indexed, Metric, model_index
 from biassay.report.publish.tables import ABSENCE, holm_family
-from biassay.report.words import association, model_key, model_labels, size_word
+from biassay.report.words import association, counted, effect_by_word, model_key, model_labels, size_word
 from biassay.report.words_discovery import MEANING_OF_WORDS, discovery_headline, discovery_summary
 from biassay.report.words_stereotypes import (
     MEANING_OF_PROFILES,
@@ -109,7 +109,7 @@ def _what(run: Run, own: Sequence[Result]) -> str:
     else:
         method = "associations between words and between sentences (WEAT, SEAT)"
     unfinished = "" if run.manifest.status == "complete" else " The run is not finished."
-    return f"Measured with biassay {_version(run)}: {method} by {_count(len(own), 'test')}.{unfinished}"
+    return f"Measured with biassay {_version(run)}: {method} by {counted(len(own), 'test')}.{unfinished}"
 
 
 def _standing(measured: Sequence[Result], run: Run) -> list[str]:
@@ -118,7 +118,7 @@ def _standing(measured: Sequence[Result], run: Run) -> list[str]:
     found = sum(bool(r.significant_by_word) for r in measured)
     corrected = sum(bool(r.significant_by_word_holm) for r in measured)
     return [
-        f"With words as observations, {found} of {_count(len(measured), 'test')} found the association at p <= "
+        f"With words as observations, {found} of {counted(len(measured), 'test')} found the association at p <= "
         f"{run.manifest.alpha:g}; {corrected} of them {'stands' if corrected == 1 else 'stand'} up to Holm's "
         f"correction over the {holm_family(run, 'word')} p-values of the run."
     ]
@@ -126,21 +126,14 @@ def _standing(measured: Sequence[Result], run: Run) -> list[str]:
 
 def _largest(measured: Sequence[Result]) -> list[str]:
     """Those that stand up to correction, the largest first."""
-    corrected = [r for r in measured if r.significant_by_word_holm and math.isfinite(_size(r))]
-    ordered = sorted(corrected, key=lambda r: -abs(_size(r)))
+    corrected = [r for r in measured if r.significant_by_word_holm and math.isfinite(effect_by_word(r))]
+    ordered = sorted(corrected, key=lambda r: -abs(effect_by_word(r)))
     items = [f"{_leaning(r)} ({r.test}; p by word {p_rounded_up(r.p_value_by_word)})" for r in ordered[:_LARGEST]]
     return [*items, f"and {len(ordered) - _LARGEST} more"] if len(ordered) > _LARGEST else items
 
 
-def _size(result: Result) -> float:
-    """The effect that the p-value by word is of."""
-    size = result.effect_size if result.effect_size_by_word is None else result.effect_size_by_word
-    assert size is not None
-    return size
-
-
 def _leaning(result: Result) -> str:
-    size = _size(result)
+    size = effect_by_word(result)
     return f"{result.title}: {association(result)}, effect size by word {effect_text(size)}, {size_word(size)}"
 
 
@@ -237,7 +230,3 @@ def _card(
 
 def _version(found: Run | Discovery | Stereotypes) -> str:
     return found.manifest.versions.get("biassay", "unknown")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from biassay.errors import UsageError
 from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, p_rounded_up, shade_of
-from biassay.report.words import cannot_reach, model_key, model_labels
+from biassay.report.words import cannot_reach, model_key, model_labels, stars
 from biassay.results.records import Result
 from biassay.results.run import Run
 
@@ -122,27 +122,23 @@ def _effect(result: Result | None, by: By) -> Cell:
         return Cell("–")
     few = "‡" if cannot_reach(result) else ""
     if by == "text":
-        stars = _stars(result.significant, result.significant_holm)
-        return Cell(effect_text(result.effect_size), stars + few)
+        marks = stars(result.significant, result.significant_holm)
+        return Cell(effect_text(result.effect_size), marks + few)
     if result.effect_size_by_word is None:
         return Cell(effect_text(result.effect_size), "†")
-    stars = _stars(result.significant_by_word, result.significant_by_word_holm)
-    return Cell(effect_text(result.effect_size_by_word), stars + few)
+    marks = stars(result.significant_by_word, result.significant_by_word_holm)
+    return Cell(effect_text(result.effect_size_by_word), marks + few)
 
 
 def _over_contexts(result: Result | None) -> tuple[Cell, Cell, Cell]:
     if result is None:
         return Cell(""), Cell(""), Cell("")
-    stars = _stars(result.significant_by_word, result.significant_by_word_holm)
+    marks = stars(result.significant_by_word, result.significant_by_word_holm)
     return (
         Cell(effect_text(result.effect_size), shade=shade_of(result.effect_size)),
         Cell(p_rounded_up(result.p_value)),
-        Cell(p_rounded_up(result.p_value_by_word), "‡" if cannot_reach(result) else stars),
+        Cell(p_rounded_up(result.p_value_by_word), "‡" if cannot_reach(result) else marks),
     )
-
-
-def _stars(significant: bool | None, corrected: bool | None) -> str:
-    return "**" if corrected else "*" if significant else ""
 
 
 def _associations_caption(run: Run, by: By) -> str:

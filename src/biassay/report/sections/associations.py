@@ -12,18 +12,20 @@ from biassay.report.charts.distribution import P_NAMES, distribution
 from biassay.report.charts.drawing import Figure
 from biassay.report.charts.forest import ForestRow, forest
 from biassay.report.charts.style import Style
-from biassay.report.sections.section import Part, Renderer, Section, one_of_many
+from biassay.report.sections.section import Part, Renderer, Section
 from biassay.report.sections.tables_data import data_of, shows_words
 from biassay.report.view import NOT_MEASURED, UNREACHABLE, RunView, found_code
 from biassay.report.words import (
     LEGEND,
     MEANING,
+    counted,
     decimals,
     headline,
     p_by_text,
     p_by_word,
     size_word,
     summary,
+    unfinished,
 )
 from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, context_range, contexts_found
 from biassay.results.making import is_of
@@ -46,7 +48,7 @@ def part_of(view: RunView, make: Callable[[str], Renderer]) -> Part:
         p_by_text=p_by_text, p_by_word=p_by_word, size_word=size_word, context_range=context_range, decimals=decimals
     )
     sections = [one(view, renderer) for one in (_CONTEXTS if view.over_contexts else _TEXTS)]
-    models = ", ".join(view.models) if len(view.models) <= MOST_MODELS else one_of_many(len(view.models), "model")
+    models = ", ".join(view.models) if len(view.models) <= MOST_MODELS else counted(len(view.models), "model")
     return Part(
         anchor=anchor,
         title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
@@ -61,12 +63,7 @@ def part_of(view: RunView, make: Callable[[str], Renderer]) -> Part:
 
 def _notes(view: RunView) -> list[str]:
     """What must be known before anything is read: runs that are not finished, or not alike."""
-    notes = []
-    for name, run in view.gathered.parts.items():
-        if run.manifest.status == "running":
-            done, of = len(run.results), len(run.manifest.models) * len(run.manifest.tests)
-            which = f"The run {name}" if name else "The run"
-            notes.append(f"{which} is not finished: {done} of {of} results are there.")
+    notes = [note for name, run in view.gathered.parts.items() if (note := unfinished(run, name))]
     if view.gathered.differences:
         notes.append("These runs are not alike: " + "; ".join(view.gathered.differences) + ".")
     return notes

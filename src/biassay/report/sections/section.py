@@ -15,7 +15,7 @@ from biassay.report.words import Finding
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["Part", "Renderer", "Section", "environment", "one_of_many"]
+__all__ = ["Part", "Renderer", "Section", "environment"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,3 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def one_of_many(count: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
