@@ -215,8 +215,8 @@ def _about_model(
     corrected = [r for r in measured if r.significant_by_word_holm]
     text = (
         f"{label}: with words as observations, {len(by_word)} of {counted(len(measured), 'test')} found the "
-        f"association they look for at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of "
-        f"tests.{_checks(measured)} {otherwise(measured)}"
+        f"association they look for at p <= {alpha:g}, {len(corrected)} of them also after correction for the number "
+        f"of tests.{_checks(measured)} {otherwise(measured)}"
     )
     if refused:
         text += f" Not measured: {refused}."
