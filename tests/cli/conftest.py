@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import random
 from collections.abc import Callable
@@ -9,12 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.report.publish_runs import measured_in_contexts
 
+import biassay
 from biassay.cli import main
 from biassay.pipeline import embedding
 from biassay.pipeline.corpus import find_contexts
+from biassay.results.discovery import Discovery
+from biassay.results.run import Run
+from biassay.results.samples import Samples
 
-from . import bad_tests, ceat_tests
+from . import bad_tests, ceat_tests, shown_runs
 
 Cli = Callable[..., tuple[int, str, str]]
 Refused = Callable[..., str]
@@ -122,5 +128,71 @@ def ceat(cli: Cli, place: Path) -> Cli:
 
     def call(*args: object) -> tuple[int, str, str]:
         return cli("ceat", *args, "--contexts", place / "c.parquet", "--samples", 60)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("vectors")
+
+
+@pytest.fixture(scope="module")
+def glove(cache: Path) -> Run:
+    return biassay.run("glove", tests=list(shown_runs.TESTS), cache=cache)
+
+
+@pytest.fixture(scope="module")
+def mine(glove: Run, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A model of one's own: random vectors of the words of the same tests."""
+    rng = np.random.default_rng(4)
+    words = dict.fromkeys(w for r in glove.results for role in r.leaning.values() for w in role)
+    path = tmp_path_factory.mktemp("mine") / "mine.txt"
+    path.write_text("".join(f"{w} {' '.join(f'{v:.4f}' for v in rng.normal(size=8))}\n" for w in words))
+    return biassay.run(f"vectors:{path}", tests=list(shown_runs.TESTS), cache=cache)
+
+
+@pytest.fixture(scope="module")
+def contexts() -> Run:
+    run = measured_in_contexts(("one",))
+    rng = np.random.default_rng(5)
+    kept = {
+        (0, r.test): Samples(*(rng.random(120) for _ in range(3))) for r in run.results if r.effect_size is not None
+    }
+    return dataclasses.replace(run, samples=kept)
+
+
+@pytest.fixture(scope="module")
+def words(cache: Path) -> Discovery:
+    return biassay.discover("glove", "african-american-females", permutations=99, keep=20, cache=cache)
+
+
+@pytest.fixture
+def one(glove: Run, tmp_path: Path) -> Path:
+    return glove.save(tmp_path / "one")
+
+
+@pytest.fixture
+def folder(one: Path) -> Path:
+    """What the tests of ``biassay report`` call the first run."""
+    return one
+
+
+@pytest.fixture
+def two(mine: Run, tmp_path: Path) -> Path:
+    return mine.save(tmp_path / "two")
+
+
+@pytest.fixture
+def refuses(cli: Cli, tmp_path: Path) -> Callable[..., str]:
+    """Runs a command that must be refused, leaving all files as they are; returns what it said."""
+
+    def call(*args: object, code: int = 2) -> str:
+        before = shown_runs.files(tmp_path)
+        found, stdout, stderr = cli(*args)
+        assert (found, stdout) == (code, ""), stderr
+        assert "Traceback" not in stderr
+        assert shown_runs.files(tmp_path) == before
+        return " ".join(stderr.split())
 
     return call

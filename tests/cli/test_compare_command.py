@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import html
+import functools
 import json
-import re
 import shutil
 import statistics
 from collections.abc import Callable
@@ -15,37 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.pipeline.asked_models import Place, save_masked
-from tests.report.publish_runs import as_refused, measured_in_contexts
+from tests.report.publish_runs import measured_in_contexts
 
 import biassay
 from biassay.results.discovery import Discovery
 from biassay.results.run import Run, with_corrections
 
 from .conftest import Cli
+from .shown_runs import edit, files, names, read, stored, table, told
 
-TESTS = ("weat6", "weat7", "weat8")
-MARK = "<title>biassay:"
 MINE = "vectors:mine.txt (case=keep)"
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("vectors")
-
-
-@pytest.fixture(scope="module")
-def glove(cache: Path) -> Run:
-    return biassay.run("glove", tests=list(TESTS), cache=cache)
-
-
-@pytest.fixture(scope="module")
-def mine(glove: Run, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A model of one's own: random vectors of the words of the same tests."""
-    rng = np.random.default_rng(4)
-    words = dict.fromkeys(w for r in glove.results for role in r.leaning.values() for w in role)
-    path = tmp_path_factory.mktemp("mine") / "mine.txt"
-    path.write_text("".join(f"{w} {' '.join(f'{v:.4f}' for v in rng.normal(size=8))}\n" for w in words))
-    return biassay.run(f"vectors:{path}", tests=list(TESTS), cache=cache)
 
 
 @pytest.fixture(scope="module")
@@ -54,73 +32,13 @@ def words(cache: Path) -> Discovery:
 
 
 @pytest.fixture
-def one(glove: Run, tmp_path: Path) -> Path:
-    return glove.save(tmp_path / "one")
-
-
-@pytest.fixture
-def two(mine: Run, tmp_path: Path) -> Path:
-    return mine.save(tmp_path / "two")
-
-
-@pytest.fixture
-def refuses(cli: Cli, tmp_path: Path) -> Callable[..., str]:
-    """Runs a command that must be refused, leaving all files as they are; returns what it said."""
-
-    def call(*args: object) -> str:
-        before = files(tmp_path)
-        code, stdout, stderr = cli("compare", *args)
-        assert (code, stdout) == (2, ""), stderr
-        assert "Traceback" not in stderr
-        assert files(tmp_path) == before
-        return " ".join(stderr.split())
-
-    return call
-
-
-def files(folder: Path) -> dict[str, bytes | None]:
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
-
-
-def names(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-
-def told(stdout: str) -> dict[str, Any]:
-    """JSON as any reader takes it."""
-    found: dict[str, Any] = json.loads(stdout, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    return found
-
-
-def stored(folder: Path) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["results"]
-    return results
-
-
-def read(page: Path) -> str:
-    text = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
-
-
-def edit(path: Path, change: Callable[[Any], Any]) -> None:
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(change(content) or content))
-
-
-def renamed(run: Run, model: str) -> Run:
-    models = tuple(dataclasses.replace(record, name=model, text=model) for record in run.manifest.models)
-    manifest = dataclasses.replace(run.manifest, models=models, run_id=f"of {model}")
-    return Run(manifest, tuple(dataclasses.replace(r, model=model, options="") for r in run.results))
+def refuses(refuses: Callable[..., str]) -> Callable[..., str]:
+    return functools.partial(refuses, "compare")
 
 
 def size(result: dict[str, Any]) -> float:
     x, y = (list(result["leaning"][role].values()) for role in ("X", "Y"))
     return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
-
-
-def table(stdout: str) -> list[list[str]]:
-    rows = [line for line in stdout.splitlines() if line.startswith("│")]
-    return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
 
 
 # ---- what is said and written
@@ -372,18 +290,6 @@ def test_a_run_without_results_yet_is_refused(
     assert "no results yet" in refuses(Run(manifest).save(tmp_path / "empty"), two)
 
 
-def test_runs_in_folders_of_one_name_are_told_apart(cli: Cli, glove: Run, tmp_path: Path) -> None:
-    again = dataclasses.replace(glove, manifest=dataclasses.replace(glove.manifest, run_id="again"))
-    runs = [run.save(tmp_path / place / "run") for place, run in (("x", glove), ("y", again))]
-    found = told(cli("compare", *runs, "--json")[1])
-    for row in found["associations"]:
-        assert (row["baseline"], row["model"]) == ("glove [x/run]", "glove [y/run]")
-        assert row["difference"] == 0.0
-    stdout = cli("compare", *runs, "--baseline", "glove [y/run]")[1]
-    assert stdout.startswith("glove [x/run] compared with glove [y/run]\n")
-    assert {row[1] for row in table(stdout)} == {"glove [x/run]"}
-
-
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("field", ["effect_size", "p_value_holm", "log10_p_value", "effect_size_by_word", "statistic"])
 def test_numbers_that_are_none_are_no_obstacle(
@@ -407,48 +313,3 @@ def test_a_word_without_a_number_is_said(role: str, cli: Cli, one: Path, two: Pa
     assert code == 0
     reason = told(stdout)["associations"][0]["reason"]
     assert reason == ("no words in common that have numbers" if role == "X" else None)
-
-
-@pytest.mark.parametrize("model", ["[/]", "[bold]x", ":smile:", "back\\", "x" * 400])
-def test_names_in_the_terminal_are_as_they_are(model: str, cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
-    """Also where the test was not measured on the model, and the reason names it."""
-    other = renamed(mine, model)
-    results = tuple(as_refused(r) if r.test == "weat7" else r for r in other.results)
-    runs = glove.save(tmp_path / "one"), dataclasses.replace(other, results=results).save(tmp_path / "two")
-    code, stdout, stderr = cli("compare", *runs)
-    assert code == 0, stderr
-    assert "".join(stdout.split()).startswith(f"{model}comparedwithglove")
-    if len(model) < 20:
-        assert [row[1] for row in table(stdout)] == [model] * 3
-        assert table(stdout)[1][4:] == ["–", "–", ""]
-        assert f"weat7: not measured on {model}" in stdout.splitlines()
-
-
-@pytest.mark.parametrize("model", ["[/]", "[bold]x", ":smile:", "back\\", "x" * 400])
-def test_the_baseline_names_its_column_as_it_is(model: str, cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
-    runs = renamed(mine, model).save(tmp_path / "one"), glove.save(tmp_path / "two")
-    code, stdout, stderr = cli("compare", *runs)
-    assert code == 0, stderr
-    heads = [line.strip("┃").split("┃") for line in stdout.splitlines() if line.startswith("┃")]
-    columns = ["".join("".join(cells).split()) for cells in zip(*heads, strict=True)]
-    assert columns == ["test", "model", f"effecton{model}", "onthemodel", "difference", "95%,paired", "words"]
-    rows = told(cli("compare", *runs, "--json")[1])["associations"]
-    if len(model) < 20:
-        assert [cells[2] for cells in table(stdout)] == [f"{row['effect_baseline']:.2f}" for row in rows]
-
-
-@pytest.mark.parametrize("model", ["\x1b[2Jgone", "a\x9bb", "\u202eabc"])
-def test_a_name_cannot_steer_the_terminal(model: str, cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
-    runs = glove.save(tmp_path / "one"), renamed(mine, model).save(tmp_path / "two")
-    code, stdout, _ = cli("compare", *runs)
-    assert code == 0
-    assert not re.search(r"[\x1b\x9b\u202e]", stdout)
-
-
-def test_a_hostile_name_is_text_on_the_page(cli: Cli, glove: Run, mine: Run, tmp_path: Path) -> None:
-    hostile = "<script>alert(1)</script>"
-    runs = glove.save(tmp_path / "one"), renamed(mine, hostile).save(tmp_path / "two")
-    assert cli("compare", *runs, "--out", tmp_path / "page.html", "--quiet") == (0, "", "")
-    text = (tmp_path / "page.html").read_text()
-    assert hostile not in text
-    assert f"{hostile} compared with glove" in html.unescape(text)

@@ -1,12 +1,9 @@
-"""``biassay survey`` as a researcher types it; people take part through the store, as the pages do."""
+"""``biassay survey`` as a researcher types it, up to a study that is served."""
 
 from __future__ import annotations
 
 import json
-import re
 import socket
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,62 +11,17 @@ import pytest
 pytest.importorskip("sqlalchemy")
 pytest.importorskip("starlette")
 
-from tests.survey.people import Person, go_on, opened, take_part
+from tests.survey.people import opened, take_part
 
-from biassay.stimuli.human import read_human
-from biassay.survey.export import FILES
 from biassay.survey.store import Store
 from biassay.survey.study import read_study, study_text
 
+from . import survey_study
 from .conftest import Cli
+from .survey_study import STUDY, refused
 
 pytestmark = pytest.mark.extras
-
-STUDY = """\
-name = "pets"
-society = "Utopia"
-groups = ["cats", "dogs", "[red]birds"]
-pairs = [["cold", "warm"], ["poor", "wealthy"]]
-[target]
-annotations = 2
-groups_a_participant = 2
-[quality]
-seconds_a_group = 0
-[privacy]
-link_demographics = true
-[demographics.Gender]
-choices = ["Woman", "Man"]
-"""
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Databases are made in the folder in which a command is typed."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("BIASSAY_SURVEY_TOKEN", "BIASSAY_SURVEY_DATABASE"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
-
-@pytest.fixture
-def study(here: Path) -> Path:
-    path = here / "pets.toml"
-    path.write_text(STUDY, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def store(study: Path, here: Path) -> Iterator[Store]:
-    """The database that commands on ``pets.toml`` use if none is named."""
-    with opened(f"sqlite:///{here / 'pets.sqlite'}", read_study(study)) as made:
-        yield made
-
-
-def refused(cli: Cli, *args: object) -> str:
-    code, stdout, stderr = cli("survey", *args)
-    assert (code, stdout) == (2, ""), stderr
-    assert "Traceback" not in stderr
-    return " ".join(stderr.split())
+here, study, store = survey_study.here, survey_study.study, survey_study.store
 
 
 # new
@@ -322,186 +274,6 @@ def test_what_serve_says_holds_no_secret(
         ("127.0.0.1", 8000, False),
         ("127.0.0.1", 8123, False),
     ]
-
-
-# status
-
-
-def test_status_counts(cli: Cli, store: Store, study: Path) -> None:
-    take_part(store)
-    take_part(store, Person(fault="which group"))
-    take_part(store, until=1)
-    code, stdout, stderr = cli("survey", "status", study)
-    assert (code, stderr) == (0, "")
-    assert "1 active, 1 rejected, 1 valid; 50% of those who ended passed" in stdout
-    assert "rejected for which group: 1" in stdout
-    assert "[red]birds" in stdout
-    code, stdout, _ = cli("survey", "status", study, "--json")
-    found = json.loads(stdout)
-    assert code == 0
-    assert found["status"] == {"active": 1, "rejected": 1, "valid": 1}
-    assert sum(group["valid"] for group in found["groups"]) == 2
-    assert {group["target"] for group in found["groups"]} == {2}
-    assert found["digest"] == store.study.digest
-
-
-def test_only_who_serves_makes_a_database(cli: Cli, study: Path) -> None:
-    for command in (["status", study], ["export", study, "--out", "answers"], ["delete", study, "CODE"]):
-        assert "pets.sqlite is not there, so that there are no answers" in refused(cli, *command)
-        for url in (
-            "sqlite:///other.sqlite",
-            f"sqlite:///{study.parent / 'other.sqlite'}",
-            "sqlite+pysqlite:///other.sqlite",
-        ):
-            assert "other.sqlite is not there" in refused(cli, *command, "--database", url)
-    assert list(study.parent.iterdir()) == [study]
-
-
-def test_status_of_nobody(cli: Cli, store: Store, study: Path) -> None:
-    assert store.lacking()
-    code, stdout, _ = cli("survey", "status", study)
-    assert code == 0
-    assert "participants: nobody yet" in stdout
-
-
-# export and means
-
-
-def heard(store: Store) -> list[tuple[str, dict[str, list[int]]]]:
-    """Three people fill the study; who they are, and what they said of the groups they were asked about."""
-    people = []
-    for i, gender in enumerate(("Woman", "Man", "Woman")):
-        someone = store.begin()
-        assert someone is not None
-        said = {group: [60 + 10 * i + g, 7 * i + g] for g, group in enumerate(store.study.groups)}
-        go_on(store, someone, Person(said=lambda group, _, said=said: said[group], facts=(("Gender", gender),)))
-        people.append((gender, {group: said[group] for group in someone.asked}))
-    return people
-
-
-def test_export_writes_all_files(cli: Cli, store: Store, study: Path, here: Path) -> None:
-    people = heard(store)
-    code, stdout, stderr = cli("survey", "export", study, "--out", here / "a" / "out")
-    assert (code, stderr) == (0, "")
-    out = here / "a" / "out"
-    assert f"biassay stereotypes MODEL --human {out / 'ratings.json'} --with FILE" in " ".join(stdout.split())
-    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
-    found = read_human(out / "ratings.json")
-    for a, (gender, said) in enumerate(people):
-        assert found.demographics[a] == {"Gender": gender}
-        for group, ratings in said.items():
-            assert found.ratings[a, found.groups.index(group)].tolist() == ratings
-    assert json.loads((out / "study.json").read_text())["society"] == tomllib.loads(STUDY)["society"]
-
-
-def test_export_of_known_groups_and_traits_needs_no_file_of_ones_own(cli: Cli, here: Path) -> None:
-    (here / "known.toml").write_text(study_text("cao2022"), encoding="utf-8")
-    with opened(f"sqlite:///{here / 'us-stereotypes.sqlite'}", read_study("cao2022")):
-        code, stdout, _ = cli("survey", "export", here / "known.toml", "--out", here / "out")
-    assert code == 0
-    assert f"biassay stereotypes MODEL --human {here / 'out' / 'ratings.json'}" in stdout
-    assert "--with" not in stdout
-
-
-def test_export_overwrites_nothing(cli: Cli, store: Store, study: Path, here: Path) -> None:
-    heard(store)
-    (here / "full").mkdir()
-    (here / "full" / "ratings.json").write_text("mine")
-    (here / "file").write_text("mine")
-    for out in ("full", "file"):
-        assert f"{out} is not an empty folder; choose another" in refused(cli, "export", study, "--out", out)
-    assert [path.name for path in (here / "full").iterdir()] == ["ratings.json"]
-    assert (here / "full" / "ratings.json").read_text() == (here / "file").read_text() == "mine"
-    (here / "empty").mkdir()
-    assert cli("survey", "export", study, "--out", here / "empty")[0] == 0
-
-
-def test_export_needs_a_folder(cli: Cli, study: Path) -> None:
-    assert "--out" in refused(cli, "export", study)
-
-
-def test_means_of_all_and_of_some(cli: Cli, store: Store, study: Path, here: Path) -> None:
-    people = heard(store)
-    cli("survey", "export", study, "--out", here / "out")
-    for gender, options in (
-        ("", ()),
-        ("Woman", ("--annotators", "Gender=Woman")),
-        ("Man", ("--annotators", "Gender=Man")),
-    ):
-        code, stdout, _ = cli("survey", "means", here / "out" / "ratings.json", *options, "--json")
-        found = json.loads(stdout)
-        chosen = [said for own, said in people if gender in ("", own)]
-        assert (code, found["annotators"]) == (0, len(chosen))
-        assert found["raters"] == {group: sum(group in said for said in chosen) for group in found["means"]}
-        for group, means in found["means"].items():
-            own = [said[group] for said in chosen if group in said]
-            for p, name in enumerate(store.study.pair_names):
-                expected = sum(ratings[p] for ratings in own) / len(own) if own else None
-                assert means[name] == (None if expected is None else pytest.approx(expected, abs=1e-4))
-
-
-def test_means_as_a_table(cli: Cli, store: Store, study: Path, here: Path) -> None:
-    heard(store)
-    cli("survey", "export", study, "--out", here / "out")
-    code, stdout, _ = cli("survey", "means", here / "out" / "ratings.json", "--group", "[red]birds", "--group", "cats")
-    assert code == 0
-    counted = next(line for line in stdout.splitlines() if "annotators of the group" in line)
-    assert re.findall(r"\d+", counted) == ["2", "2"]
-    assert "[red]birds" in stdout
-    assert "cold - warm" in stdout
-    assert "dogs" not in stdout
-    few = next(line for line in stdout.splitlines() if line.startswith("fewer than 5 annotators: "))
-    assert sorted(few.partition(": ")[2].split(", ")) == ["[red]birds", "cats"]
-
-
-def test_means_name_the_groups_of_few_annotators(cli: Cli, here: Path) -> None:
-    """Of 5 annotators all rate cats, 4 dogs and nobody of those who are chosen birds."""
-    ratings = {"cold - warm": "10"}
-    people = {
-        f"annotator{i}": {
-            "demographics": {"Gender": "Man"},
-            **dict.fromkeys(("cats", "dogs")[: 1 if i == 0 else 2], ratings),
-        }
-        for i in range(5)
-    }
-    people["annotator5"] = {"demographics": {"Gender": "Woman"}, "birds": ratings}
-    (here / "ratings.json").write_text(json.dumps(people))
-    code, stdout, _ = cli("survey", "means", here / "ratings.json", "--annotators", "Gender=Man")
-    assert code == 0
-    assert "fewer than 5 annotators: dogs\n" in stdout
-    code, stdout, _ = cli("survey", "means", here / "ratings.json", "--group", "cats")
-    assert code == 0
-    assert "fewer than" not in stdout
-
-
-def test_means_that_cannot_be_taken(cli: Cli, store: Store, study: Path, here: Path) -> None:
-    cli("survey", "export", study, "--out", here / "nobody")
-    heard(store)
-    cli("survey", "export", study, "--out", here / "out")
-    ratings = here / "out" / "ratings.json"
-    assert "empty; expected ratings" in refused(cli, "means", here / "nobody" / "ratings.json")
-    assert "written FIELD=VALUE, got 'Gender'" in refused(cli, "means", ratings, "--annotators", "Gender")
-    assert "did you mean 'Gender'?" in refused(cli, "means", ratings, "--annotators", "Gendre=Man")
-    assert "did you mean 'Woman'?" in refused(cli, "means", ratings, "--annotators", "Gender=Women")
-    assert "did you mean 'cats'?" in refused(cli, "means", ratings, "--group", "cat")
-    assert "cannot be read" in refused(cli, "means", here / "none.json")
-
-
-# delete
-
-
-def test_delete_by_code_or_number_of_the_pool(cli: Cli, store: Store, study: Path) -> None:
-    first = store.find(take_part(store))
-    assert first is not None
-    take_part(store, pool_id="p2")
-    for known_as in (f" {first.code.lower()}", "p2"):
-        code, stdout, stderr = cli("survey", "delete", study, known_as)
-        assert (code, stderr) == (0, "")
-        assert stdout.startswith("deleted; files that were exported before still hold these answers: export again")
-        assert f"nobody is known by {known_as!r}; it must be the person's own" in refused(
-            cli, "delete", study, known_as
-        )
-    assert all(row == 2 for row in store.lacking().values())
 
 
 def test_commands_are_named_in_the_help(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""Figures: what they hold is what was recorded, names are text in them, and they are drawn as they say."""
+"""What figures hold is what was recorded. Nothing is drawn, so that it is tested without the library too."""
 
 from __future__ import annotations
 
@@ -6,119 +6,37 @@ import dataclasses
 import json
 import math
 import re
-import subprocess
 import sys
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.figures import (
+    CURVE,
+    HOSTILE,
+    ROWS,
+    every_figure,
+    named_distribution,
+    named_forest,
+    parts,
+    samples,
+)
 
 from biassay.errors import MissingExtraError
 from biassay.report.charts.distribution import P_NAMES, bins_of, distribution
-from biassay.report.charts.drawing import FORMATS, SCHEMA, Figure, can_draw, drawn, for_page
-from biassay.report.charts.forest import FOUND, ForestRow, forest
+from biassay.report.charts.drawing import SCHEMA, Figure, can_draw, drawn
+from biassay.report.charts.forest import FOUND, forest
 from biassay.report.charts.matrix import MatrixCell, matrix
 from biassay.report.charts.profiles import profile
 from biassay.report.charts.roc import roc
 from biassay.report.charts.style import PAGE, PRINT, Style
-from biassay.results.discovery import CurveRecord
 from biassay.results.samples import Samples
-
-HOSTILE = '<script>alert(1)</script>" onload="alert(1)'
-NASTY = (
-    HOSTILE,
-    "]]><!-- &amp; &#0; 'a' \\ \\u003c",
-    "'+alert(1)+' ${x} {{y}} datum.value",
-    "中文 é ß 😀",
-    '__proto__ aria-label="b" role="graphics-x"',
-)
-LONG = "w" * 300
-ROWS = (
-    ForestRow("one", 0.5, -0.2, 1.2, 2, "first"),
-    ForestRow("two", -1.25, None, None, 0, "second"),
-    ForestRow("three", 1.75, 1.5, 2.5, 1, "third"),
-)
-CURVE = CurveRecord(
-    thresholds=(-1.0, 0.0, 1.0), tp=(2, 1, 0), fp=(3, 0, 0), fn=(0, 1, 2), tn=(0, 3, 3),
-    area=0.83, chance=0.4, chosen=0.0, accuracy=0.8, precision=1.0, recall=0.5, false_positive_rate=0.0,
-)  # fmt: skip
-
-
-def samples(spread: float = 0.6, n: int = 500) -> Samples:
-    rng = np.random.default_rng(1)
-    return Samples(rng.normal(0.3, spread, n), np.ones(n), rng.random(n))
-
-
-def named_forest(name: str, style: Style) -> Figure:
-    return forest("f", name, [dataclasses.replace(row, label=name, tip=name) for row in ROWS], style)
-
-
-def named_matrix(name: str, style: Style) -> Figure:
-    cells = [MatrixCell(name, test, found, "x", name) for test, found in ((name, 2), ("b", None), ("c", 1), ("d", 0))]
-    return matrix("m", name, cells, [name, "b", "c", "d"], [name], style)
-
-
-def named_roc(name: str, style: Style) -> Figure:
-    return roc("r", name, {name: CURVE, "other": CURVE}, style)
-
-
-def named_profile(name: str, style: Style) -> Figure:
-    return profile("p", name, [name, "c-d"], {name: name, "c-d": "wit"}, [0.5, -0.25], [20.0, 90.0], style)
-
-
-def named_distribution(name: str, style: Style) -> Figure:
-    return distribution("d", name, samples(), 0.3, style, legend=True)
-
-
-ALL: dict[str, Callable[[str, Style], Figure]] = {
-    "forest": named_forest,
-    "matrix": named_matrix,
-    "roc": named_roc,
-    "profile": named_profile,
-    "distribution": named_distribution,
-}
-every_figure = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
-
-
-@pytest.fixture
-def library() -> Any:
-    return pytest.importorskip("vl_convert")
-
-
-def parts(node: Any) -> Iterator[dict[str, Any]]:
-    """All objects inside a description."""
-    if isinstance(node, dict):
-        yield node
-    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from parts(inner)
 
 
 def layers(figure: Figure, kind: str) -> list[dict[str, Any]]:
     return [layer for layer in figure.spec["layer"] if layer["mark"]["type"] == kind]
-
-
-def elements(svg: str | bytes) -> list[ET.Element]:
-    return list(ET.fromstring(svg).iter())
-
-
-def tag(element: ET.Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def texts(svg: str | bytes) -> list[str]:
-    return [element.text or "" for element in elements(svg) if tag(element) == "text"]
-
-
-def place(element: ET.Element) -> tuple[float, float]:
-    x, y = element.attrib["transform"].removeprefix("translate(").removesuffix(")").split(",")
-    return float(x), float(y)
-
-
-# What figures hold. Nothing is drawn, so that it is tested without the library too.
 
 
 def test_the_rows_of_a_forest_are_those_given() -> None:
@@ -299,140 +217,3 @@ def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.Monk
     assert drawn(figure, "vl.json")
     with pytest.raises(MissingExtraError, match=r"biassay\[figures\]"):
         drawn(figure, "svg")
-
-
-# What is drawn.
-
-
-@pytest.mark.extras
-@every_figure
-@pytest.mark.parametrize("name", NASTY)
-def test_names_are_text_in_a_figure(name: str, make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
-    figure = make(name, PAGE)
-    for svg, tip in ((drawn(figure, "svg").decode(), "aria-label"), (for_page(figure), "data-tip")):
-        found = elements(svg)
-        assert not {tag(e) for e in found} - {"svg", "g", "path", "line", "text", "rect"}
-        assert not [a for e in found for a in e.attrib if a.casefold().startswith("on") or "href" in a]
-        assert name in texts(svg)
-        if "distribution" not in make.__name__:
-            assert [e for e in found if name in e.attrib.get(tip, "") and tag(e) in ("path", "line")]
-
-
-@pytest.mark.extras
-@every_figure
-def test_long_names_are_cut_in_a_figure_and_not_in_what_it_says(
-    make: Callable[[str, Style], Figure],
-    library: Any,  # noqa: ARG001
-) -> None:
-    figure = make(LONG, PAGE)
-    svg = for_page(figure)
-    cut = [text for text in texts(svg) if text.startswith("www")]
-    assert cut
-    assert all(text.endswith("…") for text in cut)
-    assert float(ET.fromstring(svg).attrib["width"]) < 1000
-    assert LONG in ET.fromstring(svg).attrib["aria-label"]
-    if "distribution" not in make.__name__:
-        assert any(LONG in e.attrib.get("data-tip", "") for e in elements(svg))
-
-
-@pytest.mark.extras
-@pytest.mark.parametrize("name", ["\\x1b[2Jgone", "a\\x00b", "a\\x0bb", "\\ufffe", "a\\ud800b"])
-def test_a_name_that_xml_cannot_hold_does_not_end_the_program(name: str, library: Any) -> None:  # noqa: ARG001
-    """In a program of its own: the library that draws ends it where it cannot read its own text."""
-    program = (
-        "import xml.etree.ElementTree as ET\n"
-        "from tests.report.test_charts import ALL, PAGE, PRINT, drawn, for_page\n"
-        f"for make in ALL.values():\n    ET.fromstring(for_page(make('{name}', PAGE)))\n"
-        f"    assert drawn(make('{name}', PRINT), 'png')\n"
-    )
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:500]
-
-
-@pytest.mark.extras
-@every_figure
-def test_a_page_has_its_figures_in_its_own_colours(make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
-    for e in elements(for_page(make("t", PAGE))):
-        for name, value in e.attrib.items():
-            if name in ("fill", "stroke", "color", "stop-color", "style"):
-                assert value in ("none", "transparent") or re.fullmatch(r"var\(--[a-z0-9]+\)", value)
-            elif name not in ("aria-label", "data-tip"):
-                assert not re.search(r"#[0-9a-f]{3}|rgb|hsl|url", value)
-    printed = drawn(make("t", PRINT), "svg").decode()
-    assert "var(" not in printed
-    assert 'fill="#ffffff"' in printed  # the paper
-
-
-@pytest.mark.extras
-@every_figure
-def test_a_page_has_its_figures_as_images_that_answer(make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
-    figure = make("a name", PAGE)
-    root, *rest = elements(for_page(figure))
-    assert tag(root) == "svg"
-    assert root.attrib["role"] == "img"
-    assert root.attrib["aria-label"] == figure.description
-    assert set(root.attrib) == {"role", "aria-label", "width", "height", "viewBox"}
-    assert not [a for e in rest for a in e.attrib if a == "role" or a.startswith("aria-")]
-    held = {part["tip"] for part in parts(figure.spec) if isinstance(part.get("tip"), str)}
-    said = {e.attrib["data-tip"] for e in rest if "data-tip" in e.attrib and tag(e) != "g"}
-    assert said == held | ({"pooled effect 0.30"} if "distribution" in make.__name__ else set())
-
-
-@pytest.mark.extras
-@every_figure
-def test_a_figure_is_drawn_in_all_formats(make: Callable[[str, Style], Figure], library: Any) -> None:  # noqa: ARG001
-    figure = make("t", PRINT)
-    made = {form: drawn(figure, form) for form in FORMATS}
-    root = ET.fromstring(made["svg"])
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert made["pdf"].startswith(b"%PDF-")
-    assert made["pdf"].rstrip().endswith(b"%%EOF")
-    assert made["png"].startswith(b"\x89PNG\r\n\x1a\n")
-    wide, high = (int.from_bytes(made["png"][at : at + 4]) for at in (16, 20))
-    sizes = [float(root.attrib[name]) for name in ("width", "height")]
-    assert (wide, high) == pytest.approx([3 * size for size in sizes], abs=3)  # three dots a point
-    assert json.loads(made["vl.json"])["$schema"] == SCHEMA
-
-
-@pytest.mark.extras
-def test_marks_of_a_forest_stand_where_their_numbers_are(library: Any) -> None:  # noqa: ARG001
-    rng = np.random.default_rng(3)
-    rows = [
-        ForestRow(f"t{i}", float(size), float(size - 0.3), float(size + 0.4), i % 3, f"tip {i}")
-        for i, size in enumerate(rng.uniform(-1.5, 1.5, 12))
-    ]
-    found = [e for e in elements(for_page(forest("f", "t", rows, PAGE))) if "data-tip" in e.attrib]
-    points = {e.attrib["data-tip"]: place(e) for e in found if tag(e) == "path"}
-    bars = {e.attrib["data-tip"]: (*place(e), float(e.attrib["x2"])) for e in found if tag(e) == "line"}
-    assert list(points) == list(bars) == [row.tip for row in rows]
-    for i, row in enumerate(rows):
-        x, y = points[row.tip]
-        assert x == pytest.approx(210 * (1 + row.effect_size / 2))  # from -2 to 2 over 420
-        assert y == pytest.approx(17 * i + 8.5)
-        left, height, length = bars[row.tip]
-        # the ends of a bar are put on whole pixels
-        assert (left, height) == pytest.approx((210 * (1 + (row.effect_size - 0.3) / 2), y), abs=0.51)
-        assert length == pytest.approx(105 * 0.7, abs=1.01)
-
-
-@pytest.mark.extras
-def test_bars_of_a_distribution_are_as_high_as_their_counts(library: Any) -> None:  # noqa: ARG001
-    figure = distribution("d", "t", samples(), 0.3, PAGE)
-    bars = {b["tip"]: b for b in figure.spec["data"]["values"]}
-    found = [e for e in elements(for_page(figure)) if e.attrib.get("data-tip") in bars]
-    assert len(found) == len(bars)
-    heights = []
-    for e in found:
-        shape = re.fullmatch(r"M([\d.]+),([\d.]+)h([\d.]+)v([\d.]+)h-[\d.]+Z", e.attrib["d"])
-        assert shape is not None
-        left, top, width, height = map(float, shape.groups())
-        bar = bars[e.attrib["data-tip"]]
-        assert left == pytest.approx(75 * (bar["left"] + 2), abs=1.01)  # with space between bars
-        assert left + width <= 75 * (bar["right"] + 2) + 0.51
-        assert top + height == pytest.approx(110)
-        assert e.attrib["fill"] == f"var(--p{P_NAMES.index(bar['level'])})"
-        heights.append(height / bar["count"])
-    assert heights == pytest.approx([heights[0]] * len(heights))
-    (line,) = {place(e)[0] for e in elements(for_page(figure)) if e.attrib.get("data-tip") == "pooled effect 0.30"}
-    assert line == pytest.approx(75 * 2.3)

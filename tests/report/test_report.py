@@ -3,54 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from rich.console import Console
 from tests.report.pages import Page
+from tests.report.read_runs import as_refused, changed, printed
 
 import biassay
 from biassay.report.html import render_page, render_report, write_report
-from biassay.report.terminal import print_run
-from biassay.report.words import format_p, headline, model_labels, p_by_text, p_by_word, size_word, summary
+from biassay.report.words import headline, p_by_text, p_by_word, size_word
 from biassay.results.gathering import gather
 from biassay.results.intervals import interval_of
-from biassay.results.records import Manifest, Result
+from biassay.results.records import Result
 from biassay.results.run import Run
-
-HOSTILE = "<script>alert(1)</script>"
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A real run: measured, refused, with words lost, in sentences and in words."""
-    tests = ["weat6", "weat1", "sent-weat6", "sent-weat9", "sent-weat8", "I1"]
-    return biassay.run("glove", tests=tests, max_lost=0.05, cache=tmp_path_factory.mktemp("vectors"))
-
-
-def changed(run: Run, **given: Any) -> Run:
-    return Run(run.manifest, tuple(dataclasses.replace(r, **given) for r in run.results))
-
-
-def printed(run: Run, width: int = 160) -> str:
-    out = io.StringIO()
-    print_run(run, Console(file=out, width=width))
-    return out.getvalue()
-
-
-def as_refused(result: Result) -> Result:
-    numbers = ("effect_size", "statistic", "p_", "log10_p_", "significant")
-    nothing = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
-    return dataclasses.replace(result, **nothing, status="refused", reason="too many words", leaning={})
-
-
-@pytest.fixture(scope="module")
-def page(measured: Run) -> Page:
-    return Page(render_report(measured))
 
 
 def code_of(significant: bool | None, corrected: bool | None, *, too_few: bool) -> int:
@@ -239,63 +206,6 @@ def test_disagreement_is_told_in_both_directions(measured: Run) -> None:
         assert ("Significant by word and not by text" in page.text) is ("t2" in told)
 
 
-@pytest.mark.parametrize("field", ["test", "model", "options", "title", "targ1", "attr1", "reason", "p_route"])
-def test_hostile_names_are_escaped(field: str, measured: Run) -> None:
-    text = render_report(changed(measured, **{field: HOSTILE}))
-    page = Page(text)
-    assert HOSTILE not in text
-    if field in ("test", "model", "options", "title", "reason"):
-        assert HOSTILE in page.text
-    held = {"model": "models", "options": "models", "reason": "reasons"}.get(field, "tests")
-    if field != "p_route":
-        assert HOSTILE in str(page.data["texts"][held])  # a string of the data, and nothing else
-
-
-def test_hostile_names_from_a_file_are_escaped_end_to_end(tmp_path: Path) -> None:
-    words = {"X": ["cat", "lion"], "Y": ["dog", "wolf"], "A": ["love", "joy"], "B": ["war", "<b>grief</b>"]}
-    concepts = "".join(
-        f'[concepts.{role}]\nlabel = "{HOSTILE}{role}"\nwords = {given!r}\n' for role, given in words.items()
-    )
-    roles = "".join(f'{role} = "{role}"\n' for role in words)
-    source = f'[source]\nname = "{HOSTILE}"\ncitation = "{HOSTILE}"\nlicence = "{HOSTILE}"\nversion = "1"\n'
-    path = tmp_path / "own.toml"
-    path.write_text(f'{source}{concepts}[tests."{HOSTILE}"]\ntitle = "{HOSTILE}"\n{roles}')
-    run = biassay.run("glove", tests=str(path), max_lost=0.5, out=tmp_path / "run")
-    assert [r.test for r in run.results] == [HOSTILE]
-    text = (tmp_path / "run" / "report.html").read_text()
-    page = Page(text)
-    assert HOSTILE not in text
-    assert "b" not in page.tags
-    assert HOSTILE in page.text
-    assert HOSTILE in printed(run)
-
-
-def test_hostile_models_and_versions_in_the_manifest_are_escaped(measured: Run) -> None:
-    record = dataclasses.replace(
-        measured.manifest.models[0], name=HOSTILE, revision=HOSTILE, settings={HOSTILE: HOSTILE}
-    )
-    made = dataclasses.replace(measured.manifest, models=(record,), versions={HOSTILE: HOSTILE}, created=HOSTILE)
-    text = render_report(Run(made, measured.results))
-    assert HOSTILE not in text
-    assert HOSTILE in Page(text).text
-
-
-def test_an_attribute_cannot_be_broken_out_of(measured: Run) -> None:
-    nasty = '" onmouseover="alert(1)'
-    run = Run(measured.manifest, tuple(dataclasses.replace(as_refused(r), reason=nasty) for r in measured.results))
-    page = Page(render_report(run))
-    assert nasty in page.text
-    assert ("td", "title", nasty) in page.attributes
-
-
-@pytest.mark.parametrize("nasty", ["</script><script>alert(1)</script>", "<!--<script>", "]]>&amp;\u2028"])
-def test_the_data_cannot_be_broken_out_of(nasty: str, measured: Run) -> None:
-    """`<!--<script>` would hide the end of the script from a browser."""
-    page = Page(render_report(changed(measured, model=nasty, test=nasty, title=nasty, targ1=nasty)))
-    assert page.data["texts"]["models"] == [nasty]
-    assert not {"<", ">", "&"} & set("".join(page.scripts[0][1]))
-
-
 def test_an_empty_run_is_shown(measured: Run) -> None:
     empty = Run(measured.manifest)
     assert "no model" in Page(render_report(empty)).text
@@ -395,203 +305,6 @@ def test_write_report_puts_one_file_into_the_folder(measured: Run, tmp_path: Pat
     assert path.read_text(encoding="utf-8") == render_report(measured)
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (None, "–"),
-        (math.nan, "NaN"),
-        (1.0, "1.000"),
-        (0.0123, "0.012"),
-        (0.001, "0.001"),
-        (0.00099, "9.9e-4"),
-        (9.97e-5, "1.0e-4"),
-        (1.4536675772573553e-09, "1.5e-9"),
-        (0.0, "0"),
-    ],
-)
-def test_p_values_are_written_to_two_digits(value: float | None, shown: str) -> None:
-    log10 = None if value is None else -math.inf if value == 0 else math.log10(value)
-    assert format_p(value, log10) == shown
-
-
-def test_a_p_value_too_small_for_a_float_is_written_from_its_logarithm() -> None:
-    assert format_p(0.0, -400.0 + math.log10(3.2)) == "3.2e-400"
-
-
-@pytest.mark.parametrize(("size", "word"), [(0.1, "negligible"), (-0.2, "small"), (0.5, "medium"), (-0.8, "large")])
-def test_effect_sizes_have_their_customary_names(size: float, word: str) -> None:
-    assert size_word(size) == word
-
-
-@pytest.mark.parametrize(("significant", "holm", "stars"), [(True, True, "**"), (True, False, "*"), (False, False, "")])
-def test_each_p_value_has_its_own_stars(significant: bool, holm: bool, stars: str, measured: Run) -> None:
-    one = dataclasses.replace(
-        measured.results[0], p_value=0.5, log10_p_value=-0.301, significant=True, significant_holm=True
-    )
-    given = {"p_value_by_word": 0.25, "log10_p_value_by_word": -0.602, "p_floor_by_word": 1e-4}
-    one = dataclasses.replace(one, **given, significant_by_word=significant, significant_by_word_holm=holm)
-    assert p_by_word(one) == f"0.250{stars}"
-    assert p_by_text(one) == "0.500**"
-
-
-def test_too_few_words_to_be_significant_are_marked(measured: Run) -> None:
-    few = dataclasses.replace(
-        measured.results[0], p_value_by_word=1 / 70, log10_p_value_by_word=-1.845, p_floor_by_word=1 / 70
-    )
-    few = dataclasses.replace(few, significant_by_word=False, significant_by_word_holm=False)
-    assert p_by_word(few) == "0.014‡"
-    assert p_by_word(dataclasses.replace(few, alpha=0.05, significant_by_word=True)) == "0.014*"
-    page = Page(render_report(Run(measured.manifest, (dataclasses.replace(few, significant=True),))))
-    (told,) = [item for item in page.items if item.startswith(f"{few.test} on glove: p by text")]
-    assert told.endswith("by word 0.014‡")
-    assert "(‡: there are too few words to tell)" in page.text
-
-
-def test_the_summary_counts_what_was_found(measured: Run, page: Page) -> None:
-    (found,) = summary(measured)
-    rows = [r for r in measured.results if r.status == "measured"]
-    by_word, corrected, by_text, by_text_corrected = (
-        sum(bool(getattr(r, f"significant{f}")) for r in rows) for f in ("_by_word", "_by_word_holm", "", "_holm")
-    )
-    counts = f"{by_word} of {len(rows)} tests found the association they look for at p <= 0.01, {corrected} of them"
-    assert found.text.startswith(f"glove: with words as observations, {counts} also after correction")
-    assert found.about == "glove"
-    assert f"it would be {by_text} and {by_text_corrected}." in found.text
-    refused = ", ".join(r.test for r in measured.results if r not in rows)
-    assert found.text.endswith(f" Not measured: {refused}.")
-    largest = max((r for r in rows if r.significant_by_word_holm), key=lambda r: abs(r.effect_size_by_word or 0))
-    assert f", {largest.effect_size_by_word:.2f} ({largest.test}, 95% " in found.points[0]
-    for line in found.points:
-        assert line in page.items
-    assert found.text in page.text
-    assert f"<li><strong>{found.about}</strong>: with words as observations" in page.source
-
-
-def named(*results: Result, run: Run) -> tuple[str, ...]:
-    """The associations that a summary of these results names."""
-    (found,) = summary(Run(run.manifest, results))
-    return found.points
-
-
-def test_intervals_in_the_summary_are_those_over_words(measured: Run) -> None:
-    standing = [r for r in measured.results if r.significant_by_word_holm]
-    points = named(*measured.results, run=measured)
-    assert len(standing) > 2
-    for r in standing:
-        found = interval_of(r)
-        assert found is not None
-        told = f"{r.effect_size_by_word:.2f} ({r.test}, 95% {found.low:.2f} to {found.high:.2f})"
-        assert sum(told in point for point in points) == 1
-    wordless = dataclasses.replace(standing[0], leaning={})
-    assert interval_of(wordless) is None
-    (point,) = named(wordless, run=measured)
-    assert point.endswith(f"{wordless.effect_size_by_word:.2f} ({wordless.test})")
-
-
-def test_effects_in_the_summary_are_in_order_and_no_more_than_eight(measured: Run) -> None:
-    one = next(r for r in measured.results if r.significant_by_word_holm)
-    sizes = [0.3, 1.1, -1.9, 0.7, 0.1, 1.3, 0.5, 1.7, 0.9, 1.5]
-    rows = [
-        dataclasses.replace(one, test=f"t{i}", targ1=f"T{i}", effect_size=9.99, effect_size_by_word=size)
-        for i, size in enumerate(sizes)
-    ]
-    *points, more = named(*rows, run=measured)
-    assert more == "and 2 more"
-    for point, size in zip(points, sorted(sizes, key=abs, reverse=True), strict=False):
-        assert f": {size_word(size)}, {size:.2f} (t{sizes.index(size)}" in point
-    assert len(points) == 8
-    before = [dataclasses.replace(r, significant_by_word_holm=False) for r in rows[:2]]
-    assert [p.partition(": ")[0] for p in named(*before, run=measured)] == ["before correction only"] * 2
-
-
-def test_the_side_that_is_named_is_that_of_the_effect_by_word(measured: Run) -> None:
-    """It is the effect that stands beside it; that by text may have another sign."""
-    one = dataclasses.replace(next(r for r in measured.results if r.significant_by_word_holm), attr1="P", attr2="Q")
-    for by_word, sides in ((0.9, ("P", "Q")), (-0.9, ("Q", "P"))):
-        for by_text in (0.1, -0.1):
-            (point,) = named(dataclasses.replace(one, effect_size=by_text, effect_size_by_word=by_word), run=measured)
-            assert f" lean to {sides[0]}, " in point
-            assert f" to {sides[1]}: large, {by_word:.2f} " in point
-
-
-def test_words_are_shown_where_the_attributes_are_named_after_the_targets(measured: Run) -> None:
-    """In the order in which the sentence names them."""
-    one = next(r for r in measured.results if r.significant_by_word_holm)
-    a, b = (", ".join(list(one.leaning[role])[:3]) for role in "AB")
-    own = dataclasses.replace(one, targ1="Cats", targ2="Dogs", attr1="Traits of Cats", attr2="Traits of Dogs")
-    for size, shown in ((1.2, f"{a}; {b}"), (-1.2, f"{b}; {a}")):
-        (point,) = named(dataclasses.replace(own, effect_size=size, effect_size_by_word=size), run=measured)
-        assert f" (such as {shown}): large, {size:.2f} " in point
-    assert "such as" not in "".join(named(one, run=measured))
-
-
-@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
-@pytest.mark.parametrize("p", [0.0005, 0.5, 0.9899, 0.9901, 1.0, None, math.nan])
-def test_the_other_way_is_named_where_the_opposite_would_be_significant(
-    alternative: str, p: float | None, measured: Run
-) -> None:
-    nothing = {"significant_by_word": False, "significant_by_word_holm": False, "p_floor_by_word": 1e-4}
-    one = dataclasses.replace(measured.results[0], **nothing, alternative=alternative, p_value_by_word=p)
-    points = named(dataclasses.replace(one, effect_size=-1.2, effect_size_by_word=-1.2), run=measured)
-    expected = alternative == "greater" and p is not None and 1 - p <= measured.manifest.alpha
-    assert len(points) == expected
-    for point in points:
-        assert point.startswith("the other way, which these tests do not look for: ")
-        assert f"Male Names lean to Family, Female Names to Career: large, -1.20 ({one.test}" in point
-
-
-def test_too_few_words_do_not_point_the_other_way(measured: Run) -> None:
-    """Of four words even the last of six splits has p 1, and the opposite would have 1/6."""
-    nothing = {"significant_by_word": False, "significant_by_word_holm": False, "p_floor_by_word": 1 / 6}
-    few = dataclasses.replace(measured.results[0], **nothing, p_value_by_word=1.0, log10_p_value_by_word=0.0)
-    assert named(dataclasses.replace(few, effect_size=-1.2, effect_size_by_word=-1.2), run=measured) == ()
-
-
-def test_a_test_turned_round_is_told_by_its_direction(tmp_path: Path) -> None:
-    """Insects as the first targets: one-sided the other way, two-sided a finding."""
-    words = {
-        "X": ["ant", "spider", "fly", "mosquito", "cockroach", "wasp", "moth", "beetle"],
-        "Y": ["rose", "lily", "tulip", "daisy", "orchid", "violet", "daffodil", "iris"],
-        "A": ["love", "peace", "happy", "joy", "friend", "wonderful"],
-        "B": ["hatred", "war", "agony", "terrible", "evil", "nasty"],
-    }
-    concepts = "".join(f'[concepts.{role}]\nlabel = "L{role}"\nwords = {given!r}\n' for role, given in words.items())
-    roles = "".join(f'{role} = "{role}"\n' for role in words)
-    source = '[source]\nname = "own"\ncitation = "own"\nlicence = "own"\nversion = "1"\n'
-    path = tmp_path / "own.toml"
-    path.write_text(f'{source}{concepts}[tests.turned]\ntitle = "turned"\n{roles}')
-    for alternative, begin in (("greater", "the other way, which these tests do not look for: "), ("two-sided", "")):
-        run = biassay.run("glove", tests=str(path), alternative=alternative, cache=tmp_path / "vectors")
-        (r,), (found,) = run.results, summary(run)
-        assert bool(r.significant_by_word) is (alternative == "two-sided")
-        (point,) = found.points
-        assert point.startswith(f"{begin}LX lean to LB, LY to LA: large, {r.effect_size_by_word:.2f} (turned, 95% ")
-        assert f"{int(alternative == 'two-sided')} of 1 test found the association they look for" in found.text
-
-
-def test_checks_of_the_method_are_counted_apart(measured: Run) -> None:
-    checks = [r for r in measured.results if (r.targ1, r.targ2) == ("Flowers", "Insects")]
-    found, corrected = (sum(bool(getattr(r, f"significant_by_word{f}")) for r in checks) for f in ("", "_holm"))
-    assert found > 0
-    (told,) = summary(measured)
-    assert f"tests. {found} and {corrected} of these are checks of the method and not about people" in told.text
-    one = measured.results[0]
-    made = [("Flowers", "Insects", True, True), ("Instruments", "Weapons", True, False), ("Insects", "Flowers", 0, 0)]
-    made += [("Flowers", "Women", True, True), ("Men", "Women", True, True)]
-    rows = [
-        dataclasses.replace(
-            one, test=f"t{i}", targ1=x, targ2=y, significant_by_word=bool(a), significant_by_word_holm=bool(b)
-        )
-        for i, (x, y, a, b) in enumerate(made)
-    ]
-    (told,) = summary(Run(measured.manifest, tuple(rows)))
-    assert "4 of 5 tests found" in told.text
-    assert ", 3 of them also after correction for the number of tests. 2 and 1 of these are checks" in told.text
-    (told,) = summary(Run(measured.manifest, tuple(rows[3:])))
-    assert "checks of the method" not in told.text
-    assert "for the number of tests. With every text" in told.text
-
-
 def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
     def said(run: Run) -> str:
         return " ".join(printed(run).split())
@@ -632,24 +345,3 @@ def test_two_runs_are_corrected_together_and_told_apart(measured: Run) -> None:
     with_p = sum(r.p_value is not None for r in (*measured.results, *measured.results[:4]))
     (told,) = page.explained("Correction")
     assert told.startswith(f"Holm over all {with_p} rows with a p-value, those of all 2 runs shown here together")
-
-
-def test_the_headline_counts_tests_and_models(measured: Run) -> None:
-    made: Manifest = dataclasses.replace(measured.manifest, alpha=0.05)
-    assert headline(Run(made, measured.results)) == "6 tests on 1 model, protocol exact, alpha 0.05"
-
-
-def test_the_headline_names_all_protocols_of_the_results(measured: Run) -> None:
-    made = dataclasses.replace(measured.manifest, protocol="may2019")
-    assert headline(Run(made)) == "0 tests on 0 models, protocol may2019, alpha 0.01"
-    first = dataclasses.replace(measured.results[0], protocol="may2019")
-    told = headline(Run(made, (first, *measured.results[1:])))
-    assert told == "6 tests on 1 model, protocol may2019 and exact, alpha 0.01"
-
-
-def test_a_label_names_the_options(measured: Run) -> None:
-    folded = dataclasses.replace(measured.results[0], options="case=fold")
-    assert list(model_labels(Run(measured.manifest, (folded,))).values()) == ["glove (case=fold)"]
-    plain = dataclasses.replace(measured.results[0], options="")
-    other = dataclasses.replace(plain, model_revision="another")
-    assert list(model_labels(Run(measured.manifest, (plain, other))).values()) == ["glove", "glove #2"]

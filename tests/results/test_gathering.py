@@ -1,217 +1,23 @@
-"""Run folders of all kinds, named and put together: `biassay.holm`, loops and runs made by hand as witnesses."""
+"""Runs of all kinds put together: `biassay.holm`, loops and runs made by hand as witnesses."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.results.made_runs import contexts, discovery, record, result, run_of, some, stereotypes
 
 import biassay
-from biassay.errors import RunFolderError, UsageError
-from biassay.results.discovery import Discovery, DiscoveryManifest
-from biassay.results.gathering import gather, load_found, name_folders, put_together
+from biassay.errors import UsageError
+from biassay.results.gathering import gather, load_found, put_together
 from biassay.results.making import is_of
-from biassay.results.records import FORMAT_VERSION, ContextsRecord, Manifest, ModelRecord, Result, TestRecord
-from biassay.results.run import Run, with_corrections
-from biassay.results.samples import Samples
-from biassay.results.stereotypes import StereotypeManifest, Stereotypes
-
-ROLES = ("X", "Y", "A", "B")
-LATER = ("p_value_holm", "significant", "significant_holm")
-LATER_BY_WORD = ("p_value_by_word_holm", "significant_by_word", "significant_by_word_holm")
-
-
-def result(model: str, test: str, p: float | None = 0.5, **given: Any) -> Result:
-    """A result without settings of its model; ``given`` replaces fields."""
-    names = ("title", "targ1", "targ2", "attr1", "attr2", "p_route", "p_route_by_word", "source", "test_version")
-    numbers = ("effect_size", "statistic", "log10_p_value", "p_error", "effect_size_by_word", "log10_p_value_by_word")
-    fields: dict[str, Any] = {name: name for name in names}
-    fields |= dict.fromkeys((*numbers, "p_error_by_word", "p_floor_by_word"), 0.25)
-    fields |= dict.fromkeys((*LATER, *LATER_BY_WORD, "reason", "model_revision"))
-    fields |= dict.fromkeys(("num_targ1", "num_targ2", "num_attr1", "num_attr2"), 4)
-    fields |= {"model": model, "options": "", "test": test, "p_value": p, "p_value_by_word": p}
-    fields |= {"status": "measured", "level": "word", "protocol": "exact", "alternative": "greater", "alpha": 0.01}
-    fields |= {"num_words": dict.fromkeys(ROLES, 4), "num_cut": dict.fromkeys(ROLES, 0), "seed": 0}
-    fields |= {"lost": dict.fromkeys(ROLES, ()), "leaning": {}, "test_digest": f"digest of {test}"}
-    return Result(**fields | given)
-
-
-def record(name: str, **given: Any) -> ModelRecord:
-    return ModelRecord(**{"text": name, "name": name, "family": "f", "revision": None, "settings": {}} | given)
-
-
-def contexts(**given: Any) -> ContextsRecord:
-    made = ContextsRecord("c.parquet", "d", 16, 8, 0, 99, 1000, 40, "fixed", 9, "float16", 5)
-    return dataclasses.replace(made, **given)
-
-
-def run_of(run_id: str, rows: list[Result], samples: dict[tuple[int, str], Samples] | None = None, **given: Any) -> Run:
-    """A run with these rows, corrected on its own; its models in the order of their rows."""
-    fields: dict[str, Any] = {
-        "format_version": FORMAT_VERSION,
-        "run_id": run_id,
-        "status": "complete",
-        "created": "2026-01-02T00:00:00+00:00",
-        "finished": "2026-01-03T00:00:00+00:00",
-        "versions": {"biassay": "0"},
-        "models": tuple(record(name) for name in dict.fromkeys(r.model for r in rows)),
-        "tests": tuple(
-            TestRecord(name, name, digest, "s", "c", "l", "1")
-            for name, digest in dict.fromkeys((r.test, r.test_digest) for r in rows)
-        ),
-        "protocol": "exact",
-        "alternative": "greater",
-        "alpha": 0.01,
-        "max_lost": 0.2,
-        "seed": 0,
-        "words_lost": {},
-    }
-    made = Manifest(**fields | given)
-    return Run(made, with_corrections(tuple(rows), made.alpha), samples or {})
-
-
-def some(seed: int) -> Samples:
-    rng = np.random.default_rng(seed)
-    return Samples(rng.normal(size=5), rng.random(5), rng.random(5))
-
-
-def discovery() -> Discovery:
-    texts = ("grouping", "grouping_title", "grouping_digest", "citation", "licence", "vocabulary", "rule", "compare")
-    fields: dict[str, Any] = dict.fromkeys((*texts, "note"), "as given") | {"vocabulary_digest": None}
-    fields |= {"groups": {"g": ("a", "b")}, "labels": {"g": "G"}, "names_lost": {}, "validation_lost": ()}
-    fields |= {"words_lost": (), "threshold": None, "positive_only": True, "permutations": 9, "keep": 5}
-    return Discovery(DiscoveryManifest(**beginning("discovery"), **fields, alpha=0.05, max_lost=0.2, seed=0), ())
-
-
-def stereotypes() -> Stereotypes:
-    texts = ("abc", "abc_digest", "citation", "licence", "variant", "prior")
-    fields: dict[str, Any] = dict.fromkeys(texts, "as given") | {"pairs": ("a/b",), "dimensions": {}, "groups": ("g",)}
-    fields |= {"templates": {}, "measures": ("ilps",), "all_adjectives": False, "human": None, "human_notes": ()}
-    fields |= {"notes": (), "draws": 9, "ceiling": None, "seed": 0}
-    return Stereotypes(StereotypeManifest(**beginning("stereotypes"), **fields), ())
-
-
-def beginning(kind: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {"format_version": FORMAT_VERSION, "run_id": kind, "status": "complete", "created": "then"}
-    return fields | {"finished": None, "versions": {}, "models": (record("m"),), "kind": kind}
-
-
-def edited(folder: Path, **given: Any) -> None:
-    path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | given))
-
-
-# ---- a folder of any kind
-
-
-@pytest.mark.parametrize("found", [run_of("one", [result("m", "t")]), discovery(), stereotypes()])
-def test_a_folder_of_any_kind_comes_back_as_it_was(tmp_path: Path, found: Any) -> None:
-    found.save(tmp_path / "run")
-    assert load_found(tmp_path / "run") == found
-    assert load_found(str(tmp_path / "run")) == found
-
-
-def test_a_run_over_contexts_comes_back_with_its_samples(tmp_path: Path) -> None:
-    run = run_of("one", [result("m", "t")], {(0, "t"): some(1)}, contexts=contexts())
-    run.save(tmp_path)
-    found = load_found(tmp_path)
-    assert isinstance(found, Run)
-    assert found.samples[0, "t"].p_values.tolist() == run.samples[0, "t"].p_values.tolist()
-
-
-def test_a_real_discovery_is_found(tmp_path: Path) -> None:
-    made = biassay.discover("glove", "african-american-females", permutations=9, keep=5, cache=tmp_path / "vectors")
-    made.save(tmp_path / "run")
-    assert load_found(tmp_path / "run") == made
-
-
-def test_what_is_no_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"nowhere: no such folder"):
-        load_found(tmp_path / "nowhere")
-    with pytest.raises(RunFolderError, match=r"manifest\.json is missing"):
-        load_found(tmp_path)
-    (tmp_path / "manifest.json").write_text("[1, 2]")
-    with pytest.raises(RunFolderError, match=r"manifest\.json: the run has format version None"):
-        load_found(tmp_path)
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(RunFolderError, match=r"manifest\.json: line 1: not valid JSON"):
-        load_found(tmp_path)
-
-
-@pytest.mark.parametrize("found", [run_of("one", [result("m", "t")]), discovery(), stereotypes()])
-def test_another_format_or_kind_is_refused(tmp_path: Path, found: Any) -> None:
-    found.save(tmp_path)
-    edited(tmp_path, kind="dreams")
-    with pytest.raises(RunFolderError, match=r"a run of a kind that this biassay does not know \('dreams'\)"):
-        load_found(tmp_path)
-    edited(tmp_path, format_version=FORMAT_VERSION + 1)
-    with pytest.raises(RunFolderError, match=f"format version {FORMAT_VERSION + 1}, this biassay reads"):
-        load_found(tmp_path)
-
-
-def test_a_manifest_without_a_kind_is_of_association_tests(tmp_path: Path) -> None:
-    run_of("one", [result("m", "t")]).save(tmp_path)
-    content = json.loads((tmp_path / "manifest.json").read_text())
-    assert content.pop("kind") == "associations"
-    (tmp_path / "manifest.json").write_text(json.dumps(content))
-    assert isinstance(load_found(tmp_path), Run)
-
-
-def test_a_run_that_has_no_results_yet_is_refused(tmp_path: Path) -> None:
-    run_of("one", [], status="running").save(tmp_path)
-    with pytest.raises(RunFolderError, match=r"no results yet; go on with it by --resume"):
-        load_found(tmp_path)
-    (tmp_path / "results.json").unlink()
-    with pytest.raises(RunFolderError, match=r"no results yet"):
-        load_found(tmp_path)
-
-
-def test_a_run_that_has_some_results_is_taken(tmp_path: Path) -> None:
-    run_of("one", [result("m", "t")], status="running").save(tmp_path)
-    found = load_found(tmp_path)
-    assert found.manifest.status == "running"
-
-
-# ---- names of folders
-
-
-def test_folders_are_named_by_their_last_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert name_folders([Path("a"), Path("b/c"), tmp_path / "d"]) == ["a", "c", "d"]
-    assert name_folders([Path()]) == [tmp_path.name]
-    assert name_folders([Path("a/../b/")]) == ["b"]
-    assert name_folders([]) == []
-
-
-def test_folders_of_one_name_get_the_part_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert name_folders([Path("a/run"), Path("b/run")]) == ["a/run", "b/run"]
-    assert name_folders([Path("a/x/run"), Path("b/x/run"), Path("other")])[:2] == ["a/x/run", "b/x/run"]
-    names = name_folders([Path("run"), Path("run/run"), Path("run/run/run")])
-    assert len(set(names)) == 3
-
-
-def test_a_folder_at_the_root_has_a_plain_name() -> None:
-    assert name_folders([Path("/run"), Path("/a/run")]) in (["/run", "a/run"], ["run", "a/run"])
-
-
-def test_a_folder_named_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a").mkdir()
-    (tmp_path / "link").symlink_to("a")
-    for again in (Path("a"), Path("b/../a"), tmp_path / "a", Path("link")):
-        with pytest.raises(UsageError, match="a is named twice"):
-            name_folders([Path("a"), Path("b"), again])
-
-
-# ---- put together
+from biassay.results.records import Result
+from biassay.results.run import Run
 
 
 def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool | None]]:

@@ -1,32 +1,27 @@
-"""The participant's way over HTTP: every step of it, what is asked for again, and where it ends."""
+"""The participant's way over HTTP: every step of it, no way back, beginning twice, and texts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("starlette")
 
+from tests.survey import walks
 from tests.survey.walks import GROUPS, Page, Place, cookie_of, opened
 
 pytestmark = pytest.mark.extras
+
+study = walks.study
 
 WAY = [
     *("instructions", "group", "which_group", "group", "high_low"),
     *("group", "group", "demographics", "done"),
 ]
 NASTY = '<script>alert("1")</script>&amp;\'{{7*7}}{society}'
-
-
-@pytest.fixture
-def study(tmp_path: Path) -> Iterator[Callable[..., Place]]:
-    """Makes a study, with what a test wants otherwise."""
-    with ExitStack() as ends:
-        yield lambda **otherwise: ends.enter_context(opened(tmp_path, **otherwise))
 
 
 # The way
@@ -155,122 +150,6 @@ def test_a_reloaded_page_is_the_same_page(study: Callable[..., Place]) -> None:
         person.answer()
 
 
-# Asked again
-
-
-def test_who_does_not_agree_does_not_begin(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.get("/")
-    assert person.send().status == 400
-    assert "tick the box" in person.page.alert
-    assert person.send(agree="no").status == 400
-    assert place.rows("SELECT * FROM participants") == []
-    assert person.send(agree="yes").kind == "instructions"
-
-
-def test_missing_sliders_are_named_and_the_others_kept(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    person.go("group")
-    before = place.everything()
-    page = person.send(**{"pair-0": "0", "pair-1": "", "pair-2": "100", "pair-3": "101"})
-    assert page.status == 400
-    assert page.kind == "group"
-    assert page.filled == {"pair-0": ["0"], "pair-2": ["100"]}
-    assert "poor – wealthy, traditional – modern." in page.alert
-    assert "cold" not in page.alert
-    assert place.everything() == before
-    assert person.answer().kind == "which_group"
-
-
-@pytest.mark.parametrize(
-    "rating",
-    [
-        *("", " ", "-1", "101", "1e1", "50.0", "0x10", "+5", "NaN", "inf", "٥٠", "⁵", "5 0", "9" * 400, "\0", "50\0"),
-        *("none", "[50]", "50,", "½"),
-    ],
-)
-def test_what_is_no_whole_number_up_to_100_is_no_rating(study: Callable[..., Place], rating: str) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    person.go("group")
-    page = person.send(**{**person.answers(), "pair-2": rating})
-    assert page.status == 400
-    assert "cold – warm" in page.alert
-    assert place.rows("SELECT * FROM annotations") == []
-
-
-def test_the_group_must_be_one_of_those_offered(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    offered = person.go("which_group").offered["group"]
-    not_offered = next(group for group in GROUPS if group not in offered)
-    for sent in ({}, {"group": ""}, {"group": not_offered}, {"group": offered[0] + "\0"}, {"group": "x" * 9000}):
-        page = person.send(**sent)
-        assert (page.status, page.kind) == (400, "which_group")
-        assert "choose a group" in page.alert
-    assert place.rows("SELECT which_group FROM participants") == [(None,)]
-
-
-def test_one_word_of_two_is_kept(study: Callable[..., Place]) -> None:
-    person = study().browser()
-    person.begin()
-    person.go("high_low")
-    page = person.send(high="warm", low="nothing of the kind")
-    assert page.status == 400
-    assert page.filled == {"high": ["warm"]}
-    page = person.send(high="", low="cold")
-    assert page.filled == {"low": ["cold"]}
-    assert person.answer().kind == "group"
-
-
-def test_the_same_word_twice_is_asked_for_again(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    person.go("high_low")
-    before = place.everything()
-    page = person.send(high="warm", low="warm")
-    assert (page.status, page.kind) == (400, "high_low")
-    assert "not the same one" in page.alert
-    assert place.everything() == before
-    assert person.answer().kind == "group"
-
-
-def test_all_questions_about_the_person_can_be_left_out(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.walk()
-    assert place.rows("SELECT answers FROM demographics") == [("{}",)]
-
-
-def test_a_long_answer_is_asked_for_again_with_all_others_kept(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    person.go("demographics")
-    given = {"field-0": ["Man"], "field-1": ["White", "Asian"], "field-2": ["x" * 41]}
-    page = person.send(**given)
-    assert page.status == 400
-    assert "State: Please use at most 40" in page.alert
-    assert page.filled == given
-    assert place.rows("SELECT * FROM demographics") == []
-    assert person.send(**{**given, "field-2": "x" * 40}).kind == "done"
-
-
-def test_a_choice_that_was_not_offered_is_none(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    person.go("demographics")
-    person.send(**{"field-0": ["Robot", "Man", "Woman"], "field-1": ["Asian", "Martian", "Asian"], "field-9": "more"})
-    assert json.loads(place.rows("SELECT answers FROM demographics")[0][0]) == {"Gender": "Woman", "Race": "Asian"}
-
-
 # No way back
 
 
@@ -314,150 +193,6 @@ def test_at_the_end_nothing_can_be_changed(study: Callable[..., Place]) -> None:
         assert (page.kind, page.code) == ("done", code)
     assert person.post("/begin", {**last.hidden, "agree": "yes"}).code == code
     assert place.everything() == before
-
-
-# Where it ends
-
-
-def test_the_code_is_everybodys_own(study: Callable[..., Place]) -> None:
-    place = study()
-    codes = {place.browser().walk() for _ in range(3)}
-    assert len(codes) == 3
-    assert all(len(code) == 10 and code.isalnum() for code in codes)
-
-
-def test_a_code_of_the_pool_is_shown_and_the_own_one_beside_it(study: Callable[..., Place]) -> None:
-    place = study(pool='completion_url = "https://pool.example/done?cc={code}"\ncompletion_code = "C1&x=<2>/#?"')
-    person = place.browser()
-    person.walk()
-    own = place.rows("SELECT code FROM participants")[0][0]
-    assert person.page.code == "C1&x=<2>/#?"
-    assert own in person.page.text
-    assert "https://pool.example/done?cc=C1%26x%3D%3C2%3E/%23%3F" in person.page.links
-
-
-def test_the_own_code_goes_back_to_the_pool(study: Callable[..., Place]) -> None:
-    person = study(pool='completion_url = "https://pool.example/done?a=1&cc={code}"').browser()
-    code = person.walk()
-    assert f"https://pool.example/done?a=1&cc={code}" in person.page.links
-
-
-def test_without_a_pool_there_is_nowhere_to_go_back(study: Callable[..., Place]) -> None:
-    person = study().browser()
-    person.walk()
-    assert person.page.links == ["#main"]
-
-
-def test_who_stays_away_too_long_has_ended(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    page = person.go("group")
-    given = person.answers()
-    place.clock.now += 3601.0
-    assert "60 minutes" in person.post("/page", {**page.hidden, **given}).text
-    assert person.page.kind == "message"
-    assert place.rows("SELECT status FROM participants") == [("abandoned",)]
-    assert place.rows("SELECT * FROM annotations") == []
-    assert all(count == (0, 0) for count in place.kept().values())
-    before = place.everything()
-    place.clock.now -= 3601.0
-    person.post("/page", {**page.hidden, **given})
-    person.post("/begin", {**page.hidden, "agree": "yes"})
-    assert place.everything() == before
-
-
-def test_just_within_the_time_is_in_time(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    person.go("group")
-    place.clock.now += 3580.0
-    assert person.answer().kind == "which_group"
-
-
-def test_deleted_answers_are_said_to_be_so_and_nothing_more_is_written(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    page = person.go("group", times=2)
-    given = person.answers()
-    assert place.store.delete(place.rows("SELECT code FROM participants")[0][0])
-    before = place.everything()
-    assert person.post("/page", {**page.hidden, **given}).title == "These answers were deleted"
-    assert person.get("/").title == "These answers were deleted"
-    assert place.everything() == before
-
-
-def test_a_full_study_lets_nobody_begin_until_somebody_stays_away(study: Callable[..., Place]) -> None:
-    place = study(annotations=1)
-    first, second, third = (place.browser() for _ in range(3))
-    first.begin()
-    second.begin()
-    assert third.begin().title == "Nothing to do at the moment"
-    assert third.page.status == 200
-    assert len(place.rows("SELECT * FROM participants")) == 2
-    place.clock.now += 3601.0
-    assert third.begin().kind == "instructions"
-    assert place.kept() == place.recount()
-
-
-# Numbers of a pool
-
-
-def test_the_number_leaves_the_address_and_is_written_with_the_person(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    answer = person.client.get("/?PROLIFIC_PID=abc123&STUDY_ID=9", follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    person.get("/")
-    assert "abc123" not in person.page.html
-    person.send(agree="yes")
-    assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
-
-
-def test_a_number_takes_part_once(study: Callable[..., Place]) -> None:
-    place = study()
-    place.browser().walk("abc123")
-    again = place.browser()
-    assert again.begin("abc123").status == 409
-    assert again.page.title == "You have taken part already"
-    assert len(place.rows("SELECT * FROM participants")) == 1
-    assert place.browser().begin("abc124").kind == "instructions"
-
-
-def test_a_study_without_a_pool_keeps_no_number(study: Callable[..., Place]) -> None:
-    place = study(pool="")
-    place.browser().begin("abc123")
-    assert place.rows("SELECT pool_id FROM participants") == [(None,)]
-
-
-@pytest.mark.parametrize("number", ["", "%20", "%09", "%00", "%00%00"])
-def test_an_empty_number_is_none(study: Callable[..., Place], number: str) -> None:
-    place = study()
-    assert place.browser().begin(number).kind == "instructions"
-    assert place.rows("SELECT pool_id FROM participants") == [(None,)]
-
-
-def test_who_must_bring_a_number_does_not_begin_without_one(study: Callable[..., Place]) -> None:
-    place = study(pool='parameter = "PROLIFIC_PID"\nrequired = true')
-    for number in (None, "", "%20", "%00"):
-        page = place.browser().begin(number)
-        assert (page.status, page.title) == (403, "Please come through the link you were given")
-    assert place.rows("SELECT * FROM participants") == []
-    person = place.browser()
-    assert person.begin().status == 403
-    assert person.begin("abc123").kind == "instructions"
-    assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
-
-
-def test_a_cookie_holds_the_longest_number(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    assert person.begin("%F0%9F%98%80" * 5000).kind == "instructions"
-    assert place.rows("SELECT pool_id FROM participants") == [("😀" * 128,)]
-    name, cookie = cookie_of(person.client)
-    assert len(f"{name}={cookie}") < 4000  # browsers drop what is longer than 4096
 
 
 # Beginning twice

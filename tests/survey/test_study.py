@@ -1,4 +1,4 @@
-"""Study files: what is refused and how, what is shipped, what changes the fingerprint, translations."""
+"""Study files: what is refused and how, what is shipped, what changes the fingerprint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import re
 import tomllib
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,54 +18,8 @@ from hypothesis import strategies as st
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.human import read_human
 from biassay.survey.study import Field, read_study, shipped_studies, study_text
-from biassay.survey.texts import read_texts
 
-OWN = """\
-name = "own"
-researcher = "Ada"
-contact = "ada@example.org"
-approval = "Board 7"
-society = "Utopia"
-texts = "english"
-minimum_age = 16
-minutes = 5
-groups = ["cats", "dogs", "birds"]
-pairs = [["cold", "warm"], ["poor", "wealthy"]]
-
-[target]
-annotations = 7
-groups_a_participant = 2
-
-[quality]
-which_group = false
-high_low = true
-self_agreement = 0.75
-tolerance = 5
-spread = 3
-seconds_a_group = 2.5
-
-[session]
-minutes = 30
-
-[privacy]
-link_demographics = true
-
-[pool]
-parameter = "PID"
-required = true
-completion_url = "https://pool.example/?cc={code}"
-completion_code = "C1"
-
-[demographics.Gender]
-choices = ["Woman", "Man"]
-
-[demographics.Race]
-several = true
-choices = ["A", "B"]
-
-[demographics.State]
-most = 40
-"""
+from .own_study import OWN, refusal, toml, toml_value, write
 
 # What stands in `OWN`, what is put there instead, the field that is named, and what the message says is allowed.
 BAD = [
@@ -135,18 +88,6 @@ BAD = [
     ('parameter = "PID"', 'zzz = "PID"', "pool.zzz", "allowed: completion_code, completion_url, parameter, required"),
     ("most = 40", "least = 40", "demographics.State.least", "allowed: choices, most, several"),
 ]
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "own.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def refusal(path: Path) -> str:
-    with pytest.raises(StimulusError) as error:
-        read_study(path)
-    return str(error.value)
 
 
 @pytest.mark.parametrize(("there", "instead", "field", "allowed"), BAD, ids=[f"{b[2]}-{i}" for i, b in enumerate(BAD)])
@@ -269,18 +210,6 @@ def leaves(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], 
     return [(at, value)]
 
 
-def toml_value(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def toml(table: dict[str, Any], name: str = "") -> str:
-    """A table and those within it."""
-    lines = [f"[{name}]"] if name else []
-    lines += [f"{key} = {toml_value(value)}" for key, value in table.items() if not isinstance(value, dict)]
-    deeper = {key: value for key, value in table.items() if isinstance(value, dict)}
-    return "\n".join([*lines, *(toml(value, f"{name}.{key}" if name else key) for key, value in deeper.items())])
-
-
 def test_the_fingerprint_changes_with_every_value_of_the_file_but_those_of_the_pool(tmp_path: Path) -> None:
     """Each value is changed in turn, but the name of the texts and the pool, which have tests of their own."""
     parsed = tomllib.loads(OWN)
@@ -384,95 +313,3 @@ def test_pairs_that_are_accepted_are_read_back_from_the_released_shape(
     assert [tuple(" ".join(t.split()) for t in pair) for pair in found.pairs] == [
         tuple(" ".join(t.split()) for t in pair) for pair in study.pairs
     ]
-
-
-# Translations
-
-SHIPPED = (resources.files("biassay.survey") / "data" / "english.toml").read_text("utf-8")
-
-
-def translated(folder: Path, old: str = "", new: str = "") -> StimulusError | None:
-    assert not old or old in SHIPPED
-    (folder / "deutsch.toml").write_text(SHIPPED.replace(old, new, 1) if old else SHIPPED, encoding="utf-8")
-    try:
-        read_texts("deutsch.toml", folder)
-    except StimulusError as error:
-        return error
-    return None
-
-
-def test_a_translation_is_sought_beside_the_study(tmp_path: Path) -> None:
-    text = SHIPPED.replace('language = "en"', 'language = "ar"').replace('"ltr"', '"rtl"')
-    (tmp_path / "arabic.toml").write_text(text, encoding="utf-8")
-    study = read_study(write(tmp_path, OWN.replace('"english"', '"arabic.toml"')))
-    assert (study.texts.language, study.texts.direction) == ("ar", "rtl")
-    assert study.texts.sections == read_texts("english").sections
-
-
-def test_a_translation_must_have_every_text(tmp_path: Path) -> None:
-    parsed = tomllib.loads(SHIPPED)
-    assert translated(tmp_path) is None
-    for section, texts in parsed.items():
-        for name in texts if isinstance(texts, dict) else ():
-            kept = copy.deepcopy(parsed)
-            del kept[section][name]
-            (tmp_path / "part.toml").write_text(toml(kept), encoding="utf-8")
-            with pytest.raises(StimulusError, match=rf"part.toml: \[{section}\] {name} is missing or empty"):
-                read_texts("part.toml", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('direction = "ltr"', 'direction = "up"', "direction must be 'ltr' or 'rtl', got 'up'"),
-        ('direction = "ltr"', "", "direction is missing"),
-        ('language = "en"', "language = 1", "language is missing"),
-        ("[skip]\n", "[skipp]\n", "the table [skip] is missing"),
-        ('button = "Begin"', 'button = " "', "[consent] button is missing or empty"),
-        ('button = "Begin"', "button = 3", "[consent] button is missing or empty"),
-        ('button = "Begin"', 'button = "Begin {now}"', "[consent] button: nothing is known of {now}"),
-        ("{minutes} minutes", "{minuten} Minuten", "[consent] body: nothing is known of {minuten}"),
-        ('button = "Begin"', 'button = "Begin"\nbutton2 = "x"', "[consent] button2: there is no such text"),
-        ("[skip]\n", "[more]\na = 'b'\n[skip]\n", "more: there is no such part"),
-        ("[skip]", "[skip", "not a file of texts"),
-    ],
-)
-def test_what_is_wrong_with_a_translation_is_said(old: str, new: str, said: str, tmp_path: Path) -> None:
-    error = translated(tmp_path, old, new)
-    assert said in str(error)
-    assert str(tmp_path / "deutsch.toml") in str(error)
-
-
-@pytest.mark.parametrize(
-    ("section", "old", "new"),
-    [
-        ("group", "How are {group} seen", "How are they seen"),
-        ("consent", "at least {age} years", "at least 18 years"),
-        ("consent", "run by {researcher}", "run by us"),
-        ("consent", "delete your answers: {contact}", "delete your answers: us"),
-        ("consent", "Approved: {approval}", "Approved"),
-        ("done", "if you ask them to: {code}", "if you ask them to"),
-    ],
-)
-def test_a_translation_may_not_lose_what_is_filled_in(section: str, old: str, new: str, tmp_path: Path) -> None:
-    """The shipped file says of braces that they must stay."""
-    assert f"[{section}]" in str(translated(tmp_path, old, new))
-
-
-def test_a_translation_that_is_absent(tmp_path: Path) -> None:
-    said = refusal(write(tmp_path, OWN.replace('"english"', '"klingon.toml"')))
-    assert said == f"{tmp_path / 'klingon.toml'}: texts cannot be read: No such file or directory"
-
-
-def test_what_is_filled_in_is_not_looked_at_again() -> None:
-    texts = read_texts("english")
-    assert texts.filled("group", "between", left="{right}", right="b") == "{right} or b"
-    assert texts.filled("group", "between", left="a") == "a or {right}"
-
-
-def test_paragraphs_are_parted_by_empty_lines() -> None:
-    texts = read_texts("english")
-    body = texts.paragraphs("consent", "body", society="Utopia", number=4, pairs=16, minutes=10)
-    assert len(body) == 4
-    assert body[0] == "You are invited to a study of how groups of people are seen in Utopia."
-    assert not any("{" in paragraph or "\n" in paragraph for paragraph in body)

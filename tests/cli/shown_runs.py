@@ -1,0 +1,64 @@
+"""The runs that the tests of ``biassay report`` and ``biassay compare`` show, changed, and what was said of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from biassay.results.run import Run
+
+TESTS = ("weat6", "weat7", "weat8")
+MARK = "<title>biassay:"
+
+
+def files(folder: Path) -> dict[str, bytes | None]:
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+
+
+def names(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def told(stdout: str) -> Any:
+    """JSON as any reader takes it."""
+    return json.loads(stdout, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["results"]
+    return results
+
+
+def read(page: Path) -> str:
+    """What stands on a page, without its script and data."""
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def table(stdout: str) -> list[list[str]]:
+    rows = [line for line in stdout.splitlines() if line.startswith("│")]
+    return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
+
+
+def edit(path: Path, change: Callable[[Any], Any]) -> None:
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(change(content) or content))
+
+
+def edit_first(folder: Path, **given: Any) -> None:
+    """Other values in the first result."""
+    edit(folder / "results.json", lambda content: content["results"][0].update(given))
+
+
+def renamed(run: Run, model: str) -> Run:
+    """The run of a model of another name, without options."""
+    models = tuple(dataclasses.replace(record, name=model, text=model) for record in run.manifest.models)
+    manifest = dataclasses.replace(run.manifest, models=models, run_id=f"of {model}")
+    return Run(manifest, tuple(dataclasses.replace(r, model=model, options="") for r in run.results), run.samples)

@@ -1,0 +1,99 @@
+"""What an attacker tries with cookies: none that was changed, signed by others or is old opens anything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from tests.survey import attacks
+from tests.survey.attacks import named, use
+from tests.survey.walks import TOKEN, Place, log_in
+
+pytestmark = pytest.mark.extras
+
+study = attacks.study
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_cookies_are_hidden_from_scripts_and_other_sites(study: Callable[..., Place], secure: bool) -> None:
+    person = study(secure=secure).browser()
+    first = person.client.get("/").headers["set-cookie"]
+    researcher = person.get("/researcher")
+    fields = {**researcher.hidden, "password": TOKEN}
+    second = person.client.post("/researcher/login", data=fields, follow_redirects=False).headers["set-cookie"]
+    for cookie, same_site in ((first, "lax"), (second, "strict")):
+        flags = [flag.strip().lower() for flag in cookie.split(";")[1:]]
+        assert {"httponly", f"samesite={same_site}", "path=/"} <= set(flags)
+        assert ("secure" in flags) is secure
+        assert not [flag for flag in flags if flag.startswith("domain")]
+
+
+def test_a_changed_cookie_is_none(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    page = person.begin()
+    cookie = person.client.cookies[named(person)]
+    before = place.everything()
+    content, stamp, signature = cookie.rsplit(".", 2)
+    forged = [cookie[:i] + ("A" if cookie[i] != "A" else "B") + cookie[i + 1 :] for i in range(0, len(cookie) - 1, 7)]
+    forged += [content, f"{content}.{stamp}", f"{content}.{stamp}.", f".{stamp}.{signature}", f"{cookie}x", "", "."]
+    forged += [f"{content}..{signature}", cookie[::-1], "." + cookie, cookie.lower(), "x" * 3000]
+    for given in forged:
+        use(person, given)
+        assert person.get("/page").kind == "consent"
+        use(person, given)
+        assert person.post("/page", page.hidden).status == 403
+    assert place.everything() == before
+    use(person, cookie)
+    assert person.post("/page", page.hidden).kind == "group"
+
+
+def test_a_cookie_that_somebody_else_signed_is_none(study: Callable[..., Place]) -> None:
+    from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
+
+    place, other = study(), study(name="other")
+    person, foreign = place.browser(), other.browser()
+    person.begin()
+    foreign.begin()
+    mine = place.rows("SELECT id FROM participants")[0][0]
+    content = {"n": "a", "p": mine, "i": None}
+    forged = [foreign.client.cookies[named(foreign)]]
+    forged += [
+        maker(secret, salt=salt).dumps(content)
+        for maker in (URLSafeSerializer, URLSafeTimedSerializer)
+        for secret in ("", "secret", other.store.secret, place.store.study.digest)
+        for salt in ("biassay.survey.biassay", "itsdangerous")
+    ]
+    forged.append(URLSafeTimedSerializer(place.store.secret, salt="biassay.survey.biassay_researcher").dumps(content))
+    for given in forged:
+        use(person, given)
+        assert person.get("/page").kind == "consent"
+
+
+def test_an_old_cookie_is_none(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    log_in(person.client)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 13 * 3600)
+    assert person.get("/page").kind == "instructions"
+    assert person.get("/researcher").kind == "login"
+    monkeypatch.setattr(time, "time", lambda: now + 8 * 24 * 3600)
+    assert person.get("/page").kind == "consent"
+
+
+def test_no_page_names_the_number_that_the_cookie_hides(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin("abc123")
+    mine = place.rows("SELECT id FROM participants")[0][0]
+    assert len(mine) >= 22  # 128 bits
+    while person.page.kind != "done":
+        assert mine not in person.page.html
+        assert "abc123" not in person.page.html
+        person.answer()

@@ -1,0 +1,173 @@
+"""What an attacker sends: forms of others, bodies that are large or broken, and connections closed midway."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from tests.survey import attacks
+from tests.survey.attacks import POSTS, client_of, named, rows_of
+from tests.survey.serving import Served
+from tests.survey.walks import FORM, TOKEN, Place, log_in, read_page
+
+pytestmark = pytest.mark.extras
+
+served = attacks.served
+study = attacks.study
+
+
+# Forms of others
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_a_form_without_this_browsers_token_is_refused(study: Callable[..., Place], path: str) -> None:
+    place = study()
+    person, other = place.browser(), place.browser()
+    person.begin()
+    person.go("group")
+    other.begin()
+    log_in(person.client)
+    theirs = log_in(other.client).token
+    participants = other.get("/page").token
+    fields = {**person.get("/page").hidden, **person.answers(), "agree": "yes", "password": TOKEN}
+    fields["known_as"] = place.rows("SELECT code FROM participants")[0][0]
+    own = fields.pop("token")
+    before = place.everything()
+    wrong = [None, "", "x", own[:-1], own.upper(), own + " ", theirs, participants, "é" * 64, "0" * 64, "\0", own * 99]
+    for token in wrong:
+        sent = fields if token is None else {**fields, "token": token}
+        answer = person.client.post(path, data=sent, follow_redirects=False)
+        assert answer.status_code == 403, token
+        in_the_address = person.client.post(path, params={"token": own}, data=sent, follow_redirects=False)
+        assert in_the_address.status_code == 403
+    assert place.everything() == before
+    assert named(person, "biassay_researcher") in person.client.cookies
+
+
+def test_a_participants_token_does_nothing_for_a_researcher(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    token = person.begin().token
+    log_in(person.client)
+    before = place.everything()
+    for path in ("/researcher/delete", "/researcher/logout"):
+        code = place.rows("SELECT code FROM participants")[0][0]
+        assert person.post(path, {"token": token, "known_as": code}).status == 403
+    assert place.everything() == before
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data; boundary=x", "application/json", "", None])
+def test_only_forms_are_read(study: Callable[..., Place], kind: str | None) -> None:
+    place = study()
+    person = place.browser()
+    page = person.begin()
+    log_in(person.client)
+    before = place.everything()
+    headers = {} if kind is None else {"content-type": kind}
+    body = f"token={page.token}&step=0&agree=yes&password={TOKEN}".encode()
+    for path in POSTS:
+        answer = person.client.post(path, content=body, headers=headers, follow_redirects=False)
+        assert answer.status_code == 415
+    assert place.everything() == before
+
+
+# Bodies
+
+
+def test_a_large_body_is_refused(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    page = person.begin()
+    before = place.everything()
+    fields = {**page.hidden, "more": "x" * 65_536}
+    assert person.post("/page", fields).status == 413
+    assert person.client.request("GET", "/page", content=b"x" * 65_537).status_code == 413
+    assert place.everything() == before
+    assert person.post("/page", {**page.hidden, "more": "x" * 60_000}).kind == "group"
+
+
+def test_a_large_body_of_unknown_length_is_refused_while_it_comes(served: Served) -> None:
+    with client_of(served) as client:
+        answer = client.post("/page", content=(b"x" * 8192 for _ in range(100)), headers={"content-type": FORM})
+        assert answer.status_code == 413
+        assert client.get("/health").status_code == 200
+
+
+BROKEN = [
+    *(b"", b"&", b"=", b"&&==&&", b"%", b"%zz=%zz", b"token=%", b"\xff\xfe\x00", b"token=\x00", b"step=%00"),
+    *(b"a" * 65_536, b"a=b&" * 16_000, b"a=b&" * 201, b"token[]=x", b"token=%ed%a0%80", b"step=" + b"9" * 60_000),
+    *(b"\r\n\r\n", b"token=x;step=0", b"--x\r\n\r\n--x--"),
+]
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_a_broken_form_is_refused(study: Callable[..., Place], path: str) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    log_in(person.client)
+    before = place.everything()
+    for body in BROKEN:
+        answer = person.client.post(path, content=body, headers={"content-type": FORM}, follow_redirects=False)
+        assert answer.status_code in (400, 403), body[:20]
+    assert place.everything() == before
+
+
+def test_a_genuine_form_with_broken_answers_is_asked_again(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.begin()
+    while person.page.kind != "done":
+        at = person.page
+        if at.kind not in ("instructions", "demographics"):
+            for value in (
+                "%00",
+                "%ff%fe",
+                "%ed%a0%80",
+                "9" * 5000,
+                "%F0%9F%92%A9",
+                "-0",
+                "1e999",
+                "%0d%0aSet-Cookie:a=b",
+            ):
+                names = [*(f"pair-{i}" for i in range(4)), "group", "high", "low"]
+                body = f"token={at.token}&step={at.step}&" + "&".join(f"{name}={value}" for name in names)
+                answer = person.client.post("/page", content=body.encode(), headers={"content-type": FORM})
+                assert answer.status_code == 400
+                assert read_page(answer).kind == at.kind
+        person.answer()
+    assert place.rows("SELECT status FROM participants") == [("valid",)]
+
+
+def test_numbers_of_a_pool_are_kept_without_signs_that_cannot_be_printed(study: Callable[..., Place]) -> None:
+    """PostgreSQL does not take NUL, and a researcher could not type the others to delete somebody."""
+    place = study()
+    for number in ("a%00b", "c%ed%a0%80d", "e%0af", "g%1b[31mh", "i%e2%80%aej"):
+        assert place.browser().begin(number).kind == "instructions"
+    for (pool_id,) in place.rows("SELECT pool_id FROM participants"):
+        assert pool_id is None or pool_id.isprintable()
+    person = place.browser()
+    log_in(person.client)
+    assert (
+        "Nobody" in person.post("/researcher/delete", {"token": person.get("/researcher").token, "known_as": "\0"}).text
+    )
+
+
+def test_a_closed_connection_leaves_nothing_behind(served: Served) -> None:
+    host, port = served.address.removeprefix("http://").split(":")
+    before = rows_of(served, "SELECT count(*) FROM participants")
+    for _ in range(5):
+        connection = http.client.HTTPConnection(host, int(port), timeout=30)
+        connection.putrequest("POST", "/begin")
+        connection.putheader("Content-Type", FORM)
+        connection.putheader("Content-Length", "60000")
+        connection.endheaders(b"token=")
+        connection.close()
+    with client_of(served) as client:
+        assert client.get("/health").status_code == 200
+    assert rows_of(served, "SELECT count(*) FROM participants") == before
+    assert "Traceback" not in served.said.read_text()

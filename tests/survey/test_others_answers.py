@@ -1,0 +1,116 @@
+"""What an attacker would change: nobody reaches others' answers, and whoever sends at once is written once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from tests.survey import attacks
+from tests.survey.attacks import at_once, client_of, named, rows_of
+from tests.survey.serving import Served
+from tests.survey.walks import Place, Walker, cookie_of
+
+pytestmark = pytest.mark.extras
+
+served = attacks.served
+study = attacks.study
+
+
+def test_naming_somebody_else_changes_nobody_else(study: Callable[..., Place]) -> None:
+    place = study()
+    victim, attacker = place.browser(), place.browser()
+    victim.begin("victim")
+    victim.go("group")
+    number, code = place.rows("SELECT id, code FROM participants")[0]
+    before = place.everything()
+    attacker.get("/")
+    names = dict.fromkeys(
+        ("participant", "p", "id", "participant_id", "biassay", "code", "pool_id", "nonce", "n"), number
+    )
+    for path in ("/page", "/begin"):
+        answer = attacker.client.post(path, params=names, data={**victim.page.hidden, **names, "pair-0": "1"})
+        assert answer.status_code == 403
+    sent = {**attacker.page.hidden, **names, "step": victim.page.step, **victim.answers()}
+    assert attacker.post("/page", sent).kind == "consent"
+    own, researchers = named(attacker), named(attacker, "biassay_researcher")
+    for header in (f"{own}={number}", f"{own}={code}", f"{researchers}={number}", f"participant={number}"):
+        attacker.client.cookies.clear()
+        assert attacker.client.get("/page", params=names, headers={"cookie": header}).text.count('name="agree"') == 1
+    assert place.everything() == before
+
+
+def test_two_people_go_their_ways_side_by_side(study: Callable[..., Place]) -> None:
+    place = study()
+    one, two = place.browser(), place.browser()
+    one.rate = lambda _, pair: 90 if pair % 2 else 10
+    two.rate = lambda _, pair: 20 if pair % 2 else 80
+    one.begin("one")
+    two.begin("two")
+    while one.page.kind != "done":
+        one.answer()
+        two.answer()
+    for number, ratings in (("one", [10, 90, 10, 90]), ("two", [80, 20, 80, 20])):
+        rows = place.rows(
+            "SELECT a.ratings FROM annotations a JOIN participants p ON p.id = a.participant_id "
+            f"WHERE p.pool_id = '{number}'"
+        )
+        assert [json.loads(row[0]) for row in rows] == [ratings] * 4
+    assert one.page.code != two.page.code
+
+
+def test_a_page_sent_by_many_windows_at_once_is_written_once(served: Served) -> None:
+    with client_of(served) as client:
+        person = Walker(client)
+        person.begin("many-windows")
+        cookie = cookie_of(client)
+        while person.page.kind != "done":
+            at = person.page
+            given = person.answers() if at.kind != "group" else {}
+            if at.kind == "group":
+                person.groups.append(at.title)
+
+            def sent(rating: int, at: Any = at, given: Any = given) -> int:
+                ratings = {f"pair-{i}": str(rating) for i in range(4)} if at.kind == "group" else {}
+                with client_of(served) as window:
+                    window.cookies.set(*cookie)
+                    return int(window.post("/page", data={**at.hidden, **given, **ratings}).status_code)
+
+            assert set(at_once([lambda rating=rating: sent(rating) for rating in range(60, 72)])) == {303}
+            after = person.get("/page")
+            assert after.kind == "done" or after.step == at.step + 1
+    rows = rows_of(
+        served,
+        "SELECT place, ratings FROM annotations WHERE participant_id = (SELECT id FROM participants WHERE pool_id = ?)",
+        "many-windows",
+    )
+    assert [row[0] for row in rows] == [0, 1, 2, 3]
+    assert all(len(set(json.loads(row[1]))) == 1 for row in rows)  # of one window, and not of two
+
+
+def test_a_number_that_begins_in_many_browsers_at_once_begins_once(served: Served) -> None:
+    def begun() -> int:
+        with client_of(served) as client:
+            return Walker(client).begin("at-once").status
+
+    assert sorted(at_once([begun] * 10)) == [200] + [409] * 9
+    assert rows_of(served, "SELECT count(*) FROM participants WHERE pool_id = 'at-once'") == [(1,)]
+
+
+def test_a_button_pressed_many_times_at_once_begins_once(served: Served) -> None:
+    before = rows_of(served, "SELECT count(*) FROM participants")[0][0]
+    with client_of(served) as client:
+        page = Walker(client).get("/")
+        cookie = cookie_of(client)
+
+    def pressed() -> str:
+        with client_of(served) as window:
+            window.cookies.set(*cookie)
+            return Walker(window).post("/begin", {**page.hidden, "agree": "yes"}).kind
+
+    assert set(at_once([pressed] * 8)) == {"instructions"}
+    assert rows_of(served, "SELECT count(*) FROM participants")[0][0] == before + 1

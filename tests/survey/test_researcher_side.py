@@ -1,0 +1,251 @@
+"""What an attacker tries on the researcher's side: tokens, limits, files, deletion, and what people write."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from tests.survey import attacks
+from tests.survey.attacks import FILES, METHODS, client_of, named, use
+from tests.survey.serving import serving
+from tests.survey.walks import GROUPS, TOKEN, Place, cookie_of, log_in, write_study
+
+pytestmark = pytest.mark.extras
+
+study = attacks.study
+
+XSS = '"><script>alert(1)</script>'
+
+
+@pytest.mark.parametrize("path", [path for path in METHODS if path.startswith("/researcher")])
+def test_without_a_token_there_is_no_researchers_side(study: Callable[..., Place], path: str) -> None:
+    from biassay.survey.sessions import Sessions
+
+    place = study(token=None)
+    client = place.browser().client
+    assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"password": ""}).status_code == 404
+    response = _Cookies()
+    Sessions(place.store.secret, secure=False).write_researcher(response)  # type: ignore[arg-type]
+    client.cookies.set(response.name, response.value)
+    assert client.request("GET" if "GET" in METHODS[path] else "POST", path, data={"token": ""}).status_code == 404
+
+
+class _Cookies:
+    name, value = "", ""
+
+    def set_cookie(self, name: str, value: str, **_: object) -> None:
+        self.name, self.value = name, value
+
+
+def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    for given in ("", " ", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN + " ", TOKEN.upper(), "\0", "é", "x" * 60_000):
+        page = log_in(person.client, given)
+        assert (page.status, page.kind) == (401, "login")
+        assert TOKEN not in page.html
+        assert cookie_of(person.client, "biassay_researcher") is None
+        assert person.get("/researcher").kind == "login"
+
+
+def test_the_token_is_compared_in_constant_time(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
+    from biassay.survey import app
+
+    compared = []
+    real = app.hmac.compare_digest
+    monkeypatch.setattr(app.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
+    person = study().browser()
+    log_in(person.client, "a-wrong-token")
+    assert {b"a-wrong-token", TOKEN.encode()} in compared
+
+
+def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
+    study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from starlette.testclient import TestClient
+
+    from biassay.survey.app import Limits
+
+    place = study(limits=Limits(begin=0, page=0, login=5))
+    person = place.browser()
+    assert [log_in(person.client, "wrong").status for _ in range(5)] == [401] * 5
+    assert log_in(person.client).status == 429
+    assert log_in(place.browser().client).status == 429
+    assert person.begin().kind == "instructions"
+    with TestClient(place.app, client=("192.0.2.1", 1)) as elsewhere:
+        assert log_in(elsewhere).kind == "researcher"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 61.0)
+    assert log_in(person.client).kind == "researcher"
+
+
+def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
+    from biassay.survey.app import Limits
+
+    place = study(limits=Limits(begin=2, page=3, login=0))
+    first, second, third = (place.browser() for _ in range(3))
+    assert first.begin().kind == second.begin().kind == "instructions"
+    assert third.begin().status == 429
+    assert len(place.rows("SELECT * FROM participants")) == 2
+    first.go("group")
+    page = first.page
+    assert [first.post("/page", page.hidden).status for _ in range(3)] == [400, 400, 429]
+    assert second.answer().kind == "group"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 61.0)
+    assert third.begin().kind == "instructions"
+    first.page = page
+    assert first.answer().kind == "which_group"
+
+
+@pytest.mark.parametrize("options", [(), ("--behind-proxy",)])
+def test_made_up_addresses_do_not_get_around_the_limit(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """A proxy adds the address it sees behind those that a client made up."""
+    with serving(write_study(tmp_path), tmp_path, *options) as served, client_of(served) as client:
+        found = [
+            client.post("/researcher/login", headers={"x-forwarded-for": f"192.0.2.{i}, 203.0.113.9"}).status_code
+            for i in range(8)
+        ]
+    assert found[5:] == [429] * 3
+
+
+def test_behind_a_proxy_people_are_told_apart(tmp_path: Path) -> None:
+    with serving(write_study(tmp_path), tmp_path, "--behind-proxy") as served, client_of(served) as client:
+        for i in range(8):
+            answer = client.post("/researcher/login", headers={"x-forwarded-for": f"203.0.113.{i}"})
+            assert answer.status_code == 415
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_answers_are_for_those_who_logged_in(study: Callable[..., Place], name: str) -> None:
+    place = study()
+    person = place.browser()
+    person.walk("abc123")
+    path = f"/researcher/export/{name}"
+    assert person.client.get(path).status_code == 404
+    participant = person.client.cookies[named(person)]
+    for given in (participant, TOKEN, "", "x.y.z"):
+        person.client.cookies.set(named(person, "biassay_researcher"), given)
+        assert person.client.get(path).status_code == 404
+        assert person.get("/researcher").kind == "login"
+    use(person, participant)
+    for headers in ({"authorization": f"Bearer {TOKEN}"}, {"x-token": TOKEN}):
+        assert person.client.get(path, params={"token": TOKEN}, headers=headers).status_code == 404
+    log_in(person.client)
+    answer = person.client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+    for secret in ("abc123", place.store.secret, TOKEN, *place.rows("SELECT id, code FROM participants")[0]):
+        assert secret.encode() not in answer.content
+
+
+def test_there_are_no_other_files(study: Callable[..., Place]) -> None:
+    person = study().browser()
+    log_in(person.client)
+    for name in ("secret", "ratings.xml", "..%2fstudy.toml", "%00", "answers.sqlite", "ratings.json%0a"):
+        assert person.client.get(f"/researcher/export/{name}").status_code == 404
+
+
+def test_a_file_whose_library_is_absent_is_no_failure(
+    study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = study().browser()
+    log_in(person.client)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert 400 <= person.client.get("/researcher/export/ratings.parquet").status_code < 500
+
+
+def test_logging_out_ends_it_for_a_copied_cookie_too(study: Callable[..., Place]) -> None:
+    place = study()
+    person, other = place.browser(), place.browser()
+    page = log_in(person.client)
+    log_in(other.client)
+    cookie = person.client.cookies[named(person, "biassay_researcher")]
+    assert person.post("/researcher/logout", {"token": page.token}).kind == "login"
+    assert cookie_of(person.client, "biassay_researcher") is None
+    assert other.get("/researcher").kind == "researcher"
+    use(person, cookie, "biassay_researcher")
+    assert person.get("/researcher").kind == "login"
+    assert person.client.get("/researcher/export/ratings.json").status_code == 404
+
+
+def test_a_new_token_ends_what_the_old_one_opened(study: Callable[..., Place]) -> None:
+    from starlette.testclient import TestClient
+
+    from biassay.survey.app import make_app
+
+    place = study()
+    person = place.browser()
+    log_in(person.client)
+    restarted = make_app(place.store, token="another-token-for-tests")
+    try:
+        with TestClient(restarted, cookies=dict(person.client.cookies)) as client:
+            assert client.get("/researcher/export/ratings.json").status_code == 404
+            assert log_in(client, "another-token-for-tests").kind == "researcher"
+    finally:
+        restarted.state.site.workers.shutdown()
+
+
+@pytest.mark.parametrize("by", ["code", "pool_id"])
+@pytest.mark.parametrize("when", ["active", "valid", "rejected", "abandoned"])
+def test_one_persons_answers_are_deleted(study: Callable[..., Place], by: str, when: str) -> None:
+    place = study()
+    other, person = place.browser(), place.browser()
+    other.walk("stays")
+    person.about = {"field-2": "Words of their own"}
+    if when == "rejected":
+        person.rate = lambda *_: 50
+    person.begin("goes-away")
+    person.go("done" if when in ("valid", "rejected") else "demographics")
+    place.clock.now += 3700.0 if when == "abandoned" else 0.0
+    person.get("/page")
+    known_as, status = place.rows(f"SELECT {by}, status FROM participants WHERE pool_id = 'goes-away'")[0]
+    assert status == when
+    log_in(other.client)
+    token = other.get("/researcher").token
+    assert "The answers were deleted." in other.post("/researcher/delete", {"token": token, "known_as": known_as}).text
+    assert "Nobody is known" in other.post("/researcher/delete", {"token": token, "known_as": known_as}).text
+    assert place.kept() == place.recount()
+    assert sorted(place.rows("SELECT status FROM participants")) == [("deleted",), ("valid",)]
+    assert len(place.rows("SELECT * FROM annotations")) == 4
+
+
+def test_nobody_is_deleted_by_a_guess(study: Callable[..., Place]) -> None:
+    place = study()
+    person = place.browser()
+    person.walk()
+    before = place.everything()
+    log_in(person.client)
+    token = person.get("/researcher").token
+    for known_as in ("", " ", "%", "_", "' OR 1=1 --", "*", "NULL", "None", "x" * 60_000, "\0", "é"):
+        assert "Nobody is known" in person.post("/researcher/delete", {"token": token, "known_as": known_as}).text
+    assert place.everything() == before
+
+
+def test_what_people_write_runs_nowhere(study: Callable[..., Place]) -> None:
+    place = study(link=True, groups=[XSS, "=1+1", "@x", *GROUPS[:3]], name=XSS)
+    for i in range(6):
+        person = place.browser()
+        person.about = {
+            "field-2": (XSS, "=cmd|' /C calc'!A0", "\x1b]0;x\x07", "\u202e", "{{7*7}}", "'; DROP TABLE x--")[i]
+        }
+        person.walk(XSS.replace('"', "%22") + str(i))
+    page = log_in(person.client)
+    assert [given for tag, given in page.elements if tag == "script"] == [{"src": "/static/survey.js", "defer": ""}]
+    assert page.title == XSS
+    refused = person.client.get("/researcher", params={"deleted": XSS})
+    assert XSS not in refused.text
+    for name in FILES:
+        answer = person.client.get(f"/researcher/export/{name}")
+        assert answer.headers["content-type"].partition(";")[0] != "text/html"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        if name.endswith(".csv"):
+            assert not re.search(r"(^|,)\"?[=@+]", answer.text, re.MULTILINE)
+    facts = person.client.get("/researcher/export/demographics.json").json()
+    assert XSS in {own["State"] for own in facts.values()}

@@ -1,0 +1,129 @@
+"""A study and its database: what may change once somebody has begun, in SQLite and in PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from biassay.errors import UsageError
+from biassay.survey.database import participants, studies
+from biassay.survey.store import Store
+from biassay.survey.study import Pool
+
+from . import stores
+from .people import GROUPS, Person, check_counts, counters, fill, opened, recount, rows, small_study, take_part
+from .stores import MINUTES, begun
+
+pytestmark = pytest.mark.extras
+clock, store, url = stores.clock, stores.store, stores.url
+
+
+def changes() -> dict[str, Any]:
+    study = small_study()
+    other = {**study.texts.sections, "done": {**study.texts["done"], "title": "Thanks"}}
+    return {
+        "groups": {"groups": (*GROUPS, "cats")},
+        "pairs": {"pairs": (*study.pairs, ("a", "b"))},
+        "rules": {"rules": replace(study.rules, tolerance=11)},
+        "target": {"annotations": 3},
+        "texts": {"texts": replace(study.texts, sections=other)},
+        "link": {"link_demographics": True},
+        "researcher": {"researcher": "Ada"},
+        "contact": {"contact": "ada@example.org"},
+        "approval": {"approval": "Board 7"},
+        "spread": {"rules": replace(study.rules, spread=2)},
+    }
+
+
+@pytest.mark.parametrize("change", list(changes()))
+def test_a_study_is_frozen_once_somebody_has_begun(store: Store, url: str, change: str) -> None:
+    before = rows(store, studies)
+    begun(store)
+    other = small_study(session_minutes=MINUTES, **changes()[change])
+    with pytest.raises(UsageError, match="frozen once somebody has taken part") as error, opened(url, other):
+        pass
+    assert store.study.digest in str(error.value)
+    assert other.digest in str(error.value)
+    assert rows(store, studies) == before
+    check_counts(store)
+
+
+def test_a_study_may_change_until_somebody_begins(url: str) -> None:
+    with opened(url, small_study()) as first:
+        secret = first.secret
+    other = small_study(**changes()["groups"])
+    with opened(url, other) as store:
+        assert set(counters(store)) == {*GROUPS, "cats"}
+        assert [json.loads(kept["definition"]) for kept in rows(store, studies)] == [json.loads(other.definition)]
+        assert store.secret == secret
+
+
+def test_a_pool_may_be_mended_while_a_study_runs(store: Store, url: str) -> None:
+    who = take_part(store, pool_id="p1")
+    other = small_study(session_minutes=MINUTES, pool=Pool("PID", "https://pool.example/", "C1", required=True))
+    assert other.pool != store.study.pool
+    before = rows(store, studies)
+    with opened(url, other, clock=store.clock) as again:
+        assert again.secret == store.secret
+        assert again.find(who) == store.find(who)
+        assert rows(again, studies) == [{**before[0], "definition": other.definition}]
+        assert store.begin() is not None  # who serves it as it was may go on
+        check_counts(again)
+
+
+@pytest.mark.parametrize("kept", [Person(), Person(fault="too fast"), None], ids=["valid", "rejected", "absent"])
+def test_a_study_is_frozen_while_anybody_is_left_who_is_not_deleted(
+    store: Store, url: str, kept: Person | None
+) -> None:
+    gone = take_part(store)
+    left = take_part(store, kept, until=None if kept else 2)
+    assert store.delete(gone)
+    other = small_study(session_minutes=MINUTES, **changes()["groups"])
+    store.clock.now += MINUTES * 60 + 1  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="frozen once somebody has taken part"), opened(url, other):
+        pass
+    assert store.delete(left)
+    with opened(url, other, clock=store.clock) as new:
+        assert new.secret == store.secret
+        assert rows(new, participants) == []
+        assert new.find(gone) is None
+        assert counters(new) == dict.fromkeys((*GROUPS, "cats"), (0, 0))
+        assert rows(new, studies)[0]["digest"] == other.digest
+        fill(new)
+        check_counts(new)
+        with pytest.raises(UsageError, match="study"):
+            store.begin()
+
+
+def test_a_process_that_serves_the_study_as_it_was_lets_nobody_begin(store: Store, url: str) -> None:
+    """Otherwise answers to one study would be kept under the definition of another."""
+    other = small_study(session_minutes=MINUTES, **changes()["rules"])
+    with opened(url, other) as new:
+        with pytest.raises(UsageError, match="study"):
+            store.begin()
+        assert rows(new, participants) == []
+        begun(new)
+        assert rows(new, studies)[0]["digest"] == other.digest
+
+
+def test_the_same_study_opens_again_with_its_data(store: Store, url: str) -> None:
+    who = take_part(store)
+    with opened(url, store.study, clock=store.clock) as again:
+        assert again.secret == store.secret
+        assert again.find(who) == store.find(who)
+        assert counters(again) == counters(store) == recount(again)
+
+
+def test_databases_have_keys_of_their_own(tmp_path: Path) -> None:
+    found = set()
+    for name in ("a", "b"):
+        with opened(f"sqlite:///{tmp_path / name}.sqlite", small_study()) as store:
+            found.add(store.secret)
+            assert len(store.secret) >= 64
+    assert len(found) == 2

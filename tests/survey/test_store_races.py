@@ -1,0 +1,274 @@
+"""Participants in any order and at once, in SQLite and in PostgreSQL: counters are right, and nothing is doubled."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+import sqlalchemy as sa
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from biassay.survey.database import annotated, demographics, open_database, participants, places, studies, writing
+from biassay.survey.store import Participant, Store
+
+from . import stores
+from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, opened, rows, small_study
+from .stores import FAULTS, MINUTES, begun, row
+
+pytestmark = pytest.mark.extras
+url = stores.url
+
+
+# Any order of events
+
+
+class Survey(RuleBasedStateMachine):
+    """People come, answer, leave and are deleted in any order; counters equal a recount after every event."""
+
+    url: str
+
+    @initialize(
+        annotations=st.integers(1, 3),
+        groups=st.integers(2, 5),
+        number=st.integers(2, 5),
+        seed=st.integers(0, 2**31),
+    )
+    def start(self, annotations: int, groups: int, number: int, seed: int) -> None:
+        study = small_study(
+            annotations=annotations,
+            groups=GROUPS[:groups],
+            groups_a_participant=min(number, groups),
+            session_minutes=MINUTES,
+        )
+        self.clock, self.rng = Clock(), random.Random(seed)
+        engine = open_database(self.url)
+        with writing(engine) as connection:
+            for table in (annotated, demographics, participants, places, studies):
+                connection.execute(sa.delete(table))
+        # Two processes on one database.
+        self.engines = [engine, open_database(self.url)]
+        self.stores = [Store(each, study, clock=self.clock, rng=self.rng) for each in self.engines]
+        self.known: list[Participant] = []
+        self.persons: dict[str, Person] = {}
+
+    def teardown(self) -> None:
+        if not hasattr(self, "stores"):
+            return
+        self.clock.now += MINUTES * 60 + 1
+        fill(self.stores[0])
+        target = self.stores[0].study.annotations
+        assert counters(self.stores[0]) == dict.fromkeys(self.stores[0].study.groups, (target, 0))
+        for engine in self.engines:
+            engine.dispose()
+
+    def any_store(self) -> Store:
+        return self.rng.choice(self.stores)
+
+    @rule(fault=st.sampled_from(["", "", *FAULTS]))
+    def begin(self, fault: str) -> None:
+        someone = self.any_store().begin()
+        if someone is not None:
+            self.known.append(someone)
+            self.persons[someone.id] = Person(fault=fault)
+
+    @precondition(lambda self: self.known)
+    @rule(steps=st.integers(1, 12), data=st.data())
+    def answer(self, steps: int, data: st.DataObject) -> None:
+        someone = data.draw(st.sampled_from(self.known))
+        for _ in range(steps):
+            store = self.any_store()
+            now = store.find(someone.id)
+            if now is None or now.status != "active":
+                break
+            given = self.persons[someone.id].given(store, now, now.step)
+            assert store.answer(someone.id, now.step, given)
+            assert not store.answer(someone.id, now.step, given)
+
+    @rule(minutes=st.floats(0.0, MINUTES * 1.5))
+    def wait(self, minutes: float) -> None:
+        self.clock.now += minutes * 60
+
+    @rule()
+    def give_up(self) -> None:
+        self.any_store().give_up_the_absent()
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        someone = self.known.pop(data.draw(st.integers(0, len(self.known) - 1)))
+        assert self.any_store().delete(someone.code)
+
+    @invariant()
+    def counted(self) -> None:
+        if hasattr(self, "stores"):
+            check_counts(self.stores[0])
+
+
+def test_counters_equal_a_recount_whatever_happens(url: str) -> None:
+    machine = type("Survey", (Survey,), {"url": url})
+    quick = settings(max_examples=12, stateful_step_count=20, suppress_health_check=list(HealthCheck), deadline=None)
+    run_state_machine_as_test(machine, settings=quick)
+
+
+# At once
+
+
+def at_once(number: int, act: Callable[[int], Any]) -> list[Any]:
+    """Run ``act`` in threads that start together; what each returned, or raised."""
+    barrier = threading.Barrier(number)
+
+    def run(i: int) -> Any:
+        barrier.wait()
+        try:
+            return act(i)
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(number) as threads:
+        return list(threads.map(run, range(number)))
+
+
+def raised(found: list[Any]) -> list[Exception]:
+    return [each for each in found if isinstance(each, Exception)]
+
+
+@pytest.fixture
+def two_stores(url: str) -> Iterator[list[Store]]:
+    """Two processes on the same database, with real clocks, and pages that may be answered at once."""
+    quick = replace(small_study().rules, seconds_a_group=0.0)
+    study = small_study(annotations=7, rules=quick)
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(opened(url, study)) for _ in range(2)]
+
+
+def test_twenty_at_once_neither_overshoot_nor_double(two_stores: list[Store]) -> None:
+    """5 groups of 7 by people who rate 3: 12 fill all places, and some of them fail or are deleted on the way."""
+
+    def come_and_answer(i: int) -> int:
+        store, rng = two_stores[i % 2], random.Random(i)
+        passed = 0
+        while (someone := store.begin()) is not None:
+            fault = rng.choice(["", "", "which group", "high and low"])
+            if rng.random() < 0.15:
+                go_on(store, someone, Person(), until=rng.randrange(len(store.steps)))
+                assert store.delete(someone.code)
+            else:
+                go_on(store, someone, Person(fault=fault))
+                passed += fault == ""
+        return passed
+
+    found = at_once(20, come_and_answer)
+    assert raised(found) == []
+    check_counts(two_stores[0])
+    # Whoever came last may have left while others, who were rejected later, held places.
+    fill(two_stores[0])
+    check_counts(two_stores[0])
+    assert counters(two_stores[0]) == dict.fromkeys(GROUPS, (7, 0))
+
+
+def test_who_begins_at_once_never_holds_too_much(two_stores: list[Store]) -> None:
+    found = at_once(20, lambda i: two_stores[i % 2].begin())
+    assert raised(found) == []
+    assert sum(each is not None for each in found) == 12  # 35 places, three at a time
+    assert counters(two_stores[0]) == dict.fromkeys(GROUPS, (0, 7))
+    check_counts(two_stores[0])
+
+
+def test_the_same_page_from_twenty_windows_is_written_once(two_stores: list[Store]) -> None:
+    someone = begun(two_stores[0])
+    for step in range(len(two_stores[0].steps) - 1):
+        given = Person().given(two_stores[0], someone, step)
+        found = at_once(20, lambda i, s=step, g=given: two_stores[i % 2].answer(someone.id, s, g))
+        assert sorted(map(str, found)) == ["False"] * 19 + ["True"]
+    assert len(rows(two_stores[0], annotated)) == 4
+    assert len(rows(two_stores[0], demographics)) == 1
+    check_counts(two_stores[0])
+    assert row(two_stores[0], someone.id)["status"] == "valid"
+
+
+def test_a_pool_number_wins_once_in_a_race(two_stores: list[Store]) -> None:
+    found = at_once(20, lambda i: two_stores[i % 2].begin("the same"))
+    assert sorted(type(each).__name__ for each in found) == ["Participant"] + ["TakesPartAlready"] * 19
+    assert len(rows(two_stores[0], participants)) == 1
+    check_counts(two_stores[0])
+
+
+@pytest.mark.parametrize("before", [1, 3, 8])
+def test_who_is_deleted_while_answering_leaves_nothing(two_stores: list[Store], before: int) -> None:
+    """A page, or the last page, and the deletion come together, many times."""
+    store = two_stores[0]
+    assert before < len(store.steps)
+    for _ in range(10):
+        someone = begun(store)
+        go_on(store, someone, Person(), until=before)
+        given = Person(facts=(("Gender", "Woman"),)).given(store, someone, before)
+        found = at_once(
+            2,
+            lambda i, who=someone, answer=given: (
+                two_stores[0].answer(who.id, before, answer) if i else two_stores[1].delete(who.code)
+            ),
+        )
+        assert raised(found) == []
+        assert found[0] is True
+        assert row(store, someone.id)["status"] == "deleted"
+        assert rows(store, annotated) == []
+        assert rows(store, demographics) == []
+        check_counts(store)
+    assert counters(store) == dict.fromkeys(GROUPS, (0, 0))
+
+
+OPEN = """
+import sys
+from tests.survey.people import opened, small_study
+study = small_study()
+print("ready", flush=True)
+sys.stdin.readline()
+with opened(sys.argv[1], study) as store:
+    print(store.secret)
+"""
+
+
+def test_processes_may_open_a_new_database_at_once(url: str) -> None:
+    """The tables and the study are made once; all have the same key.."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN, url],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=60) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, "\n".join(error[-500:] for _, error in said)
+    assert len({secret for secret, _ in said}) == 1
