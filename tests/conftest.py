@@ -1,8 +1,8 @@
-"""Fixtures for all rooms: no test touches the user's cache, and reference values are read in place."""
+"""Fixtures for all rooms: no test touches the user's cache or needs anything outside the repository."""
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from .judgements import write_judgements
+from .published import published_digests, rebuilt
+
 # A test never asserts how long something takes, and a busy machine takes long.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
-
-_HERE = Path(__file__).resolve()
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +28,24 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 @pytest.fixture(scope="session")
 def reference() -> Path:
-    """Folder of reference values; tests that need it are skipped where it is absent."""
-    given = os.environ.get("BIASSAY_REFERENCE")
-    folder = Path(given) if given else _HERE.parents[2] / "shared" / "reference"
-    if not folder.is_dir():
-        pytest.skip("reference values are absent: set BIASSAY_REFERENCE to their folder")
+    """Folder of reference values."""
+    return Path(__file__).parent / "reference"
+
+
+@pytest.fixture(scope="session")
+def published_files(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the 27 published test files, put together again."""
+    folder = tmp_path_factory.mktemp("published")
+    for name, sets in published_digests(reference).items():
+        (folder / f"{name}.jsonl").write_text(json.dumps(rebuilt(name, sets), indent=2), encoding="utf-8")
     return folder
+
+
+@pytest.fixture(scope="session")
+def judgements(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of human judgements in the form of the released ones."""
+    figures = json.loads((reference / "us_stereotypes" / "figures.json").read_text())
+    return write_judgements(figures, tmp_path_factory.mktemp("judgements"))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Human judgements matched to groups: the released files and made-up ones, the pilot's few ratings, subgroups."""
+"""Human judgements matched to groups: files in the released form and others, the pilot's few ratings, subgroups."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def abc() -> Abc:
 
 
 @pytest.fixture(scope="module")
-def released(reference: Path, abc: Abc) -> Human:
-    return human_of(abc, abc.groups, reference / "us_stereotypes" / "data_full.json", (), seed=0)
+def released(judgements: Path, abc: Abc) -> Human:
+    return human_of(abc, abc.groups, judgements / "data_full.json", (), seed=0)
 
 
 def written(folder: Path, content: Any) -> Path:
@@ -95,16 +95,16 @@ def test_the_pilot_is_four_groups_with_five_ratings_each(released: Human) -> Non
         assert drawn_from(means, ratings, 5) == 1
 
 
-def test_a_seed_chooses_the_raters_of_the_pilot(reference: Path, abc: Abc, released: Human) -> None:
-    path = reference / "us_stereotypes" / "data_full.json"
+def test_a_seed_chooses_the_raters_of_the_pilot(judgements: Path, abc: Abc, released: Human) -> None:
+    path = judgements / "data_full.json"
     again, other = (human_of(abc, abc.groups, path, (), seed=seed) for seed in (0, 1))
     assert np.array_equal(again.pilot_means, released.pilot_means)
     assert (other.pilot_means != released.pilot_means).any(axis=1).all()
     assert np.array_equal(other.ratings.means, released.ratings.means, equal_nan=True)
 
 
-def test_released_means_have_no_raters(reference: Path, abc: Abc) -> None:
-    path = reference / "us_stereotypes" / "Aggregated_scores.json"
+def test_released_means_have_no_raters(judgements: Path, abc: Abc) -> None:
+    path = judgements / "Aggregated_scores.json"
     found = human_of(abc, abc.groups, path, (), seed=0)
     assert "the file holds means only: no intervals over annotators, no split halves" in found.notes
     assert found.ratings.annotators == ()
@@ -182,7 +182,7 @@ def test_subgroups_are_annotators_of_one_kind(abc: Abc, tmp_path: Path) -> None:
             assert means[power] == pytest.approx(expected)
 
 
-def test_subgroups_that_are_not_there_are_refused(abc: Abc, tmp_path: Path, reference: Path) -> None:
+def test_subgroups_that_are_not_there_are_refused(abc: Abc, tmp_path: Path, judgements: Path) -> None:
     path = written(tmp_path, rated(["men"], demographics=True))
     with pytest.raises(UnknownNameError, match=r"did you mean 'Woman' or 'Man'\?"):
         human_of(abc, abc.groups, path, [("Gender", "Womann")], seed=0)
@@ -190,7 +190,7 @@ def test_subgroups_that_are_not_there_are_refused(abc: Abc, tmp_path: Path, refe
         human_of(abc, abc.groups, path, [("Gendre", "Woman")], seed=0)
     for plain in ("data_full.json", "Aggregated_scores.json"):
         with pytest.raises(UsageError, match="nothing is known of the annotators"):
-            human_of(abc, abc.groups, reference / "us_stereotypes" / plain, [("Gender", "Woman")], seed=0)
+            human_of(abc, abc.groups, judgements / plain, [("Gender", "Woman")], seed=0)
 
 
 @pytest.mark.parametrize(

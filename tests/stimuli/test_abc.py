@@ -75,12 +75,11 @@ def test_adjectives_of_the_first_traits_are_those_measured_by_the_reference(abc:
 
 
 def test_human_judgements_name_the_same_pairs_and_groups(abc: Abc, reference: Path) -> None:
-    scores = json.loads((reference / "us_stereotypes" / "Aggregated_scores.json").read_text())
-    assert set(scores) - {"average people"} == set(abc.human_groups)
+    released = json.loads((reference / "us_stereotypes" / "figures.json").read_text())
+    assert set(released["groups"]) - {"average people"} == set(abc.human_groups)
     assert len({group.name for group in abc.human_groups.values()}) == len(abc.human_groups) == 25
-    for group, by_pair in scores.items():
-        assert [abc.pair(name).name for name in by_pair] == [name.replace(" - ", "-") for name in by_pair], group
-        assert {abc.pair(name).name for name in by_pair} == {pair.name for pair in abc.pairs}
+    assert [abc.pair(name).name for name in released["pairs"]] == [n.replace(" - ", "-") for n in released["pairs"]]
+    assert {abc.pair(name).name for name in released["pairs"]} == {pair.name for pair in abc.pairs}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Human judgements: the released files, spellings and reversed scales, copies, subgroups, and faults of a file."""
+"""Human judgements: files in the released form, spellings, reversed scales, copies, subgroups, and faults of a file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.stats.alignment import kendall_alignment, noise_ceiling, precision_at
 from biassay.stimuli.human import HumanRatings, read_human
+
+from ..judgements import exact_means
 
 X = float("nan")
 POWER, STATUS, THREAT, EGO = (
@@ -25,13 +28,13 @@ ALIASES = {"egotistic": "egoistic", "low-status": "low status", "high-status": "
 
 
 @pytest.fixture(scope="module")
-def full(reference: Path) -> HumanRatings:
-    return read_human(reference / "us_stereotypes" / "data_full.json")
+def full(judgements: Path) -> HumanRatings:
+    return read_human(judgements / "data_full.json")
 
 
 @pytest.fixture(scope="module")
-def aggregate(reference: Path, full: HumanRatings) -> HumanRatings:
-    return read_human(reference / "us_stereotypes" / "Aggregated_scores.json", pairs=full.pairs).of_groups(full.groups)
+def aggregate(judgements: Path, full: HumanRatings) -> HumanRatings:
+    return read_human(judgements / "Aggregated_scores.json", pairs=full.pairs).of_groups(full.groups)
 
 
 def written(folder: Path, content: Any) -> Path:
@@ -40,19 +43,36 @@ def written(folder: Path, content: Any) -> Path:
     return path
 
 
-def test_the_released_ratings_are_read_whole(full: HumanRatings) -> None:
-    assert (len(full.annotators), len(full.groups), len(full.pairs)) == (133, 26, 16)
-    assert np.count_nonzero(~np.isnan(full.ratings)) == 8337
+def test_ratings_in_the_released_form_are_read_whole(full: HumanRatings, reference: Path) -> None:
+    released = json.loads((reference / "us_stereotypes" / "figures.json").read_text())
+    assert sorted(full.groups) == sorted(released["groups"])
+    assert sorted(full.spellings) == sorted(released["pairs"])
+    assert (len(full.annotators), len(full.groups), len(full.pairs)) == (released["annotators"], 26, 16)
+    assert np.count_nonzero(~np.isnan(full.ratings)) == released["ratings"] == 8337
     assert full.counts is not None
     assert full.counts.sum() == 8337
     assert sum(full.raters) == 522
     raters = dict(zip(full.groups, full.raters, strict=True))
-    assert {name for name, number in raters.items() if number == 21} == {"Jewish people", "immigrants"}
-    assert full.spellings[full.pairs.index(("religious", "science-oriented"))] == "religious - science-oriented"
+    assert {name: n for name, n in raters.items() if n != 20} == released["raters_of_other_numbers"]
     full.need_raters(20)
 
 
-def test_the_released_means_are_those_of_the_ratings_but_for_two_cells(
+def test_means_and_counts_are_those_of_the_ratings_given(full: HumanRatings, judgements: Path) -> None:
+    """Exact fractions, cell by cell; people rated a group on all pairs, but one person on one pair only."""
+    expected = exact_means(json.loads((judgements / "data_full.json").read_text()))
+    means = {
+        group: {name: full.means[g, p] for p, name in enumerate(full.spellings)} for g, group in enumerate(full.groups)
+    }
+    assert means == {
+        group: {pair: pytest.approx(float(mean), abs=1e-12) for pair, mean in own.items()}
+        for group, own in expected.items()
+    }
+    assert full.counts is not None
+    jewish = dict(zip(full.spellings, full.counts[full.groups.index("Jewish people")].tolist(), strict=True))
+    assert jewish == {**dict.fromkeys(full.spellings, 20), "powerless - powerful": 21}
+
+
+def test_means_in_the_released_form_are_those_of_the_ratings_but_for_two_cells(
     full: HumanRatings, aggregate: HumanRatings
 ) -> None:
     assert aggregate.annotators == ()
@@ -65,7 +85,7 @@ def test_the_released_means_are_those_of_the_ratings_but_for_two_cells(
     assert wrong == {("women", ("poor", "wealthy")), ("women", ("untrustworthy", "trustworthy"))}
 
 
-def test_the_copies_in_the_released_ratings_are_named_and_can_be_left_out(
+def test_copies_as_in_the_released_ratings_are_named_and_can_be_left_out(
     full: HumanRatings, aggregate: HumanRatings
 ) -> None:
     copy = full.copies[0]
@@ -90,18 +110,29 @@ def test_what_one_annotator_left_out_is_noted(full: HumanRatings) -> None:
     assert "powerless" not in note
 
 
+def tau_of_halves(ratings: np.ndarray, seed: int) -> float:
+    """Between the means of one half of each group's annotators and those of the other."""
+    rng = np.random.default_rng(seed)
+    halves: list[list[np.ndarray]] = [[], []]
+    for g in range(ratings.shape[1]):
+        raters = rng.permutation(np.flatnonzero(~np.isnan(ratings[:, g]).all(axis=1)))
+        for half, chosen in zip(halves, (raters[::2], raters[1::2]), strict=True):
+            half.append(np.nanmean(ratings[chosen, g], axis=0))
+    return float(kendalltau(*(np.concatenate(half) for half in halves)).statistic)
+
+
 def test_people_agree_with_themselves_and_with_halves_of_themselves(full: HumanRatings) -> None:
     assert kendall_alignment(full.means, full.means).tau == 1.0
     assert precision_at(full.means, full.means).overall < 1.0  # of some groups all means are on one side
     ceiling = noise_ceiling(full.ratings, n=100, rng=0)
-    assert 0.55 < ceiling.tau < 0.7
+    assert ceiling.tau == pytest.approx(np.mean([tau_of_halves(full.ratings, rng) for rng in range(20)]), abs=0.02)
     assert ceiling.group_tau.shape == (26,)
     assert not np.isnan(ceiling.group_tau).any()
 
 
-def test_demographics_alone_are_no_ratings(reference: Path) -> None:
+def test_demographics_alone_are_no_ratings(judgements: Path) -> None:
     with pytest.raises(StimulusError, match="'Gender': not a pair of traits"):
-        read_human(reference / "us_stereotypes" / "Annotators_demographics.json")
+        read_human(judgements / "Annotators_demographics.json")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,8 @@ import pytest
 from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
 from biassay.stimuli.model import ROLES
 from biassay.texts.sentences import texts_of
+
+from ..published import KEYS, published_digests, rebuilt
 
 
 def texts(test: str, role: str) -> list[str]:
@@ -22,17 +23,24 @@ def of_word(test: str, role: str, word: str) -> list[str]:
 
 def test_every_published_file_is_met(reference: Path) -> None:
     """Attributes are equal; targets, which were truncated at random, contain the published ones."""
-    files = sorted((reference / "sent_bias_tests").glob("*.jsonl"))
-    assert len(files) == 27
-    for file in files:
-        published = json.loads(file.read_text())
-        for role, key in zip(ROLES, ("targ1", "targ2", "attr1", "attr2"), strict=True):
-            made, given = texts(file.stem, role), published[key]["examples"]
-            assert len(set(made)) == len(made), (file.stem, role)
-            if role in "AB" or not file.stem.startswith("sent-"):
-                assert made == given, (file.stem, role)
-            else:
-                assert set(given) <= set(made), (file.stem, role)
+    published = published_digests(reference)
+    assert len(published) == 27
+    for name, sets in published.items():
+        given = rebuilt(name, sets)
+        for role, key in KEYS.items():
+            made = texts(name, role)
+            assert len(set(made)) == len(made), (name, role)
+            if role in "AB" or not name.startswith("sent-"):
+                assert made == given[key]["examples"], (name, role)
+
+
+def test_a_wrong_sentence_is_named(reference: Path) -> None:
+    sets = published_digests(reference)["sent-weat6"]
+    sets["attr2"]["examples"][3] = "0" * 12
+    wrong = of_word("sent-weat6", "B", "home")[3]
+    with pytest.raises(AssertionError, match="1 published texts are not made") as caught:
+        rebuilt("sent-weat6", sets)
+    assert wrong in str(caught.value)
 
 
 def test_number_of_texts_in_the_46_tests() -> None:
