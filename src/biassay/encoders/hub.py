@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from biassay.encoders.half_precision import refuse_deadly
 from biassay.encoders.registry import ModelName
 from biassay.encoders.vector_files import file_fingerprint
 from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError
@@ -158,7 +159,9 @@ def load_weights(source: Source, auto_class: str, dtype: str, device: str, unuse
             **source.options,
         )
     _refuse_missing(source.name, info, unused)
-    return model.to(device).eval()
+    model = model.to(device).eval()
+    refuse_deadly(source.name, model)
+    return model
 
 
 def _refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:

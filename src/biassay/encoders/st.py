@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from biassay.encoders.base import Encoded, Identity
+from biassay.encoders.half_precision import refuse_deadly
 from biassay.encoders.hub import Source, choose_device, loading, locate, open_config, open_tokenizer
 from biassay.encoders.registry import ModelName
 from biassay.encoders.tokenising import Tokeniser
@@ -44,12 +45,14 @@ class StEncoder:
                 f"model {self._source.name!r} is no sentence-transformers model (no modules.json); use hf:"
             )
         with loading(self._source.name, "weights"):
-            self._model = SentenceTransformer(
+            model = SentenceTransformer(
                 self._source.place,
                 device=self._device,
                 revision=self._source.revision,
                 trust_remote_code=self._source.trusted,
             )
+        refuse_deadly(self._source.name, model)
+        self._model = model
         if self._model.max_seq_length:
             self._tokeniser.limit = min(self._tokeniser.limit, int(self._model.max_seq_length))
 
