@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 
-.PHONY: demo demo-ceat demo-report test test-core lint bench clean
+.PHONY: demo demo-ceat demo-report test test-core check lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -23,7 +23,7 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 
 .venv-core/.done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-core
-	.venv-core/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) --editable . pytest hypothesis
+	.venv-core/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) --editable . pytest pytest-xdist hypothesis
 	touch $@
 
 demo: $(VENV)/.demo
@@ -44,12 +44,16 @@ demo-ceat: $(VENV)/.demo-ceat
 demo-report: $(VENV)/.demo-ceat demo demo-ceat
 	$(BIN)/python scripts/demo_report.py
 
+# Every test once: what needs no extra in an environment that has none, the others in one that has all.
 test: $(VENV)/.test test-core
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m extras
 
-# The core alone: statistics and word vectors without any extra.
 test-core: .venv-core/.done
-	.venv-core/bin/python -m pytest -q -m "not extras"
+	.venv-core/bin/python -m pytest -q -n 2 -m "not extras"
+
+# For the inner loop: below a minute.
+check: lint
+	.venv-core/bin/python -m pytest -q -n 2 -m "not extras and not slow"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .

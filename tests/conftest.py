@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,20 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 # A test never asserts how long something takes, and a busy machine takes long.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+_ALL_NEED_EXTRAS = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.extras", re.MULTILINE)
+
+
+def pytest_configure() -> None:
+    """Ctrl-C reaches the processes that tests start, also where this one was told to ignore it, as in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file whose every test needs an extra is not even imported where these tests are left out."""
+    if "not extras" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    return bool(_ALL_NEED_EXTRAS.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 @pytest.fixture(autouse=True)

