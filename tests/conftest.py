@@ -27,7 +27,7 @@ _ALL_NEED_EXTRAS = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.extras", re.MU
 
 
 def pytest_configure() -> None:
-    """Ctrl-C reaches the processes that tests start, also where this one was told to ignore it, as in the background."""
+    """Ctrl-C reaches the processes that tests start, even where this one ignores it, as in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
