@@ -84,6 +84,8 @@ def test_examples_printed_in_the_supplement() -> None:
     [
         ("sent-weat3b", "X", "European American", "This is a European American."),
         ("sent-weat3b", "X", "Italian American", "This is an Italian American."),
+        ("sent-weat3b", "X", "Ukrainian American", "A Ukrainian American is a person."),
+        ("sent-weat5b", "X", "Ukrainian American", "This is a Ukrainian American."),
         ("sent-weat3b", "X", "Irish American", "Irish Americans are people."),
         ("sent-angry_black_woman_stereotype_b", "Y", "woman of color", "Women of color are people."),
         ("sent-angry_black_woman_stereotype_b", "X", "fair-skinned woman", "These are fair-skinned women."),
