@@ -11,7 +11,7 @@ from biassay.encoders.base import Encoded
 from biassay.errors import StimulusError
 from biassay.measures.seat import Measurement, Settings, check_tests, measure
 from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.model import ROLES, Test
+from biassay.stimuli.model import ROLES, GivenText, Test
 from biassay.texts.sentences import Text, texts_of
 
 
@@ -119,7 +119,8 @@ def test_a_word_test_has_its_exact_p_by_word_under_every_protocol() -> None:
 
 
 def test_texts_given_as_sentences_have_no_p_by_word() -> None:
-    test = replace(catalogue().tests["weat1"], given_as_sentences=True)
+    words = catalogue().tests["weat1"]
+    test = replace(words, X=replace(words.X, given=tuple(map(GivenText, words.X.words))))
     found = measure(test, texts_of(test), encoded(test), Settings())
     assert found.association is not None
     assert found.association.by_word is None

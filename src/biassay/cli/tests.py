@@ -15,11 +15,12 @@ from rich.table import Table
 from biassay.cli.common import check_new_file
 from biassay.errors import UsageError
 from biassay.files import write_atomically
+from biassay.report.words_lost import assumption
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.groups import Grouping
 from biassay.stimuli.model import ROLES, Test
-from biassay.texts.sentences import texts_of
+from biassay.texts.sentences import assumed_words, given_texts, texts_of
 
 __all__ = ["command"]
 
@@ -90,6 +91,8 @@ def validate_file(file: Path) -> None:
     for test in tests if grouping is not None else load_tests(file):
         sizes = ", ".join(f"{role} {len(texts_of(test).role(role))}" for role in ROLES)
         click.echo(f"{file}: {test.name}: valid, {test.level} level, texts: {sizes}")
+        if assumed := assumed_words(test):
+            click.echo(f"{file}: {test.name}: {assumption(assumed)}; 'biassay tests show' lists all")
 
 
 @command.command("export")
@@ -106,7 +109,7 @@ def export_test(name: str, file_format: str, out: Path | None) -> None:
     if len(chosen) != 1:
         raise UsageError(f"{name!r} matches {len(chosen)} tests; name one")
     test = chosen[0]
-    content = to_toml(test) if file_format == "toml" else to_sent_bias(test, _texts(test))
+    content = to_toml(test) if file_format == "toml" else to_sent_bias(test, given_texts(test))
     if out is None:
         click.echo(content, nl=False)
         return
@@ -133,23 +136,24 @@ def _about(test: Test) -> dict[str, object]:
         "version": test.source.version,
         "supplementary": test.source.supplementary,
         "digest": test.digest,
+        "assumed": assumed_words(test),
     }
 
 
 def _show(test: Test, with_texts: bool) -> None:
     console = _console()
     console.print(f"[bold]{escape(test.name)}[/bold]  {escape(test.title)}")
-    asked = texts_of(test)
+    asked, assumed = texts_of(test), assumed_words(test)
     for role in ROLES:
         concept = test.concept(role)
-        texts = asked.role(role)
-        counts = f"({len(concept.words)} words, {len(texts)} texts)"
+        texts, words = asked.role(role), assumed.get(role, concept.words)
+        counts = f"({len(words)} words{', as assumed' if role in assumed else ''}, {len(texts)} texts)"
         console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold] {counts}")
-        console.print(escape(", ".join(concept.words)), highlight=False)
+        console.print(escape(", ".join(words)), highlight=False)
         if with_texts and test.level == "sentence":
             for text in texts:
                 console.print(escape(f"  {text.text}"), highlight=False)
-        elif test.templates(role) is not None:
+        elif test.templates(role) is not None or concept.given:
             first = [text.text for text in texts if text.stimulus == concept.words[0]]
             console.print(escape(f"for example: {' '.join(first)}"), highlight=False, style="dim")
     console.print(f"\nfrom: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)

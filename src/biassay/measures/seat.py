@@ -16,7 +16,7 @@ from biassay.measures.weat import Association, weat
 from biassay.stats.association import unit_rows
 from biassay.stats.permutation import Alternative, Protocol
 from biassay.stimuli.model import ROLES, Test
-from biassay.texts.sentences import TestTexts, Text
+from biassay.texts.sentences import TestTexts, Text, forms
 
 __all__ = ["Measurement", "Settings", "check_tests", "measure"]
 
@@ -64,7 +64,7 @@ def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
     """Refuse, before anything is encoded, what the protocol cannot measure."""
     for test in tests:
         sizes = len(test.X.words), len(test.Y.words)
-        if settings.protocol == "may2019" and sizes[0] != sizes[1] and test.targets is None:
+        if settings.protocol == "may2019" and sizes[0] != sizes[1] and not test.has_target_sentences:
             raise StimulusError(
                 f"test {test.name!r}: protocol may2019 needs target sets of one size, got {sizes[0]} and {sizes[1]}; "
                 "use protocol exact"
@@ -81,11 +81,11 @@ def measure(
         of_role = encoded[role]
         gone = [i for i, t in enumerate(texts.role(role)) if _is_lost(t, of_role.unknown[i], of_role.cut[i])]
         kept[role] = sorted(set(range(len(texts.role(role)))) - set(gone))
-        lost[role] = _forms([texts.role(role)[i] for i in gone])
+        lost[role] = forms([texts.role(role)[i] for i in gone])
     reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
     if reason is not None and lost_hint:
         reason += f"; {lost_hint}"
-    if settings.protocol == "may2019" and test.targets is not None:
+    if settings.protocol == "may2019" and test.has_target_sentences:
         _truncate(kept, np.random.default_rng(seed_of(settings.seed, test.name, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
     counts = {
@@ -115,18 +115,10 @@ def measure(
 
 
 def _is_lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> bool:
-    """Did the model not know the word, or not read as far as it?"""
-    start, end = text.span
-    return (cut is not None and cut < end) or any(a < end and start < b for a, b in unknown)
-
-
-def _forms(texts: list[Text]) -> tuple[str, ...]:
-    """The words as they stand in the texts, so that a lost plural is told from a lost singular."""
-    forms: dict[str, str] = {}
-    for text in texts:
-        form = text.text[text.span[0] : text.span[1]]
-        forms.setdefault(form.casefold(), form)  # a capital may only tell that the word opens its sentence
-    return tuple(forms.values())
+    """Did the model not know a word that the text is about, or not read as far as it?"""
+    return any(
+        (cut is not None and cut < end) or any(a < end and start < b for a, b in unknown) for start, end in text.spans
+    )
 
 
 def _too_many_lost(
@@ -156,7 +148,7 @@ def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
 
 
 def _words(test: Test, chosen: Mapping[str, list[Text]]) -> tuple[list[str], list[str]] | None:
-    if test.given_as_sentences:
+    if not test.tells_target_words:
         return None
     return [text.stimulus for text in chosen["X"]], [text.stimulus for text in chosen["Y"]]
 

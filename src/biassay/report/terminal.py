@@ -23,6 +23,7 @@ from biassay.report.words import (
     unfinished,
 )
 from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
+from biassay.report.words_lost import assumptions, lost_lines
 from biassay.results.records import Result
 from biassay.results.run import Run
 
@@ -30,7 +31,6 @@ __all__ = ["print_run", "run_tables"]
 
 _TEST_WIDTH, _MODEL_WIDTH = 46, 38
 _CONTEXT_MODEL_WIDTH = 56
-_LOST_SHOWN = 6
 
 
 def print_run(run: Run, console: Console) -> None:
@@ -44,7 +44,7 @@ def print_run(run: Run, console: Console) -> None:
         parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
     for finding in summary(run):
         parts += [_finding(finding), *(Text(printable(f"  • {point}")) for point in finding.points)]
-    parts += [Text(printable(line), style="yellow") for line in _lost(run)]
+    parts += [Text(printable(line), style="yellow") for line in (*assumptions(run), *lost_lines(run))]
     parts.extend(
         Text(printable(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}"), style="yellow")
         for result in run.results
@@ -58,20 +58,6 @@ def _finding(finding: Finding) -> Text:
     text = Text(printable(finding.text))
     text.stylize("bold", 0, len(finding.about))
     return text
-
-
-def _lost(run: Run) -> list[str]:
-    """A line for every model that was measured without some words."""
-    lines = []
-    for key, label in model_labels(run).items():
-        own = [r for r in run.results if model_key(r) == key and r.status == "measured"]
-        lost = {r.test: [word for words in r.lost.values() for word in words] for r in own}
-        named = [f"{test}: {', '.join(words)}" for test, words in lost.items() if words]
-        if named:
-            rest = len(named) - _LOST_SHOWN
-            more = f"; and {rest} more test{'' if rest == 1 else 's'}" if rest > 0 else ""
-            lines.append(f"{label} was measured without words it does not know: {'; '.join(named[:_LOST_SHOWN])}{more}")
-    return lines
 
 
 def run_tables(run: Run, width: int) -> Iterator[Table]:

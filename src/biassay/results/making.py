@@ -28,6 +28,7 @@ from biassay.results.records import (
 from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice, smallest_p
 from biassay.stats.tails import TailProbability
 from biassay.stimuli.model import ROLES, Test
+from biassay.texts.sentences import assumed_words
 
 # Libraries whose version can change a vector, by family of models.
 _LIBRARIES = {
@@ -73,10 +74,7 @@ def new_manifest(
         raise UsageError(f"the seed must not be negative, got {seed}")
     if not models:
         raise UsageError("no model was named")
-    records = {
-        t.name: TestRecord(t.name, p, t.digest, t.source.name, t.source.citation, t.source.licence, t.source.version)
-        for t, p in tests
-    }
+    records = {test.name: _test_record(test, pattern) for test, pattern in tests}
     return Manifest(
         **beginning(),
         models=tuple(ModelRecord(text, text, "", None, {}) for text in dict.fromkeys(models)),
@@ -89,6 +87,11 @@ def new_manifest(
         words_lost={},
         contexts=contexts,
     )
+
+
+def _test_record(test: Test, pattern: str) -> TestRecord:
+    source = (test.source.name, test.source.citation, test.source.licence, test.source.version)
+    return TestRecord(test.name, pattern, test.digest, *source, assumed_words(test))
 
 
 def beginning() -> dict[str, Any]:

@@ -153,7 +153,10 @@ class ModelRecord:
 
 @dataclass(frozen=True)
 class TestRecord:
-    """A test of a run: its name, what it was asked with, and where that came from."""
+    """A test of a run: its name, what it was asked with, and where that came from.
+
+    ``assumed`` holds, by role, what finished texts were taken to be about where their file does not say it.
+    """
 
     __test__ = False
 
@@ -164,6 +167,7 @@ class TestRecord:
     citation: str
     licence: str
     version: str
+    assumed: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)

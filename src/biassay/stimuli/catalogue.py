@@ -12,7 +12,7 @@ from pathlib import Path
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.document import Document, TestEntry, read_document
 from biassay.stimuli.groups import Grouping, made_grouping
-from biassay.stimuli.model import ROLES, Concept, TemplateSet, Test
+from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateSet, Test
 
 __all__ = ["Catalogue", "catalogue", "load_file", "load_grouping", "load_tests", "select_grouping", "select_tests"]
 
@@ -157,14 +157,16 @@ class _Resolver:
             made = replace(parent, name=entry.name, title=title, source=document.source, alias_of=entry.alias)
             return self.checked(entry, made if entry.alias else replace(made, targets=targets, attributes=attributes))
         x, y, a, b = (self.concept(entry, entry.roles[role]) for role in ROLES)
-        title, sentences = entry.title or f"{x.label} or {y.label}, {a.label} or {b.label}", entry.given_as_sentences
-        made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes, None, sentences)
-        return self.checked(entry, made)
+        title = entry.title or f"{x.label} or {y.label}, {a.label} or {b.label}"
+        return self.checked(entry, Test(entry.name, title, x, y, a, b, document.source, targets, attributes))
 
     def concept(self, entry: TestEntry, name: str) -> Concept:
         if name not in self.concepts:
             raise StimulusError(f"{entry.where}: {UnknownNameError('concept', name, self.concepts)}")
-        return self.concepts[name]
+        found = self.concepts[name]
+        if entry.given_as_sentences and not found.given:
+            return replace(found, given=tuple(map(GivenText, found.words)))
+        return found
 
     def template_set(self, entry: TestEntry, name: str | None) -> TemplateSet | None:
         if name is None:
@@ -184,6 +186,11 @@ class _Resolver:
                 )
         for role in ROLES:
             templates, concept = test.templates(role), test.concept(role)
+            if templates is not None and concept.given:
+                raise StimulusError(
+                    f"{entry.where}: the concept {concept.name!r} holds finished texts, which cannot be put into the "
+                    f"templates {templates.name!r}; leave the templates out, or give words"
+                )
             if templates is not None and templates.uses_pronouns and concept.gender is None:
                 slots = f"its templates {templates.name!r} use pronouns"
                 raise StimulusError(f"{entry.where}: the concept {concept.name!r} needs a 'gender', for {slots}")

@@ -13,14 +13,15 @@ from typing import Any, cast, get_args
 
 from biassay.errors import StimulusError
 from biassay.stimuli.fields import FieldReader, kind
+from biassay.stimuli.given import GIVEN_FIELDS, read_given
 from biassay.stimuli.groups import GroupingEntry, read_grouping
-from biassay.stimuli.model import Concept, Source, TemplateClass, TemplateSet, WordRule
+from biassay.stimuli.model import Concept, GivenText, Source, TemplateClass, TemplateSet, WordRule
 
 __all__ = ["Document", "TestEntry", "read_document"]
 
 _UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
 _SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
-_SENTENCE_END = re.compile(r"[.!?]\W*$")
+_SENTENCE = re.compile(r"\s.*[.!?]\W*$", re.DOTALL)
 _TEST_KEYS = {"title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"}
 _OWN_KEYS = {"source", "concepts", "sets", "tests", "pairs", "sentences", "grouping", "groups"}
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -137,14 +138,23 @@ class _Reader(FieldReader):
 
     def concept(self, name: str, value: Any) -> Concept:
         where = f"concepts.{name}"
-        fields = self.table(value, where, {"label", "words", "gender"})
-        if "words" not in fields:
+        fields = self.table(value, where, {"label", "gender", *GIVEN_FIELDS})
+        if not fields.keys() & GIVEN_FIELDS:
             self.fail(where, "the field 'words' is missing")
         gender = fields.get("gender")
         if gender not in (None, "male", "female"):
             self.fail(f"{where}.gender", f"expected 'male' or 'female', got {gender!r}")
-        words = self.words(fields["words"], f"{where}.words")
-        return Concept(name, self.string(fields.get("label", name), f"{where}.label"), words, gender)
+        label = self.string(fields.get("label", name), f"{where}.label")
+        if fields.keys() & GIVEN_FIELDS == {"words"}:
+            return Concept(name, label, self.words(fields["words"], f"{where}.words"), gender)
+        words, given = self.given(fields, where)
+        return Concept(name, label, words, gender, given)
+
+    def given(self, fields: dict[str, Any], where: str) -> tuple[tuple[str, ...], tuple[GivenText, ...]]:
+        """Finished texts, and their words, or the texts themselves where those are not told."""
+        given = read_given(self, fields, where)
+        told = "words" if "words" in fields else "examples"
+        return self.words(list(dict.fromkeys(text.word or text.text for text in given)), f"{where}.{told}"), given
 
     def test(self, name: str, value: Any) -> TestEntry:
         where = f"tests.{name}"
@@ -254,10 +264,11 @@ class _Reader(FieldReader):
         for key in _SENT_BIAS_ROLES:
             if key not in root:
                 self.fail(key, f"the field is missing; a test has {', '.join(_SENT_BIAS_ROLES)}")
-            fields = self.table(root[key], key, {"category", "examples"})
+            fields = self.table(root[key], key, {"category", *GIVEN_FIELDS})
             label = self.string(fields.get("category"), f"{key}.category")
-            concepts[key] = Concept(key, label, self.words(fields.get("examples"), f"{key}.examples"))
+            words, given = self.given(fields, key)
+            is_finished = len(fields) > 2 or any(_SENTENCE.search(text.text) for text in given)
+            concepts[key] = Concept(key, label, words, given=given if is_finished else ())
         roles = {role: key for key, role in _SENT_BIAS_ROLES.items()}
-        sentences = any(_SENTENCE_END.search(word) for concept in concepts.values() for word in concept.words)
-        entry = TestEntry(self.path.stem, f"{self.path}", roles=roles, given_as_sentences=sentences)
+        entry = TestEntry(self.path.stem, f"{self.path}", roles=roles)
         return Document(str(self.path), _UNKNOWN_SOURCE, concepts, {}, (entry,))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
-from biassay.stimuli.model import ROLES, TemplateSet, Test
+from biassay.stimuli.given import given_fields
+from biassay.stimuli.model import ROLES, GivenText, TemplateSet, Test
 
 __all__ = ["to_sent_bias", "to_toml"]
 
 
-def to_sent_bias(test: Test, texts: Mapping[str, Sequence[str]]) -> str:
-    """The sent-bias form: four named lists of finished texts."""
+_PAIR = re.compile(r"\[\n\s*(\d+),\n\s*(\d+)\n\s*\]")
+
+
+def to_sent_bias(test: Test, texts: Mapping[str, Sequence[GivenText]]) -> str:
+    """The sent-bias form: four named lists of finished texts, and what is known of the words in them."""
     keys = zip(ROLES, ("targ1", "targ2", "attr1", "attr2"), strict=True)
-    content = {key: {"category": test.concept(role).label, "examples": list(texts[role])} for role, key in keys}
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    content = {key: {"category": test.concept(role).label, **given_fields(texts[role])} for role, key in keys}
+    return _PAIR.sub(r"[\1, \2]", json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
 
 def to_toml(*tests: Test) -> str:
@@ -30,12 +35,11 @@ def to_toml(*tests: Test) -> str:
         lines += ["", f"[concepts.{_quoted(key)}]", f"label = {_quoted(concept.label)}"]
         if concept.gender:
             lines.append(f"gender = {_quoted(concept.gender)}")
-        lines.append(f"words = {_listed(concept.words)}")
+        fields = given_fields(concept.given) if concept.given else {"words": concept.words}
+        lines += [f"{field} = {_listed(values)}" for field, values in fields.items()]
     for test in tests:
         lines += ["", f"[tests.{_quoted(test.name)}]", f"title = {_quoted(test.title)}"]
         lines += [f"{role} = {_quoted(_key(tests, test, role))}" for role in ROLES]
-        if test.given_as_sentences:
-            lines.append("given_as_sentences = true")
         for part, templates in (("targets", test.targets), ("attributes", test.attributes)):
             if templates is not None:
                 lines.append(f"{part} = {_quoted(templates.name)}")
@@ -71,5 +75,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _listed(words: Sequence[str]) -> str:
-    return "[" + ", ".join(map(_quoted, words)) + "]"
+def _listed(values: Sequence[str] | Sequence[list[int]]) -> str:
+    return "[" + ", ".join(_quoted(value) if isinstance(value, str) else str(value) for value in values) + "]"

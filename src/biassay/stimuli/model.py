@@ -7,7 +7,17 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["PRONOUN_SLOTS", "ROLES", "Concept", "Source", "TemplateClass", "TemplateSet", "Test", "WordRule"]
+__all__ = [
+    "PRONOUN_SLOTS",
+    "ROLES",
+    "Concept",
+    "GivenText",
+    "Source",
+    "TemplateClass",
+    "TemplateSet",
+    "Test",
+    "WordRule",
+]
 
 ROLES = ("X", "Y", "A", "B")
 PRONOUN_SLOTS = ("{she}", "{her}", "{She}", "{Her}")
@@ -29,13 +39,23 @@ class Source:
 
 
 @dataclass(frozen=True)
+class GivenText:
+    """A finished text, the word it was made from, and from where to where that stands in it; None where not told."""
+
+    text: str
+    word: str | None = None
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
 class Concept:
-    """A set of stimuli that stand for one idea."""
+    """A set of stimuli that stand for one idea: words, or finished texts (then ``words`` are those of the texts)."""
 
     name: str
     label: str
     words: tuple[str, ...]
     gender: Literal["male", "female"] | None = None
+    given: tuple[GivenText, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,11 +107,20 @@ class Test:
     targets: TemplateSet | None = None
     attributes: TemplateSet | None = None
     alias_of: str | None = None
-    given_as_sentences: bool = False
 
     @property
     def level(self) -> Literal["word", "sentence"]:
-        return "sentence" if self.targets or self.attributes or self.given_as_sentences else "word"
+        given = any(self.concept(role).given for role in ROLES)
+        return "sentence" if self.targets or self.attributes or given else "word"
+
+    @property
+    def has_target_sentences(self) -> bool:
+        return bool(self.targets or self.X.given or self.Y.given)
+
+    @property
+    def tells_target_words(self) -> bool:
+        """Is it known which word every target text was made from?"""
+        return all(text.word is not None for text in (*self.X.given, *self.Y.given))
 
     def concept(self, role: str) -> Concept:
         return {"X": self.X, "Y": self.Y, "A": self.A, "B": self.B}[role]
@@ -102,8 +131,9 @@ class Test:
     @property
     def digest(self) -> str:
         """A short fingerprint of everything that decides which texts are asked."""
-        content = [
+        content: list[list[object]] = [
             [self.concept(role).words, self.concept(role).gender, t and t.content]
             for role, t in ((role, self.templates(role)) for role in ROLES)
         ]
+        content += [[t.text, t.word, t.span] for role in ROLES for t in self.concept(role).given]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from biassay.errors import StimulusError
-from biassay.stimuli.model import ROLES, Concept, TemplateClass, TemplateSet, Test
+from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateClass, TemplateSet, Test
+from biassay.texts.varying import what_varies
 
-__all__ = ["TestTexts", "Text", "texts_of"]
+__all__ = ["TestTexts", "Text", "assumed_words", "forms", "given_texts", "texts_of"]
 
 _SLOT = re.compile(r"\{(T|a T|Ts|she|her|She|Her)\}")
 _PRONOUNS = {
@@ -23,13 +24,19 @@ _VOWELS = tuple("aeiouAEIOU")
 class Text:
     """A text to be encoded, and what it is made of.
 
-    ``span`` is the place of the stimulus in the text, first character and the one after the last.
+    ``spans`` are the places of the words it is about, first character and the one after the last: that of the stimulus,
+    or several where a file does not say what its texts are about.
     """
 
     text: str
     stimulus: str
     template: str
-    span: tuple[int, int]
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def form(self) -> str:
+        """The words it is about as they stand in it."""
+        return " ".join(self.text[start:end] for start, end in self.spans)
 
 
 @dataclass(frozen=True)
@@ -52,19 +59,58 @@ class TestTexts:
 
 
 def texts_of(test: Test) -> TestTexts:
-    """The texts of a test: the words themselves, or every word in every template of its class."""
-    return TestTexts(*(tuple(_concept_texts(test.concept(role), test.templates(role))) for role in ROLES))
+    """The texts of a test: the words themselves, every word in every template of its class, or those that are given."""
+    made = [tuple(_concept_texts(test.concept(role), test.templates(role))) for role in ROLES]
+    if not all(text.spans for texts in made for text in texts):
+        found = what_varies([[text.text for text in texts] for texts in made])
+        made = [
+            tuple(text if text.spans else replace(text, spans=spans) for text, spans in zip(*of_set, strict=True))
+            for of_set in zip(made, found, strict=True)
+        ]
+    return TestTexts(*made)
+
+
+def given_texts(test: Test) -> dict[str, tuple[GivenText, ...]]:
+    """The texts of a test by role, with what is told of the word in each; words by themselves need nothing told."""
+    texts = texts_of(test)
+    return {
+        role: test.concept(role).given
+        or tuple(
+            GivenText(t.text, t.stimulus, t.spans[0]) if test.templates(role) else GivenText(t.text)
+            for t in texts.role(role)
+        )
+        for role in ROLES
+    }
+
+
+def assumed_words(test: Test) -> dict[str, tuple[str, ...]]:
+    """What texts are taken to be about, by role, where their file does not say it."""
+    untold = {role: {t.text for t in test.concept(role).given if t.span is None} for role in ROLES}
+    if not any(untold.values()):
+        return {}
+    texts = texts_of(test)
+    return {role: forms([t for t in texts.role(role) if t.text in untold[role]]) for role in ROLES if untold[role]}
+
+
+def forms(texts: Iterable[Text]) -> tuple[str, ...]:
+    """The words as they stand in the texts, so that a lost plural is told from a lost singular."""
+    found: dict[str, str] = {}
+    for text in texts:
+        found.setdefault(text.form.casefold(), text.form)  # a capital may only tell that the word opens its sentence
+    return tuple(found.values())
 
 
 def _concept_texts(concept: Concept, templates: TemplateSet | None) -> Iterator[Text]:
-    for word in concept.words:
+    for given in concept.given:
+        yield Text(given.text, given.word or given.text, "given", (given.span,) if given.span else ())
+    for word in concept.words if not concept.given else ():
         if templates is None:
-            yield Text(word, word, "word", (0, len(word)))
+            yield Text(word, word, "word", ((0, len(word)),))
             continue
         chosen = _class_of(word, templates)
         for number, template in enumerate(chosen.templates, start=1):
             text, span = _fill(template, word, concept, templates)
-            yield Text(text, word, f"{chosen.name}/{number}", span)
+            yield Text(text, word, f"{chosen.name}/{number}", (span,))
 
 
 def _class_of(word: str, templates: TemplateSet) -> TemplateClass:

@@ -28,6 +28,7 @@ from biassay.report.words import (
     unfinished,
 )
 from biassay.report.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, context_range, contexts_found
+from biassay.report.words_lost import assumptions
 from biassay.results.making import is_of
 from biassay.results.records import Result
 
@@ -240,7 +241,8 @@ def _contexts_found(view: RunView, renderer: Renderer) -> Section:
 
 
 def _made(view: RunView, renderer: Renderer) -> Section:
-    return renderer.section("made", "How it was made", view=view, parts=view.gathered.parts)
+    assumed = {name: assumptions(run) for name, run in view.gathered.parts.items()}
+    return renderer.section("made", "How it was made", view=view, parts=view.gathered.parts, assumed=assumed)
 
 
 _TEXTS = (_all_tests, _matrix, _by_test, _forest, _disagreeing, _words, _numbers, _lost, _refused, _made)
