@@ -119,7 +119,7 @@ def test_tests_can_be_named(ceat: Cli, model: str, place: Path) -> None:
     assert cells(stdout)[1].lstrip("-").replace(".", "").isdigit()
     assert cells(stdout, "C6")[1:] == ["refused", "–", "–", "–"]
     reason = " ".join(stdout.split())
-    few = "(Steve 0, Greg 0, Jeff 0, Bill 0)"
+    few = "(in the corpus: Steve 0, Greg 0, Jeff 0, Bill 0)"
     assert f"C6: refused: 4 of 8 words of MaleNames have fewer than 5 usable contexts {few}" in reason
 
 
@@ -176,11 +176,13 @@ def test_words_a_model_does_not_know_are_told_and_lost(cli: Cli, partly_known: t
     ]
     (result,) = json.loads(stdout)["results"]
     assert result["lost"] == {"X": ["Kevin"], "Y": [], "A": [], "B": []}
+    assert result["too_rare"] == {"X": [], "Y": [], "A": [], "B": []}
     assert result["contextual"]["num_contexts"]["X"] == {"John": 6, "Paul": 6, "rose": 6, "love": 6, "Kevin": 0}
     assert result["num_targ1"] == 4
     code, stdout, _ = cli("ceat", *partly_known, "--max-lost", 0.1)
     assert code == 1
-    assert "refused: 1 of 5 words of X have fewer than 5 usable contexts (Kevin 0)" in stdout
+    few = "have fewer than 5 usable contexts (placed by the model: Kevin 0 of 6)"
+    assert f"refused: 1 of 5 words of X {few}" in " ".join(stdout.split())
 
 
 def test_words_a_model_does_not_know_are_told_when_vectors_were_kept(

@@ -21,6 +21,7 @@ from biassay.measures.seeds import seed_of
 from biassay.pipeline import embedding
 from biassay.pipeline.contextual import resume_ceat, run_ceat
 from biassay.pipeline.corpus import find_contexts
+from biassay.report.words_lost import lost_lines
 from biassay.results.run import Run
 from biassay.texts.contexts import read_contexts, window
 
@@ -191,10 +192,14 @@ def test_words_with_too_few_contexts_are_lost(contexts: Path, tiny_model: str, t
     (tmp_path / "more.toml").write_text(text)
     run = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50)
     assert run.results[0].lost["X"] == ("Zebedee",)
+    assert run.results[0].too_rare == run.results[0].lost
+    assert [line for line in lost_lines(run) if "Zebedee" in line and "in the corpus" in line]
     assert run.results[0].num_targ1 == 4
     strict = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50, max_lost=0.1)
     assert strict.results[0].status == "refused"
-    assert "1 of 5 words of X have fewer than 5 usable contexts (Zebedee 0)" in (strict.results[0].reason or "")
+    assert "1 of 5 words of X have fewer than 5 usable contexts (in the corpus: Zebedee 0)" in (
+        strict.results[0].reason or ""
+    )
 
 
 def test_refuses_what_cannot_work(contexts: Path, tiny_model: str, tmp_path: Path) -> None:

@@ -18,7 +18,10 @@ from biassay.encoders.base import Identity
 from biassay.measures.contextual import ContextSettings, measure_in_contexts
 from biassay.report.html import render_report, write_report
 from biassay.report.words import LEGEND, format_p, p_by_text, p_by_word, summary
-from biassay.report.words_contexts import COLUMNS
+from biassay.report.words_contexts import COLUMNS, contexts_found
+from biassay.report.words_lost import lost_lines
+from biassay.results.codec import columns
+from biassay.results.labels import model_labels
 from biassay.results.making import contextual_result_of, finished, identified, new_manifest
 from biassay.results.records import ContextsRecord
 from biassay.results.run import Run, with_corrections
@@ -305,6 +308,30 @@ def test_the_contexts_that_were_found(page: Page) -> None:
     assert by_test["C9"] == [f"{sizes['C9'] - 1} of {sizes['C9']}", "8 / 8 / 8", f"{lost} 2"]
     assert by_test["C1"][:2] == [f"0 of {sizes['C1']}", ""]
     assert "aster, clover" in by_test["C1"][2]
+
+
+def test_words_the_corpus_lacks_are_told_from_those_a_model_could_not_place(run: Run) -> None:
+    test, settings = TESTS[0], ContextSettings(n_samples=10)
+    rare, unplaced = test.X.words[0], test.Y.words[0]
+    rng = np.random.default_rng(1)
+    words = {w: rng.normal(size=(8, 5)) for role in ROLES for w in test.concept(role).words}
+    words |= {rare: words[rare][:2], unplaced: words[unplaced][:3]}
+    found = {w: len(rows) for w, rows in words.items()} | {unplaced: 8}
+    measured = measure_in_contexts(test, words, settings, MODELS[0].name, found.__getitem__)
+    result = contextual_result_of(test, MODELS[0], measured, settings)
+    nothing: dict[str, tuple[str, ...]] = dict.fromkeys(ROLES, ())
+    assert result.lost == nothing | {"X": (rare,), "Y": (unplaced,)}
+    assert result.too_rare == nothing | {"X": (rare,)}
+    assert "too_rare" in columns((result,))
+    one = Run(run.manifest, (result,))
+    in_corpus, by_model = lost_lines(one)
+    assert "in the corpus" in in_corpus
+    assert in_corpus.endswith(f": {test.name}: {rare}")
+    assert "in the corpus" not in by_model
+    assert by_model.endswith(f": {test.name}: {unplaced}")
+    assert not any("does not know" in line for line in lost_lines(one))
+    (cell,) = [row.lost for row in contexts_found(one, model_labels(one))]
+    assert cell.startswith(f"{rare} 2; {unplaced} 3 (")
 
 
 @pytest.mark.parametrize("field", ["test", "model", "options", "title", "reason", "p_route_by_word"])

@@ -113,9 +113,17 @@ def test_coverage() -> None:
     (covered,) = coverage(counts.__getitem__, [test], least=3)
     assert not covered.measurable
     names = f"{test.Y.words[0]} 0, {test.Y.words[1]} 2"
-    assert f"2 of 8 words of {test.Y.label} have fewer than 3 usable contexts ({names})" in (covered.reason or "")
+    assert f"2 of 8 words of {test.Y.label} have fewer than 3 usable contexts (in the corpus: {names})" in (
+        covered.reason or ""
+    )
     assert covered.lost == {"X": test.X.words[:1], "Y": test.Y.words[:2], "A": (), "B": ()}
     assert covered.counts["Y"][test.Y.words[1]] == 2
+    found = counts | {test.Y.words[1]: 7}
+    (placed,) = coverage(counts.__getitem__, [test], least=3, found=found.__getitem__)
+    assert placed.lost == covered.lost == covered.too_rare
+    assert placed.too_rare == {"X": test.X.words[:1], "Y": test.Y.words[:1], "A": (), "B": ()}
+    causes = f"(in the corpus: {test.Y.words[0]} 0; placed by the model: {test.Y.words[1]} 2 of 7)"
+    assert f"2 of 8 words of {test.Y.label} have fewer than 3 usable contexts {causes}" in (placed.reason or "")
     (milder,) = coverage(counts.__getitem__, [test], least=1)
     assert milder.measurable
     (nothing,) = coverage(counts.__getitem__, [test], least=4, max_lost=1.0)

@@ -38,12 +38,16 @@ class ContextSettings:
 
 @dataclass(frozen=True, eq=False)
 class ContextMeasurement:
-    """What came of one test on one model; ``num_contexts`` and ``leaning`` by role and stimulus."""
+    """What came of one test on one model; ``num_contexts`` and ``leaning`` by role and stimulus.
+
+    Of the stimuli ``lost``, the corpus has too few contexts of those ``too_rare``; others the model could not place.
+    """
 
     association: ContextualAssociation | None
     status: Literal["measured", "refused", "failed"]
     reason: str | None
     lost: Mapping[str, tuple[str, ...]]
+    too_rare: Mapping[str, tuple[str, ...]]
     num_contexts: Mapping[str, Mapping[str, int]]
     leaning: Mapping[str, Mapping[str, float]]
 
@@ -62,23 +66,30 @@ def check_word_tests(tests: tuple[Test, ...]) -> None:
             )
 
 
-def cover(count: Callable[[str], int], test: Test, settings: ContextSettings) -> TestCoverage:
+def cover(
+    count: Callable[[str], int], test: Test, settings: ContextSettings, found: Callable[[str], int] | None = None
+) -> TestCoverage:
     """Which stimuli of a test have contexts enough, and whether that is enough for the test."""
-    (covered,) = coverage(count, [test], settings.min_contexts, settings.max_lost)
+    (covered,) = coverage(count, [test], settings.min_contexts, settings.max_lost, found)
     return covered
 
 
 def measure_in_contexts(
-    test: Test, vectors: Mapping[str, Vectors], settings: ContextSettings, model: str
+    test: Test,
+    vectors: Mapping[str, Vectors],
+    settings: ContextSettings,
+    model: str,
+    found_contexts: Callable[[str], int] | None = None,
 ) -> ContextMeasurement:
     """Measure one test; ``vectors`` holds for each stimulus the rows (contexts, d) that the model could locate.
 
-    ``model`` takes part in the draws where every model draws its own contexts.
+    ``model`` takes part in the draws where every model draws its own contexts; ``found_contexts`` tells how many the
+    corpus has of a stimulus, by default no more than were located.
     """
-    covered = cover(lambda word: len(vectors.get(word, ())), test, settings)
-    counts, lost, reason = covered.counts, covered.lost, covered.reason
+    covered = cover(lambda word: len(vectors.get(word, ())), test, settings, found_contexts)
+    counts, lost, rare, reason = covered.counts, covered.lost, covered.too_rare, covered.reason
     if reason is not None:
-        return ContextMeasurement(None, "refused", reason, lost, counts, {})
+        return ContextMeasurement(None, "refused", reason, lost, rare, counts, {})
     kept = {role: [word for word in counts[role] if word not in lost[role]] for role in ROLES}
     who = model if settings.mode == "random" else ""
     try:
@@ -88,11 +99,11 @@ def measure_in_contexts(
             rng=np.random.default_rng(seed_of(settings.seed, test.name, "contexts", who)),
         )
     except UsageError as error:
-        return ContextMeasurement(None, "refused", str(error), lost, counts, {})
+        return ContextMeasurement(None, "refused", str(error), lost, rare, counts, {})
     except BiassayError as error:
-        return ContextMeasurement(None, "failed", str(error), lost, counts, {})
+        return ContextMeasurement(None, "failed", str(error), lost, rare, counts, {})
     leaning = {
         role: dict(zip(kept[role], map(float, scores), strict=True))
         for role, scores in zip(ROLES, (found.x, found.y, found.a, found.b), strict=True)
     }
-    return ContextMeasurement(found, "measured", None, lost, counts, leaning)
+    return ContextMeasurement(found, "measured", None, lost, rare, counts, leaning)

@@ -187,7 +187,8 @@ def _measure(plan: Plan, current: Run, place: int, listener: Listener) -> Run:
     found, samples = [], dict(current.samples)
     for number, test in enumerate(waiting, start=1):
         vectors = _vectors_of(plan, place, test)
-        measured = measure_in_contexts(test, vectors, plan.settings, f"{identity.name} {identity.options}")
+        who = f"{identity.name} {identity.options}"
+        measured = measure_in_contexts(test, vectors, plan.settings, who, plan.contexts.count)
         found.append(contextual_result_of(test, identity, measured, plan.settings))
         if measured.association is not None:
             kept = measured.association

@@ -61,7 +61,7 @@ def contexts_found(run: Run, labels: Mapping[tuple[str, str, str | None], str]) 
     for r in run.results:
         counts = r.contextual.num_contexts if r.contextual else {}
         lost = "; ".join(
-            ", ".join(f"{w} {counts[role][w]}" if counts else w for w in words)
+            ", ".join(f"{w} {counts[role][w]}{_unplaced(r, role, w)}" if counts else w for w in words)
             for role, words in r.lost.items()
             if words
         )
@@ -70,6 +70,10 @@ def contexts_found(run: Run, labels: Mapping[tuple[str, str, str | None], str]) 
         label = labels[r.model, r.options, r.model_revision]
         rows.append(Found(r.test, label, kept, total, context_range(r), lost))
     return rows
+
+
+def _unplaced(result: Result, role: str, word: str) -> str:
+    return " (the model could not place more)" if result.too_rare and word not in result.too_rare.get(role, ()) else ""
 
 
 def by_samples(measured: Sequence[Result]) -> str:

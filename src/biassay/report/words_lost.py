@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from biassay.results.labels import model_key, model_labels
+from biassay.results.records import Result
 from biassay.results.run import Run
 
 __all__ = ["assumption", "assumptions", "lost_lines"]
@@ -14,18 +15,37 @@ _WORDS_SHOWN = 8
 
 
 def lost_lines(run: Run) -> list[str]:
-    """A line for every model that was measured without some words."""
-    lines = []
-    for key, label in model_labels(run).items():
-        own = [r for r in run.results if model_key(r) == key and r.status == "measured"]
-        lost = {r.test: [word for words in r.lost.values() for word in words] for r in own}
-        named = [f"{test}: {', '.join(words)}" for test, words in lost.items() if words]
-        if named:
-            rest = len(named) - _TESTS_SHOWN
-            more = f"; and {rest} more test{'' if rest == 1 else 's'}" if rest > 0 else ""
-            shown = f"{'; '.join(named[:_TESTS_SHOWN])}{more}"
-            lines.append(f"{label} was measured without words it does not know: {shown}")
-    return lines
+    """A line for every model that was measured without some words, and every cause."""
+    return [
+        f"{label} was measured without words {cause}: {_by_test(tests)}"
+        for key, label in model_labels(run).items()
+        for cause, tests in _by_cause([r for r in run.results if model_key(r) == key]).items()
+    ]
+
+
+def _by_cause(results: Sequence[Result]) -> dict[str, dict[str, list[str]]]:
+    """The words lost, by cause and test."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for r in results:
+        for role, words in r.lost.items() if r.status == "measured" else ():
+            for word in words:
+                found.setdefault(_cause(r, role, word), {}).setdefault(r.test, []).append(word)
+    return found
+
+
+def _cause(result: Result, role: str, word: str) -> str:
+    if result.level != "context":
+        return "it does not know"
+    if result.too_rare is None:  # a run of an earlier version
+        return "with too few usable contexts"
+    return "with too few contexts in the corpus" if word in result.too_rare[role] else "it placed in too few contexts"
+
+
+def _by_test(tests: Mapping[str, Sequence[str]]) -> str:
+    named = [f"{test}: {', '.join(words)}" for test, words in tests.items()]
+    rest = len(named) - _TESTS_SHOWN
+    more = f"; and {rest} more test{'' if rest == 1 else 's'}" if rest > 0 else ""
+    return "; ".join(named[:_TESTS_SHOWN]) + more
 
 
 def assumptions(run: Run) -> list[str]:

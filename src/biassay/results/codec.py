@@ -21,7 +21,7 @@ __all__ = ["columns", "from_json", "in_column", "structured", "to_json", "to_tsv
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_NOT_IN_TSV = ("leaning", "contextual")
+_NOT_IN_TSV = ("leaning", "contextual", "too_rare")
 _CONTEXTUAL = tuple(field.name for field in dataclasses.fields(Contextual) if field.name != "num_contexts")
 
 
@@ -92,7 +92,8 @@ def columns(results: tuple[Result, ...]) -> list[str]:
     """The columns of the table, the papers' nine first; those of tests over contexts only where there are such."""
     names = [field.name for field in dataclasses.fields(Result)]
     own = [name for name in names if name not in (*PAPER_COLUMNS, *_NOT_IN_TSV)]
-    return [*PAPER_COLUMNS, *own, *(_CONTEXTUAL if any(r.contextual for r in results) else ())]
+    rare = ["too_rare"] if any(r.too_rare is not None for r in results) else []
+    return [*PAPER_COLUMNS, *own, *rare, *(_CONTEXTUAL if any(r.contextual for r in results) else ())]
 
 
 def in_column(result: Result, column: str) -> Any:

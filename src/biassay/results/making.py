@@ -180,6 +180,7 @@ def contextual_result_of(
         lost=dict(measured.lost),
         leaning={role: dict(of) for role, of in measured.leaning.items()},
         contextual=_contextual(found, measured, settings.alpha) if found else None,
+        too_rare=dict(measured.too_rare),
     )
 
 

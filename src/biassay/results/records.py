@@ -86,7 +86,8 @@ class Result(Record):
     after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
-    and ``contextual`` holds the rest.
+    and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
+    the model could not place the others.
     """
 
     model: str
@@ -135,6 +136,7 @@ class Result(Record):
     lost: dict[str, tuple[str, ...]]
     leaning: dict[str, dict[str, float]]
     contextual: Contextual | None = None
+    too_rare: dict[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True)

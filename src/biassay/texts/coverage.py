@@ -15,26 +15,42 @@ LEAST_STIMULI = 2
 
 @dataclass(frozen=True)
 class ConceptCoverage:
-    """The contexts of the stimuli of one concept, in the concept's order; one with fewer than ``least`` is lost."""
+    """The usable contexts of the stimuli of one concept, in the concept's order; one with fewer than ``least`` is lost.
+
+    ``found`` are all contexts that the corpus has of each, in some of which a model may be unable to place it.
+    """
 
     role: str
     label: str
     counts: tuple[tuple[str, int], ...]
+    found: tuple[int, ...]
     least: int
 
     @property
     def lost(self) -> tuple[str, ...]:
         return tuple(stimulus for stimulus, count in self.counts if count < self.least)
 
+    @property
+    def too_rare(self) -> tuple[str, ...]:
+        """Those lost for want of contexts in the corpus, whatever the model."""
+        pairs = zip(self.counts, self.found, strict=True)
+        return tuple(stimulus for (stimulus, _), found in pairs if found < self.least)
+
     def lack(self, max_lost: float) -> str | None:
         """What is wrong if fewer than two stimuli are left, or more than a share ``max_lost`` is lost."""
         total, gone = len(self.counts), len(self.lost)
         if total - gone >= LEAST_STIMULI and gone <= max_lost * total:
             return None
-        words = ", ".join(f"{stimulus} {count}" for stimulus, count in self.counts if count < self.least)
         limit = f"the limit is {max_lost:.0%}, --max-lost and --min-contexts change it"
-        few = f"{gone} of {total} words of {self.label} have fewer than {self.least} usable contexts ({words})"
+        few = f"{gone} of {total} words of {self.label} have fewer than {self.least} usable contexts ({self._causes()})"
         return f"{few}; {limit if total - gone >= LEAST_STIMULI else 'too few are left'}"
+
+    def _causes(self) -> str:
+        lost = [(of, count, all_) for (of, count), all_ in zip(self.counts, self.found, strict=True) if of in self.lost]
+        rare = ", ".join(f"{of} {found}" for of, _, found in lost if of in self.too_rare)
+        unplaced = ", ".join(f"{of} {count} of {found}" for of, count, found in lost if of not in self.too_rare)
+        causes = {"in the corpus": rare, "placed by the model": unplaced}
+        return "; ".join(f"{cause}: {words}" for cause, words in causes.items() if words)
 
 
 @dataclass(frozen=True)
@@ -61,19 +77,29 @@ class TestCoverage:
         return {concept.role: concept.lost for concept in self.concepts}
 
     @property
+    def too_rare(self) -> dict[str, tuple[str, ...]]:
+        return {concept.role: concept.too_rare for concept in self.concepts}
+
+    @property
     def counts(self) -> dict[str, dict[str, int]]:
         return {concept.role: dict(concept.counts) for concept in self.concepts}
 
 
 def coverage(
-    count: Callable[[str], int], tests: Iterable[Test], least: int, max_lost: float = MAX_LOST
+    count: Callable[[str], int],
+    tests: Iterable[Test],
+    least: int,
+    max_lost: float = MAX_LOST,
+    found: Callable[[str], int] | None = None,
 ) -> tuple[TestCoverage, ...]:
-    """For every test how many contexts its stimuli have, each of which needs at least ``least``."""
-    return tuple(
-        TestCoverage(test.name, tuple(_of(count, role, test.concept(role), least) for role in ROLES), max_lost)
-        for test in tests
-    )
+    """For every test how many usable contexts its stimuli have, each of which needs at least ``least``.
 
+    ``found`` gives how many the corpus has; by default all of them are usable.
+    """
 
-def _of(count: Callable[[str], int], role: str, concept: Concept, least: int) -> ConceptCoverage:
-    return ConceptCoverage(role, concept.label, tuple((word, count(word)) for word in concept.words), least)
+    def of(role: str, concept: Concept) -> ConceptCoverage:
+        counts = tuple((word, count(word)) for word in concept.words)
+        in_corpus = tuple((found or count)(word) for word in concept.words)
+        return ConceptCoverage(role, concept.label, counts, in_corpus, least)
+
+    return tuple(TestCoverage(test.name, tuple(of(r, test.concept(r)) for r in ROLES), max_lost) for test in tests)
