@@ -38,6 +38,12 @@ def test_every_task_is_done_once(workers: int | None) -> None:
         assert os.getpid() not in {pid for _, _, pid in found}
 
 
+def test_a_system_that_does_not_tell_which_cores_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert {pid for _, _, pid in LocalEngine().run(Squares(), [2, 2])} == {os.getpid()}
+
+
 def test_a_worker_with_a_model_runs_in_this_process() -> None:
     assert {pid for _, _, pid in LocalEngine().run(Squares(), [2, 2], model=True)} == {os.getpid()}
 

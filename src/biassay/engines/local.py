@@ -25,10 +25,16 @@ class LocalEngine:
     def run(
         self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:
-        count = 1 if model or os.name != "posix" else min(len(tasks), workers or len(os.sched_getaffinity(0)))
+        count = 1 if model or os.name != "posix" else min(len(tasks), workers or _cores())
         if count <= 1:
             return _here(make, tasks)
         return _beside(make, tasks, count)
+
+
+def _cores() -> int:
+    """The cores this process may use, where the system tells; else all of them."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _here(make: MakeWorker[T, R], tasks: Sequence[T]) -> Iterator[R]:
