@@ -42,11 +42,11 @@ def layers(figure: Figure, kind: str) -> list[dict[str, Any]]:
 def test_the_rows_of_a_forest_are_those_given() -> None:
     figure = forest("f", "t", ROWS, PRINT)
     assert figure.spec["data"]["values"] == [
-        {"row": "one", "effect": 0.5, "low": -0.2, "high": 1.2, "found": FOUND[2], "tip": "first"},
-        {"row": "two", "effect": -1.25, "low": None, "high": None, "found": FOUND[0], "tip": "second"},
-        {"row": "three", "effect": 1.75, "low": 1.5, "high": 2.5, "found": FOUND[1], "tip": "third"},
+        {"row": "one", "effect": 0.5, "low": -0.2, "high": 1.2, "found": FOUND[2], "tip": "first", "place": 0},
+        {"row": "two", "effect": -1.25, "low": None, "high": None, "found": FOUND[0], "tip": "second", "place": 1},
+        {"row": "three", "effect": 1.75, "low": 1.5, "high": 2.5, "found": FOUND[1], "tip": "third", "place": 2},
     ]
-    assert [part["sort"] for part in parts(figure.spec) if part.get("field") == "row"] == [["one", "two", "three"]] * 2
+    assert [part["sort"]["field"] for part in parts(figure.spec) if part.get("field") == "row"] == ["place"] * 2
     domains = [part["scale"]["domain"] for part in parts(figure.spec) if part.get("type") == "quantitative"]
     assert domains == [[-2.5, 2.5]] * 3  # nothing given lies outside
     assert figure.description == "t: 3 rows with intervals, of 1 it holds: significant after correction"
@@ -76,11 +76,11 @@ def test_the_cells_of_a_matrix_are_those_given() -> None:
     cells = [MatrixCell(m, t, found, str(found), f"{t} on {m}") for m in "ab" for t, found in (("u", 2), ("v", None))]
     figure = matrix("m", "t", cells, ["v", "u"], ["b", "a"], PRINT)
     assert figure.spec["data"]["values"] == [
-        {"model": c.model, "test": c.test, "found": said, "text": c.text, "tip": c.tip}
-        for c, said in zip(cells, [FOUND[2], "not measured"] * 2, strict=True)
+        {"model": c.model, "test": c.test, "found": said, "text": c.text, "tip": c.tip, "column": x, "line": y}
+        for c, said, x, y in zip(cells, [FOUND[2], "not measured"] * 2, [1, 1, 0, 0], [1, 0, 1, 0], strict=True)
     ]
-    sorts = {part["field"]: part["sort"] for part in parts(figure.spec) if "sort" in part}
-    assert sorts == {"model": ["b", "a"], "test": ["v", "u"]}
+    sorts = {part["field"]: part["sort"]["field"] for part in parts(figure.spec) if "sort" in part}
+    assert sorts == {"model": "column", "test": "line"}
     assert figure.description == "t: 2 tests on 2 models, 2 significant after correction"
 
 

@@ -18,6 +18,7 @@ from tests.report.figures import HOSTILE, every_figure, parts, samples
 from biassay.report.charts.distribution import P_NAMES, distribution
 from biassay.report.charts.drawing import FORMATS, SCHEMA, Figure, drawn, for_page
 from biassay.report.charts.forest import ForestRow, forest
+from biassay.report.charts.matrix import MatrixCell, matrix
 from biassay.report.charts.style import PAGE, PRINT, Style
 
 NASTY = (
@@ -186,3 +187,12 @@ def test_bars_of_a_distribution_are_as_high_as_their_counts(library: Any) -> Non
     assert heights == pytest.approx([heights[0]] * len(heights))
     (line,) = {place(e)[0] for e in elements(for_page(figure)) if e.attrib.get("data-tip") == "pooled effect 0.30"}
     assert line == pytest.approx(75 * 2.3)
+
+
+@pytest.mark.usefixtures("library")
+def test_thousands_of_rows_are_drawn_in_their_order() -> None:
+    names = [f"n{number * 7 % 2500}n" for number in range(2500)]
+    rows = [ForestRow(name, 0.5, None, None, 1, "") for name in names]
+    cells = [MatrixCell("m", name, 1, "", "") for name in sorted(names)]
+    for figure in (forest("f", "t", rows, PRINT), matrix("m", "t", cells, names, ["m"], PRINT)):
+        assert re.findall(r">(n\d+n)<", drawn(figure, "svg").decode()) == names

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from biassay.report.charts.drawing import Figure
+from biassay.report.charts.drawing import Figure, by_place
 from biassay.report.charts.style import Style
 
 __all__ = ["FOUND", "ForestRow", "forest"]
@@ -39,14 +39,22 @@ def forest(
     shown = [_bounded(row) for row in rows if math.isfinite(row.effect_size)]
     labels = _distinct([row.label for row in shown])
     values = [
-        {"row": at, "effect": r.effect_size, "low": r.low, "high": r.high, "found": names[r.found], "tip": r.tip}
-        for at, r in zip(labels, shown, strict=True)
+        {
+            "row": at,
+            "effect": r.effect_size,
+            "low": r.low,
+            "high": r.high,
+            "found": names[r.found],
+            "tip": r.tip,
+            "place": i,
+        }
+        for i, (at, r) in enumerate(zip(labels, shown, strict=True))
     ]
     reach = max([2.0, *(abs(n) for r in shown for n in (r.effect_size, r.low, r.high) if n is not None)])
     y = {
         "field": "row",
         "type": "nominal",
-        "sort": labels,
+        "sort": by_place("place"),
         "axis": {"title": None, "ticks": False, "domain": False},
     }
     x = {"type": "quantitative", "scale": {"domain": [-reach, reach]}, "title": axis}

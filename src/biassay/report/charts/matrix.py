@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biassay.report.charts.drawing import Figure
+from biassay.report.charts.drawing import Figure, by_place
 from biassay.report.charts.forest import FOUND
 from biassay.report.charts.style import Style
 
@@ -32,8 +32,11 @@ def matrix(
     name: str, title: str, cells: Sequence[MatrixCell], tests: Sequence[str], models: Sequence[str], style: Style
 ) -> Figure:
     """Tests down, models across."""
+    columns, lines = ({name: place for place, name in enumerate(names)} for names in (models, tests))
     values = [
         {
+            "column": columns[cell.model],
+            "line": lines[cell.test],
             "model": cell.model,
             "test": cell.test,
             "found": _UNMEASURED if cell.found is None else (*FOUND, _UNREACHABLE)[cell.found],
@@ -45,7 +48,7 @@ def matrix(
     x = {
         "field": "model",
         "type": "nominal",
-        "sort": list(models),
+        "sort": by_place("column"),
         "axis": {
             "title": None,
             "orient": "top",
@@ -59,7 +62,7 @@ def matrix(
     y = {
         "field": "test",
         "type": "nominal",
-        "sort": list(tests),
+        "sort": by_place("line"),
         "axis": {"title": None, "domain": False, "ticks": False},
     }
     colour = {
