@@ -227,6 +227,47 @@ def test_fields(tmp_path: Path) -> None:
     assert "body, text, content, sentence; name yours" in tally.examples[0]
 
 
+LONG = b'{"body": "' + b"x" * (2 << 20) + b'"}'
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.gz", "RC_2019-01.gz"])
+@pytest.mark.parametrize(
+    ("first", "documents"),
+    [(LONG, 3), (LONG[:-1], 2), (b'dy": "cut off"}', 2), (b"\xff", 2), (b"[" * 100_000, 2), (b"9" * 5000, 2)],
+    ids=["long", "long and broken", "cut", "binary", "brackets", "digits"],
+)
+def test_the_first_line_does_not_decide_over_the_others(
+    tmp_path: Path, name: str, first: bytes, documents: int
+) -> None:
+    path = tmp_path / name
+    content = first + b'\n{"body": "She left."}\n{"body": "last"}\n'
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    texts, _, tally, damage = read_file(path)
+    assert (texts[-2:], damage) == (["She left.", "last"], None)
+    assert (tally.documents, tally.bad + tally.undecodable) == (documents, 3 - documents)
+
+
+def test_a_first_line_too_long_is_bad_and_the_field_is_found_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks_module, "LONGEST", 600_000)
+    monkeypatch.setattr(blocks_module, "BLOCK", 10_000)
+    path = tmp_path / "corpus.jsonl"
+    path.write_bytes(LONG + b'\n{"text": "She left."}\n')
+    texts, _, tally, _ = read_file(path)
+    assert (texts, tally.documents, tally.bad) == (["She left."], 1, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_or_a_device_is_no_corpus(tmp_path: Path) -> None:
+    (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    for name in ("pipe.txt", "pipe.zst"):
+        os.mkfifo(tmp_path / name)
+    for path in tmp_path.iterdir():
+        with pytest.raises(UsageError, match="pipe or a device"):
+            find_files([path])
+
+
 def test_a_line_too_long_is_bad_and_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the limits cut down to a hundredth: this checks what is read, not the memory it takes."""
     monkeypatch.setattr(blocks_module, "LONGEST", 600_000)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import glob
+import itertools
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from biassay.errors import UnknownNameError, UsageError
+from biassay.texts.blocks import blocks, lines_in
 from biassay.texts.streams import Stream
 from biassay.texts.tools import tool
 
-__all__ = ["ENDINGS", "FORMATS", "CorpusFile", "Part", "find_files", "split"]
+__all__ = ["ENDINGS", "FORMATS", "CorpusFile", "Part", "find_files", "first_rows", "split"]
 
 ENDINGS = {
     ".txt": "text",
@@ -25,7 +29,8 @@ ENDINGS = {
 }
 FORMATS = ("text", "jsonl", "csv", "tsv", "parquet")
 COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".zst": "zst"}
-_SNIFF = "?"  # compressed, with no ending inside: the first byte decides
+_SNIFF = "?"  # compressed, with no ending inside: the first lines decide
+_SNIFFED = 100
 
 
 @dataclass(frozen=True)
@@ -146,15 +151,28 @@ def _corpus_file(path: Path, name: str, format: str | None) -> CorpusFile:
     chosen = format or known
     if not chosen:
         raise UsageError(f"the ending of {str(path)!r} does not say how it is written; {_what_is_read()}")
+    if not path.is_file():
+        raise UsageError(f"{str(path)!r} is a pipe or a device; write what it gives to a file, and name that")
     if chosen == _SNIFF:
-        chosen = "jsonl" if _first_byte(path, compression) == b"{" else "text"
+        rows = list(itertools.islice(first_rows(path, compression), _SNIFFED))
+        chosen = "jsonl" if rows and 2 * rows.count(None) <= len(rows) else "text"
     status = path.stat()
     return CorpusFile(path, name, chosen, compression, status.st_size, status.st_mtime_ns)
 
 
-def _first_byte(path: Path, compression: str) -> bytes:
+def first_rows(path: Path, compression: str) -> Iterator[dict[str, Any] | None]:
+    """The lines of a file as JSON objects; None in place of a line that is none. What is too long is passed over."""
     with Stream(path, compression) as stream:
-        return stream.take(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+        for block in blocks(stream, False, 0, None):
+            yield from (_row(line) for line in lines_in(block)[0] if line.strip())
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
 
 
 def _what_is_read() -> str:

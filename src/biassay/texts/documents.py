@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.texts.blocks import LONGEST, LOOK_BACK, Block, blocks, lines_in, paragraphs_in
 from biassay.texts.cleaning import clean
-from biassay.texts.corpus import Part
+from biassay.texts.corpus import CorpusFile, Part, first_rows
 from biassay.texts.joined import Joined
 from biassay.texts.skimming import skim
 from biassay.texts.streams import Stream
@@ -23,7 +25,7 @@ FIELDS = ("body", "text", "content", "sentence")
 _TAKEN_AWAY = (b"[deleted]", b"[removed]")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _EXAMPLES = 5
-_HEAD_LINES = 100
+_HEAD_ROWS, _HEAD_LINES = 100, 10_000
 
 
 @dataclass
@@ -96,7 +98,7 @@ class LineReader:
         self.damage: str | None = None
         self.json = part.file.format == "jsonl"
         self.paragraphs = document == "paragraph" and not self.json
-        self.field = field or (_field_of_lines(part) if self.json else None)
+        self.field = field or (_field_of_file(part.file) if self.json else None)
 
     def pieces(self) -> Iterator[Raw]:
         file, start = self.part.file, self.part.start
@@ -194,16 +196,9 @@ def default_field(names: Sequence[str]) -> str | None:
     return next((field for field in FIELDS if field in names), None)
 
 
-def _field_of_lines(part: Part) -> str | None:
-    """The field of a file, from its first lines: the same for all its parts."""
-    names: set[str] = set()
-    with Stream(part.file.path, part.file.compression) as stream:
-        lines = stream.take(1 << 20).split(b"\n")
-    for line in lines[:_HEAD_LINES]:
-        row: Any = None
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        names.update(row if isinstance(row, dict) else ())
-    return default_field(list(names))
+@functools.cache
+def _field_of_file(file: CorpusFile) -> str | None:
+    """The field of a file, from its first lines that can be read: the same for all its parts."""
+    lines = itertools.islice(first_rows(file.path, file.compression), _HEAD_LINES)
+    rows = itertools.islice((row for row in lines if row is not None), _HEAD_ROWS)
+    return default_field([name for row in rows for name in row])
