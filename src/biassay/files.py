@@ -1,15 +1,31 @@
-"""Files: where they are kept, and how to write one so that a reader never sees half of it."""
+"""Files: where they are kept, how to write one so that a reader never sees half of it, and how to read one safely."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import os
+import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-__all__ = ["default_cache", "write_atomically", "written_whole"]
+from biassay.errors import RunFolderError
+
+__all__ = [
+    "check_digest",
+    "default_cache",
+    "json_with_digest",
+    "open_file",
+    "read_json",
+    "write_atomically",
+    "written_whole",
+]
+
+_DIGEST = "digest"
 
 
 def default_cache() -> Path:
@@ -39,3 +55,54 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         raise OSError(error.errno, error.strerror, str(path)) from error  # the temporary name says nothing to anyone
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read. A pipe or a device, which may never end or never begin, is an OSError."""
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  (closed by the caller)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file but a pipe or a device", str(path))
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; whatever is wrong with it, the error names the file."""
+    try:
+        with open_file(path) as file:
+            return json.loads(file.read().decode())
+    except FileNotFoundError as error:
+        raise RunFolderError(f"{path}: the file is missing") from error
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise RunFolderError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise RunFolderError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
+    except ValueError as error:
+        raise RunFolderError(f"{path}: not valid JSON: a number of thousands of digits") from error
+    except RecursionError as error:
+        raise RunFolderError(f"{path}: not valid JSON: too many brackets inside each other") from error
+
+
+def json_with_digest(content: Mapping[str, Any]) -> str:
+    """JSON that can tell whether it was changed since."""
+    return json.dumps({**content, _DIGEST: _digest(content)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def check_digest(content: dict[str, Any]) -> bool | None:
+    """Take the digest out of parsed JSON: is the rest what was written? None where there is no digest."""
+    if _DIGEST not in content:
+        return None
+    try:
+        return bool(content.pop(_DIGEST) == _digest(content))
+    except RecursionError:
+        return False
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(content, separators=(",", ":")).encode(), digest_size=16).hexdigest()

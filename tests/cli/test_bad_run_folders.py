@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from biassay.results.run import Run
 
 from .conftest import Cli
 
@@ -24,8 +27,8 @@ def test_a_folder_that_holds_another_run(tmp_path: Path, cli: Cli) -> None:
 def test_a_folder_that_holds_an_interrupted_run_says_resume(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "run"
     cli("run", "glove", "--tests", "weat6", "--out", out)
-    manifest = json.loads((out / "manifest.json").read_text())
-    (out / "manifest.json").write_text(json.dumps(manifest | {"status": "running", "finished": None}))
+    run = Run.load(out)
+    Run(dataclasses.replace(run.manifest, status="running", finished=None), run.results).save(out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, stdout, stderr = cli("run", "glove", "--tests", "weat7", "--out", out)
     assert (code, stdout) == (2, "")

@@ -103,7 +103,7 @@ def test_json_of_a_run_is_what_its_folder_holds(cli: Cli, folder: Path) -> None:
     assert (code, stderr) == (0, "")
     (one,) = told(stdout)
     assert one["results"] == stored(folder)
-    assert one["manifest"] == json.loads((folder / "manifest.json").read_text())
+    assert one["manifest"].items() < json.loads((folder / "manifest.json").read_text()).items()
     assert (folder / "report.html").is_file()
     assert cli("report", folder, "--json", "--quiet")[1] == stdout
 

@@ -266,6 +266,7 @@ def test_results_of_before_there_were_contexts_can_be_read(tmp_path: Path) -> No
         content = json.loads((tmp_path / name).read_text())
         for record in content.get("results", [content]):
             assert record.pop(field) is None
+        del content["digest"]
         (tmp_path / name).write_text(json.dumps(content))
     again = Run.load(tmp_path)
     assert again == run
@@ -275,6 +276,7 @@ def test_results_of_before_there_were_contexts_can_be_read(tmp_path: Path) -> No
 def test_a_record_of_contexts_of_the_wrong_shape_names_the_file(tmp_path: Path) -> None:
     Run(manifest(), (result(),)).save(tmp_path)
     whole = json.loads((tmp_path / "results.json").read_text())
+    del whole["digest"]
     for wrong in ({"tau2": "small"}, {"n_samples": None}, {"num_contexts": 3}):
         content = json.loads(json.dumps(whole))
         content["results"][0]["contextual"] |= wrong

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.damage import damages
 
 from biassay.errors import MeasurementError, RunFolderError, UsageError, VectorError
 from biassay.vectors.shards import ShardStore, StoreAbout
@@ -202,11 +203,11 @@ def test_a_folder_that_is_not_a_store_is_refused_and_left_alone(tmp_path: Path) 
         ShardStore.open(tmp_path / "thesis.txt", ABOUT)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b"9" * 5000])
 def test_a_description_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
     filled(tmp_path)
     (tmp_path / "about.json").write_bytes(content)
-    with pytest.raises(RunFolderError, match=r"about\.json .*choose another folder"):
+    with pytest.raises(RunFolderError, match=r"about\.json.*choose another folder"):
         ShardStore.open(tmp_path, ABOUT)
     assert len(shard_files(tmp_path)) == 3
 
@@ -279,6 +280,31 @@ def test_an_altered_file_is_found_out_when_it_is_read(tmp_path: Path) -> None:
     assert (store.missing(), store.damaged, altered.exists()) == ((1,), [altered.name], False)
     fill(store)
     np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
+
+
+def test_damaged_shards_are_removed_or_read_as_they_were(tmp_path: Path) -> None:
+    """Headers above all: they are looked at before anything is hashed."""
+    filled(tmp_path)
+    file = shard_files(tmp_path)[2]
+    content = file.read_bytes()
+    head = (damaged + content[128:] for damaged in damages(content[:128], 300))
+    for damaged in (*head, *damages(content, 100)):
+        file.write_bytes(damaged)
+        store = ShardStore.open(tmp_path, ABOUT)
+        store.verify()
+        assert (store.missing(), store.damaged) == ((), []) if damaged == content else ((2,), [file.name])
+        assert file.exists() == (damaged == content)
+    fill(store)
+    np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_place_of_a_shard_is_removed(tmp_path: Path) -> None:
+    filled(tmp_path)
+    file = shard_files(tmp_path)[0]
+    file.unlink()
+    os.mkfifo(file)
+    assert ShardStore.open(tmp_path, ABOUT).missing() == (0,)
 
 
 def test_verifying_finds_every_altered_file(tmp_path: Path) -> None:

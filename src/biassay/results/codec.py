@@ -15,9 +15,10 @@ from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import JsonConverter, make_converter
 
 from biassay.errors import RunFolderError
+from biassay.files import check_digest, json_with_digest, read_json
 from biassay.results.records import PAPER_COLUMNS, Contextual, Result
 
-__all__ = ["columns", "from_json", "in_column", "structured", "to_json", "to_tsv", "tsv_lines"]
+__all__ = ["columns", "from_json", "in_column", "structured", "to_file", "to_json", "to_tsv", "tsv_lines"]
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -55,19 +56,17 @@ def to_json(record: Any) -> str:
     return json.dumps(_converter().unstructure(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def to_file(record: Any) -> bytes:
+    """A record as the JSON of a file: with a digest, so that damage is found when it is read."""
+    return json_with_digest(_converter().unstructure(record)).encode()
+
+
 def from_json(path: Path, kind: type[_T], version: int, holds: str | None = None) -> _T:
     """Read a file of records of a format version; an error names the file.
 
     ``holds`` is the kind of run that a manifest must be of, where only one kind will do.
     """
-    try:
-        content = json.loads(path.read_bytes().decode())
-    except FileNotFoundError as error:
-        raise RunFolderError(f"{path}: the file is missing") from error
-    except UnicodeDecodeError as error:
-        raise RunFolderError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    except json.JSONDecodeError as error:
-        raise RunFolderError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
+    content = read_json(path)
     found = content.get("format_version") if isinstance(content, dict) else None
     if found != version:
         raise RunFolderError(f"{path}: the run has format version {found}, this biassay reads {version}")
@@ -76,6 +75,11 @@ def from_json(path: Path, kind: type[_T], version: int, holds: str | None = None
         raise RunFolderError(
             f"{path}: the folder holds a run of kind {found_kind!r}; a run of {holds!r} is needed here"
         )
+    if check_digest(content) is False:
+        raise RunFolderError(
+            f"{path}: damaged: not what was written (the digest differs); restore it from a copy or make the run "
+            "again; if it was changed on purpose, remove its field 'digest'"
+        )
     return structured(content, kind, str(path))
 
 
@@ -83,7 +87,7 @@ def structured(content: object, kind: type[_T], where: str) -> _T:
     """A record from parsed JSON; an error says where it came from and what is wrong with it."""
     try:
         return _converter().structure(content, kind)
-    except (BaseValidationError, KeyError, ValueError, TypeError) as error:
+    except (BaseValidationError, KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
         faults = "; ".join(transform_error(error)) if isinstance(error, BaseValidationError) else str(error)
         raise RunFolderError(f"{where}: not a record of biassay: {faults}") from error
 

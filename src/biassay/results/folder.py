@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from biassay.errors import RunFolderError
 from biassay.files import write_atomically
-from biassay.results.codec import from_json, to_json, tsv_lines
+from biassay.results.codec import from_json, to_file, tsv_lines
 from biassay.results.records import FORMAT_VERSION, Provenance
 from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, make_folder, to_frame_of
 
@@ -29,9 +29,9 @@ def save_folder(folder: str | os.PathLike[str], manifest: Provenance, results: o
     if (folder / MANIFEST).exists():
         raise RunFolderError(f"{folder} holds another run; choose another folder")
     make_folder(folder)
-    write_atomically(folder / RESULTS_JSON, to_json(results).encode())
+    write_atomically(folder / RESULTS_JSON, to_file(results))
     write_atomically(folder / RESULTS_TSV, tsv_lines(table).encode())
-    write_atomically(folder / MANIFEST, to_json(manifest).encode())  # last: it says that all is there
+    write_atomically(folder / MANIFEST, to_file(manifest))  # last: it says that all is there
     return folder
 
 

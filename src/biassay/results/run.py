@@ -14,7 +14,7 @@ import numpy as np
 
 from biassay.errors import MissingExtraError, RunFolderError
 from biassay.files import write_atomically
-from biassay.results.codec import columns, from_json, in_column, to_json, to_tsv
+from biassay.results.codec import columns, from_json, in_column, to_file, to_json, to_tsv
 from biassay.results.records import FORMAT_VERSION, Manifest, Result
 from biassay.results.samples import Samples, load_samples, save_samples
 from biassay.stats.multiple import holm
@@ -72,15 +72,15 @@ class Run:
             raise RunFolderError(f"{folder} holds another run; choose another folder")
         make_folder(folder)
         contents = {
-            RESULTS_JSON: to_json(_ResultsFile(FORMAT_VERSION, self.results)),
-            RESULTS_TSV: to_tsv(self.results),
-            MANIFEST: to_json(self.manifest),
+            RESULTS_JSON: to_file(_ResultsFile(FORMAT_VERSION, self.results)),
+            RESULTS_TSV: to_tsv(self.results).encode(),
+            MANIFEST: to_file(self.manifest),
         }
         save_samples(folder, self.samples)
         # A manifest that says "complete" is written last; one that says "running" first, so that a run can be resumed.
         names = list(contents) if self.manifest.status == "complete" else [MANIFEST, RESULTS_JSON, RESULTS_TSV]
         for name in names:
-            write_atomically(folder / name, contents[name].encode())
+            write_atomically(folder / name, contents[name])
         return folder
 
     @classmethod

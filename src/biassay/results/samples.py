@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import RunFolderError
-from biassay.files import write_atomically
+from biassay.files import open_file, write_atomically
 
 __all__ = ["SAMPLES", "Samples", "load_samples", "save_samples"]
 
 SAMPLES = "samples"
-# What np.load and zipfile raise when single bytes of an archive are altered (a test alters each of them), the last for
-# a method of compression that there is not. All of them become one error that names the file.
-_DAMAGE = (ValueError, KeyError, OSError, EOFError, TypeError, NotImplementedError)
+# What zipfile and NumPy raise when an archive was altered, the last but one for a method of compression that there is
+# not, the last for a header that ends too early. All of them become one error that names the file.
+_DAMAGE = (ValueError, KeyError, OSError, EOFError, TypeError, NotImplementedError, tokenize.TokenError)
 _PARTS = ("effect_sizes", "variances", "p_values")
 
 
@@ -55,12 +56,28 @@ def load_samples(folder: Path) -> dict[tuple[int, str], Samples]:
     found = {}
     for path in sorted((folder / SAMPLES).glob("*.npz")):
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                for test in dict.fromkeys(name.rpartition("/")[0] for name in archive.files):
-                    arrays = [archive[f"{test}/{part}"] for part in _PARTS]
-                    if arrays[0].ndim != 1 or len({array.shape for array in arrays}) > 1:
-                        raise ValueError(f"the arrays of {test} have different shapes")
-                    found[int(path.stem), test] = Samples(*arrays)
+            with open_file(path) as file, zipfile.ZipFile(file) as archive:
+                arrays = {info.filename.removesuffix(".npy"): _array(archive, info) for info in archive.infolist()}
+            for test in dict.fromkeys(name.rpartition("/")[0] for name in arrays):
+                parts = [arrays[f"{test}/{part}"] for part in _PARTS]
+                if len({part.shape for part in parts}) > 1:
+                    raise ValueError(f"the arrays of {test} have different shapes")
+                found[int(path.stem), test] = Samples(*parts)
         except (*_DAMAGE, zipfile.BadZipFile) as error:
             raise RunFolderError(f"{path}: not a file of samples: {error}") from error
     return found
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[np.float64]:
+    """An array of the archive. Memory is taken for the bytes that are there, whatever size they declare."""
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{info.filename} is compressed; biassay writes it as it is")
+    content = archive.read(info)
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(f"{info.filename} is no array of a version that biassay writes")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    size = len(content) - stream.tell()
+    if dtype != np.float64 or len(shape) != 1 or shape[0] * dtype.itemsize != size:
+        raise ValueError(f"{info.filename} declares {shape} numbers of type {dtype} and holds {size:,} bytes")
+    return np.frombuffer(content, np.float64, offset=stream.tell()).copy()

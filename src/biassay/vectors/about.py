@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from biassay.errors import RunFolderError, UsageError
-from biassay.files import write_atomically
+from biassay.files import read_json, write_atomically
 
 __all__ = ["ABOUT", "StoreAbout", "StoredType", "begin", "check_same"]
 
@@ -69,9 +69,9 @@ def begin(folder: Path, about: StoreAbout) -> None:
 
 def check_same(folder: Path, about: StoreAbout) -> None:
     try:
-        was = json.loads((folder / ABOUT).read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{folder / ABOUT} cannot be read: {error}; choose another folder or remove it") from error
+        was = read_json(folder / ABOUT)
+    except RunFolderError as error:
+        raise RunFolderError(f"{error}; choose another folder or remove it") from error
     if not isinstance(was, dict):
         raise RunFolderError(f"{folder / ABOUT} does not describe a store of vectors; choose another folder")
     asked = _described(about)

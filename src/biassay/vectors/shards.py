@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import MeasurementError, RunFolderError, VectorError
-from biassay.files import write_atomically
+from biassay.files import open_file, write_atomically
 from biassay.vectors.about import ABOUT, StoreAbout, StoredType, begin, check_same
 
 __all__ = ["ABOUT", "ShardStore", "StoreAbout", "StoredType"]
@@ -85,12 +86,10 @@ class ShardStore:
 
     def _fits(self, number: int, file: Path) -> bool:
         """Has a file the size and the shape it ought to have? What it holds is looked at when it is first read."""
-        shape = _shape(file, self.about.dtype)
-        if shape is None or number >= self.shards or shape[0] != len(self.rows_of(number)):
-            return False
+        dimension = _dimension(file, len(self.rows_of(number)), self.about.dtype) if number < self.shards else None
         if self._dimension is None:
-            self._dimension = shape[1]
-        return shape[1] == self._dimension
+            self._dimension = dimension
+        return dimension is not None and dimension == self._dimension
 
     def _remove(self, file: Path) -> bool:
         """Remove a damaged file; always False, since it is not there any more."""
@@ -191,7 +190,9 @@ class ShardStore:
                 raise MeasurementError(f"{self._folder}: shard {number} is not there yet; run again to compute it")
             if not self._intact(number):
                 raise MeasurementError(f"{file}: damaged and removed; run again to compute it anew")
-            self._arrays[number] = np.load(file, mmap_mode="r", allow_pickle=False)
+            shape = (len(self.rows_of(number)), self._dimension or 0)
+            start = len(_header(shape, self.about.dtype))
+            self._arrays[number] = np.memmap(file, self.about.dtype, "r", start, shape)
         return self._arrays[number]
 
     def _intact(self, number: int) -> bool:
@@ -215,25 +216,34 @@ def _shard_starts(rows: int, most: int, breaks: Sequence[int]) -> NDArray[np.int
     return np.array(starts, dtype=np.int64)
 
 
-def _shape(file: Path, dtype: str) -> tuple[int, int] | None:
-    """The shape that a file's header tells, if all its bytes are there; None: it is not what we write."""
+def _header(shape: tuple[int, int], dtype: str) -> bytes:
+    """The header that NumPy writes before an array of this shape."""
+    buffer = io.BytesIO()
+    content = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, content)
+    return buffer.getvalue()
+
+
+def _dimension(file: Path, rows: int, dtype: str) -> int | None:
+    """The length of the vectors by the size of a file; None where that, or the header, is not what we write.
+
+    The header is compared, never parsed: NumPy raises whatever it likes at a damaged one.
+    """
+    start = len(_header((rows, 1), dtype))
     try:
-        with file.open("rb") as stream:
-            if np.lib.format.read_magic(stream) != (1, 0):
-                return None
-            shape, fortran, kind = np.lib.format.read_array_header_1_0(stream)
-            expected = stream.tell() + int(np.prod(shape)) * kind.itemsize
-    except (OSError, ValueError):
+        with open_file(file) as stream:
+            size, header = os.fstat(stream.fileno()).st_size, stream.read(start)
+    except OSError:
         return None
-    fits = len(shape) == 2 and shape[1] > 0 and not fortran and kind == np.dtype(dtype)
-    return (shape[0], shape[1]) if fits and file.stat().st_size == expected else None
+    dimension, rest = divmod(size - start, rows * np.dtype(dtype).itemsize)
+    return dimension if dimension > 0 and not rest and header == _header((rows, dimension), dtype) else None
 
 
 def _is_intact(file: Path) -> bool:
     """Are the bytes of a file those that its name says?"""
     digest = hashlib.blake2b()
     try:
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             while piece := stream.read(_PIECE):
                 digest.update(piece)
     except OSError:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Identity, Span
 from biassay.errors import MeasurementError
-from biassay.files import write_atomically
+from biassay.files import open_file, write_atomically
 
 __all__ = ["ModelStore", "VectorStore"]
 
@@ -99,7 +99,8 @@ class ModelStore:
     def _index(self, file: Path) -> bool:
         """Note what a file holds; False if it is not what its name says."""
         try:
-            content = file.read_bytes()
+            with open_file(file) as stream:
+                content = stream.read()
         except FileNotFoundError:  # another process found it damaged first
             return True
         if hashlib.blake2b(content, digest_size=16).hexdigest() != file.stem:
