@@ -13,17 +13,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.texts.old_contexts import without_digest
 
 import biassay
 from biassay.encoders.registry import open_word_encoder
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
 from biassay.measures.seeds import seed_of
 from biassay.pipeline import embedding
+from biassay.pipeline.common import Silent
 from biassay.pipeline.contextual import resume_ceat, run_ceat
 from biassay.pipeline.corpus import find_contexts
 from biassay.report.words_lost import lost_lines
 from biassay.results.run import Run
-from biassay.texts.contexts import read_contexts, window
+from biassay.texts.contexts import UNCHECKED, read_contexts, window
 
 from .conftest import WORDS
 
@@ -39,6 +41,16 @@ def contexts(corpus: Path, test_file: Path, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "SHARD_ROWS", 64)
+
+
+class Heard(Silent):
+    """Keeps the notices."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, message: str) -> None:
+        self.notices.append(message)
 
 
 def vectors_of(model: str, contexts: Path, words: int | None, dtype: str) -> dict[str, np.ndarray]:
@@ -112,6 +124,11 @@ def test_vectors_are_kept_and_used_again(contexts: Path, tiny_model: str) -> Non
     assert first.manifest.models[0].encoded == first.manifest.models[0].texts == 640
     assert again.manifest.models[0].encoded == 0
     assert again.results == first.results
+    without_digest(contexts)  # as an earlier version wrote it
+    heard = Heard()
+    older = run_ceat(tiny_model, contexts, n_samples=50, listener=heard)
+    assert (older.results, older.manifest.models[0].encoded) == (first.results, 0)
+    assert heard.notices == [UNCHECKED]
 
 
 def test_a_store_of_another_model_or_setting_is_refused(
@@ -227,8 +244,7 @@ def test_resume_refuses_other_contexts(
     contexts: Path, tiny_model: str, corpus: Path, test_file: Path, tmp_path: Path
 ) -> None:
     run = run_ceat(tiny_model, contexts, n_samples=50, out=tmp_path / "run")
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text()) | {"status": "running"}
-    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, status="running")).save(tmp_path / "run")
     contexts.unlink()
     find_contexts(corpus, contexts, str(test_file), per_stimulus=30)
     with pytest.raises(UsageError, match="have changed since the run began"):

@@ -8,15 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.damage import damages
 
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
-from biassay.pipeline.corpus import find_contexts
+from biassay.pipeline.corpus import Tally, _State, find_contexts
 from biassay.texts.contexts import read_contexts
+from biassay.texts.sampling import Row, Sample, rows_table
+from biassay.texts.scanning import ScanSettings
 
 from .conftest import WORDS, sentences
 
@@ -147,6 +151,30 @@ def test_too_many_bad_lines_end_the_scan(corpus: Path, test_file: Path, tmp_path
     found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file), max_bad=0.5)
     assert found.tally.bad == 400
     assert 0 < len(found.tally.examples) <= 5
+
+
+def test_a_damaged_state_is_refused_or_goes_on_as_it_was(tmp_path: Path) -> None:
+    settings = ScanSettings(("she", "he"), 5)
+    rows = rows_table(["she"], [Row(7, "She left.", "a:0", 0, 3)])
+    tally = Tally(done={0: [0, 2]}, finished=[1], found=[1, 0], documents=3, bytes=40)
+    state = _State(tmp_path / "c.parquet", "fingerprint")
+    state.save(Sample.from_table(settings.stimuli, settings.k, rows), tally)
+    path = tmp_path / "c.parquet.partial" / "state.json"
+    for content in damages(path.read_bytes(), 200):
+        path.write_bytes(content)
+        with suppress(RunFolderError):
+            assert state.load(settings)[1] == tally
+    for content in (b"[]", b"{}", b"[" * 100_000, b"9" * 5000):
+        path.write_bytes(content)
+        with pytest.raises(RunFolderError, match="remove the folder"):
+            state.load(settings)
+
+
+def test_a_corpus_of_which_nothing_can_be_read_is_not_said_to_be_in_another_language(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"comment": "Thus she spoke."}\n')
+    with pytest.raises(MeasurementError, match=r"a\.jsonl, byte 0: no field body") as caught:
+        find_contexts(tmp_path, tmp_path / "c.parquet", (), words=("she",), workers=1)
+    assert "language" not in str(caught.value)
 
 
 def test_refuses_what_cannot_work(corpus: Path, test_file: Path, tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.damage import damages
+from tests.texts.old_contexts import without_digest
 
 from biassay.errors import UsageError
 from biassay.stimuli.catalogue import select_tests
@@ -76,6 +79,75 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, sample: Sample) -> N
     pq.write_table(table.replace_schema_metadata({b"biassay": newer}), path)
     with pytest.raises(UsageError, match=r"other.*newer biassay"):
         read_contexts(path)
+
+
+def test_a_damaged_file_is_refused_or_read_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "contexts.parquet"
+    rows = [Row(2**60 + i, f"Thus she – “{i}” – spoke {i * i} times.", f"a.txt:{i}", 5, 8) for i in range(50)]
+    write_contexts(path, Sample.from_table(("she",), 50, rows_table(["she"] * 50, rows)), {"seed": 4})
+    whole, content, taken = read_contexts(path), path.read_bytes(), 0
+    assert whole.checked
+    for damaged in damages(content, 300):
+        path.write_bytes(damaged)
+        try:
+            found = read_contexts(path)
+        except UsageError as error:
+            assert str(path) in str(error)  # noqa: PT017
+            continue
+        taken += 1
+        assert found.checked
+        assert (found.table, found.metadata, found.stimuli) == (whole.table, whole.metadata, whole.stimuli)
+    assert taken < 100  # statistics of columns and sizes that are not read
+
+
+@pytest.mark.parametrize("column", ["stimulus", "text", "start", "end", "source", "key"])
+def test_other_rows_under_the_old_digest_are_refused(tmp_path: Path, sample: Sample, column: str) -> None:
+    path = tmp_path / "contexts.parquet"
+    write_contexts(path, sample, {})
+    table = pq.read_table(path)
+    at = table.column_names.index(column)
+    pq.write_table(table.set_column(at, table.field(at), table[column].take([1, 0, 2])), path)
+    if table[column][0] != table[column][1]:
+        with pytest.raises(UsageError, match="damaged"):
+            read_contexts(path)
+    pq.write_table(table, path, row_group_size=1)  # in other pieces it is the same
+    assert read_contexts(path).checked
+
+
+def test_a_file_of_before_there_were_digests_is_read(tmp_path: Path, sample: Sample) -> None:
+    path = tmp_path / "contexts.parquet"
+    write_contexts(path, sample, {"seed": 4})
+    whole = read_contexts(path)
+    without_digest(path)
+    found = read_contexts(path)
+    assert not found.checked
+    assert (found.table, found.metadata, found.digest) == (whole.table, whole.metadata, whole.digest)
+
+
+@pytest.mark.parametrize("stay", ["digest", "rows_digest"])
+def test_half_of_the_digests_is_damage(tmp_path: Path, sample: Sample, stay: str) -> None:
+    path = tmp_path / "contexts.parquet"
+    write_contexts(path, sample, {})
+    without_digest(path, *{"digest", "rows_digest"} - {stay})
+    with pytest.raises(UsageError, match="damaged"):
+        read_contexts(path)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1, 2]", b"\xff", b'{"stimuli": 3}', b"[" * 100_000, b'{"format": "x"}'])
+def test_metadata_that_cannot_be_read_is_refused(tmp_path: Path, sample: Sample, content: bytes) -> None:
+    path = tmp_path / "contexts.parquet"
+    write_contexts(path, sample, {})
+    pq.write_table(pq.read_table(path).replace_schema_metadata({b"biassay": content}), path)
+    with pytest.raises(UsageError, match="damaged"):
+        read_contexts(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_a_device_or_a_folder_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(UsageError, match="cannot be read as a file of contexts"):
+            read_contexts(path)
 
 
 def test_a_write_that_fails_names_the_file_and_leaves_nothing(tmp_path: Path, sample: Sample) -> None:

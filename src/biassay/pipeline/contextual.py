@@ -28,7 +28,7 @@ from biassay.results.run import Run, with_corrections
 from biassay.results.samples import Samples
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
-from biassay.texts.contexts import read_contexts
+from biassay.texts.contexts import UNCHECKED, read_contexts
 
 __all__ = ["resume_ceat", "run_ceat"]
 
@@ -132,6 +132,8 @@ def resume_ceat(
 
 def _carry_out(plan: Plan, current: Run, folder: Path | None, engine: Engine | None, listener: Listener | None) -> Run:
     listener = listener or Silent()
+    if not plan.contexts.checked:
+        listener.notice(UNCHECKED)
     if folder is not None:
         current.save(folder)
     unmeasured = [place for place in range(len(plan.stores)) if _waiting(plan, current, place)]

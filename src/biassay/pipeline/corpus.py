@@ -21,7 +21,7 @@ import numpy as np
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, UsageError
-from biassay.files import write_atomically
+from biassay.files import check_digest, json_with_digest, read_json, write_atomically
 from biassay.measures.contextual import check_word_tests
 from biassay.pipeline.common import Listener, PathLike, Silent
 from biassay.stimuli.catalogue import select_tests
@@ -220,6 +220,8 @@ def find_contexts(
 def _nothing_found(tally: Tally) -> str:
     if tally.damaged:
         return "nothing was found: " + "; ".join(f"{name}: {reason}" for name, reason in tally.damaged.items())
+    if tally.examples and not tally.documents:
+        return f"nothing was found, for no document could be read: {'; '.join(tally.examples)}"
     hint = "is it in another language, or in lower case (--ignore-case)?"
     return f"no stimulus was found in {tally.documents:,} documents of the corpus; {hint}"
 
@@ -284,11 +286,17 @@ class _State:
     def load(self, settings: ScanSettings) -> tuple[Sample, Tally]:
         if not (self._folder / _STATE).exists():
             return Sample(settings.stimuli, settings.k), Tally()
-        kept = json.loads((self._folder / _STATE).read_text(encoding="utf-8"))
+        try:
+            return self._loaded(read_json(self._folder / _STATE), settings)
+        except UsageError as error:
+            raise RunFolderError(f"{error}; or remove the folder {self._folder}, to scan from the beginning") from error
+
+    def _loaded(self, kept: Any, settings: ScanSettings) -> tuple[Sample, Tally]:
+        if not isinstance(kept, dict) or not check_digest(kept):
+            raise UsageError(f"{self._folder / _STATE} is damaged, or of another version; restore it")
         if kept.pop("fingerprint") != self._fingerprint:
-            raise RunFolderError(
-                f"{self._folder} holds an interrupted scan of other files or with other settings; "
-                "repeat that command, or remove the folder"
+            raise UsageError(
+                f"{self._folder} holds an interrupted scan of other files or with other settings; repeat that command"
             )
         saved = read_contexts(self._folder / kept.pop("sample"))
         kept["done"] = {int(number): groups for number, groups in kept["done"].items()}
@@ -307,7 +315,7 @@ class _State:
         name = f"{tally.documents}-{tally.bytes}-{_SAMPLE}"
         write_contexts(self._folder / name, sample, {})
         state = {"fingerprint": self._fingerprint, "sample": name, **asdict(tally)}
-        write_atomically(self._folder / _STATE, json.dumps(state).encode())
+        write_atomically(self._folder / _STATE, json_with_digest(state).encode())
         for old in self._folder.glob(f"*-{_SAMPLE}"):
             if old.name != name:
                 old.unlink()

@@ -35,6 +35,7 @@ from biassay.results.run import make_folder
 from biassay.results.stereotypes import KIND, ModelStereotypes, StereotypeManifest, Stereotypes
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
+from biassay.texts.contexts import UNCHECKED
 from biassay.vectors.store import ModelStore, VectorStore
 
 __all__ = ["ALL_MEASURES", "stereotypes"]
@@ -149,6 +150,8 @@ def stereotypes(
     opened = [(text, open_language_model(text) if by_templates else None) for text in asked]
     place = Path(cache) if cache is not None else default_cache()
     work = _Work(abc, chosen, kinds, settings, people, in_contexts, place, engine, listener or Silent())
+    if in_contexts is not None and not in_contexts.contexts.checked:
+        work.listener.notice(UNCHECKED)
     if folder is None:
         return work.carry_out(opened)
     with taken_back_if_empty(folder, also=(MeasurementError, KeyboardInterrupt)):

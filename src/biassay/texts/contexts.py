@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from biassay.errors import UsageError
-from biassay.files import written_whole
+from biassay.files import check_digest, json_with_digest, open_file, written_whole
 from biassay.texts.coverage import ConceptCoverage, TestCoverage, coverage
-from biassay.texts.sampling import Sample
+from biassay.texts.sampling import Sample, rows_table, text_edges
 from biassay.texts.tools import tool
 
 __all__ = [
     "FORMAT_VERSION",
+    "UNCHECKED",
     "ConceptCoverage",
     "Contexts",
     "TestCoverage",
@@ -33,7 +34,11 @@ __all__ = [
 
 FORMAT_VERSION = 1
 COLUMNS = ("stimulus", "text", "start", "end", "source", "key")
-_METADATA = b"biassay"
+UNCHECKED = (
+    "the file of contexts has no digest, for an earlier biassay made it: damage to it may go unnoticed; "
+    "`biassay contexts` makes one that has"
+)
+_METADATA, _ROWS = b"biassay", "rows_digest"
 _HASHED_AT_ONCE = 100_000
 _ROWS_IN_A_GROUP = 100_000
 
@@ -43,12 +48,14 @@ class Contexts:
     """Contexts in memory, sorted by the order of ``stimuli``, then key.
 
     ``table`` has the columns stimulus, text, start, end, source and key; ``start`` and ``end`` are the place of the
-    stimulus in the text, in characters. ``metadata`` says how they were found.
+    stimulus in the text, in characters. ``metadata`` says how they were found, ``checked`` whether a digest said that
+    all is as it was written.
     """
 
     stimuli: tuple[str, ...]
     table: Any
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    checked: bool = True
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -105,38 +112,84 @@ def write_contexts(path: Path, sample: Sample, metadata: Mapping[str, Any]) -> N
 
     The file is complete or not there, and never in memory as a whole.
     """
-    own = {"format": FORMAT_VERSION, "stimuli": sample.stimuli, "k": sample.k}
-    content = json.dumps({**metadata, **own}, ensure_ascii=False).encode()
-    table = sample.to_table().select(list(COLUMNS)).replace_schema_metadata({_METADATA: content})
+    table = sample.to_table().select(list(COLUMNS))
+    own = {"format": FORMAT_VERSION, "stimuli": sample.stimuli, "k": sample.k, _ROWS: _rows_digest(table)}
+    table = table.replace_schema_metadata({_METADATA: json_with_digest({**metadata, **own}).encode()})
     with written_whole(path) as file:
-        tool("pyarrow.parquet").write_table(table, file, compression="zstd", row_group_size=_ROWS_IN_A_GROUP)
+        tool("pyarrow.parquet").write_table(
+            table, file, compression="zstd", row_group_size=_ROWS_IN_A_GROUP, write_page_checksum=True
+        )
 
 
 def read_contexts(path: Path) -> Contexts:
-    """Read a file that ``write_contexts`` wrote."""
-    pyarrow = tool("pyarrow")
+    """Read a file that ``write_contexts`` wrote; one that was damaged since is an error."""
+    table = _table(path)
+    metadata = _metadata(path, table)
+    table = table.replace_schema_metadata(None)
+    checked = _check(path, table, metadata)
+    return Contexts(tuple(metadata["stimuli"]), table, metadata, checked)
+
+
+def _table(path: Path) -> Any:
+    pyarrow, parquet = tool("pyarrow"), tool("pyarrow.parquet")
     try:
-        table = tool("pyarrow.parquet").read_table(path, partitioning=None)
+        with open_file(path) as file, parquet.ParquetFile(file, page_checksum_verification=True) as stored:
+            table = stored.read()
+        table.validate(full=True)  # texts that are not UTF-8
+        return table
     except FileNotFoundError:
         raise UsageError(f"no file of contexts at {str(path)!r}; `biassay contexts` makes one") from None
-    except (OSError, pyarrow.ArrowException) as error:
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise UsageError(f"{str(path)!r} cannot be read as a file of contexts: {error}") from error
-    metadata = _metadata(path, table)
-    return Contexts(tuple(metadata["stimuli"]), table.replace_schema_metadata(None), metadata)
 
 
 def _metadata(path: Path, table: Any) -> dict[str, Any]:
     content = (table.schema.metadata or {}).get(_METADATA)
     if content is None or not set(COLUMNS) <= set(table.column_names):
         raise UsageError(f"{str(path)!r} is no file of contexts; `biassay contexts` makes one")
-    metadata: dict[str, Any] = json.loads(content)
-    version = metadata.get("format", 0)
+    try:
+        metadata: dict[str, Any] = dict(json.loads(content))
+        version, _ = int(metadata.get("format", 0)), tuple(metadata["stimuli"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UsageError(f"{str(path)!r} is damaged: what it says of itself cannot be read ({error})") from error
     if version > FORMAT_VERSION:
         raise UsageError(
             f"{str(path)!r} has format {version} of contexts, this biassay reads up to {FORMAT_VERSION}; "
             "install a newer biassay or make the file again"
         )
     return metadata
+
+
+def _check(path: Path, table: Any, metadata: dict[str, Any]) -> bool:
+    """Are metadata and rows what was written? False where an earlier version wrote no digest."""
+    same, rows = check_digest(metadata), metadata.pop(_ROWS, None)
+    if same is None and rows is None:
+        return False
+    if not same or rows != _rows_digest(table):
+        raise UsageError(
+            f"{str(path)!r} is damaged: not the contexts that were written; `biassay contexts` makes it anew"
+        )
+    return True
+
+
+def _rows_digest(table: Any) -> str | None:
+    """A fingerprint of all columns, whatever the chunks in which they are held; None where they are not ours."""
+    if table.schema != rows_table([], []).select(list(COLUMNS)).schema:
+        return None
+    made = hashlib.blake2b(digest_size=16)
+    for column in table.columns:
+        for chunk in column.chunks:
+            made.update(_numbers(chunk))
+        for chunk in column.chunks if column.type == table["text"].type else ():
+            start, stop = text_edges(chunk)[[0, -1]]
+            made.update(memoryview(chunk.buffers()[2] or b"")[start:stop])
+    return made.hexdigest()
+
+
+def _numbers(chunk: Any) -> Any:
+    """The numbers of a column, or the sizes of its texts."""
+    numbers = chunk if tool("pyarrow").types.is_integer(chunk.type) else tool("pyarrow.compute").binary_length(chunk)
+    return numbers.to_numpy(zero_copy_only=False)
 
 
 def window(text: str, span: tuple[int, int], words: int | None = 9) -> tuple[str, tuple[int, int]]:

@@ -26,7 +26,18 @@ from biassay.texts.joined import Joined, by_eight
 from biassay.texts.matching import Hits
 from biassay.texts.tools import tool
 
-__all__ = ["MOST_IN_A_DOCUMENT", "NO_LIMIT", "Drawn", "Pool", "Row", "Sample", "draw", "rows_table", "stimulus_keys"]
+__all__ = [
+    "MOST_IN_A_DOCUMENT",
+    "NO_LIMIT",
+    "Drawn",
+    "Pool",
+    "Row",
+    "Sample",
+    "draw",
+    "rows_table",
+    "stimulus_keys",
+    "text_edges",
+]
 
 NO_LIMIT = np.uint64(2**64 - 1)
 MOST_IN_A_DOCUMENT = 1000
@@ -225,11 +236,16 @@ def _first_of_each(table: Any, stimulus: NDArray[np.int64], order: NDArray[np.in
     return np.sort(by_text[np.concatenate([[True], ~again])])
 
 
+def text_edges(texts: Any) -> NDArray[np.int64]:
+    """Where the texts of an Arrow array begin in its bytes, and where the last one ends."""
+    places = texts.buffers()[1]
+    return np.frombuffer(places or bytes(8), np.int64)[texts.offset :][: len(texts) + 1]
+
+
 def _hashes(texts: Any) -> NDArray[np.uint64]:
     """The hashes of the texts of an Arrow array."""
-    _, places, content = texts.buffers()
-    edges = np.frombuffer(places, np.int64)[texts.offset :][: len(texts) + 1]
-    data = np.frombuffer(content or b"", np.uint8)
+    edges = text_edges(texts)
+    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     hashes = np.empty(len(texts), np.uint64)
     tool("biassay.texts.drawing").hash_all(data, by_eight(data), edges[:-1], edges[1:], hashes)
     return hashes
