@@ -14,7 +14,9 @@ import pytest
 from tests.damage import damages
 from tests.results.made_runs import contexts, discovery, result, run_of, some, stereotypes
 
-from biassay.errors import RunFolderError
+from biassay.errors import RunFolderError, UsageError
+from biassay.pipeline.common import check_free
+from biassay.pipeline.reporting import report_runs
 from biassay.results.gathering import load_found
 from biassay.results.run import Run
 from biassay.results.samples import Samples, load_samples
@@ -96,6 +98,19 @@ def test_a_pipe_or_a_device_in_place_of_a_file_is_refused(tmp_path: Path, name: 
     else:
         (tmp_path / name).symlink_to("/dev/zero")
     assert "pipe or a device" in refused(tmp_path, name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_no_page_and_no_manifest(tmp_path: Path) -> None:
+    RUN.save(tmp_path / "run")
+    os.mkfifo(tmp_path / "page.html")
+    with pytest.raises(UsageError, match="pipe or a device"):
+        report_runs([tmp_path / "run"], out=tmp_path / "page.html")
+    (tmp_path / "run" / "manifest.json").unlink()
+    os.mkfifo(tmp_path / "run" / "manifest.json")
+    for use in (load_found, check_free, RUN.save):
+        with pytest.raises(RunFolderError):
+            use(tmp_path / "run")
 
 
 def archive(header: str, data: bytes = b"", method: int = zipfile.ZIP_STORED) -> bytes:

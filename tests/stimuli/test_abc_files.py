@@ -192,3 +192,12 @@ def test_a_file_that_cannot_be_used(content: bytes | None, message: str, tmp_pat
         path.write_bytes(content)
     with pytest.raises(StimulusError, match=message):
         load_abc([path])
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5000], ids=["brackets", "digits"])
+def test_values_that_cannot_be_taken_in_name_the_file(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(f"a = {value}")
+    with pytest.raises(StimulusError, match="not valid TOML") as caught:
+        load_abc([path])
+    assert str(caught.value).startswith(f"{path}: ")

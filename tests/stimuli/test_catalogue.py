@@ -192,3 +192,13 @@ def test_a_file_without_tests_is_refused(tmp_path: Path) -> None:
     path.write_text("[concepts.cats]\nwords = ['cat', 'lynx']\n")
     with pytest.raises(StimulusError, match="defines no tests"):
         load_tests(path)
+
+
+@pytest.mark.parametrize("name", ["own.json", "own.toml"])
+@pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5000], ids=["brackets", "digits"])
+def test_values_that_cannot_be_taken_in_name_the_file(tmp_path: Path, name: str, value: str) -> None:
+    path = tmp_path / name
+    path.write_text(f"a = {value}" if name.endswith("toml") else f'{{"a": {value}}}')
+    with pytest.raises(StimulusError, match="not valid") as caught:
+        select_tests([str(path)])
+    assert str(caught.value).startswith(f"{path}: ")

@@ -102,6 +102,8 @@ def _check_page(page: Path) -> None:
         raise UsageError(f"{page}: the folder {page.parent} does not exist")
     if page.is_dir():
         raise UsageError(f"{page} is a folder; name a file for the page")
+    if page.exists() and not page.is_file():
+        raise UsageError(f"{page} is a pipe or a device; name a file for the page")
     if page.exists():
         with page.open("rb") as file:
             if _MARK not in file.read(_LOOKED_AT):

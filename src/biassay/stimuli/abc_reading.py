@@ -35,7 +35,7 @@ def extended(path: Path, base: Abc | None = None) -> Abc:
     text = _text(path)
     try:
         root = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise StimulusError(f"{path}: not valid TOML: {error}") from error
     return _Reader(path, text, base or _EMPTY).read(root)
 

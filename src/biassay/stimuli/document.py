@@ -73,7 +73,7 @@ def read_document(path: Path) -> Document:
 def _parse_toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise StimulusError(f"{path}: not valid TOML: {error}") from error
 
 
@@ -84,6 +84,8 @@ def _parse_json(path: Path, text: str) -> Any:
         raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
     except StimulusError as error:
         raise StimulusError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+        raise StimulusError(f"{path}: not valid JSON: {error}") from error
 
 
 def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
