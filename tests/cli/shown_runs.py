@@ -36,6 +36,13 @@ def stored(folder: Path) -> list[dict[str, Any]]:
     return results
 
 
+def manifest_in(folder: Path) -> dict[str, Any]:
+    """The manifest of a run folder, without its digest."""
+    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    del manifest["digest"]
+    return manifest
+
+
 def read(page: Path) -> str:
     """What stands on a page, without its script and data."""
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)

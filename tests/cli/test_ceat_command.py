@@ -15,6 +15,7 @@ from biassay.results.run import Run
 
 from .ceat_tests import EACH, WORDS, write_test
 from .conftest import Cli
+from .shown_runs import manifest_in
 
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("small_shards")]
 
@@ -61,7 +62,7 @@ def test_json_on_stdout_is_what_the_folder_holds(ceat: Cli, model: str, tmp_path
     assert code == 0
     printed = json.loads(stdout)
     assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
-    assert printed["manifest"] == json.loads((out / "manifest.json").read_text())
+    assert printed["manifest"] == manifest_in(out)
     (result,) = printed["results"]
     assert result["contextual"]["num_contexts"] == {role: dict.fromkeys(words, EACH) for role, words in WORDS.items()}
     how = printed["manifest"]["contexts"]

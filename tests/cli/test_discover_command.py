@@ -15,6 +15,7 @@ from biassay.results.discovery import DUAL_USE, Discovery
 from biassay.stimuli.catalogue import load_tests, select_grouping
 
 from .conftest import Cli
+from .shown_runs import manifest_in
 
 FEMALES, MALES = "african-american-females", "european-american-males"
 # So few permutations reach no q below 0.05 over 20,000 words: where words are wanted, half of them may be chance.
@@ -124,7 +125,7 @@ def test_json_holds_the_findings_and_the_note(cli: Cli, tmp_path: Path) -> None:
     assert code == 0
     printed = json.loads(stdout)
     assert printed["manifest"]["note"] == DUAL_USE
-    assert printed["manifest"] == json.loads((out / "manifest.json").read_text())
+    assert printed["manifest"] == manifest_in(out)
     assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
     assert 10 <= len(printed["results"][0]["words"]) <= 20
     assert printed["manifest"]["names_lost"]["mexican-american-males"] == ["César", "Jesús", "José", "Rogoberto"]

@@ -15,6 +15,7 @@ import pytest
 from biassay.results.run import Run
 
 from .conftest import Cli
+from .shown_runs import manifest_in
 from .small_tests import measured, words, write_test, write_vectors
 
 PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
@@ -61,7 +62,7 @@ def test_json_on_stdout_is_what_the_folder_holds(tmp_path: Path, cli: Cli) -> No
     assert code == 0
     printed = json.loads(stdout)
     assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
-    assert printed["manifest"] == json.loads((out / "manifest.json").read_text())
+    assert printed["manifest"] == manifest_in(out)
     assert "glove: measured 2 of 2 tests" in stderr
 
 

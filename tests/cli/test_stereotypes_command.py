@@ -20,6 +20,7 @@ from biassay.report.words_stereotypes import (
 from biassay.results.stereotypes import Stereotypes
 
 from .conftest import Cli
+from .shown_runs import manifest_in
 
 pytestmark = pytest.mark.extras
 Asked = Callable[..., tuple[int, str, str]]
@@ -122,7 +123,7 @@ def test_json_holds_what_is_written(asked: Asked, place: Place, tmp_path: Path) 
     code, stdout, _ = asked("--human", place.human, "--json", "--out", out, "--seed", 3, "--all-adjectives")
     assert code == 0
     printed = json.loads(stdout)
-    assert printed["manifest"] == json.loads((out / "manifest.json").read_text())
+    assert printed["manifest"] == manifest_in(out)
     assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
     assert printed["manifest"]["seed"] == 3
     assert printed["manifest"]["all_adjectives"] is True
