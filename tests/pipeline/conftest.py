@@ -32,23 +32,29 @@ def sentences(seed: int, count: int) -> list[str]:
     return made
 
 
-@pytest.fixture
-def test_file(tmp_path: Path) -> Path:
+def write_test_file(path: Path) -> Path:
     concepts = "\n".join(f'[concepts.{role}]\nlabel = "{role}"\nwords = {json.dumps(w)}' for role, w in WORDS.items())
-    path = tmp_path / "own.toml"
     path.write_text(f'{concepts}\n[tests.own]\ntitle = "Names, work or home"\nX = "X"\nY = "Y"\nA = "A"\nB = "B"\n')
     return path
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
+def write_corpus(folder: Path) -> Path:
     """Twelve files of JSON lines."""
-    folder = tmp_path / "corpus"
     folder.mkdir()
     for number in range(12):
         lines = [json.dumps({"id": i, "body": text}) for i, text in enumerate(sentences(number, 120))]
         (folder / f"{number:02}.jsonl").write_text("\n".join(lines) + "\n")
     return folder
+
+
+@pytest.fixture
+def test_file(tmp_path: Path) -> Path:
+    return write_test_file(tmp_path / "own.toml")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / "corpus")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,15 +28,23 @@ from biassay.report.words_lost import lost_lines
 from biassay.results.run import Run
 from biassay.texts.contexts import UNCHECKED, read_contexts, window
 
-from .conftest import WORDS
+from .conftest import WORDS, write_corpus, write_test_file
 
 pytestmark = pytest.mark.extras
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("found")
+    corpus, test_file = write_corpus(place / "corpus"), write_test_file(place / "own.toml")
+    find_contexts(corpus, place / "contexts.parquet", str(test_file), per_stimulus=40, workers=1)
+    return place / "contexts.parquet"
+
+
 @pytest.fixture
-def contexts(corpus: Path, test_file: Path, tmp_path: Path) -> Path:
-    find_contexts(corpus, tmp_path / "contexts.parquet", str(test_file), per_stimulus=40)
-    return tmp_path / "contexts.parquet"
+def contexts(found: Path, tmp_path: Path) -> Path:
+    """A copy of the test's own."""
+    return Path(shutil.copy(found, tmp_path))
 
 
 @pytest.fixture(autouse=True)
@@ -246,7 +255,7 @@ def test_resume_refuses_other_contexts(
     run = run_ceat(tiny_model, contexts, n_samples=50, out=tmp_path / "run")
     dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, status="running")).save(tmp_path / "run")
     contexts.unlink()
-    find_contexts(corpus, contexts, str(test_file), per_stimulus=30)
+    find_contexts(corpus, contexts, str(test_file), per_stimulus=30, workers=1)
     with pytest.raises(UsageError, match="have changed since the run began"):
         resume_ceat(tmp_path / "run")
     assert run.manifest.status == "complete"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -17,7 +18,8 @@ from tests.damage import damages
 
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
-from biassay.pipeline.corpus import Tally, _State, find_contexts
+from biassay.pipeline.corpus import Tally, _State
+from biassay.pipeline.corpus import find_contexts as scan_corpus
 from biassay.texts.contexts import read_contexts
 from biassay.texts.sampling import Row, Sample, rows_table
 from biassay.texts.scanning import ScanSettings
@@ -25,6 +27,7 @@ from biassay.texts.scanning import ScanSettings
 from .conftest import WORDS, sentences
 
 pytestmark = pytest.mark.extras
+find_contexts = functools.partial(scan_corpus, workers=1)  # processes are slow to start
 
 
 class Breaking:
@@ -58,12 +61,13 @@ def test_finds_every_word_as_brute_force_does(corpus: Path, test_file: Path, tmp
     )
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_order_of_files_and_workers_do_not_matter(corpus: Path, test_file: Path, tmp_path: Path, workers: int) -> None:
-    one = find_contexts(corpus, tmp_path / "1.parquet", str(test_file), per_stimulus=7, workers=1)
+def test_order_of_files_and_workers_do_not_matter(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    one = find_contexts(corpus, tmp_path / "1.parquet", str(test_file), per_stimulus=7)
     files = sorted(corpus.iterdir(), reverse=True)
-    two = find_contexts(files, tmp_path / "2.parquet", str(test_file), per_stimulus=7, workers=workers)
-    assert one.contexts.digest == two.contexts.digest
+    for workers in (1, 2):
+        out = tmp_path / f"{workers} workers.parquet"
+        two = scan_corpus(files, out, str(test_file), per_stimulus=7, workers=workers)
+        assert one.contexts.digest == two.contexts.digest
     assert len(one.contexts) == 7 * 16
     other = find_contexts(corpus, tmp_path / "3.parquet", str(test_file), per_stimulus=7, seed=1)
     assert other.contexts.digest != one.contexts.digest
@@ -147,7 +151,7 @@ def test_a_damaged_file_is_named_and_the_rest_goes_on(corpus: Path, test_file: P
 def test_too_many_bad_lines_end_the_scan(corpus: Path, test_file: Path, tmp_path: Path) -> None:
     (corpus / "bad.jsonl").write_text('{"body": broken}\n' * 400)
     with pytest.raises(MeasurementError, match=r"documents cannot be read, more than 10%: .*bad.jsonl"):
-        find_contexts(corpus, tmp_path / "c.parquet", str(test_file), workers=1)
+        find_contexts(corpus, tmp_path / "c.parquet", str(test_file))
     found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file), max_bad=0.5)
     assert found.tally.bad == 400
     assert 0 < len(found.tally.examples) <= 5
@@ -173,7 +177,7 @@ def test_a_damaged_state_is_refused_or_goes_on_as_it_was(tmp_path: Path) -> None
 def test_a_corpus_of_which_nothing_can_be_read_is_not_said_to_be_in_another_language(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"comment": "Thus she spoke."}\n')
     with pytest.raises(MeasurementError, match=r"a\.jsonl, byte 0: no field body") as caught:
-        find_contexts(tmp_path, tmp_path / "c.parquet", (), words=("she",), workers=1)
+        find_contexts(tmp_path, tmp_path / "c.parquet", (), words=("she",))
     assert "language" not in str(caught.value)
 
 
