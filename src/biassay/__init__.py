@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from biassay.measures.ceat import ContextualAssociation, ceat
     from biassay.measures.ibd import Detection, eibd, ibd
     from biassay.measures.weat import Association, weat, wefat
-    from biassay.pipeline.associations import resume, run
+    from biassay.pipeline.associations import run
     from biassay.pipeline.contextual import resume_ceat, run_ceat
     from biassay.pipeline.corpus import find_contexts
     from biassay.pipeline.discovery import discover
+    from biassay.pipeline.resuming import resume
     from biassay.pipeline.stereotypes import stereotypes
     from biassay.results.discovery import Discovery
     from biassay.results.records import Result
@@ -93,7 +94,7 @@ _HOME = {
     "kendall_alignment": "biassay.stats.alignment",
     "open_encoder": "biassay.encoders.registry",
     "precision_at": "biassay.stats.alignment",
-    "resume": "biassay.pipeline.associations",
+    "resume": "biassay.pipeline.resuming",
     "resume_ceat": "biassay.pipeline.contextual",
     "run": "biassay.pipeline.associations",
     "run_ceat": "biassay.pipeline.contextual",

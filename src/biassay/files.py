@@ -1,4 +1,4 @@
-"""Files: where they are kept, how to write one so that a reader never sees half of it, and how to read one safely."""
+"""Files: where they are kept, what tells them apart, how to write one whole or not at all, and how to read one safely."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import hashlib
 import json
 import os
 import stat
+import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +18,7 @@ from biassay.errors import RunFolderError
 
 __all__ = [
     "check_digest",
+    "content_digest",
     "default_cache",
     "json_with_digest",
     "open_file",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 _DIGEST = "digest"
+_RECENT = 2.0  # seconds: within the ticks of a file system's clock a file may change and keep its date
 
 
 def default_cache() -> Path:
@@ -33,6 +36,32 @@ def default_cache() -> Path:
     import platformdirs
 
     return Path(os.environ.get("BIASSAY_CACHE") or platformdirs.user_cache_path("biassay"))
+
+
+def content_digest(path: Path) -> str:
+    """A digest of what a file holds.
+
+    It is kept in the cache folder for the file's path, size and dates, so that the second time is quick.
+    """
+    status, place = path.stat(), str(path.resolve())
+    state = f"{place} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+    kept = default_cache() / "digests" / hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:32]
+    with suppress(OSError, ValueError):
+        known, _, _ = (text := kept.read_text(encoding="ascii")).partition(" ")
+        if text == _vouched(known, state):
+            return known
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if time.time() - max(status.st_mtime, status.st_ctime) > _RECENT:
+        with suppress(OSError):  # a cache that cannot be written only costs time
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(kept, _vouched(digest, state).encode())
+    return digest
+
+
+def _vouched(digest: str, state: str) -> str:
+    """A digest and what ties it to the state of its file: of another state, or damaged, it is not believed."""
+    return f"{digest} {hashlib.sha256(f'{state} {digest}'.encode(errors='surrogateescape')).hexdigest()}"
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import biassay
 from biassay.results.run import Run
 
 from .conftest import Cli
@@ -68,11 +69,32 @@ def test_resume_of_a_folder_without_a_run(tmp_path: Path, cli: Cli) -> None:
         assert "manifest.json" in stderr
 
 
-def test_resume_takes_no_models_tests_or_folder(tmp_path: Path, cli: Cli) -> None:
-    for more in (("glove",), ("--tests", "weat6"), ("--out", tmp_path / "x")):
-        code, _, stderr = cli("run", "--resume", tmp_path, *more)
-        assert code == 2
-        assert "--resume takes its models, tests and folder from the run" in stderr
+@pytest.mark.parametrize(
+    "more",
+    [
+        *(("--tests", "weat6"), ("--out", "x"), ("--protocol", "exact"), ("--two-sided",), ("--alpha", 0.01)),
+        *(("--max-lost", 0.2), ("--seed", 0)),
+    ],
+)
+def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: Path, cli: Cli) -> None:
+    """Also one that is the default: the run may have been begun with another."""
+    out = tmp_path / "run"
+    run = biassay.run("glove", "weat6", alpha=0.3, protocol="may2019", seed=4)
+    biassay.Run(dataclasses.replace(run.manifest, status="running", finished=None)).save(out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    code, stdout, stderr = cli("run", "--resume", out, *more)
+    assert (code, stdout) == (2, "")
+    assert " ".join(stderr.split()).endswith(f"from the run; leave out {more[0]}")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_resume_takes_no_model_that_is_not_of_the_run(tmp_path: Path, cli: Cli) -> None:
+    run = biassay.run("glove", "weat6")
+    biassay.Run(dataclasses.replace(run.manifest, status="running", finished=None)).save(tmp_path / "run")
+    code, stdout, stderr = cli("run", "--resume", tmp_path / "run", "use")
+    assert (code, stdout) == (2, "")
+    assert "the run has no model 'use'; its models: 'glove'" in " ".join(stderr.split())
+    assert cli("run", "--resume", tmp_path / "run", "glove")[0] == 0
 
 
 def test_resume_of_another_format_version(tmp_path: Path, cli: Cli) -> None:
@@ -105,10 +127,10 @@ def test_a_corrupt_manifest(damage: Callable[[bytes], bytes], tmp_path: Path, cl
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
     assert path.read_bytes() != whole
-    for args in (("--resume", out), ("glove", "--tests", "weat6", "--out", out)):
+    for named, *args in ((path, "--resume", out), (out, "glove", "--tests", "weat6", "--out", out)):
         code, stdout, stderr = cli("run", *args)
         assert (code, stdout) == (2, "")
-        assert str(path) in stderr
+        assert str(named) in stderr
 
 
 def test_corrupt_results(tmp_path: Path, cli: Cli) -> None:

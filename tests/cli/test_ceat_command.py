@@ -226,7 +226,6 @@ def test_wrong_usage(cli: Cli, model: str, place: Path, tmp_path: Path) -> None:
         ((model, *contexts, "--out", tmp_path / "full"), "is not an empty folder"),
         ((f"{model}?pool=mean", *contexts), "there is nothing to pool"),
         ((model, *contexts, "--address", "127.0.0.1:6379"), "--address is for --engine ray"),
-        (("--resume", tmp_path / "full", model), "--resume takes everything from the run; leave out MODEL"),
         (("--resume", tmp_path / "full", "--seed", 0, "--window", 9), "from the run; leave out --window, --seed"),
         (("--resume", tmp_path / "full"), "no run there"),
     ):

@@ -39,7 +39,7 @@ def test_a_setting_beside_resume_is_refused(cli: Cli, tmp_path: Path, option: st
     assert code == 2
     name = option.removeprefix("--")
     said = " ".join(stderr.split()).replace("_", "-").replace("out --", "out ")
-    assert said.endswith(f"--resume takes everything from the run; leave out {name}")
+    assert said.endswith(f"--resume takes its settings from the run; leave out {name}")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     assert (code, stdout) == (1, "")
     *_, what, then = stderr.splitlines()
     assert what == ("interrupted" if how == "interrupt" else "error: store: No space left on device")
-    assert then == f"go on with: biassay ceat --resume {out} --cache {cache}"
+    assert then == f"go on with: biassay resume {out} --cache {cache}"
     assert Run.load(out).manifest.status == "running"
     code, _, stderr = ceat(model, other, "--out", out)
     assert code == 2
@@ -161,6 +161,10 @@ def test_a_finished_run_is_shown_again(ceat: Cli, cli: Cli, model: str, tmp_path
     code, again, stderr = cli("ceat", "--resume", tmp_path / "run")
     assert (code, again, stderr) == (0, stdout, "")
     biassay.run("glove", "weat6", out=tmp_path / "weat")
-    code, _, stderr = cli("ceat", "--resume", tmp_path / "weat")
+    shown = [cli(*door, tmp_path / "weat") for door in (("run", "--resume"), ("ceat", "--resume"), ("resume",))]
+    assert [code for code, _, _ in shown] == [0, 0, 0]
+    assert "weat6" in shown[0][1]
+    assert len(set(shown)) == 1
+    code, _, stderr = cli("ceat", "--resume", tmp_path / "weat", "--vectors", tmp_path / "vectors")
     assert code == 2
-    assert f"go on with it by biassay run --resume {tmp_path / 'weat'}" in stderr
+    assert "takes neither a folder of vectors nor an engine" in stderr

@@ -48,7 +48,7 @@ def test_a_full_disk_at_any_moment(
     assert not [path for path in out.rglob("*") if path.stat().st_size == 0]
     if (out / "manifest.json").exists():
         assert Run.load(out).manifest.status == "running"
-        assert f"biassay run --resume {out}" in " ".join(stderr.split())
+        assert f"biassay resume {out}" in " ".join(stderr.split())
         assert cli("run", "--resume", out)[0] == 0
         assert Run.load(out).manifest.status == "complete"
 

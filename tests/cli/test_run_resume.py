@@ -34,6 +34,9 @@ class Steady:
 """
 
 
+NEVER = "python:never_ends:Never"
+
+
 def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str) -> None:
     (tmp_path / f"{name}.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -56,14 +59,14 @@ def test_an_interrupt_leaves_a_run_that_resume_completes(
     out, model = tmp_path / "run", "python:stops_in_second_batch:Interrupted"
     code, stdout, stderr = cli("run", "glove", model, "--tests", "sent-weat6", "sent-weat7", "--out", out)
     assert (code, stdout) == (1, "")
-    assert f"go on with: biassay run --resume {out}" in " ".join(stderr.split())
+    assert f"go on with: biassay resume {out} --model {model}" in stderr.splitlines()
     assert "interrupted" in stderr
     stopped = Run.load(out)
     assert stopped.manifest.status == "running"
     assert [r.model for r in stopped.results] == ["glove", "glove"]
     assert not (out / "report.html").exists()
 
-    code, stdout, _ = cli("run", "--resume", out)
+    code, stdout, _ = cli("run", "--resume", out, model)
     assert code == 0
     assert str(out / "report.html") in stdout
     resumed = Run.load(out)
@@ -82,8 +85,8 @@ def test_the_command_that_goes_on_stands_on_one_line(tmp_path: Path, cli: Cli, m
     deep = tmp_path / ("a-long-name-" * 10)
     deep.mkdir()
     out = interrupted_run(deep, cli, monkeypatch, test=write_test(tmp_path / "own.json"))
-    _, _, stderr = cli("run", "--resume", out)
-    assert f"go on with: biassay run --resume {out}" in stderr.splitlines()
+    _, _, stderr = cli("run", "--resume", out, NEVER, "--cache", tmp_path)
+    assert f"go on with: biassay resume {out} --model {NEVER} --cache {tmp_path}" in stderr.splitlines()
 
 
 def test_a_resumed_run_still_says_what_its_first_model_took(
@@ -103,7 +106,7 @@ def test_a_resumed_run_still_says_what_its_first_model_took(
     assert cli("run", "glove", "python:stops_at_once:Once", "--tests", "weat6", "--out", out)[0] == 1
     before = Run.load(out).manifest.models[0]
     assert (before.texts, before.encoded) == (32, 32)
-    assert cli("run", "--resume", out)[0] == 0
+    assert cli("run", "--resume", out, "python:stops_at_once:Once")[0] == 0
     assert Run.load(out).manifest.models[0] == before
 
 
@@ -127,12 +130,12 @@ def test_ctrl_c_leaves_a_run_that_resume_completes(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=30)
     assert (process.returncode, stdout) == (1, "")
-    assert "biassay run --resume run" in stderr
+    assert "biassay resume run --model python:slow_encoder:Slow" in stderr
     assert "Traceback" not in stderr
     assert Run.load(tmp_path / "run").manifest.status == "running"
 
     (tmp_path / "go").touch()
-    args = [*BIASSAY, "run", "--resume", "run", "--json"]
+    args = [*BIASSAY, "resume", "run", "--model", "python:slow_encoder:Slow", "--json"]
     done = subprocess.run(args, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     resumed = json.loads(done.stdout)
@@ -158,7 +161,7 @@ def interrupted_run(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, *
     )
     write_module(tmp_path, monkeypatch, "never_ends", source)
     out = tmp_path / "run"
-    assert cli("run", *models, "python:never_ends:Never", "--tests", test, "--out", out)[0] == 1
+    assert cli("run", *models, NEVER, "--tests", test, "--out", out)[0] == 1
     return out
 
 
@@ -167,9 +170,10 @@ def test_resume_refuses_a_test_file_that_changed(tmp_path: Path, cli: Cli, monke
     out = interrupted_run(tmp_path, cli, monkeypatch, test=test)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     test.write_text(test.read_text().replace("x0", "x9"))
-    code, stdout, stderr = cli("run", "--resume", out)
+    code, stdout, stderr = cli("run", "--resume", out, NEVER)
     assert (code, stdout) == (2, "")
     assert "'own' has changed" in stderr
+    assert "go on with" not in stderr
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
@@ -207,7 +211,7 @@ def test_resume_refuses_templates_that_changed(
     out = interrupted_run(tmp_path, cli, monkeypatch, test=test)
     assert test.read_text().count(before) == 1
     test.write_text(test.read_text().replace(before, after))
-    code, _, stderr = cli("run", "--resume", out)
+    code, _, stderr = cli("run", "--resume", out, NEVER)
     assert code == 2
     assert "'own' has changed" in stderr
 
@@ -217,7 +221,7 @@ def test_resume_refuses_vectors_that_changed(tmp_path: Path, cli: Cli, monkeypat
     out = interrupted_run(tmp_path, cli, monkeypatch, f"vectors:{vectors}", test=write_test(tmp_path / "own.json"))
     assert len(Run.load(out).results) == 1
     write_vectors(vectors, seed=77)
-    code, stdout, stderr = cli("run", "--resume", out)
+    code, stdout, stderr = cli("run", "--resume", out, NEVER)
     assert (code, stdout) == (2, "")
     assert f"vectors:{vectors}" in stderr
     assert "has changed" in stderr
@@ -232,7 +236,7 @@ def test_a_resume_that_fails_takes_nothing_from_the_folder(
     import never_ends
 
     monkeypatch.setattr(never_ends, "Never", never_ends.Bad)
-    code, _, stderr = cli("run", "--resume", out)
+    code, _, stderr = cli("run", "--resume", out, NEVER)
     assert code == 2
     assert "is zero" in stderr
     assert (out / "notes.txt").read_text() == "mine"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import socket
 import sys
 import threading
@@ -19,6 +20,7 @@ from biassay.encoders.api import ApiEncoder, Pace, provide
 from biassay.encoders.registry import parse_model
 
 KEY = 'sk-never/"seen"&by+anyone%0123456789'
+KEYED = "key_env=BIASSAY_API_KEY"
 TEXTS = [f"text {i}" for i in range(10)]
 DIMENSION = 8
 
@@ -181,6 +183,9 @@ class Clock:
 
 
 def opened(server: Endpoint, settings: str = "", clock: Clock | None = None) -> ApiEncoder:
+    """The model behind a server; with the key of the environment, if there is one and the settings name no other."""
+    if "BIASSAY_API_KEY" in os.environ and "key_env" not in settings:
+        settings = "&".join(filter(None, (settings, KEYED)))
     text = f"api:toy?base_url={server.base}{settings and '&'}{settings}"
     return provide(parse_model(text), (clock or Clock()).pace())
 

@@ -18,7 +18,7 @@ from biassay.encoders.registry import open_encoder, parse_model
 from biassay.errors import MeasurementError, UsageError
 
 from . import api_server
-from .api_server import KEY, Endpoint, Reply, good, opened
+from .api_server import KEY, KEYED, Endpoint, Reply, good, opened
 
 pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
@@ -29,10 +29,13 @@ endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key
 @pytest.mark.parametrize(
     ("model", "names"),
     [
-        ("api:toy", "BIASSAY_API_KEY or OPENAI_API_KEY"),
-        ("api:toy?base_url=https://api.openai.com/v1/", "BIASSAY_API_KEY or OPENAI_API_KEY"),
-        ("api:toy?base_url=https://example.com/v1", "BIASSAY_API_KEY"),
-        ("api:toy?base_url=http://127.0.0.1.example.com/v1", "BIASSAY_API_KEY"),
+        ("api:toy", "set the environment variable BIASSAY_API_KEY or OPENAI_API_KEY"),
+        (
+            "api:toy?base_url=https://api.openai.com/v1/",
+            "set the environment variable BIASSAY_API_KEY or OPENAI_API_KEY",
+        ),
+        ("api:toy?base_url=https://example.com/v1", "name its environment variable by key_env="),
+        ("api:toy?base_url=http://127.0.0.1.example.com/v1", "name its environment variable by key_env="),
     ],
 )
 @pytest.mark.parametrize("blank", [True, False])
@@ -40,9 +43,9 @@ def test_a_key_is_needed_for_another_machine(
     model: str, names: str, blank: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if blank:
-        for name in names.split(" or "):
+        for name in ("BIASSAY_API_KEY", "OPENAI_API_KEY"):
             monkeypatch.setenv(name, " \n")
-    with pytest.raises(UsageError, match=rf"'api:toy' needs a key: set the environment variable {names} \("):
+    with pytest.raises(UsageError, match=f"'api:toy' needs a key: {names}"):
         open_encoder(model)
 
 
@@ -81,11 +84,12 @@ def test_which_variable_gives_the_key_where_the_environment_gives_the_address(
     [
         ({}, "", None),
         ({"BIASSAY_API_KEY": " "}, "", None),
-        ({"BIASSAY_API_KEY": "b"}, "", "b"),
+        ({"BIASSAY_API_KEY": "b"}, "", None),
+        ({"BIASSAY_API_KEY": "b"}, "&key_env=BIASSAY_API_KEY", "b"),
         ({"BIASSAY_API_KEY": "b", "OUR_KEY": "k"}, "&key_env=OUR_KEY", "k"),
     ],
 )
-def test_openais_key_is_not_sent_where_a_model_string_gives_the_address(
+def test_no_key_is_sent_unasked_where_a_model_string_gives_the_address(
     endpoint: Endpoint, environment: dict[str, str], setting: str, sent: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not to this machine either: on a shared one the port may be someone else's."""
@@ -104,11 +108,10 @@ STRANGERS = [
 
 
 @pytest.mark.parametrize("address", STRANGERS)
-def test_openais_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(
-        UsageError, match=r"set the environment variable BIASSAY_API_KEY \(.*OPENAI_API_KEY is not sent"
-    ):
+def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "BIASSAY_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    with pytest.raises(UsageError, match="BIASSAY_API_KEY and OPENAI_API_KEY are not sent"):
         open_encoder(f"api:toy?base_url={address}")
     with pytest.raises(UsageError, match=r"OPENAI_API_KEY is not sent .* set OPENAI_BASE_URL") as caught:
         open_encoder(f"api:toy?base_url={address}&key_env=OPENAI_API_KEY")
@@ -123,15 +126,21 @@ def test_openais_key_is_for_openai(setting: str, monkeypatch: pytest.MonkeyPatch
     assert encoder.identity.revision == "https://api.openai.com/v1 toy"
 
 
-def test_a_strangers_run_folder_cannot_collect_openais_key(
+def test_a_strangers_run_folder_cannot_collect_texts_or_keys(
     endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.always = lambda _: Reply(401)
     with pytest.raises(MeasurementError):
         biassay.run(f"api:toy?base_url={endpoint.base}", tests="weat6", out=tmp_path / "run", cache=tmp_path / "cache")
     endpoint.always = good
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    biassay.resume(tmp_path / "run", cache=tmp_path / "cache")
+    endpoint.seen.clear()
+    for name in ("OPENAI_API_KEY", "BIASSAY_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    with pytest.raises(UsageError, match=f"would send texts to {endpoint.base}"):
+        biassay.resume(tmp_path / "run", cache=tmp_path / "cache")
+    assert endpoint.seen == []
+    biassay.resume(tmp_path / "run", f"api:toy?base_url={endpoint.base}", cache=tmp_path / "cache")
+    assert endpoint.seen
     assert not any("Authorization" in headers for _, headers, _ in endpoint.seen)
 
 
@@ -230,7 +239,7 @@ def test_a_run_leaves_the_key_nowhere(
     refusal = Reply(401, json.dumps({"error": {"message": f"bad key {KEY}"}}).encode())
     endpoint.faults = [good, refusal] if fails else [Reply(500, KEY.encode())]
     out, cache = tmp_path / "run", tmp_path / "cache"
-    model = f"api:toy?base_url={endpoint.base}&batch=10&concurrency=1"
+    model = f"api:toy?base_url={endpoint.base}&batch=10&concurrency=1&{KEYED}"
     with pytest.raises(SystemExit) as stopped:
         main(["run", model, "--tests", "weat6", "--out", str(out), "--cache", str(cache)])
     assert bool(stopped.value.code) == fails

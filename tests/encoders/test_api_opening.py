@@ -86,15 +86,18 @@ def test_the_whole_address_of_the_endpoint_is_refused() -> None:
 
 @pytest.mark.usefixtures("key")
 def test_identity_is_address_and_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    identity = open_encoder("api:some/model-3?base_url=http://HOST:80/v1/").identity
+    identity = open_encoder("api:some/model-3?base_url=http://HOST:80/v1/&key_env=BIASSAY_API_KEY").identity
     assert (identity.name, identity.family, identity.settings) == ("api:some/model-3", "api", ())
     assert identity.revision == "http://host/v1 some/model-3"
     monkeypatch.setenv("OUR_KEY", "other")
     same = "batch=2&concurrency=1&retries=1&timeout=2.5&key_env=OUR_KEY"
     assert open_encoder(f"api:some/model-3?base_url=http://host/v1&{same}").identity == identity
-    others = ("api:model-3?base_url=http://host/v1", "api:some/model-3?base_url=http://host/v2")
+    others = (
+        "api:model-3?base_url=http://host/v1&key_env=BIASSAY_API_KEY",
+        "api:some/model-3?base_url=http://host/v2&key_env=BIASSAY_API_KEY",
+    )
     assert identity.key not in {open_encoder(text).identity.key for text in others}
-    shorter = open_encoder("api:some/model-3?base_url=http://host/v1&dimensions=0256").identity
+    shorter = open_encoder("api:some/model-3?base_url=http://host/v1&dimensions=0256&key_env=BIASSAY_API_KEY").identity
     assert shorter.settings == (("dimensions", "256"),)
     assert shorter.key != identity.key
 
@@ -104,7 +107,7 @@ def test_address_is_that_of_the_environment_or_openais(monkeypatch: pytest.Monke
     assert open_encoder("api:m").identity.revision == "https://api.openai.com/v1 m"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://host:81/v1/")
     assert open_encoder("api:m").identity.revision == "http://host:81/v1 m"
-    assert open_encoder("api:m?base_url=http://b/v1").identity.revision == "http://b/v1 m"
+    assert open_encoder("api:m?base_url=http://b/v1&key_env=BIASSAY_API_KEY").identity.revision == "http://b/v1 m"
     monkeypatch.setenv("OPENAI_BASE_URL", "")
     assert open_encoder("api:m").identity.revision == "https://api.openai.com/v1 m"
 
@@ -120,7 +123,7 @@ def test_certificates_are_checked_where_there_are_any(origin: str, monkeypatch: 
             super().__init__(**settings)
 
     monkeypatch.setattr(httpx, "Client", Client)
-    open_encoder(f"api:toy?base_url={origin}")
+    open_encoder(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY")
     assert asked[0]["verify"] is True
     assert asked[0]["follow_redirects"] is False
 

@@ -63,7 +63,9 @@ def test_the_words_of_a_server_are_found_and_shortened(endpoint: Endpoint, body:
 
 def test_a_missing_key_is_named_when_the_server_wants_one(endpoint: Endpoint) -> None:
     endpoint.always = lambda _: Reply(401)
-    with pytest.raises(MeasurementError, match=r"answered 401.*the key is missing: set BIASSAY_API_KEY;"):
+    with pytest.raises(
+        MeasurementError, match=r"answered 401.*the key is missing: set the variable that key_env= names;"
+    ):
         opened(endpoint).encode(["one"])
 
 

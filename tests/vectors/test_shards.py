@@ -175,7 +175,6 @@ def test_shards_that_are_there_or_cannot_be_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"model": "hf:other"}, ["model was 'hf:tiny', now 'hf:other'"]),
         ({"contexts": "ffff", "rows": 24}, ["contexts was '0123abcd', now 'ffff'", "rows was 23, now 24"]),
         ({"revision": None}, ["revision was 'revision 1', now None"]),
         (

@@ -8,14 +8,15 @@ from typing import Any
 import click
 
 from biassay.cli.common import TestsTakeMany, engine_options, listener_for, open_engine
-from biassay.cli.running import finish, refuse_beside_resume, run_options, telling_how_to_go_on
-from biassay.pipeline.contextual import resume_ceat, run_ceat
+from biassay.cli.running import finish, refuse_beside_resume, run_options, telling_how_to_go_on, vectors_option
+from biassay.pipeline.contextual import run_ceat
 from biassay.pipeline.planning import MODES
+from biassay.pipeline.resuming import resume
 
 __all__ = ["command"]
 
 _OF_THE_RUN = (
-    *("models", "contexts", "tests", "out", "samples", "draw", "window", "dtype", "min_contexts", "max_lost", "alpha"),
+    *("contexts", "tests", "out", "samples", "draw", "window", "dtype", "min_contexts", "max_lost", "alpha"),
     "seed",
 )
 
@@ -56,9 +57,7 @@ _OF_THE_RUN = (
     help="Largest share of a concept's words that may be lost.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draws.")
-@click.option(
-    "--vectors", type=click.Path(path_type=Path), help="A folder for the vectors of this run instead of the cache."
-)
+@vectors_option
 @engine_options
 @run_options
 def command(
@@ -90,11 +89,11 @@ def command(
         refuse_beside_resume(_OF_THE_RUN)
     if resumed is None and (not models or contexts is None):
         raise click.UsageError("name at least one MODEL and the contexts: biassay ceat hf:NAME --contexts FILE")
-    folder, kept = resumed or out, {"cache": cache, "vectors": vectors}
+    kept = {"cache": cache, "vectors": vectors}
     where: dict[str, Any] = {**kept, "engine": open_engine(engine, address)}
-    with telling_how_to_go_on("ceat", folder, kept), listener_for(quiet=quiet) as listener:
+    with telling_how_to_go_on(out, resumed, kept), listener_for(quiet=quiet) as listener:
         if resumed is not None:
-            found = resume_ceat(resumed, listener=listener, **where)
+            found = resume(resumed, models or None, listener=listener, **where)
         else:
             assert contexts is not None
             found = run_ceat(
@@ -113,4 +112,4 @@ def command(
                 listener=listener,
                 **where,
             )
-    finish(found, folder, quiet=quiet, as_json=as_json)
+    finish(found, resumed or out, quiet=quiet, as_json=as_json)

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from biassay.cli.progress import Bars, Lines
 from biassay.engines.base import Engine
-from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
 
 __all__ = ["TestsTakeMany", "check_new_file", "console_for_tables", "engine_options", "listener_for", "open_engine"]
@@ -39,14 +38,14 @@ class TestsTakeMany(click.Command):
 
 def listener_for(*, quiet: bool) -> Bars | Lines:
     """Bars on a terminal, lines elsewhere."""
-    errors = Console(stderr=True)
+    errors = Console(stderr=True, emoji=False)  # "api:m: ..." is a name
     return Lines(errors, quiet=quiet) if quiet or not errors.is_terminal else Bars(errors)
 
 
 def console_for_tables() -> Console:
     """Standard output; wide enough for a table where it is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, 140))
+    console = Console(emoji=False)
+    return console if console.is_terminal else Console(width=max(console.width, 140), emoji=False)
 
 
 def check_new_file(path: Path) -> None:
@@ -66,12 +65,12 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def open_engine(engine: str, address: str | None) -> Engine:
-    """The engine that was asked for."""
+def open_engine(engine: str, address: str | None) -> Engine | None:
+    """The engine that was asked for; None: this machine."""
     if engine == "local":
         if address is not None:
             raise click.UsageError("--address is for --engine ray")
-        return LocalEngine()
+        return None
     from biassay.engines.ray_engine import RayEngine
 
     return RayEngine(address)

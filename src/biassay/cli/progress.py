@@ -22,8 +22,8 @@ class Bars:
     """Progress bars."""
 
     def __init__(self, console: Console) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=console)
+        what = TextColumn("{task.description}", markup=False)
+        self._progress = Progress(what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console)
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class Bars:
 
     def _update(self, what: str, done: int, total: int | None) -> None:
         if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what.replace("[", r"\["), total=total)
+            self._tasks[what] = self._progress.add_task(what, total=total)
         self._progress.update(self._tasks[what], completed=done)
 
 

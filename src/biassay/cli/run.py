@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 
 from biassay.cli.common import TestsTakeMany, listener_for
-from biassay.cli.running import finish, run_options, telling_how_to_go_on
-from biassay.pipeline import associations
+from biassay.cli.running import finish, refuse_beside_resume, run_options, telling_how_to_go_on
+from biassay.pipeline.associations import run
+from biassay.pipeline.resuming import resume
 from biassay.stats.permutation import PROTOCOLS
 
 __all__ = ["command"]
+
+_OF_THE_RUN = ("tests", "out", "protocol", "two_sided", "max_lost", "alpha", "seed")
 
 
 @click.command("run", cls=TestsTakeMany)
@@ -50,14 +53,13 @@ def command(
     A MODEL is `use` (the default), `glove`, `vectors:PATH`, `hf:NAME`, ...: `biassay models` lists them all. Models
     come before --tests.
     """
-    if resumed is not None and (models or tests or out):
-        raise click.UsageError("--resume takes its models, tests and folder from the run; name none of them")
-    folder = resumed or out
-    with telling_how_to_go_on("run", folder, {"cache": cache}), listener_for(quiet=quiet) as listener:
+    if resumed is not None:
+        refuse_beside_resume(_OF_THE_RUN)
+    with telling_how_to_go_on(out, resumed, {"cache": cache}), listener_for(quiet=quiet) as listener:
         if resumed is not None:
-            found = associations.resume(resumed, cache=cache, listener=listener)
+            found = resume(resumed, models or None, cache=cache, listener=listener)
         else:
-            found = associations.run(
+            found = run(
                 models or ("use",),
                 tests,
                 protocol=protocol,
@@ -69,4 +71,4 @@ def command(
                 cache=cache,
                 listener=listener,
             )
-    finish(found, folder, quiet=quiet, as_json=as_json)
+    finish(found, resumed or out, quiet=quiet, as_json=as_json)

@@ -110,7 +110,8 @@ class ApiEncoder:
         self._client, self._pace = client, pace
         weakref.finalize(self, client.close)  # an encoder has no end of its own
         settings = (("dimensions", str(options.dimensions)),) if options.dimensions else ()
-        self.identity = Identity(f"api:{model}", "api", f"{base_url} {model}", settings)
+        sends_to = f"{base_url}, with the key in {key.names}" if key.value else f"{base_url}, without a key"
+        self.identity = Identity(f"api:{model}", "api", f"{base_url} {model}", settings, sends_to=sends_to)
         self.batch_size = options.batch * options.concurrency
 
     def prepare(self, texts: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
 """What a model string and the environment say of an embeddings endpoint: where it is, how to ask it, and the key.
 
-A model string may come from a stranger's run folder, the environment is the user's own. So OPENAI_API_KEY goes to
-OpenAI or to where the user's OPENAI_BASE_URL points, and never to an address that a model string brings along.
+A key belongs to a host. The variables that are looked into unasked, BIASSAY_API_KEY and OPENAI_API_KEY, go to OpenAI or
+to where the user's OPENAI_BASE_URL points; an address that a model string brings along gets the variable that key_env=
+names, and never OPENAI_API_KEY.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def read_address(model: ModelName) -> Address:
     if "@" in given or "?" in given or "#" in given:
         raise UsageError(
             f"{where} must not hold a user, a password, a query or a fragment (not shown here); "
-            f"the key is read from the environment: {_OWN_VARIABLE} or {_OPENAI_VARIABLE}, or name a variable by "
-            "key_env="
+            f"the key is read from the environment: {_OWN_VARIABLE} or {_OPENAI_VARIABLE} for OpenAI, for others the "
+            "variable that key_env= names"
         )
     try:
         url: httpx.URL | None = httpx.URL(given.rstrip("/"))
@@ -120,7 +121,7 @@ class Key:
 
     @property
     def names(self) -> str:
-        return " or ".join(self.variables)
+        return " or ".join(self.variables) or "the variable that key_env= names"
 
     @property
     def header(self) -> Mapping[str, str]:
@@ -151,10 +152,12 @@ def find_key(model: ModelName, address: Address) -> Key:
     if "key_env" in model.settings:
         raise UsageError(f"{who(model.name)}: the environment variable {missing.names} that key_env= names is not set")
     if not address.is_loopback:
-        kept = "" if address.chosen_by_user else f"; {_OPENAI_VARIABLE} is not sent to an address given by base_url="
+        others = f"{_OWN_VARIABLE} and {_OPENAI_VARIABLE} are not sent to an address given by base_url="
+        set_it = f"set the environment variable {missing.names}"
+        hint = set_it if variables else f"name its environment variable by key_env=; {others}"
         raise UsageError(
-            f"{who(model.name)} needs a key: set the environment variable {missing.names}"
-            f" (only a server on this machine, http://localhost:PORT/..., may go without){kept}"
+            f"{who(model.name)} needs a key: {hint} (only a server on this machine, http://localhost:PORT/..., may go "
+            "without)"
         )
     return missing
 
@@ -163,7 +166,7 @@ def _variables(model: ModelName, address: Address) -> tuple[str, ...]:
     """The variables a key for this address may come from."""
     named = model.settings.get("key_env")
     if named is None:
-        return (_OWN_VARIABLE, _OPENAI_VARIABLE) if address.chosen_by_user else (_OWN_VARIABLE,)
+        return (_OWN_VARIABLE, _OPENAI_VARIABLE) if address.chosen_by_user else ()
     # A key pasted here by mistake would end in the manifest; keys hardly ever look like a variable's name.
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", named):
         raise UsageError(
@@ -173,6 +176,6 @@ def _variables(model: ModelName, address: Address) -> tuple[str, ...]:
     if named == _OPENAI_VARIABLE and not address.chosen_by_user:
         raise UsageError(
             f"{who(model.name)}: {_OPENAI_VARIABLE} is not sent to an address given by base_url=; if {address.url} is "
-            f"to have it, set OPENAI_BASE_URL to that and leave base_url= and key_env= out, or set {_OWN_VARIABLE}"
+            f"to have it, set OPENAI_BASE_URL to that and leave base_url= and key_env= out"
         )
     return (named,)

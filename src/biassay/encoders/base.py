@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +35,8 @@ class Identity:
         Everything else that changes the vectors.
     lost_hint : str
         What a user may try when the model does not know a word.
+    sends_to : str
+        Where texts go, and with which key, if another program is asked.
     """
 
     name: str
@@ -42,11 +44,17 @@ class Identity:
     revision: str | None
     settings: tuple[tuple[str, str], ...] = ()
     lost_hint: str = ""
+    sends_to: str = field(default="", compare=False)
 
     @property
     def options(self) -> str:
         """The settings as the papers' ``options`` column writes them."""
         return ";".join(f"{name}={value}" for name, value in self.settings)
+
+    @property
+    def content(self) -> str:
+        """What stands for the weights in a seed: a copy of a model under another name draws the same."""
+        return f"{self.family} {self.name if self.revision is None else self.revision}"
 
     @property
     def key(self) -> str | None:

@@ -91,6 +91,7 @@ class TokenStates:
 
     def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
         """Vectors (texts, d)."""
+        self.load()
         vectors: NDArray[np.float32] | None = None
         for rows in self.pieces(tokenised):
             found = self._pooled(tokenised, rows, pooling)

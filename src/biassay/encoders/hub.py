@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from biassay.encoders.half_precision import refuse_deadly
 from biassay.encoders.registry import ModelName
-from biassay.encoders.vector_files import file_fingerprint
 from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError
-from biassay.files import default_cache
+from biassay.files import content_digest, default_cache
 
 __all__ = ["Source", "choose_device", "load_weights", "loading", "locate", "open_config", "open_tokenizer"]
 
-_WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*.txt", "*.model", "*.tiktoken", "*/config.json")
+_DOCUMENTS = (".md", ".html", ".pdf", ".png", ".jpg", ".svg")  # beside a model, and no part of it
 _DEVICES = ("auto", "cpu", "cuda")
 # Parts that pooling token states never uses: a checkpoint may lack them.
 _UNUSED = ("pooler.",)
@@ -60,13 +60,13 @@ class Source:
         return {"revision": self.revision or "main", "trust_remote_code": self.trusted}
 
     def fingerprint(self, config: Any) -> str:
-        """The commit of a hub model; of a folder, what its files hold."""
+        """The commit of a hub model; of a folder, what its files hold, wherever it lies."""
         if not self.is_folder:
             return str(getattr(config, "_commit_hash", None) or self.revision or "main") + f" {self.place}"
-        files = sorted({file for pattern in _WEIGHTS for file in Path(self.place).glob(pattern)})
         digest = hashlib.blake2b(digest_size=16)
-        for file in files:
-            digest.update(f"{file.relative_to(self.place)} {file_fingerprint(file)}".encode())
+        with loading(self.name, "files"):
+            for file in _parts(Path(self.place)):
+                digest.update(f"{file.relative_to(self.place).as_posix()} {content_digest(file)}\n".encode())
         return digest.hexdigest()
 
 
@@ -85,6 +85,24 @@ def locate(model: ModelName) -> Source:
     if model.name.startswith(("/", ".", "~")):
         raise ModelError(f"model {model.text!r}: there is no folder {path}")
     return Source(name, revision or None, f"{model.family}:{model.name}", trusted)
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The files that make up a model: those of the folder, of its sentence-transformers modules, and all code.
+
+    Other subfolders (checkpoints, exports, runs) are not loaded with it.
+    """
+    modules = [folder / "1_Pooling"]
+    with suppress(OSError, ValueError, TypeError, KeyError):  # a list that is absent or damaged is noticed on loading
+        named = [Path(part["path"]) for part in json.loads((folder / "modules.json").read_bytes())]
+        modules += [folder / path for path in named if path.parts and not path.is_absolute() and ".." not in path.parts]
+    found = {*folder.iterdir(), *folder.rglob("*.py")}.union(*(module.rglob("*") for module in modules))
+    return sorted(path for path in found if path.is_file() and _is_part(path.relative_to(folder)))
+
+
+def _is_part(path: Path) -> bool:
+    hidden = any(part.startswith((".", "__pycache__")) for part in path.parts)
+    return not hidden and path.suffix.lower() not in _DOCUMENTS
 
 
 def _flag(model: ModelName, setting: str) -> bool:
@@ -198,7 +216,7 @@ def _from_gguf(path: Path, model: ModelName) -> Path:
     """The folder of a GGUF model, dequantised once and kept in the cache folder."""
     if not path.is_file():
         raise ModelError(f"model {model.text!r}: there is no file {path}")
-    kept = default_cache() / "gguf" / file_fingerprint(path)
+    kept = default_cache() / "gguf" / content_digest(path)
     if kept.is_dir():
         return kept
     library = _quiet_library()

@@ -14,7 +14,10 @@ from biassay.encoders.base import Encoded, Identity
 from biassay.encoders.registry import ModelName
 from biassay.errors import MeasurementError, UnknownNameError, UsageError, VectorError
 
-__all__ = ["PythonEncoder", "provide", "wrap"]
+__all__ = ["OBJECT", "PythonEncoder", "provide", "wrap"]
+
+OBJECT = "object:"
+"""How the text of a model begins that no string can name."""
 
 
 def provide(model: ModelName) -> PythonEncoder:
@@ -41,13 +44,12 @@ def provide(model: ModelName) -> PythonEncoder:
     return PythonEncoder(model, found)
 
 
-def wrap(found: Any) -> PythonEncoder:
-    """An encoder of an object that the user holds in hand."""
+def wrap(found: Any, text: str | None = None) -> PythonEncoder:
+    """An encoder of an object that the user holds in hand; ``text`` is what results call it, its class by default."""
     if not callable(getattr(found, "encode", None)):
         raise UsageError(f"a model is a string or an object with encode(texts) -> array, got {type(found).__name__}")
-    kind = type(found)
-    text = f"{kind.__module__}:{kind.__qualname__}"
-    return PythonEncoder(ModelName(f"object:{text}", "python", text, {}), found)
+    kind = f"{type(found).__module__}:{type(found).__qualname__}"
+    return PythonEncoder(ModelName(text or f"{OBJECT}{kind}", "python", kind, {}), found)
 
 
 class PythonEncoder:

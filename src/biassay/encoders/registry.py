@@ -16,6 +16,12 @@ from biassay.errors import UnknownNameError, UsageError
 __all__ = ["FAMILIES", "Family", "ModelName", "is_installed", "open_encoder", "open_word_encoder", "parse_model"]
 
 _NAME = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
+# What a setting does that only the user may decide, and no file of somebody else.
+_CONSENT = {
+    "base_url": "send texts to {}",
+    "key_env": "send the key in {} along",
+    "trust_remote_code": "run code that comes with the model",
+}
 
 
 def is_installed(package: str) -> bool:
@@ -133,6 +139,18 @@ class ModelName:
     name: str
     settings: Mapping[str, str]
 
+    @property
+    def head(self) -> str:
+        """The string without its settings."""
+        return self.text.partition("?")[0]
+
+    @property
+    def needs_consent(self) -> tuple[str, ...]:
+        """What opening the model does that only the user may decide: run code, and say where texts and keys go."""
+        code = (f"run the Python code {self.name}",) if self.family == "python" else ()
+        asked = {name: value for name, value in self.settings.items() if value.lower() not in ("false", "0")}
+        return (*code, *(does.format(asked[name]) for name, does in _CONSENT.items() if name in asked))
+
 
 def parse_model(text: str) -> ModelName:
     """Take a model string apart and check everything that can be checked without opening the model.
@@ -175,7 +193,7 @@ def open_encoder(model: str | ModelName) -> Encoder:
     parsed = parse_model(model) if isinstance(model, str) else model
     if "word" in parsed.settings:
         raise UsageError(
-            f"model {_head(parsed)!r}: word= is for vectors of words in their contexts; "
+            f"model {parsed.head!r}: word= is for vectors of words in their contexts; "
             "here every text gets one vector, which pool= chooses"
         )
     provide: Callable[[ModelName], Encoder] = _function(FAMILIES[parsed.family].provider)
@@ -190,7 +208,7 @@ def open_word_encoder(model: str | ModelName) -> WordEncoder:
         raise UsageError(_no_words(parsed))
     if "pool" in parsed.settings:
         raise UsageError(
-            f"model {_head(parsed)!r}: the vector is that of the word, not of the text, so there is nothing to pool; "
+            f"model {parsed.head!r}: the vector is that of the word, not of the text, so there is nothing to pool; "
             "leave out pool=, or choose among the parts of the word with word=last, word=first or word=mean"
         )
     provide: Callable[[ModelName], WordEncoder] = _function(provider)
@@ -202,14 +220,10 @@ def _function(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _head(model: ModelName) -> str:
-    return model.text.partition("?")[0]
-
-
 def _no_words(model: ModelName) -> str:
     able = " and ".join(f.form for f in FAMILIES.values() if f.in_context)
     hint = f"; open the same model as hf:{model.name}" if model.family == "st" else ""
     return (
-        f"model {_head(model)!r} gives vectors of whole texts, not of words in their contexts{hint} "
+        f"model {model.head!r} gives vectors of whole texts, not of words in their contexts{hint} "
         f"(models that can: {able})"
     )

@@ -57,6 +57,7 @@ class StEncoder:
             self._tokeniser.limit = min(self._tokeniser.limit, int(self._model.max_seq_length))
 
     def encode(self, texts: Sequence[str]) -> Encoded:
+        self.prepare(texts)
         vectors = self._model.encode(
             list(texts),
             batch_size=64 if self._device == "cpu" else 1024,

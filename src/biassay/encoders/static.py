@@ -125,19 +125,30 @@ class StaticEncoder:
         self.identity, self.folds_case = identity, fold
         self._load, self._stream = load, stream
         self._vectors = WordVectors(0)
+        self._asked: set[str] = set()
 
     def _tokens(self, text: str) -> list[tuple[str, Span]]:
         found = tokens(text)
         return [(token.lower(), span) for token, span in found] if self.folds_case else found
 
     def prepare(self, texts: Sequence[str]) -> None:
-        self._vectors = self._load({token for text in texts for token, _ in self._tokens(text)})
+        self._ready({token for text in texts for token, _ in self._tokens(text)})
+
+    def _ready(self, words: set[str]) -> None:
+        """Vectors of words that were not looked for before."""
+        new = words - self._asked
+        if new or not self._vectors.dimension:
+            found = self._load(new)
+            found.update(self._vectors)
+            self._vectors = found
+            self._asked |= new
 
     def encode(self, texts: Sequence[str]) -> Encoded:
+        parts_of = [self._tokens(text) for text in texts]
+        self._ready({token for parts in parts_of for token, _ in parts})
         vectors = np.zeros((len(texts), self._vectors.dimension), dtype=np.float32)
         unknown = []
-        for row, text in enumerate(texts):
-            parts = self._tokens(text)
+        for row, parts in enumerate(parts_of):
             known = [self._vectors[token] for token, _ in parts if token in self._vectors]
             if known:
                 vectors[row] = np.mean(known, axis=0, dtype=np.float64)

@@ -23,6 +23,7 @@ from biassay.encoders.vector_text import (
     word2vec_header,
 )
 from biassay.errors import UnknownNameError, VectorFileError
+from biassay.files import content_digest
 
 __all__ = [
     "FORMATS",
@@ -40,7 +41,6 @@ __all__ = [
 
 Format = Literal["text", "word2vec-binary", "npy"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-_SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 
 
 def check_format(file_format: str) -> None:
@@ -50,24 +50,13 @@ def check_format(file_format: str) -> None:
 
 
 def file_fingerprint(path: Path) -> str:
-    """Tells files apart without reading gigabytes: size, times of change, and 64 blocks spread over the content.
-
-    The system sets the last of the times itself, so that an edit which keeps the others is seen; a copy counts as
-    another file.
-    """
-    digest = hashlib.blake2b(digest_size=16)
+    """A digest of what a file of vectors holds; of an .npy file also of the words beside it."""
     words = [path.with_name("words.txt")] if path.suffix.lower() == ".npy" else []
     try:
-        for part in [path, *(file for file in words if file.exists())]:
-            status = part.stat()
-            digest.update(f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}".encode())
-            with part.open("rb") as file:
-                for i in range(_SAMPLES):
-                    file.seek(i * max(0, status.st_size - _SAMPLE_BYTES) // (_SAMPLES - 1))
-                    digest.update(file.read(_SAMPLE_BYTES))
+        parts = [content_digest(part) for part in [path, *(file for file in words if file.exists())]]
     except OSError as error:
         raise VectorFileError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return digest.hexdigest()
+    return hashlib.blake2b(" ".join(parts).encode(), digest_size=16).hexdigest()
 
 
 def read_vectors(path: Path, wanted: Collection[str], file_format: str | None = None) -> WordVectors:

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from biassay.encoders.base import Encoded, Encoder
-from biassay.encoders.python import wrap
-from biassay.encoders.registry import open_encoder, parse_model
+from biassay.encoders.base import Encoded, Encoder, Identity
 from biassay.errors import StimulusError, UsageError
 from biassay.files import default_cache
 from biassay.measures.seat import Settings, check_tests, measure
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
+from biassay.pipeline.models import (
+    Asked,
+    asked_models,
+    check_unchanged,
+    identities_of,
+    models_again,
+    open_models,
+    telling_how_to_resume,
+)
 from biassay.report.html import write_report
 from biassay.results.making import finished, identified, is_of, new_manifest, result_of
 from biassay.results.records import Manifest, Result
@@ -40,6 +47,7 @@ class _Plan:
 
     manifest: Manifest
     encoders: tuple[Encoder, ...]
+    identities: tuple[Identity, ...]
     tests: tuple[tuple[Test, TestTexts], ...]
     settings: Settings
 
@@ -61,8 +69,9 @@ def run(
 
     Parameters
     ----------
-    models : str, object or list of them
-        Model strings (``use``, ``glove``, ``vectors:PATH``, ...) or objects with ``encode(texts) -> array``.
+    models : str, object, list of them, or dict
+        Model strings (``use``, ``glove``, ``vectors:PATH``, ...) or objects with ``encode(texts) -> array``; the keys
+        of a dict name them in all results.
     tests : str or list of str
         Names, patterns, collections or files; the tests of the main collections by default.
     protocol, alternative : str
@@ -78,44 +87,44 @@ def run(
     cache : path, optional
         Where vectors are kept; by default the user's cache folder.
     """
-    asked = tuple(models) if isinstance(models, list | tuple) else (models,)
-    opened = [m if isinstance(m, str) else wrap(m) for m in asked]
-    given = {m.identity.name: m for m in opened if not isinstance(m, str)}
-    names = tuple(m if isinstance(m, str) else m.identity.name for m in opened)
+    asked = asked_models(models)
     patterns = (tests,) if isinstance(tests, str) else tuple(tests)
     chosen = [(test, pattern) for pattern in (patterns or ("",)) for test in select_tests([pattern] if pattern else [])]
     select_tests(patterns)  # two different tests of one name are an error
-    manifest = new_manifest(names, chosen, protocol, alternative, alpha, max_lost, seed)
+    manifest = new_manifest(tuple(one.text for one in asked), chosen, protocol, alternative, alpha, max_lost, seed)
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder)
-    plan = _plan(manifest, tuple(dict.fromkeys(test for test, _ in chosen)), given)
+    plan = _plan(manifest, tuple(dict.fromkeys(test for test, _ in chosen)), asked)
     if folder is None:
         return _carry_out(plan, (), None, cache, listener or Silent())
-    with taken_back_if_empty(folder):
+    with telling_how_to_resume(folder, asked, plan.manifest.models), taken_back_if_empty(folder):
         return _carry_out(plan, (), folder, cache, listener or Silent())
 
 
-def resume(folder: PathLike, *, cache: PathLike | None = None, listener: Listener | None = None) -> Run:
-    """Go on with a run that was interrupted; what it has measured is kept."""
+def resume(
+    folder: PathLike, models: object = None, *, cache: PathLike | None = None, listener: Listener | None = None
+) -> Run:
+    """Go on with a run of tests on texts; see `biassay.resume`."""
     folder = Path(folder)
     earlier = Run.load(folder)
+    if earlier.manifest.contexts is not None:
+        raise UsageError(f"{folder} is a run over contexts; go on with it by biassay.resume_ceat")
     if earlier.manifest.status == "complete":
         return earlier
+    asked = models_again(folder, earlier.manifest.models, models)
     patterns = tuple(dict.fromkeys(test.pattern for test in earlier.manifest.tests))
     by_name = {t.name: t for t in select_tests([] if patterns == ("",) else patterns)}
-    for asked in earlier.manifest.tests:
-        if asked.name not in by_name or by_name[asked.name].digest != asked.digest:
-            raise StimulusError(f"{folder}: the test {asked.name!r} has changed since the run began; start a new run")
-    plan = _plan(earlier.manifest, tuple(by_name[asked.name] for asked in earlier.manifest.tests))
-    for record, encoder in zip(earlier.manifest.models, plan.encoders, strict=True):
-        if record.revision != encoder.identity.revision:
-            raise UsageError(f"{folder}: the model {record.text!r} has changed since the run began; start a new run")
+    for test in earlier.manifest.tests:
+        if test.name not in by_name or by_name[test.name].digest != test.digest:
+            raise StimulusError(f"{folder}: the test {test.name!r} has changed since the run began; start a new run")
+    plan = _plan(earlier.manifest, tuple(by_name[test.name] for test in earlier.manifest.tests), asked)
+    check_unchanged(folder, earlier.manifest.models, plan.identities)
     plan = dataclasses.replace(plan, manifest=earlier.manifest)  # which says what finished models took
     return _carry_out(plan, earlier.results, folder, cache, listener or Silent())
 
 
-def _plan(manifest: Manifest, tests: tuple[Test, ...], given: Mapping[str, Encoder] | None = None) -> _Plan:
+def _plan(manifest: Manifest, tests: tuple[Test, ...], models: tuple[Asked, ...]) -> _Plan:
     """Check everything that can be checked before the first text is encoded."""
     settings = Settings(
         protocol=cast("Protocol", manifest.protocol),
@@ -125,14 +134,11 @@ def _plan(manifest: Manifest, tests: tuple[Test, ...], given: Mapping[str, Encod
         seed=manifest.seed,
     )
     check_tests(tests, settings)
-    given = given or {}
-    parsed = {r.text: parse_model(r.text) for r in manifest.models if r.text not in given}
-    encoders = tuple(given.get(r.text) or open_encoder(parsed[r.text]) for r in manifest.models)
-    records = tuple(
-        identified(record.text, encoder.identity) for record, encoder in zip(manifest.models, encoders, strict=True)
-    )
+    encoders = open_models(models)
+    identities = identities_of(models, [encoder.identity for encoder in encoders])
+    records = tuple(identified(one.text, identity) for one, identity in zip(models, identities, strict=True))
     asked = tuple((test, texts_of(test)) for test in tests)
-    return _Plan(dataclasses.replace(manifest, models=records), encoders, asked, settings)
+    return _Plan(dataclasses.replace(manifest, models=records), encoders, identities, asked, settings)
 
 
 def _carry_out(
@@ -142,8 +148,8 @@ def _carry_out(
     current = Run(plan.manifest, results)
     if folder is not None:
         current.save(folder)
-    for place, encoder in enumerate(plan.encoders):
-        current = _one_model(plan, current, place, encoder, store, listener)
+    for place in range(len(plan.encoders)):
+        current = _one_model(plan, current, place, store, listener)
         if folder is not None:
             current.save(folder)
     current = Run(finished(current.manifest, current.results), current.results)
@@ -153,25 +159,29 @@ def _carry_out(
     return current
 
 
-def _one_model(plan: _Plan, current: Run, place: int, encoder: Encoder, store: VectorStore, listener: Listener) -> Run:
-    record = current.manifest.models[place]
+def _one_model(plan: _Plan, current: Run, place: int, store: VectorStore, listener: Listener) -> Run:
+    record, encoder, identity = current.manifest.models[place], plan.encoders[place], plan.identities[place]
     have = {result.test for result in current.results if is_of(result, record)}
     waiting = [(test, asked) for test, asked in plan.tests if test.name not in have]
     if not waiting:
         return current
     began = time.monotonic()
     texts = list(dict.fromkeys(text.text for _, asked in waiting for text in asked))
-    kept = store.of(encoder.identity)
+    if identity.sends_to:
+        listener.notice(f"{record.name}: texts go to {identity.sends_to}")
+    kept = store.of(identity)
     if kept.damaged:
         listener.notice(
             f"{len(kept.damaged)} damaged file(s) of stored vectors were removed; their texts are encoded again"
         )
     encoded = encode_missing(encoder, texts, kept, lambda done, total: listener.encoding(record.text, done, total))
     vectors = _Vectors(texts, kept)
-    hint, found = encoder.identity.lost_hint, []
+    found = []
     for number, (test, asked) in enumerate(waiting, start=1):
-        measured = measure(test, asked, {role: vectors.of(asked, role) for role in ROLES}, plan.settings, hint)
-        found.append(result_of(test, encoder.identity, measured, plan.settings))
+        measured = measure(
+            test, asked, {role: vectors.of(asked, role) for role in ROLES}, plan.settings, identity.lost_hint
+        )
+        found.append(result_of(test, identity, measured, plan.settings))
         listener.measuring(record.text, number, len(waiting))
     results = with_corrections((*current.results, *found), plan.manifest.alpha)
     models = list(current.manifest.models)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -20,6 +20,7 @@ from biassay.errors import StimulusError, UsageError
 from biassay.measures.contextual import cover, measure_in_contexts
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
 from biassay.pipeline.embedding import embed
+from biassay.pipeline.models import asked_models, check_unchanged, models_again
 from biassay.pipeline.planning import Plan, contexts_record, make_plan
 from biassay.report.html import write_report
 from biassay.results.making import contextual_result_of, finished, is_of, new_manifest
@@ -34,7 +35,7 @@ __all__ = ["resume_ceat", "run_ceat"]
 
 
 def run_ceat(
-    models: str | Sequence[str],
+    models: str | Sequence[str] | Mapping[str, str],
     contexts: PathLike,
     tests: str | Sequence[str] = (),
     *,
@@ -56,8 +57,9 @@ def run_ceat(
 
     Parameters
     ----------
-    models : str or list of str
-        Model strings of families that give a word in its context a vector: ``hf:NAME``, ``elmo:DIR``.
+    models : str, list of str or dict
+        Model strings of families that give a word in its context a vector: ``hf:NAME``, ``elmo:DIR``; the keys of a
+        dict name them in all results.
     contexts : path
         A file made by ``biassay contexts``.
     tests : str or list of str
@@ -79,7 +81,7 @@ def run_ceat(
     engine : Engine, optional
         Where models run; by default here.
     """
-    names = (models,) if isinstance(models, str) else tuple(models)
+    asked = asked_models(models)
     kept = read_contexts(Path(contexts))
     patterns = (tests,) if isinstance(tests, str) else tuple(tests)
     patterns = patterns or tuple(kept.metadata.get("tests", ()))
@@ -88,11 +90,13 @@ def run_ceat(
     chosen = [(test, pattern) for pattern in patterns for test in select_tests([pattern])]
     select_tests(patterns)  # two different tests of one name are an error
     record = contexts_record(Path(contexts), kept, n_samples, mode, window, dtype, min_contexts, vectors)
-    manifest = new_manifest(names, chosen, "ceat", "two-sided", alpha, max_lost, seed, record)
+    manifest = new_manifest(
+        tuple(one.text for one in asked), chosen, "ceat", "two-sided", alpha, max_lost, seed, record
+    )
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder)
-    plan = make_plan(manifest, kept, tuple(dict.fromkeys(test for test, _ in chosen)), cache, vectors)
+    plan = make_plan(manifest, asked, kept, tuple(dict.fromkeys(test for test, _ in chosen)), cache, vectors)
     if folder is None:
         return _carry_out(plan, Run(plan.manifest), None, engine, listener)
     with taken_back_if_empty(folder):
@@ -101,20 +105,25 @@ def run_ceat(
 
 def resume_ceat(
     folder: PathLike,
+    models: object = None,
     *,
     cache: PathLike | None = None,
     vectors: PathLike | None = None,
     engine: Engine | None = None,
     listener: Listener | None = None,
 ) -> Run:
-    """Go on with a run that was interrupted; vectors that were stored and models that were measured are kept."""
+    """Go on with a run over contexts; vectors that were stored and models that were measured are kept.
+
+    See `biassay.resume`, which goes on with runs of either kind.
+    """
     folder = Path(folder)
     earlier = Run.load(folder)
     record = earlier.manifest.contexts
     if record is None:
-        raise UsageError(f"{folder} is not a run over contexts; go on with it by biassay run --resume {folder}")
+        raise UsageError(f"{folder} is not a run over contexts; go on with it by biassay.resume")
     if earlier.manifest.status == "complete":
         return earlier
+    models_asked = models_again(folder, earlier.manifest.models, models)
     kept = read_contexts(Path(record.file))
     if kept.digest != record.digest:
         raise UsageError(f"{folder}: the contexts in {record.file} have changed since the run began; start a new run")
@@ -123,10 +132,9 @@ def resume_ceat(
         if asked.name not in by_name or by_name[asked.name].digest != asked.digest:
             raise StimulusError(f"{folder}: the test {asked.name!r} has changed since the run began; start a new run")
     tests = tuple(by_name[asked.name] for asked in earlier.manifest.tests)
-    plan = make_plan(earlier.manifest, kept, tests, cache, vectors if vectors is not None else record.vectors)
-    for before, now in zip(earlier.manifest.models, plan.manifest.models, strict=True):
-        if before.revision != now.revision:
-            raise UsageError(f"{folder}: the model {before.text!r} has changed since the run began; start a new run")
+    place = vectors if vectors is not None else record.vectors
+    plan = make_plan(earlier.manifest, models_asked, kept, tests, cache, place)
+    check_unchanged(folder, earlier.manifest.models, plan.identities)
     return _carry_out(dataclasses.replace(plan, manifest=earlier.manifest), earlier, folder, engine, listener)
 
 
@@ -160,7 +168,7 @@ def _embed(plan: Plan, current: Run, place: int, engine: Engine, listener: Liste
         listener.notice(f"{len(store.damaged)} damaged file(s) of stored vectors were removed and are computed again")
     window = cast("ContextsRecord", plan.manifest.contexts).window
     done = embed(
-        record.text,
+        plan.models[place],
         plan.contexts,
         plan.stimuli,
         store,
@@ -189,7 +197,7 @@ def _measure(plan: Plan, current: Run, place: int, listener: Listener) -> Run:
     found, samples = [], dict(current.samples)
     for number, test in enumerate(waiting, start=1):
         vectors = _vectors_of(plan, place, test)
-        who = f"{identity.name} {identity.options}"
+        who = f"{identity.content} {identity.options}"
         measured = measure_in_contexts(test, vectors, plan.settings, who, plan.contexts.count)
         found.append(contextual_result_of(test, identity, measured, plan.settings))
         if measured.association is not None:

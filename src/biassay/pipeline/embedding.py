@@ -95,7 +95,8 @@ def store_about(contexts: Contexts, identity: Identity, words: int | None, dtype
 def open_store(about: StoreAbout, contexts: Contexts, cache: Path, folder: Path | None) -> ShardStore:
     """A folder of the user's choice, or the one in the cache that holds exactly these vectors."""
     breaks = [contexts.of(stimulus).start for stimulus in contexts.stimuli]
-    key = hashlib.blake2b(json.dumps(asdict(about), sort_keys=True).encode(), digest_size=16).hexdigest()
+    content = {name: value for name, value in asdict(about).items() if name != "model"}  # a copy is the same model
+    key = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
     return ShardStore.open(folder or cache / "contexts" / key, about, breaks)
 
 

@@ -15,6 +15,7 @@ from biassay.files import default_cache
 from biassay.measures.contextual import ContextSettings, check_word_tests, cover
 from biassay.pipeline.common import PathLike
 from biassay.pipeline.embedding import open_store, store_about
+from biassay.pipeline.models import Asked, identities_of
 from biassay.results.making import identified
 from biassay.results.records import ContextsRecord, Manifest
 from biassay.stats.permutation import check_choice
@@ -36,6 +37,7 @@ class Plan:
     settings: ContextSettings
     contexts: Contexts
     tests: tuple[Test, ...]
+    models: tuple[str, ...]
     stores: tuple[ShardStore, ...]
     identities: tuple[Identity, ...]
 
@@ -93,25 +95,40 @@ def contexts_record(
 
 
 def make_plan(
-    manifest: Manifest, contexts: Contexts, tests: tuple[Test, ...], cache: PathLike | None, vectors: PathLike | None
+    manifest: Manifest,
+    asked: tuple[Asked, ...],
+    contexts: Contexts,
+    tests: tuple[Test, ...],
+    cache: PathLike | None,
+    vectors: PathLike | None,
 ) -> Plan:
     """Check everything that can be checked before the first context is encoded."""
     check_word_tests(tests)
     _check_sought(tests, contexts)
     record = cast("ContextsRecord", manifest.contexts)
-    parsed = [parse_model(model.text) for model in manifest.models]
-    identities = tuple(open_word_encoder(model).identity for model in parsed)
+    models = tuple(map(_string, asked))
+    parsed = [parse_model(model) for model in models]
+    identities = identities_of(asked, [open_word_encoder(model).identity for model in parsed])
     abouts = [store_about(contexts, identity, record.window, record.dtype) for identity in identities]
     root = Path(cache) if cache is not None else default_cache()
     stores = tuple(
-        open_store(about, contexts, root, None if vectors is None else Path(vectors) / _slug(model.text))
-        for about, model in zip(abouts, parsed, strict=True)
+        open_store(about, contexts, root, None if vectors is None else Path(vectors) / _slug(one.text))
+        for about, one in zip(abouts, asked, strict=True)
     )
-    records = tuple(identified(model.text, identity) for model, identity in zip(parsed, identities, strict=True))
+    records = tuple(identified(one.text, identity) for one, identity in zip(asked, identities, strict=True))
     settings = ContextSettings(
         record.n_samples, record.mode, record.min_contexts, manifest.alpha, manifest.max_lost, manifest.seed
     )
-    return Plan(dataclasses.replace(manifest, models=records), settings, contexts, tests, stores, identities)
+    return Plan(dataclasses.replace(manifest, models=records), settings, contexts, tests, models, stores, identities)
+
+
+def _string(asked: Asked) -> str:
+    """The model string; an object knows nothing of words in their contexts."""
+    if not isinstance(asked.model, str):
+        raise UsageError(
+            f"a model of a run over contexts is a string such as hf:NAME, got {type(asked.model).__name__}"
+        )
+    return asked.model
 
 
 def _check_sought(tests: tuple[Test, ...], contexts: Contexts) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,14 +16,16 @@ from cattrs.preconf.json import JsonConverter, make_converter
 
 from biassay.errors import RunFolderError
 from biassay.files import check_digest, json_with_digest, read_json
+from biassay.results.intervals import interval_of
 from biassay.results.records import PAPER_COLUMNS, Contextual, Result
 
-__all__ = ["columns", "from_json", "in_column", "structured", "to_file", "to_json", "to_tsv", "tsv_lines"]
+__all__ = ["cells", "columns", "from_json", "structured", "to_file", "to_json", "to_tsv", "tsv_lines"]
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NOT_IN_TSV = ("leaning", "contextual", "too_rare")
 _CONTEXTUAL = tuple(field.name for field in dataclasses.fields(Contextual) if field.name != "num_contexts")
+_INTERVAL = ("interval_low", "interval_high", "confidence")
 
 
 @cache
@@ -97,20 +99,28 @@ def columns(results: tuple[Result, ...]) -> list[str]:
     names = [field.name for field in dataclasses.fields(Result)]
     own = [name for name in names if name not in (*PAPER_COLUMNS, *_NOT_IN_TSV)]
     rare = ["too_rare"] if any(r.too_rare is not None for r in results) else []
-    return [*PAPER_COLUMNS, *own, *rare, *(_CONTEXTUAL if any(r.contextual for r in results) else ())]
+    return [*PAPER_COLUMNS, *own, *rare, *(_CONTEXTUAL if any(r.contextual for r in results) else _INTERVAL)]
 
 
-def in_column(result: Result, column: str) -> Any:
-    """What stands in a column of the table."""
-    if column in _CONTEXTUAL:
-        return None if result.contextual is None else getattr(result.contextual, column)
-    return getattr(result, column)
+def cells(result: Result, names: Sequence[str]) -> list[Any]:
+    """What stands in these columns of the table."""
+    more = _of_contexts_or_words(result)
+    return [more[name] if name in more else getattr(result, name) for name in names]
+
+
+def _of_contexts_or_words(result: Result) -> dict[str, Any]:
+    """The numbers of a test over contexts; of any other the interval over its words, where there is one."""
+    if result.contextual is not None:
+        return {name: getattr(result.contextual, name) for name in _CONTEXTUAL}
+    found = interval_of(result)
+    ends = (None, None, None) if found is None or found.low is None else (found.low, found.high, found.confidence)
+    return dict.fromkeys(_CONTEXTUAL) | dict(zip(_INTERVAL, ends, strict=True))
 
 
 def to_tsv(results: tuple[Result, ...]) -> str:
     """The papers' nine columns first and in order, then the project's own. An empty cell was not computed."""
     names = columns(results)
-    return tsv_lines([names, *([in_column(result, name) for name in names] for result in results)])
+    return tsv_lines([names, *(cells(result, names) for result in results)])
 
 
 def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:

@@ -77,7 +77,7 @@ def new_manifest(
     records = {test.name: _test_record(test, pattern) for test, pattern in tests}
     return Manifest(
         **beginning(),
-        models=tuple(ModelRecord(text, text, "", None, {}) for text in dict.fromkeys(models)),
+        models=tuple(ModelRecord(text, text, "", None, {}) for text in models),
         tests=tuple(records.values()),
         protocol=protocol,
         alternative=alternative,

@@ -14,7 +14,7 @@ import numpy as np
 
 from biassay.errors import MissingExtraError, RunFolderError
 from biassay.files import write_atomically
-from biassay.results.codec import columns, from_json, in_column, to_file, to_json, to_tsv
+from biassay.results.codec import cells, columns, from_json, to_file, to_json, to_tsv
 from biassay.results.records import FORMAT_VERSION, Manifest, Result
 from biassay.results.samples import Samples, load_samples, save_samples
 from biassay.stats.multiple import holm
@@ -22,7 +22,16 @@ from biassay.stats.multiple import holm
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MANIFEST", "RESULTS_JSON", "RESULTS_TSV", "Run", "make_folder", "to_frame_of", "with_corrections"]
+__all__ = [
+    "MANIFEST",
+    "RESULTS_JSON",
+    "RESULTS_TSV",
+    "Run",
+    "make_folder",
+    "read_manifest",
+    "to_frame_of",
+    "with_corrections",
+]
 
 MANIFEST, RESULTS_JSON, RESULTS_TSV = "manifest.json", "results.json", "results.tsv"
 
@@ -56,7 +65,9 @@ class Run:
 
         What was not computed is ``pandas.NA``, which NaN is not.
         """
-        return to_frame_of({name: [in_column(r, name) for r in self.results] for name in columns(self.results)})
+        names = columns(self.results)
+        rows = [cells(result, names) for result in self.results]
+        return to_frame_of({name: [row[place] for row in rows] for place, name in enumerate(names)})
 
     def to_json(self) -> str:
         """Manifest and results as JSON."""
@@ -68,7 +79,7 @@ class Run:
         Another run in the folder is an error; an earlier state of the same run is brought up to date.
         """
         folder = Path(folder)
-        if (folder / MANIFEST).exists() and Run.load(folder).manifest.run_id != self.manifest.run_id:
+        if (folder / MANIFEST).exists() and read_manifest(folder).run_id != self.manifest.run_id:
             raise RunFolderError(f"{folder} holds another run; choose another folder")
         make_folder(folder)
         contents = {
@@ -87,13 +98,18 @@ class Run:
     def load(cls, folder: str | os.PathLike[str]) -> Run:
         """Read a run folder back; the result equals what was saved."""
         folder = Path(folder)
-        if not (folder / MANIFEST).is_file():
-            raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
-        manifest = from_json(folder / MANIFEST, Manifest, FORMAT_VERSION, "associations")
+        manifest = read_manifest(folder)
         if manifest.status == "running" and not (folder / RESULTS_JSON).exists():
             return cls(manifest)
         results = from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results
         return cls(manifest, results, load_samples(folder))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """How the run in a folder was made, without its results."""
+    if not (folder / MANIFEST).is_file():
+        raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
+    return from_json(folder / MANIFEST, Manifest, FORMAT_VERSION, "associations")
 
 
 def make_folder(folder: Path) -> None:

@@ -77,14 +77,14 @@ def select_grouping(name: str) -> Grouping:
     raise UnknownNameError("grouping", name, known, f"(groupings: {', '.join(known)}; a file ends in .toml)")
 
 
-def select_tests(patterns: Iterable[str] = ()) -> tuple[Test, ...]:
+def select_tests(patterns: str | Iterable[str] = ()) -> tuple[Test, ...]:
     """Tests by name, pattern (``sent-*``), collection (``may2019``) or file; those of the main collections by default.
 
     Aliases (C1 for weat1) are taken when named, and left out of whole collections, so that nothing is run twice.
     Supplementary collections are taken when named: a default run, and its correction for many tests, is without them.
     """
     known = catalogue()
-    patterns = tuple(patterns)
+    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     if not patterns:
         return tuple(t for t in known.tests.values() if t.alias_of is None and not t.source.supplementary)
     chosen: dict[str, Test] = {}

@@ -75,6 +75,7 @@ def check_same(folder: Path, about: StoreAbout) -> None:
     if not isinstance(was, dict):
         raise RunFolderError(f"{folder / ABOUT} does not describe a store of vectors; choose another folder")
     asked = _described(about)
+    del asked["model"]  # a copy of a model under another name is the same model
     differ = [f"{name} was {was.get(name)!r}, now {value!r}" for name, value in asked.items() if was.get(name) != value]
     if differ:
         raise RunFolderError(f"{folder} holds other vectors: {'; '.join(differ)}; choose another folder")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from biassay.results.codec import in_column, tsv_lines
+from biassay.results.codec import tsv_lines
 from biassay.results.records import PAPER_COLUMNS
 from biassay.results.run import Run
 
@@ -11,4 +11,4 @@ __all__ = ["nine_columns"]
 
 def nine_columns(run: Run) -> str:
     """results.tsv with the papers' nine columns. An empty cell was not computed."""
-    return tsv_lines([PAPER_COLUMNS, *([in_column(result, name) for name in PAPER_COLUMNS] for result in run.results)])
+    return tsv_lines([PAPER_COLUMNS, *([getattr(result, name) for name in PAPER_COLUMNS] for result in run.results)])

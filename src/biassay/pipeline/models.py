@@ -1,0 +1,178 @@
+"""The models of a run: as a user gives them, and as they are found again when an interrupted run goes on.
+
+A run folder may come from a stranger. What would run code, or says where texts and keys go, is never taken from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from biassay.encoders.base import Encoder, Identity
+from biassay.encoders.python import OBJECT, wrap
+from biassay.encoders.registry import ModelName, open_encoder, parse_model
+from biassay.errors import UsageError
+from biassay.results.making import identified
+from biassay.results.records import ModelRecord
+from biassay.results.run import MANIFEST
+
+__all__ = [
+    "Asked",
+    "asked_models",
+    "check_unchanged",
+    "identities_of",
+    "models_again",
+    "open_models",
+    "telling_how_to_resume",
+    "to_give_again",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A model as it was asked for.
+
+    Attributes
+    ----------
+    text : str
+        What the manifest calls it.
+    model : str or object
+        The model string, or the object itself.
+    name : str or None
+        The name that the user gave it.
+    """
+
+    text: str
+    model: object
+    name: str | None = None
+
+
+def asked_models(models: object) -> tuple[Asked, ...]:
+    """One model or a list of them, strings or objects, or a mapping from names; one that is given twice counts once."""
+    if isinstance(models, Mapping):
+        pairs = list(models.items())
+        if not all(isinstance(name, str) and name for name, _ in pairs):
+            raise UsageError("the names of models are strings: {'base': model, 'tuned': other}")
+    else:
+        pairs = [(None, model) for model in (models if isinstance(models, list | tuple) else (models,))]
+    unique = {(name, model if isinstance(model, str) else id(model)): (name, model) for name, model in pairs}
+    asked: list[Asked] = []
+    for name, model in unique.values():
+        text = model if isinstance(model, str) else _object_text(model, name, {other.text for other in asked})
+        asked.append(Asked(text, model, name))
+    return tuple(asked)
+
+
+def _object_text(model: object, name: str | None, taken: set[str]) -> str:
+    return _free(f"{OBJECT}{name}" if name else wrap(model).identity.name, taken.__contains__)
+
+
+def _free(name: str, is_taken: Callable[[str], bool]) -> str:
+    """The name, with a number if another model has it."""
+    numbered = (f"{name} #{number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain((name,), numbered) if not is_taken(free))
+
+
+def open_models(asked: Sequence[Asked]) -> tuple[Encoder, ...]:
+    """Every model opened, after the strings of all were checked."""
+    parsed = [parse_model(one.model) if isinstance(one.model, str) else one for one in asked]
+    return tuple(open_encoder(one) if isinstance(one, ModelName) else wrap(one.model, one.text) for one in parsed)
+
+
+def identities_of(asked: Sequence[Asked], found: Sequence[Identity]) -> tuple[Identity, ...]:
+    """What was opened, under the names that the user gave; models that differ in nothing get a number."""
+    apart: list[Identity] = []
+    for one, identity in zip(asked, found, strict=True):
+        same = {o.name for o in apart if (o.options, o.revision) == (identity.options, identity.revision)}
+        apart.append(dataclasses.replace(identity, name=_free(one.name or identity.name, same.__contains__)))
+    return tuple(apart)
+
+
+def models_again(folder: Path, records: Sequence[ModelRecord], models: object) -> tuple[Asked, ...]:
+    """The models of an interrupted run, those that ``models`` gives again as given there.
+
+    The others are opened as the folder names them, if that can do no harm.
+    """
+    given = _placed(folder, records, () if models is None else asked_models(models))
+    left = [record for place, record in enumerate(records) if place not in given]
+    _check_consent(folder, left)
+    return tuple(
+        Asked(record.text, given[place].model if place in given else record.text, record.name)
+        for place, record in enumerate(records)
+    )
+
+
+def _placed(folder: Path, records: Sequence[ModelRecord], given: Sequence[Asked]) -> dict[int, Asked]:
+    """Which model of the run each one given is: that of its text or name, or else the same with other settings."""
+    placed: dict[int, Asked] = {}
+    left = list(given)
+    keys: tuple[Callable[[str], str], ...] = (str, lambda text: text.partition("?")[0])
+    for key in keys:
+        for one in tuple(left):
+            wanted = key(one.name or one.text)
+            same = (i for i, r in enumerate(records) if i not in placed and wanted in (key(r.text), r.name))
+            place = next(same, None)
+            if place is not None:
+                placed[place] = one
+                left.remove(one)
+    if left:
+        known = ", ".join(repr(record.name) for record in records)
+        raise UsageError(f"{folder}: the run has no model {left[0].name or left[0].text!r}; its models: {known}")
+    return placed
+
+
+def to_give_again(records: Sequence[ModelRecord]) -> list[ModelRecord]:
+    """The models of a run that cannot be taken from its folder."""
+    return [record for record in records if record.text.startswith(OBJECT) or parse_model(record.text).needs_consent]
+
+
+def _check_consent(folder: Path, records: Sequence[ModelRecord]) -> None:
+    """Refuse models that only the user can give; nothing was opened, imported or asked for yet."""
+    missing = to_give_again(records)
+    if not missing:
+        return
+    for record in missing:
+        if not record.text.isprintable() or not record.name.isprintable():
+            raise UsageError(f"{folder}: a model of the run has a name that cannot be shown; start a new run")
+    if any(record.text.startswith(OBJECT) for record in missing):
+        raise UsageError(
+            f"{folder}: the run has models that are objects, which no folder can hold; give them again: "
+            f"{_call(folder, missing)}"
+        )
+    asks = "; ".join(
+        f"{p.head!r} would {' and '.join(p.needs_consent)}" for p in (parse_model(r.text) for r in missing)
+    )
+    again = " ".join(f"--model {shlex.quote(record.text)}" for record in missing)
+    raise UsageError(
+        f"{folder}: {asks}. That is not taken from a folder. If you want it, give the model again: "
+        f"biassay resume {shlex.quote(str(folder))} {again}"
+    )
+
+
+def _call(folder: Path, records: Sequence[ModelRecord]) -> str:
+    models = ", ".join(f"{r.name!r}: {'...' if r.text.startswith(OBJECT) else repr(r.text)}" for r in records)
+    return f"biassay.resume({str(folder)!r}, models={{{models}}})"
+
+
+@contextmanager
+def telling_how_to_resume(folder: Path, asked: Sequence[Asked], records: Sequence[ModelRecord]) -> Iterator[None]:
+    """If a run of objects is left unfinished, say how it goes on."""
+    try:
+        yield
+    except BaseException as error:
+        if any(not isinstance(one.model, str) for one in asked) and (folder / MANIFEST).exists():
+            error.add_note(f"go on with: {_call(folder, to_give_again(records))}")
+        raise
+
+
+def check_unchanged(folder: Path, records: Sequence[ModelRecord], identities: Sequence[Identity]) -> None:
+    """Refuse to go on with other weights or settings."""
+    for record, identity in zip(records, identities, strict=True):
+        now = identified(record.text, identity)
+        if (record.family, record.revision, record.settings) != (now.family, now.revision, now.settings):
+            raise UsageError(f"{folder}: the model {record.text!r} has changed since the run began; start a new run")

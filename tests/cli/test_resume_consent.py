@@ -1,0 +1,121 @@
+"""A run folder of a stranger: going on with it runs no code and sends nothing, unless the user says so again."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from tests.results.made_runs import contexts as context_record
+from tests.results.made_runs import result, run_of
+
+import biassay
+from biassay.encoders import registry
+from biassay.results.records import ModelRecord
+from biassay.results.run import Run
+
+from .conftest import Cli
+from .small_tests import write_test, write_vectors
+
+BAIT = "from pathlib import Path\nPath('ran').touch()\nclass Bait:\n    def encode(self, texts):\n        return []\n"
+ELSEWHERE = "http://127.0.0.1:9/v1"
+MADE = run_of("planted", [result("glove", "weat6")])
+
+
+@pytest.fixture
+def bait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the user stands: a module that leaves a trace when it is imported."""
+    (tmp_path / "bait_module.py").write_text(BAIT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-user")
+    return tmp_path
+
+
+def planted(folder: Path, *texts: str, over_contexts: bool = False) -> Path:
+    """A run with models of a stranger's choice, interrupted before the first."""
+    models = tuple(ModelRecord(text, text.partition("?")[0], "", None, {}) for text in texts)
+    contexts = context_record() if over_contexts else None
+    running = dataclasses.replace(MADE.manifest, status="running", finished=None, models=models, contexts=contexts)
+    return Run(running).save(folder)
+
+
+@pytest.mark.parametrize("over_contexts", [False, True])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("python:bait_module:Bait", "run the Python code bait_module:Bait"),
+        ("hf:./model?trust_remote_code=true", "run code that comes with the model"),
+        ("st:./model?trust_remote_code=1&device=cpu", "run code that comes with the model"),
+        (f"api:m?base_url={ELSEWHERE}", f"send texts to {ELSEWHERE}"),
+        ("api:m?key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
+        (f"api:m?base_url={ELSEWHERE}&key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
+    ],
+)
+def test_what_a_folder_cannot_decide_is_refused_by_every_door(
+    bait: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, text: str, shown: str, over_contexts: bool
+) -> None:
+    def opened(*_: object) -> None:
+        raise AssertionError("a model was opened")
+
+    monkeypatch.setattr(registry, "_function", opened)
+    out = planted(bait / "run", "glove", text, over_contexts=over_contexts)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    again = f"biassay resume {out} --model {shlex.quote(text)}"
+    for door in (("run", "--resume", out), ("ceat", "--resume", out), ("resume", out)):
+        code, stdout, stderr = cli(*door)
+        assert (code, stdout) == (2, "")
+        said = " ".join(stderr.split())
+        assert shown in said
+        assert said.endswith(again)
+        assert "secret-of-the-user" not in said
+    assert not (bait / "ran").exists()
+    assert "bait_module" not in sys.modules
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_only_what_is_missing_is_asked_for_again(bait: Path, cli: Cli) -> None:
+    texts = "python:bait_module:Bait", f"api:m?base_url={ELSEWHERE}"
+    out = planted(bait / "run", *texts, "hf:x?trust_remote_code=false")
+    _, _, stderr = cli("resume", out, "--model", texts[0])
+    assert stderr.rstrip().endswith(f"biassay resume {out} --model '{texts[1]}'")
+    assert not (bait / "ran").exists()
+
+
+def test_a_name_that_would_write_to_the_terminal_is_not_shown(bait: Path, cli: Cli) -> None:
+    out = planted(bait / "run", "python:bait_module:Bait\x1b]0;owned\x07")
+    code, _, stderr = cli("run", "--resume", out)
+    assert code == 2
+    assert "\x1b" not in stderr
+
+
+def test_the_command_that_is_named_goes_on(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's own run, with code of the user's own."""
+    source = (
+        "import hashlib, numpy as np\n"
+        "class Steady:\n"
+        "    def encode(self, texts):\n"
+        "        seeds = [list(hashlib.blake2b(t.encode(), digest_size=8).digest()) for t in texts]\n"
+        "        return np.array([np.random.default_rng(s).normal(size=6) for s in seeds])\n"
+    )
+    (tmp_path / "own_steady.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    models = (f"vectors:{write_vectors(tmp_path / 'v.txt')}", "python:own_steady:Steady")
+    whole = biassay.run(models, tests=str(write_test(tmp_path / "own.json")))
+    out = tmp_path / "a run"  # the command holds it in quotes
+    Run(dataclasses.replace(whole.manifest, status="running", finished=None)).save(out)
+    _, _, stderr = cli("run", "--resume", out)
+    command = shlex.split(stderr.partition("biassay resume ")[2])
+    assert cli("resume", *command)[0] == 0
+    assert Run.load(out).results == whole.results
+
+
+def test_the_address_is_shown_before_texts_go_there(tmp_path: Path, cli: Cli) -> None:
+    pytest.importorskip("httpx")
+    model = f"api:m?base_url={ELSEWHERE}&retries=0"
+    code, _, stderr = cli("run", model, "--tests", "weat6", "--out", tmp_path / "run")
+    assert code == 1
+    assert stderr.splitlines()[0] == f"api:m: texts go to {ELSEWHERE}, without a key"
+    assert stderr.splitlines()[-1] == f"go on with: biassay resume {tmp_path / 'run'} --model '{model}'"

@@ -1,0 +1,124 @@
+"""The models of a run: two are never one, a dict names them, and objects are given again to go on."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.errors import MeasurementError, UsageError
+from biassay.results.run import Run
+
+from .test_associations import write_test, write_vectors
+
+
+class Seeded:
+    """Vectors of its own for every text, the same each time."""
+
+    def __init__(self, seed: int, *, fails: bool = False) -> None:
+        self.seed, self.fails = seed, fails
+
+    def encode(self, texts: list[str]) -> object:
+        if self.fails:
+            raise OSError("no more")
+        return np.array([np.random.default_rng([self.seed, *text.encode()]).normal(size=6) for text in texts])
+
+
+@pytest.fixture
+def test(tmp_path: Path) -> str:
+    return write_test(tmp_path / "own.json")
+
+
+def effects(run: Run) -> list[float | None]:
+    return [result.effect_size for result in run.results]
+
+
+def test_two_objects_of_one_class_are_two_models(test: str, tmp_path: Path) -> None:
+    one, two = Seeded(1), Seeded(2)
+    alone = [biassay.run(model, test).results[0].effect_size for model in (one, two)]
+    run = biassay.run([one, two, one], test, out=tmp_path / "run")
+    assert effects(run) == alone
+    assert alone[0] != alone[1]
+    assert len({record.text for record in run.manifest.models}) == len({r.model for r in run.results}) == 2
+    assert Run.load(tmp_path / "run") == run
+
+
+def test_a_dict_names_models_of_every_kind(test: str, tmp_path: Path) -> None:
+    vectors = write_vectors(tmp_path / "v.txt")
+    run = biassay.run({"base": Seeded(1), "tuned": Seeded(2), "words": vectors, "again": vectors}, test)
+    assert [result.model for result in run.results] == ["base", "tuned", "words", "again"]
+    assert effects(run)[:3] == [biassay.run(m, test).results[0].effect_size for m in (Seeded(1), Seeded(2), vectors)]
+    assert [record.text for record in run.manifest.models] == ["object:base", "object:tuned", vectors, vectors]
+    with pytest.raises(UsageError, match="names of models are strings"):
+        biassay.run({1: "glove"}, test)
+
+
+def test_copies_of_a_file_under_one_name_are_two_models(test: str, tmp_path: Path) -> None:
+    models = [write_vectors(tmp_path / "v.txt")]
+    (tmp_path / "copy").mkdir()
+    models.append(f"vectors:{shutil.copyfile(tmp_path / 'v.txt', tmp_path / 'copy' / 'v.txt')}")
+    run = biassay.run(models, test)
+    assert [result.model for result in run.results] == ["vectors:v.txt", "vectors:v.txt #2"]
+    assert effects(run)[0] == effects(run)[1]
+
+
+def test_a_run_of_objects_says_how_it_goes_on(test: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    whole = biassay.run({"a": Seeded(1), "b": Seeded(2)}, test)
+    with pytest.raises(MeasurementError) as stopped:
+        biassay.run({"a": Seeded(1), "b": Seeded(2, fails=True)}, test, out=out)
+    call = f"biassay.resume({str(out)!r}, models={{'a': ..., 'b': ...}})"
+    assert stopped.value.__notes__ == [f"go on with: {call}"]
+    with pytest.raises(UsageError) as refused:
+        biassay.resume(out)
+    assert str(refused.value).endswith(call)
+    resumed = biassay.resume(out, models={"a": Seeded(1), "b": Seeded(2)})
+    assert (resumed.results, resumed.manifest.status) == (whole.results, "complete")
+
+
+def test_objects_in_a_list_are_found_again_by_their_order(test: str, tmp_path: Path) -> None:
+    whole = biassay.run([Seeded(1), Seeded(2)], test)
+    interrupted = dataclasses.replace(whole.manifest, status="running", finished=None)
+    Run(interrupted).save(tmp_path / "run")
+    assert biassay.resume(tmp_path / "run", [Seeded(1), Seeded(2)]).results == whole.results
+    Run(interrupted).save(tmp_path / "run")
+    with pytest.raises(UsageError, match="has no model 'c'"):
+        biassay.resume(tmp_path / "run", {"c": Seeded(1)})
+
+
+def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp_path: Path) -> None:
+    model = write_vectors(tmp_path / "v.txt")
+    whole = biassay.run(model, test)
+    Run(dataclasses.replace(whole.manifest, status="running", finished=None)).save(tmp_path / "run")
+    (tmp_path / "v.txt").rename(tmp_path / "moved.txt")
+    for other in (write_vectors(tmp_path / "v.txt", seed=9), f"vectors:{tmp_path / 'moved.txt'}?case=fold"):
+        with pytest.raises(UsageError, match="has changed since the run began"):
+            biassay.resume(tmp_path / "run", {"vectors:v.txt": other})
+    resumed = biassay.resume(tmp_path / "run", {"vectors:v.txt": f"vectors:{tmp_path / 'moved.txt'}"})
+    assert resumed.results == whole.results
+
+
+def test_a_run_of_another_kind_is_not_measured(test: str, tmp_path: Path) -> None:
+    """`biassay.resume` goes on with either kind; each pipeline with its own only."""
+    from tests.results.made_runs import contexts
+
+    from biassay.pipeline import associations, contextual
+
+    made = biassay.run("glove", test).manifest
+    over_texts = dataclasses.replace(made, status="running", finished=None)
+    over_contexts = dataclasses.replace(over_texts, contexts=contexts(file=str(tmp_path / "none.parquet")))
+    for name, manifest in (("texts", over_texts), ("contexts", over_contexts)):
+        Run(manifest).save(tmp_path / name)
+    before = (tmp_path / "contexts" / "manifest.json").read_bytes()
+    with pytest.raises(UsageError, match="is a run over contexts"):
+        associations.resume(tmp_path / "contexts")
+    with pytest.raises(UsageError, match="is not a run over contexts"):
+        contextual.resume_ceat(tmp_path / "texts")
+    with pytest.raises(UsageError, match=r"none\.parquet"):
+        biassay.resume(tmp_path / "contexts")
+    assert (tmp_path / "contexts" / "manifest.json").read_bytes() == before
+    assert biassay.resume(tmp_path / "texts").manifest.status == "complete"
