@@ -140,6 +140,20 @@ def test_vectors_are_kept_and_used_again(contexts: Path, tiny_model: str) -> Non
     assert heard.notices == [UNCHECKED]
 
 
+def test_a_copied_folder_draws_the_same_and_is_not_encoded_again(
+    contexts: Path, tiny_model: str, tmp_path: Path
+) -> None:
+    first = run_ceat(tiny_model, contexts, n_samples=50, vectors=tmp_path / "vectors")
+    copy = f"hf:{shutil.copytree(tiny_model.removeprefix('hf:'), tmp_path / 'other' / 'name')}"
+    (folder,) = (tmp_path / "vectors").iterdir()
+    folder.rename(folder.with_name(copy.replace("/", "-").replace(":", "-").replace("--", "-")))
+    again = run_ceat(copy, contexts, n_samples=50, vectors=tmp_path / "vectors")
+    assert again.manifest.models[0].encoded == 0
+    assert again.results[0].model == "hf:other/name" != first.results[0].model
+    assert dataclasses.replace(again.results[0], model=first.results[0].model) == first.results[0]
+    assert np.array_equal(again.samples[0, "own"].effect_sizes, first.samples[0, "own"].effect_sizes)
+
+
 def test_a_store_of_another_model_or_setting_is_refused(
     contexts: Path, tiny_model: str, other_model: str, tmp_path: Path
 ) -> None:

@@ -1,0 +1,83 @@
+"""Digests of files: those of the content, kept where that is safe."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from biassay import files
+from biassay.files import content_digest
+
+NOW = time.time
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute has passed since the files were written."""
+    monkeypatch.setattr(files.time, "time", lambda: NOW() + 60)
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def refuse() -> None:
+        def read(*_: object) -> None:
+            raise AssertionError("the file was read")
+
+        monkeypatch.setattr(files.hashlib, "file_digest", read)
+
+    return refuse
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.usefixtures("later")
+def test_the_second_time_reads_nothing(tmp_path: Path, unread: Callable[[], None]) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(b"one" * 1000)
+    first = content_digest(path)
+    assert first == sha256(path)
+    unread()
+    assert content_digest(path) == first
+    (tmp_path / "link").symlink_to(path)
+    assert content_digest(tmp_path / "link") == first
+
+
+@pytest.mark.usefixtures("later")
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "weights"
+    for content in (b"one", b"two", b"three", b"one"):
+        path.write_bytes(content)
+        assert content_digest(path) == sha256(path)
+
+
+def test_a_file_that_was_just_written_is_not_kept(tmp_path: Path, own_cache: Path) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(b"one")
+    assert content_digest(path) == sha256(path)
+    assert not (own_cache / "digests").exists()
+
+
+@pytest.mark.usefixtures("later")
+def test_a_damaged_note_is_not_believed(tmp_path: Path, own_cache: Path) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(b"one")
+    digest = content_digest(path)
+    (kept,) = (own_cache / "digests").iterdir()
+    whole = kept.read_bytes()
+    for damaged in (b"", whole[:40], b"0" * 64 + whole[64:], b"\xff" + whole[1:], whole[::-1]):
+        kept.write_bytes(damaged)
+        assert content_digest(path) == digest
+
+
+@pytest.mark.usefixtures("later")
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(b"one")
+    monkeypatch.setenv("BIASSAY_CACHE", str(path))
+    assert content_digest(path) == sha256(path)
