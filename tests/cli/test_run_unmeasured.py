@@ -54,6 +54,16 @@ def test_nothing_measured_is_exit_code_one(tmp_path: Path, cli: Cli) -> None:
     assert "quxquux" in (tmp_path / "run" / "report.html").read_text()
 
 
+def test_a_model_of_which_nothing_was_measured_is_exit_code_one(tmp_path: Path, cli: Cli) -> None:
+    test, known = write_test(tmp_path / "own.json"), f"vectors:{write_vectors(tmp_path / 'v.txt')}"
+    for models, expected in (((known,), 0), (("glove",), 1), ((known, "glove"), 1), (("glove", known), 1)):
+        code, stdout, _ = cli("run", *models, "--tests", test, "--json")
+        found = {r["model"]: r["status"] for r in json.loads(stdout)["results"]}
+        expected_states = {"vectors:v.txt": "measured", "glove": "refused"}
+        assert found == {m: s for m, s in expected_states.items() if m in found}
+        assert (code, len(found)) == (expected, len(models))
+
+
 def test_sets_without_any_difference_fail_with_a_reason(tmp_path: Path, cli: Cli) -> None:
     path = write_vectors(tmp_path / "v.txt")
     path.write_text("".join(f"{line.split()[0]} 1 2 3\n" for line in path.read_text().splitlines()))

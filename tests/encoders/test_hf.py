@@ -51,6 +51,11 @@ def encode(model: str, texts: list[str]) -> Encoded:
     return encoder.encode(texts)
 
 
+def test_texts_are_encoded_without_being_prepared(models: dict[str, Path]) -> None:
+    model = f"hf:{models['bert']}"
+    np.testing.assert_array_equal(open_encoder(model).encode(TEXTS).vectors, encode(model, TEXTS).vectors)
+
+
 def direct(folder: Path, text: str) -> tuple[NDArray[Any], list[int]]:
     """All hidden states (layers, tokens, d) and the token numbers of one text, by the library alone."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

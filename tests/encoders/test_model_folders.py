@@ -27,7 +27,11 @@ def folder(tmp_path: Path) -> Path:
         **{"config.json": "{}", "model.safetensors": "weights", "vocab.txt": "a", "bpe.codes": "a b"},
         **{"modules.json": json.dumps(modules), "modeling_own.py": "x = 1", "own/part.py": "y = 1"},
         **{"1_Pooling/config.json": "{}", "2_Dense/config.json": "{}", "2_Dense/model.safetensors": "more"},
-        **{"parts/3_Router/deep/model.safetensors": "deep", "README.md": "about", "checkpoint-5/model.safetensors": "5"},
+        **{
+            "parts/3_Router/deep/model.safetensors": "deep",
+            "README.md": "about",
+            "checkpoint-5/model.safetensors": "5",
+        },
     }
     for name, content in files.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)

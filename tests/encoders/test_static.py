@@ -179,6 +179,19 @@ def test_model_that_knows_no_word_still_has_a_dimension_and_says_what_to_try(vec
     assert "?case=fold" in open_encoder(f"vectors:{vectors}").identity.lost_hint
 
 
+@pytest.mark.parametrize("model", ["glove", "vectors"])
+def test_texts_are_encoded_without_being_prepared_or_one_after_another(model: str, vectors: Path) -> None:
+    name = model if model == "glove" else f"vectors:{vectors}"
+    texts = ["the cat", "sat", "qqqq", ""]
+    expected, encoder = encode(name, *texts), open_encoder(name)
+    for row, text in enumerate(texts):
+        found = encoder.encode([text])
+        assert found.unknown == (expected.unknown[row],)
+        np.testing.assert_array_equal(found.vectors[0], expected.vectors[row])
+    assert np.abs(expected.vectors[:2]).sum(axis=1).all()
+    assert open_encoder(name).encode([""]).vectors.shape == (1, expected.vectors.shape[1])
+
+
 def test_folding_is_not_advised_where_it_is_done(vectors: Path) -> None:
     assert open_encoder(f"vectors:{vectors}?case=fold").identity.lost_hint == ""
 

@@ -21,6 +21,7 @@ from biassay.errors import MissingExtraError, RunFolderError
 from biassay.results.codec import structured, to_json, to_tsv
 from biassay.results.records import FORMAT_VERSION, PAPER_COLUMNS, Manifest, ModelRecord, Result, TestRecord
 from biassay.results.run import Run, with_corrections
+from biassay.stats.effect_interval import effect_interval
 
 NAN = math.nan
 
@@ -252,6 +253,7 @@ def test_the_papers_columns_are_the_published_ones() -> None:
 
 def test_the_table_holds_every_field_but_the_nested_ones() -> None:
     names = {field.name for field in dataclasses.fields(Result)} - {"leaning", "contextual"}
+    names |= {"interval_low", "interval_high", "confidence"}
     assert set(table((result(too_rare={}),))[0]) == names
     assert set(table((result(),))[0]) == names - {"too_rare"}  # words are too rare in a corpus only
 
@@ -333,6 +335,23 @@ def test_to_frame_has_a_row_a_result_and_the_columns_of_the_table() -> None:
     assert list(frame["test"]) == ["a", "b"]
     assert tuple(frame.columns[:9]) == PAPER_COLUMNS
     assert list(frame.columns) == to_tsv(()).rstrip("\n").split("\t")
+
+
+@pytest.mark.extras
+def test_to_frame_and_the_table_hold_the_interval_over_words() -> None:
+    """That of `effect_interval`, whose numbers have witnesses of their own."""
+    pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    leaning = {role: {f"{role}{i}": float(v) for i, v in enumerate(rng.normal(size=6))} for role in "XYAB"}
+    rows = (result(leaning=leaning, effect_size_by_word=0.3), result(leaning={}), result(effect_size_by_word=None))
+    run = Run(manifest(), rows)
+    expected = effect_interval(list(leaning["X"].values()), list(leaning["Y"].values()))
+    assert expected.low is not None
+    frame = run.to_frame()[["interval_low", "interval_high", "confidence"]]
+    assert tuple(frame.iloc[0]) == (expected.low, expected.high, 0.95)
+    assert frame.iloc[1:].isna().all(axis=None)
+    header, *lines = (line.split("\t") for line in to_tsv(rows).splitlines())
+    assert [line[header.index("interval_low")] for line in lines] == [repr(expected.low), "", ""]
 
 
 @pytest.mark.extras

@@ -146,6 +146,19 @@ def test_samples_of_models_that_follow_join_the_others(tmp_path: Path) -> None:
     assert_same(load_samples(tmp_path), {(0, "t"): some(1), (1, "t"): some(2)})
 
 
+def test_saving_reads_neither_results_nor_samples_of_the_state_before(tmp_path: Path) -> None:
+    run = Run(manifest(status="running"), (result(),), {(0, "t"): some(1)})
+    run.save(tmp_path)
+    whole = (tmp_path / "results.json").read_bytes()
+    for path in (tmp_path / "results.json", tmp_path / SAMPLES / "0.npz"):
+        path.write_bytes(b"never read")
+    run.save(tmp_path)
+    assert (tmp_path / "results.json").read_bytes() == whole
+    other = Run(manifest(status="running", run_id="another"))
+    with pytest.raises(RunFolderError, match="holds another run"):
+        other.save(tmp_path)
+
+
 def archive(**arrays: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **{name.replace("__", "/"): array for name, array in arrays.items()})
@@ -229,7 +242,7 @@ def test_the_table_has_the_columns_of_contexts_only_where_there_are_any() -> Non
         assert second[name] == ""
     assert (first["n_samples"], second["n_samples"]) == ("40", "")
     (only,) = table((without,))
-    assert list(only) == names[: -len(CONTEXTUAL)]
+    assert list(only) == [*names[: -len(CONTEXTUAL)], "interval_low", "interval_high", "confidence"]
 
 
 def test_what_was_not_computed_is_an_empty_cell_and_no_zero() -> None:

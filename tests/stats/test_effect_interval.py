@@ -370,3 +370,10 @@ def test_a_difference_without_one_of_its_intervals_has_none() -> None:
     flat = difference_interval([1.0] * 4, [1.0] * 4, *words(4, 4, 0.5, np.random.default_rng(0)))
     assert math.isnan(flat.difference)
     assert (flat.low, flat.high) == (None, None)
+
+
+@pytest.mark.parametrize("scale", [2.0**-900, 2.0**900])
+def test_an_effect_size_has_no_unit(scale: float) -> None:
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=6), rng.normal(0.5, size=7)
+    assert effect_interval(x * scale, y * scale) == effect_interval(x, y)

@@ -82,6 +82,8 @@ def test_selection_by_name_pattern_collection_and_alias() -> None:
     assert [t.name for t in select_tests(["caliskan2017"])] == CALISKAN
     assert [t.name for t in select_tests(["guo2021"])] == ["I1", "I2", "I3", "I4"]
     assert [t.name for t in select_tests(["C3"])] == ["C3"]
+    assert select_tests("weat6") == select_tests(["weat6"])
+    assert select_tests("sent-*") == select_tests(["sent-*"])
     assert sorted(t.name for t in select_tests()) == sorted([*PUBLISHED, "I1", "I2", "I3", "I4"])
 
 

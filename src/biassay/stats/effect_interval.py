@@ -105,7 +105,9 @@ def _checked(x: ArrayLike, y: ArrayLike, confidence: float) -> tuple[Floats, Flo
         raise UsageError("associations of each set of words must be a list of at least one number")
     if not 0.0 < confidence < 1.0:
         raise UsageError(f"the confidence must lie between 0 and 1, got {confidence}")
-    return x, y
+    # An effect size has no unit: a power of two takes the largest to about 1, so that no square overflows.
+    exponent = int(np.frexp(np.abs(np.concatenate([x, y])).max())[1])
+    return np.ldexp(x, -exponent), np.ldexp(y, -exponent)
 
 
 def _weights(n: int, m: int, rng: np.random.Generator | int) -> tuple[Floats, Floats]:
