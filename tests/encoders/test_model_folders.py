@@ -13,6 +13,12 @@ import pytest
 from biassay.encoders.hub import Source, locate
 from biassay.encoders.registry import parse_model
 
+PARTS = [
+    *("config.json", "model.safetensors", "vocab.txt", "bpe.codes", "modules.json", "modeling_own.py", "own/part.py"),
+    *("1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"),
+    "parts/3_Router/deep/model.safetensors",
+]
+
 
 def revision(folder: Path) -> str:
     return locate(parse_model(f"st:{folder}")).fingerprint(None)
@@ -23,27 +29,10 @@ def folder(tmp_path: Path) -> Path:
     """The files of a sentence-transformers model with code of its own; what they hold does not matter here."""
     place = tmp_path / "model"
     modules = [{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Dense"}, {"path": "parts/3_Router"}]
-    files = {
-        **{"config.json": "{}", "model.safetensors": "weights", "vocab.txt": "a", "bpe.codes": "a b"},
-        **{"modules.json": json.dumps(modules), "modeling_own.py": "x = 1", "own/part.py": "y = 1"},
-        **{"1_Pooling/config.json": "{}", "2_Dense/config.json": "{}", "2_Dense/model.safetensors": "more"},
-        **{
-            "parts/3_Router/deep/model.safetensors": "deep",
-            "README.md": "about",
-            "checkpoint-5/model.safetensors": "5",
-        },
-    }
-    for name, content in files.items():
+    for name in (*PARTS, "README.md", "checkpoint-5/model.safetensors"):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text(content)
+        (place / name).write_text(json.dumps(modules) if name == "modules.json" else name)
     return place
-
-
-PARTS = [
-    *("config.json", "model.safetensors", "vocab.txt", "bpe.codes", "modules.json", "modeling_own.py", "own/part.py"),
-    *("1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"),
-    "parts/3_Router/deep/model.safetensors",
-]
 
 
 @pytest.mark.parametrize("part", PARTS)
