@@ -84,8 +84,11 @@ def test_only_what_is_missing_is_asked_for_again(bait: Path, cli: Cli) -> None:
     assert not (bait / "ran").exists()
 
 
-def test_a_name_that_would_write_to_the_terminal_is_not_shown(bait: Path, cli: Cli) -> None:
-    out = planted(bait / "run", "python:bait_module:Bait\x1b]0;owned\x07")
+@pytest.mark.parametrize(
+    "text", ["python:bait_module:Bait\x1b]0;owned\x07", "api:m?base_url=http://h/%1b%5d0;owned%07"]
+)
+def test_a_name_that_would_write_to_the_terminal_is_not_shown(bait: Path, cli: Cli, text: str) -> None:
+    out = planted(bait / "run", text)
     code, _, stderr = cli("run", "--resume", out)
     assert code == 2
     assert "\x1b" not in stderr

@@ -134,22 +134,23 @@ def to_give_again(records: Sequence[ModelRecord]) -> list[ModelRecord]:
 def _check_consent(folder: Path, records: Sequence[ModelRecord]) -> None:
     """Refuse models that only the user can give; nothing was opened, imported or asked for yet."""
     missing = to_give_again(records)
-    if not missing:
-        return
-    for record in missing:
-        if not record.text.isprintable() or not record.name.isprintable():
-            raise UsageError(f"{folder}: a model of the run has a name that cannot be shown; start a new run")
     if any(record.text.startswith(OBJECT) for record in missing):
         raise UsageError(
             f"{folder}: the run has models that are objects, which no folder can hold; give them again: "
             f"{_call(folder, missing)}"
         )
-    asks = "; ".join(
-        f"{p.head!r} would {' and '.join(p.needs_consent)}" for p in (parse_model(r.text) for r in missing)
-    )
-    again = " ".join(f"--model {shlex.quote(record.text)}" for record in missing)
-    raise UsageError(
-        f"{folder}: {asks}. That is not taken from a folder. If you want it, give the model again: "
+    if missing:
+        raise UsageError(f"{folder}: {_refusal(folder, [parse_model(record.text) for record in missing])}")
+
+
+def _refusal(folder: Path, models: Sequence[ModelName]) -> str:
+    """What the models would do, and the command that lets them; a terminal is not given what it might obey."""
+    asks = "; ".join(f"{model.head!r} would {' and '.join(model.needs_consent)}" for model in models)
+    again = " ".join(f"--model {shlex.quote(model.text)}" for model in models)
+    if not f"{asks}{again}".isprintable():
+        return "a model of the run has a name that cannot be shown; start a new run"
+    return (
+        f"{asks}. That is not taken from a folder. If you want it, give the model again: "
         f"biassay resume {shlex.quote(str(folder))} {again}"
     )
 
