@@ -1,4 +1,4 @@
-"""Files: where they are kept, what tells them apart, how to write one whole or not at all, and how to read one safely."""
+"""Files: where they are kept, what tells them apart, how to write one whole or not at all, how to read one safely."""
 
 from __future__ import annotations
 
