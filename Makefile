@@ -44,6 +44,9 @@ demo-ceat: $(VENV)/.demo-ceat
 demo-report: $(VENV)/.demo-ceat demo demo-ceat
 	$(BIN)/python scripts/demo_report.py
 
+# Two tests at a time, one thread each: on two cores more would only wait for each other.
+test test-core check: export OMP_NUM_THREADS = 1
+
 # Every test once: what needs no extra in an environment that has none, the others in one that has all.
 test: $(VENV)/.test test-core
 	$(BIN)/pytest -n 2 -m extras
