@@ -46,8 +46,10 @@ class Reply:
     body: bytes = b"{}"
     headers: dict[str, str] = field(default_factory=dict)
     reason: str | None = None
+    announced: bool = True  # the length of the body; or else it ends with the connection
     cut: int = 0  # bytes that are announced and never sent
-    pause: float = 0.0  # seconds between single bytes
+    pause: float = 0.0  # seconds between single bytes of the body
+    slow_head: float = 0.0  # and of a header
     drop: bool = False  # no answer, the connection is closed
     hang: bool = False  # no answer, the connection stays open
 
@@ -128,17 +130,24 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.send_response(reply.status, reply.reason)
-        for name, value in {"Content-Length": str(len(reply.body) + reply.cut), **reply.headers}.items():
+        length = {"Content-Length": str(len(reply.body) + reply.cut)} if reply.announced else {"Connection": "close"}
+        for name, value in {**length, **reply.headers}.items():
             self.send_header(name, value)
+        if reply.slow_head:
+            self.flush_headers()
+            self.slowly(b"X-Slow: " + b"x" * 100 + b"\r\n", reply.slow_head)
         self.end_headers()
         self.close_connection = self.close_connection or reply.cut > 0
         if not reply.pause:
             self.wfile.write(reply.body)
             self.server.sent += 1
             return
-        for byte in reply.body:
+        self.slowly(reply.body, reply.pause)
+
+    def slowly(self, content: bytes, pause: float) -> None:
+        for byte in content:
             self.wfile.write(bytes([byte]))
-            if self.server.release.wait(reply.pause):
+            if self.server.release.wait(pause):
                 return
 
     def log_message(self, format: str, *args: object) -> None:

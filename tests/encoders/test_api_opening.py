@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 import sys
 import traceback
@@ -10,7 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from biassay.encoders.registry import open_encoder
+from biassay.encoders.api import provide
+from biassay.encoders.registry import open_encoder, parse_model
 from biassay.errors import MissingExtraError, UsageError
 
 from . import api_server
@@ -123,8 +125,9 @@ def test_certificates_are_checked_where_there_are_any(origin: str, monkeypatch: 
             super().__init__(**settings)
 
     monkeypatch.setattr(httpx, "Client", Client)
-    open_encoder(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY")
-    assert asked[0]["verify"] is True
+    provide(parse_model(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY"))._connections._client()
+    assert asked[0]["verify"].verify_mode is ssl.CERT_REQUIRED
+    assert asked[0]["verify"].check_hostname is True
     assert asked[0]["follow_redirects"] is False
 
 

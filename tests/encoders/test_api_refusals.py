@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import tracemalloc
 
+import numpy as np
 import pytest
 
 from biassay.errors import MeasurementError, UsageError, VectorError
 
 from . import api_server
-from .api_server import TEXTS, Endpoint, Reply, changed, good, opened
+from .api_server import TEXTS, Endpoint, Reply, changed, good, opened, vectors_of
 
 pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
@@ -118,6 +121,35 @@ def test_a_huge_answer_is_not_read_to_its_end(endpoint: Endpoint, status: int) -
         opened(endpoint).encode(["one"])
     assert len(endpoint.seen) == 1
     assert endpoint.sent == 0  # 20 MB are more than the buffers of a connection hold
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_small_body_that_would_unpack_to_a_huge_one_is_not_unpacked(endpoint: Endpoint, layers: int) -> None:
+    body = bytes(30_000_000)
+    for _ in range(layers):
+        body = gzip.compress(body, compresslevel=1)
+    endpoint.always = lambda _: Reply(body=body, headers={"Content-Encoding": ", ".join(["gzip"] * layers)})
+    encoder = opened(endpoint, "retries=0")
+    tracemalloc.start()
+    with pytest.raises(MeasurementError, match=r"more than 589,824 bytes to 1 texts|'gzip, gzip'"):
+        encoder.encode(["one"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+@pytest.mark.parametrize("encoding", ["deflate", "br", "gzip, identity, gzip", "GZIP,gzip"])
+def test_only_one_gzip_is_unpacked(endpoint: Endpoint, encoding: str) -> None:
+    endpoint.always = lambda _: Reply(headers={"Content-Encoding": encoding})
+    with pytest.raises(MeasurementError, match=f"Content-Encoding '{encoding}'; allowed are"):
+        opened(endpoint, "retries=0").encode(["one"])
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity, GZip"])
+def test_one_gzip_is_asked_for_and_unpacked(endpoint: Endpoint, encoding: str) -> None:
+    endpoint.always = lambda asked: Reply(body=gzip.compress(good(asked).body), headers={"Content-Encoding": encoding})
+    np.testing.assert_array_equal(opened(endpoint).encode(TEXTS).vectors, vectors_of(TEXTS))
+    assert endpoint.seen[0][1]["Accept-Encoding"] == "gzip"
 
 
 def test_a_long_vector_is_not_a_huge_answer(endpoint: Endpoint) -> None:

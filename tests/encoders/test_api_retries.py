@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from biassay.encoders.registry import parse_model
 from biassay.errors import MeasurementError
 
 from . import api_server
-from .api_server import TEXTS, Clock, Endpoint, Reply, Script, answer, changed, data, opened, vectors_of
+from .api_server import TEXTS, Clock, Endpoint, Reply, Script, answer, changed, data, good, opened, vectors_of
 
 pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
@@ -81,15 +82,21 @@ def test_retry_after_is_heeded_within_bounds(endpoint: Endpoint, asked: str, wai
 
 @pytest.mark.parametrize(
     "fault",
-    [Reply(drop=True), Reply(hang=True), Reply(cut=10), Reply(body=b" " * 400, pause=0.02)],
-    ids=["dropped", "silent", "cut short", "a byte at a time"],
+    [
+        Reply(drop=True),
+        Reply(hang=True),
+        Reply(cut=10),
+        lambda asked: replace(good(asked), pause=0.02),
+        lambda asked: replace(good(asked), slow_head=0.02),
+        lambda asked: replace(good(asked), pause=0.02, announced=False),
+    ],
+    ids=["dropped", "silent", "cut short", "a slow body", "a slow header", "a slow body without length"],
 )
-def test_a_broken_connection_is_tried_again(endpoint: Endpoint, fault: Reply) -> None:
+def test_a_broken_connection_is_tried_again(endpoint: Endpoint, fault: Reply | Script) -> None:
+    """What comes a byte at a time would be good in the end, after some seconds."""
     endpoint.faults = [fault]
-    began = time.monotonic()
     np.testing.assert_array_equal(opened(endpoint, "timeout=0.2").encode(TEXTS).vectors, vectors_of(TEXTS))
     assert len(endpoint.seen) == 2
-    assert time.monotonic() - began < 4  # all 400 bytes would take 8 s
 
 
 MALFORMED: dict[str, tuple[Reply | Script, str]] = {
@@ -117,7 +124,7 @@ MALFORMED: dict[str, tuple[Reply | Script, str]] = {
     "no text": (Reply(body=b"\xff\xfe\x00"), "no JSON"),
     "half": (Reply(body=b'{"data": [{"index": 0, "embedd'), "no JSON"),
     "abyss": (Reply(body=b"[" * 100_000), "no JSON"),
-    "no gzip": (Reply(body=b"plain", headers={"Content-Encoding": "gzip"}), "DecodingError"),
+    "no gzip": (Reply(body=b"plain", headers={"Content-Encoding": "gzip"}), "no gzip"),
 }
 
 

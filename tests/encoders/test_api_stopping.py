@@ -71,7 +71,8 @@ def test_an_interruption_is_heard_while_a_server_is_silent(endpoint: Endpoint) -
 def test_connections_are_closed_with_their_encoder(endpoint: Endpoint) -> None:
     encoder = opened(endpoint)
     encoder.encode(["one"])
-    client = encoder._client
+    (connection,) = encoder._connections._idle
+    client = connection.client
     assert not client.is_closed
     del encoder
     gc.collect()

@@ -1,7 +1,7 @@
 """``api:MODEL?base_url=...``: any OpenAI-compatible embeddings endpoint.
 
 The key comes from the environment and goes into one request header; `Key` is the only object that holds it besides
-the HTTP client, and every word of a server passes its ``hidden_in`` before it is shown.
+the HTTP clients, and every word of a server passes its ``hidden_in`` before it is shown.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.encoders.api_connection import Connections, MalformedError
 from biassay.encoders.api_settings import Key, Options, find_key, read_address, read_options, who
 from biassay.encoders.base import Encoded, Identity
 from biassay.encoders.registry import ModelName
@@ -43,15 +45,18 @@ def provide(model: ModelName, pace: Pace | None = None) -> ApiEncoder:
         raise MissingExtraError("a model 'api:...'", "api") from error
     options, address = read_options(model), read_address(model)
     key = find_key(model, address)
-    client = httpx.Client(
-        headers=key.header,
+    trust_env = not address.is_loopback  # a proxy is not asked for this very machine
+    client = partial(
+        httpx.Client,
+        headers={**key.header, "Accept-Encoding": "gzip"},
         timeout=options.timeout,
-        limits=httpx.Limits(max_connections=options.concurrency, max_keepalive_connections=options.concurrency),
+        limits=httpx.Limits(max_connections=1),
         follow_redirects=False,  # the key and the texts go where the user said and nowhere else
-        verify=address.url.scheme == "https",  # plain http has no certificates, and reading them takes a while
-        trust_env=not address.is_loopback,  # a proxy is not asked for this very machine
+        # Plain http has no certificates, and reading them takes a while.
+        verify=httpx.create_ssl_context(trust_env=trust_env) if address.url.scheme == "https" else False,
+        trust_env=trust_env,
     )
-    return ApiEncoder(model.name, str(address.url).rstrip("/"), options, key, client, pace or Pace())
+    return ApiEncoder(model.name, str(address.url).rstrip("/"), options, key, Connections(client), pace or Pace())
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,6 @@ class Pace:
         return seconds if seconds > 0 else 0.0  # and nan is 0
 
 
-class _MalformedError(Exception):
-    """An answer that is not what the protocol says."""
-
-
 @dataclass(frozen=True)
 class _Failure:
     """What went wrong with one attempt, and whether another may go better."""
@@ -105,10 +106,12 @@ class ApiEncoder:
     ``batch_size`` is the number of texts that are on their way at once, so that the store has all that was finished.
     """
 
-    def __init__(self, model: str, base_url: str, options: Options, key: Key, client: httpx.Client, pace: Pace) -> None:
+    def __init__(
+        self, model: str, base_url: str, options: Options, key: Key, connections: Connections, pace: Pace
+    ) -> None:
         self._model, self._url, self._options, self._key = model, f"{base_url}/embeddings", options, key
-        self._client, self._pace = client, pace
-        weakref.finalize(self, client.close)  # an encoder has no end of its own
+        self._connections, self._pace = connections, pace
+        weakref.finalize(self, connections.close)  # an encoder has no end of its own
         settings = (("dimensions", str(options.dimensions)),) if options.dimensions else ()
         sends_to = f"{base_url}, with the key in {key.names}" if key.value else f"{base_url}, without a key"
         self.identity = Identity(f"api:{model}", "api", f"{base_url} {model}", settings, sends_to=sends_to)
@@ -162,19 +165,17 @@ class ApiEncoder:
             asked["dimensions"] = self._options.dimensions
         most = _BYTES_AROUND + _BYTES_A_TEXT * len(texts)
         try:
-            with self._client.stream("POST", self._url, json=asked) as response:
-                body = _read(response, most, self._options.timeout)
+            response, body = self._connections.post(self._url, asked, most, self._options.timeout)
+            if not response.is_success:
+                return self._refused(response, body)
+            if len(body) > most:
+                return _Failure(f"answered with more than {most:,} bytes to {len(texts)} texts", again=False)
+            rows = _rows(body, len(texts))
         except (httpx.TimeoutException, TimeoutError):
             return _Failure(f"gave no answer within {self._options.timeout:g} s", again=True)
         except httpx.RequestError as error:
             return _Failure(f"gave no answer: {type(error).__name__}: {error}", again=True)
-        if not response.is_success:
-            return self._refused(response, body)
-        if len(body) > most:
-            return _Failure(f"answered with more than {most:,} bytes to {len(texts)} texts", again=False)
-        try:
-            rows = _rows(body, len(texts))
-        except _MalformedError as error:
+        except MalformedError as error:
             return _Failure(f"answered with {error}", again=True)
         return self._vectors(texts, rows)
 
@@ -219,23 +220,11 @@ class ApiEncoder:
         return "; ".join(part for part in (what, failure.advice, kept) if part)
 
 
-def _read(response: httpx.Response, most: int, seconds: float) -> bytes:
-    """The body, up to a little more than ``most`` bytes; the client's own limit is for each piece of it."""
-    end, body = time.monotonic() + seconds, bytearray()
-    for piece in response.iter_bytes():
-        body += piece
-        if len(body) > most:
-            break
-        if time.monotonic() > end:
-            raise TimeoutError
-    return bytes(body)
-
-
 def _json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise _MalformedError(f"what is no JSON: {body[:1000].decode(errors='replace')}") from None
+        raise MalformedError(f"what is no JSON: {body[:1000].decode(errors='replace')}") from None
 
 
 def _rows(body: bytes, n: int) -> list[list[float]]:
@@ -243,37 +232,37 @@ def _rows(body: bytes, n: int) -> list[list[float]]:
     answer = _json(body)
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list):
-        raise _MalformedError(f"no list 'data': {_message(body)}")
+        raise MalformedError(f"no list 'data': {_message(body)}")
     rows: dict[int, list[float]] = {}
     for item in data:
         index = item.get("index") if isinstance(item, dict) else None
         if type(index) is not int or not 0 <= index < n:
-            raise _MalformedError(f"an index that is not one of 0 to {n - 1}")
+            raise MalformedError(f"an index that is not one of 0 to {n - 1}")
         if index in rows:
-            raise _MalformedError(f"the index {index} twice")
+            raise MalformedError(f"the index {index} twice")
         rows[index] = _row(item.get("embedding"))
     if len(rows) < n:
-        raise _MalformedError(f"{len(rows)} vectors to {n} texts")
+        raise MalformedError(f"{len(rows)} vectors to {n} texts")
     return [rows[index] for index in range(n)]
 
 
 def _row(row: object) -> list[float]:
     if not isinstance(row, list) or not row:
-        raise _MalformedError("an embedding that is no list of numbers")
+        raise MalformedError("an embedding that is no list of numbers")
     strange = set(map(type, row)) - {int, float}  # True is an int to Python
     if strange:
-        raise _MalformedError(f"an embedding that holds {', '.join(sorted(kind.__name__ for kind in strange))}")
+        raise MalformedError(f"an embedding that holds {', '.join(sorted(kind.__name__ for kind in strange))}")
     try:
         return [float(number) for number in row]
     except OverflowError:
-        raise _MalformedError("an embedding that holds a whole number too large for any vector") from None
+        raise MalformedError("an embedding that holds a whole number too large for any vector") from None
 
 
 def _message(body: bytes) -> str:
     """What a server says went wrong, in any of the usual forms, or else all it said."""
     try:
         found = _json(body)
-    except _MalformedError:
+    except MalformedError:
         return body.decode(errors="replace")
     for name in ("error", "message", "detail"):
         while isinstance(found, dict) and found.get(name):
