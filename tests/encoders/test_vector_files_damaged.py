@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import pickle
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from numpy.typing import NDArray
 
 from biassay.encoders.registry import open_encoder
 from biassay.encoders.vector_files import read_vectors
+from biassay.encoders.vector_text import CHUNK, TextReader
+from biassay.encoders.vocabulary import vocabulary_blocks
 from biassay.errors import UnknownNameError, VectorFileError
 
 from .vector_forms import FORMS, PLAIN, WIDE, WORDS, binary_of, content_of, matrix_of, text_of, write, write_bytes
@@ -300,6 +304,67 @@ def test_words_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_bytes("cat\ncafé\n".encode("latin-1"))
     with pytest.raises(VectorFileError, match=r"words\.txt"):
         read_vectors(path, ["cat"])
+
+
+@pytest.mark.parametrize("header", [b"1 1000000000", b"0 1000000000", b"9" * 5000 + b" 3", b"3 " + b"9" * 5000])
+@pytest.mark.parametrize("file_format", [None, "text", "word2vec-binary"])
+def test_header_of_an_absurd_size_is_refused(header: bytes, file_format: str | None, tmp_path: Path) -> None:
+    path = write_bytes(tmp_path, "v.bin", header + b"\n")
+    assert "line 1" in error_of(path, file_format=file_format)
+    with pytest.raises(VectorFileError, match="line 1"):
+        next(vocabulary_blocks(path, file_format))
+
+
+def npy_of(header: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header.encode() + b"\n"
+
+
+@pytest.mark.parametrize("shape", [(0, 10**9), (1, 10**12), (10**12, 10**12), (1, 10**26), (2**32, 2**32)])
+def test_npy_of_an_absurd_shape_is_refused(shape: tuple[int, int], tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("cat\n" * (shape[0] > 0))
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"
+    error_of(write_bytes(tmp_path, "matrix.npy", npy_of(header)))
+
+
+@pytest.mark.parametrize("header", ["(" * 90, "{'descr': '<f4', 'shape': (1L,", "{'descr': [[]]", "\0", "[" * 9000])
+def test_npy_with_a_broken_header_is_refused(header: str, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("cat\n")
+    error_of(write_bytes(tmp_path, "matrix.npy", npy_of(header)))
+
+
+def test_words_file_far_too_long_for_its_array_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "matrix.npy", WORDS, matrix_of(WORDS))
+    with (tmp_path / "words.txt").open("ab") as file:
+        file.truncate(1 << 40)  # takes no room on the disk
+    monkeypatch.setattr(Path, "read_bytes", _refuse)
+    with pytest.raises(VectorFileError, match=r"words\.txt: too long"):
+        read_vectors(tmp_path / "matrix.npy", ["cat"])
+
+
+class _Endless(io.RawIOBase):
+    """A beginning and then a line without end."""
+
+    def __init__(self, beginning: bytes) -> None:
+        self.beginning, self.given = beginning, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        assert self.given < 64 << 20
+        buffer[:] = b"x" * len(buffer)
+        if not self.given:
+            buffer[: len(self.beginning)] = self.beginning
+        self.given += len(buffer)
+        return len(buffer)
+
+
+@pytest.mark.parametrize(("beginning", "line"), [(b"", 1), (b"3 2\n", 2), (b"cat 1 2\ndog 3 4\n", 3)])
+def test_line_without_end_is_given_up(beginning: bytes, line: int) -> None:
+    endless = _Endless(beginning)
+    with pytest.raises(VectorFileError, match=f"v.txt: line {line}: longer than"):
+        TextReader(Path("v.txt"), ["cat"]).read(io.BufferedReader(endless, CHUNK))
+    assert endless.given <= 4 * CHUNK
 
 
 @pytest.mark.parametrize("given", ["", "txt", "word2vec"])

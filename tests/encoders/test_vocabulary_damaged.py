@@ -143,4 +143,4 @@ def test_npy_must_fit_its_words(tmp_path: Path) -> None:
     assert "(8, 20) does not fit the 1 words" in error_of(path)
     (tmp_path / "words.txt").unlink()
     assert "needs its words beside it" in error_of(path)
-    assert "direction" in error_of(write(tmp_path, "matrix.npy", ["cat"], np.zeros((1, 0), dtype=np.float32)))
+    assert "of 0 values" in error_of(write(tmp_path, "matrix.npy", ["cat"], np.zeros((1, 0), dtype=np.float32)))

@@ -18,6 +18,7 @@ from biassay.encoders.vector_text import (
     DAMAGED,
     TextReader,
     WordVectors,
+    check_size,
     checked_vector,
     read_chunk,
     word2vec_header,
@@ -41,6 +42,7 @@ __all__ = [
 
 Format = Literal["text", "word2vec-binary", "npy"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+_WORD_BYTES = 100  # for each value of its vector: more than any word has
 
 
 def check_format(file_format: str) -> None:
@@ -53,7 +55,7 @@ def file_fingerprint(path: Path) -> str:
     """A digest of what a file of vectors holds; of an .npy file also of the words beside it."""
     words = [path.with_name("words.txt")] if path.suffix.lower() == ".npy" else []
     try:
-        parts = [content_digest(part) for part in [path, *(file for file in words if file.exists())]]
+        parts = [content_digest(part) for part in [path, *(file for file in words if file.is_file())]]
     except OSError as error:
         raise VectorFileError(f"{path}: cannot be read: {error.strerror or error}") from error
     return hashlib.blake2b(" ".join(parts).encode(), digest_size=16).hexdigest()
@@ -101,9 +103,9 @@ def detect_format(path: Path) -> Format:
     if path.suffix.lower() == ".npy":
         return "npy"
     with opened(path) as file:
-        header = word2vec_header(file.readline(CHUNK))
+        header = word2vec_header(path, file.readline(CHUNK))
         first = file.readline(CHUNK).rstrip()
-    if header is None or header[1] < 1:
+    if header is None:
         return "text"
     values = first.rsplit(b" ", header[1])[1:]
     return "text" if len(values) == header[1] and all(map(_is_number, values)) else "word2vec-binary"
@@ -119,7 +121,7 @@ def _is_number(field: bytes) -> bool:
 
 def binary_header(path: Path, file: BufferedReader) -> tuple[int, int]:
     """(words, dimension) of a word2vec binary file."""
-    header = word2vec_header(file.readline(100))
+    header = word2vec_header(path, file.readline(100))
     if header is None:
         raise VectorFileError(f"{path}: line 1: a word2vec file begins with 'words dimension'")
     return header
@@ -161,26 +163,43 @@ def _read_binary(path: Path, file: BufferedReader, wanted: Collection[str]) -> W
 def npy_contents(path: Path, errors: Literal["strict", "replace"] = "strict") -> tuple[NDArray[Any], list[str]]:
     """The array, left on the disk, and the words beside it; ``errors`` says what to do with words not in UTF-8."""
     words_path = path.with_name("words.txt")
-    if not words_path.exists():
+    if not words_path.is_file():
         raise VectorFileError(f"{path}: an .npy file needs its words beside it, one a line, in {words_path}")
-    try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-        text = words_path.read_bytes().decode(errors=errors)
-        words = [word.removesuffix("\r") for word in text.removesuffix("\n").split("\n")] if text else []
-    except UnicodeDecodeError as error:
-        raise VectorFileError(f"{words_path}: not UTF-8 text (byte {error.start})") from error
-    except (ValueError, EOFError) as error:
-        raise VectorFileError(f"{path}: not a readable .npy array: {error}") from error
-    if not isinstance(matrix, np.ndarray):
-        matrix.close()
-        raise VectorFileError(f"{path}: expected one array, got an archive of several")
+    matrix = _mapped(path)
     if matrix.dtype.kind not in "fiu":
         raise VectorFileError(f"{path}: expected an array of real numbers, got {matrix.dtype}")
+    if words_path.stat().st_size > CHUNK + _WORD_BYTES * matrix.size:
+        raise VectorFileError(f"{words_path}: too long to hold the words of an array of shape {matrix.shape}")
+    words = _lines(words_path, errors)
     if matrix.ndim != 2 or len(matrix) != len(words):
         raise VectorFileError(
             f"{path}: an array of shape {matrix.shape} does not fit the {len(words)} words in {words_path}"
         )
+    check_size(*matrix.shape, where=str(path))
     return matrix, words
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    """The array of an .npy file, left on the disk."""
+    try:
+        with np.errstate(over="ignore"):  # of the product of a false shape, which NumPy then refuses
+            matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError:
+        raise
+    except Exception as error:  # the header is Python source: what a damaged one raises has no one type
+        raise VectorFileError(f"{path}: not a readable .npy array: {error}") from error
+    if not isinstance(matrix, np.ndarray):
+        matrix.close()
+        raise VectorFileError(f"{path}: expected one array, got an archive of several")
+    return matrix
+
+
+def _lines(path: Path, errors: Literal["strict", "replace"]) -> list[str]:
+    try:
+        text = path.read_bytes().decode(errors=errors)
+    except UnicodeDecodeError as error:
+        raise VectorFileError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    return [word.removesuffix("\r") for word in text.removesuffix("\n").split("\n")] if text else []
 
 
 def _read_npy(path: Path, wanted: Collection[str]) -> WordVectors:

@@ -19,6 +19,7 @@ __all__ = [
     "TextLines",
     "TextReader",
     "WordVectors",
+    "check_size",
     "checked_vector",
     "read_chunk",
     "word2vec_header",
@@ -27,6 +28,7 @@ __all__ = [
 CHUNK = 1 << 22
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
+_MOST_WORDS, _MOST_DIMENSIONS = 10**12, 100_000  # beyond all models; memory is never taken on a header's word
 
 
 class WordVectors(dict[str, NDArray[np.float32]]):
@@ -37,12 +39,23 @@ class WordVectors(dict[str, NDArray[np.float32]]):
         self.dimension = dimension
 
 
-def word2vec_header(line: bytes) -> tuple[int, int] | None:
+def word2vec_header(path: Path, line: bytes) -> tuple[int, int] | None:
     """(words, dimension) if the line is a word2vec header."""
     fields = line.split()
-    if len(fields) == 2 and all(field.isdigit() for field in fields):
-        return int(fields[0]), int(fields[1])
-    return None
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        return None
+    words, dimension = map(float, fields)  # of any length: a whole number of 5,000 digits is refused by int
+    check_size(words, dimension, f"{path}: line 1")
+    return int(words), int(dimension)
+
+
+def check_size(words: float, dimension: float, where: str) -> None:
+    """Refuse a size that no file of vectors has."""
+    if not (1 <= words <= _MOST_WORDS and 1 <= dimension <= _MOST_DIMENSIONS):
+        raise VectorFileError(
+            f"{where}: announces {words:,.15g} words of {dimension:,.15g} values; a file of vectors has from 1 to "
+            f"{_MOST_WORDS:,} words of 1 to {_MOST_DIMENSIONS:,} values"
+        )
 
 
 def read_chunk(path: Path, file: BufferedReader, where: str) -> bytes:
@@ -96,16 +109,21 @@ class TextLines:
                 rest = chunk[cut:]
             else:
                 rest += chunk
+                if len(rest) > CHUNK:
+                    raise VectorFileError(
+                        f"{self._path}: line {self._line}: longer than {CHUNK:,} bytes; is this a file of vectors?"
+                    )
         if rest:
             yield rest + b"\n"
 
     def _begin(self, block: bytes) -> bytes:
         """Learn the dimension from the first line, and take off a header."""
         first, _, rest = block.partition(b"\n")
-        header = word2vec_header(first)
+        header = word2vec_header(self._path, first)
         self._announced, self._dimension = header or (None, len(first.rstrip().split(b" ")) - 1)
         if self._dimension < 1:
             raise VectorFileError(f"{self._path}: line 1: expected a word and its values, got {first[:60]!r}")
+        check_size(1, self._dimension, f"{self._path}: line 1")
         if header is None:
             self._blanks = first.count(b" ")
             return block

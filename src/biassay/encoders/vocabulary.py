@@ -165,8 +165,6 @@ def _npy_pieces(matrix: NDArray[Any], words: list[str]) -> Iterator[_Piece]:
 
 def _binary_pieces(path: Path, file: BufferedReader) -> Iterator[_Piece]:
     count, dimension = binary_header(path, file)
-    if dimension < 1:
-        raise VectorFileError(f"{path}: line 1: expected a dimension of at least 1, got {dimension}")
     first = 1
     for buffer, places in binary_chunks(path, file, count, dimension):
         words = [buffer[start:blank].lstrip(b"\n").decode(errors="replace") for start, blank in places]
