@@ -175,7 +175,7 @@ def npy_contents(path: Path, errors: Literal["strict", "replace"] = "strict") ->
         raise VectorFileError(
             f"{path}: an array of shape {matrix.shape} does not fit the {len(words)} words in {words_path}"
         )
-    check_size(*matrix.shape, where=str(path))
+    check_size(len(matrix), matrix.shape[1], str(path))
     return matrix, words
 
 
