@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 import uuid
@@ -20,6 +21,7 @@ __all__ = [
     "check_digest",
     "content_digest",
     "default_cache",
+    "harmless_cell",
     "json_with_digest",
     "open_file",
     "read_json",
@@ -29,6 +31,9 @@ __all__ = [
 
 _DIGEST = "digest"
 _RECENT = 2.0  # seconds: within the ticks of a file system's clock a file may change and keep its date
+# Also behind quotes, which a spreadsheet takes off, and behind the apostrophe that is put before such a text here.
+_FORMULA = re.compile(r"""["']*[=+\-@\t\r\n＝＋－＠]""")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def default_cache() -> Path:
@@ -62,6 +67,14 @@ def content_digest(path: Path) -> str:
 def _vouched(digest: str, state: str) -> str:
     """A digest and what ties it to the state of its file: of another state, or damaged, it is not believed."""
     return f"{digest} {hashlib.sha256(f'{state} {digest}'.encode(errors='surrogateescape')).hexdigest()}"
+
+
+def harmless_cell(text: str) -> str:
+    """A text for a table, with an apostrophe before what a spreadsheet would run; a number stays as it is.
+
+    Nothing is lost: a cell that is an apostrophe and then something to run was written without that apostrophe.
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -66,7 +66,7 @@ def entries(text: str) -> dict[str, dict[str, str]]:
 
 def test_sources_and_methods_of_a_run_are_cited_once_each(run: Run) -> None:
     cited = works(citations(run))
-    assert set(cited) == {"caliskan2017", "may2019", "guo2021", "holm1979"}
+    assert set(cited) == {"caliskan2017", "may2019", "guo2021", "holm1979", "biassay"}
     assert cited["caliskan2017"].uses == ("tests weat6, weat1 (Table 1)", "the method WEAT")
     assert cited["may2019"].uses == ("test sent-weat6 (supplement)", "the method SEAT")
     assert cited["holm1979"].uses == ("correction for the number of tests",)
@@ -84,12 +84,26 @@ def test_a_method_is_cited_only_where_it_was_used(run: Run) -> None:
 def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discovery: Discovery) -> None:
     assert "the method CEAT" in works(citations(measured_in_contexts()))["guo2021"].uses
     cited = works(citations(discovery))
-    assert set(cited) == {"guo2021", "benjamini1995"}
+    assert set(cited) == {"guo2021", "benjamini1995", "biassay"}
     assert cited["guo2021"].uses == ("groups of guo2021-groups (appendix, IBD and EIBD)", "the methods IBD and EIBD")
     together = works(citations(run, discovery, measured_in_contexts()))
-    assert set(together) == {"caliskan2017", "may2019", "guo2021", "holm1979", "benjamini1995"}
+    assert set(together) == {"caliskan2017", "may2019", "guo2021", "holm1979", "benjamini1995", "biassay"}
     assert len(together["guo2021"].uses) == 5
     assert citations() == ()
+
+
+def test_biassay_is_cited_as_its_own_file_says_with_the_versions_of_the_runs(run: Run, discovery: Discovery) -> None:
+    text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8").split("references:")[0]
+    said = dict(re.findall(r"^(?:  - )?(\w+): (.+)$", text, re.MULTILINE))
+    older = Run(dataclasses.replace(run.manifest, versions={"biassay": "0.0.1"}))
+    for found, note in (
+        ((run,), f"Version {said['version']}"),
+        ((discovery, older), f"Versions 0.0.1, {said['version']}"),
+    ):
+        own = citations(*found)[-1]
+        title = f"{said['title']}: {said['abstract'].removesuffix('.')}"
+        assert dict(own.fields) == {"title": title, "organization": said["name"], "note": note}
+        assert own.key == "biassay"
 
 
 def test_every_citation_of_the_data_files_is_known(run: Run) -> None:
@@ -120,7 +134,7 @@ def test_a_source_that_names_a_known_work_is_cited_beside_it(run: Run) -> None:
 
 def test_the_text_is_a_line_a_work(run: Run) -> None:
     lines = to_text(citations(run)).splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert lines[0] == (
         "Aylin Caliskan, Joanna J. Bryson and Arvind Narayanan 2017. Semantics derived automatically from language "
         "corpora contain human-like biases. Science 356(6334), 183–186. doi:10.1126/science.aal4230 "
@@ -130,7 +144,8 @@ def test_the_text_is_a_line_a_work(run: Run) -> None:
 
 def test_bibtex_has_an_entry_a_work(run: Run) -> None:
     found = entries(to_bibtex(citations(run)))
-    assert set(found) == {"caliskan2017", "may2019", "guo2021", "holm1979"}
+    assert set(found) == {"caliskan2017", "may2019", "guo2021", "holm1979", "biassay"}
+    assert found.pop("biassay")["kind"] == "manual"
     for fields in found.values():
         assert {"author", "title", "year"} <= set(fields)
         assert {"journal": "article", "booktitle": "inproceedings"}[
@@ -157,4 +172,4 @@ def test_bibtex_reads_it(run: Run, discovery: Discovery, tmp_path: Path) -> None
     (tmp_path / "t.aux").write_text("\\citation{*}\n\\bibdata{t}\n\\bibstyle{plain}\n")
     done = subprocess.run(["bibtex", "t"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "error" not in done.stdout.lower(), done.stdout
-    assert (tmp_path / "t.bbl").read_text(encoding="utf-8").count(r"\bibitem") == 5 + len(NASTY)
+    assert (tmp_path / "t.bbl").read_text(encoding="utf-8").count(r"\bibitem") == 6 + len(NASTY)

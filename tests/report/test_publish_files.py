@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -11,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 from tests.report.publish_runs import NASTY, as_refused, measured_in_contexts, on_models
 
 import biassay
 from biassay.report.charts.drawing import SCHEMA, Figure, drawn
 from biassay.report.charts.style import PRINT
+from biassay.report.publish import citations, to_text
 from biassay.report.publish import files as published
 from biassay.report.publish.agreement_table import agreement_table
 from biassay.report.publish.difference_table import difference_table
@@ -326,6 +329,20 @@ def test_names_are_free_and_safe(run: Run, tmp_path: Path, monkeypatch: pytest.M
         assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,100}", path.name)
     for model, path in zip(models[9:11], cards[9:11], strict=True):
         assert model in path.read_text()
+
+
+def test_citations_show_names_as_they_are(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rendered by a Markdown parser that lets HTML through: a list of plain lines comes out."""
+    monkeypatch.setattr(published, "can_draw", lambda: False)
+    name = "<script>alert(1)</script> [x](javascript:alert(1)) <javascript:x> ![i](//h/i) `c`"
+    tests = tuple(dataclasses.replace(test, name=name, citation=name) for test in run.manifest.tests[:1])
+    hostile = Run(dataclasses.replace(run.manifest, tests=tests), run.results)
+    publish(tmp_path / "paper", *gather({"": hostile}))
+    rendered = MarkdownIt("commonmark", {"html": True}).render((tmp_path / "paper" / "citations.md").read_text())
+    assert set(re.findall(r"<(\w+)", rendered)) == {"ul", "li"}
+    assert [html.unescape(line[4:-5]) for line in rendered.splitlines()[1:-1]] == to_text(
+        citations(hostile)
+    ).splitlines()
 
 
 def test_runs_of_one_kind_get_tables_and_labels_of_their_own(

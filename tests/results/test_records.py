@@ -246,6 +246,21 @@ def test_the_table_has_one_line_a_result_and_full_numbers(found: tuple[Result, .
                 assert float(cell) == value or math.isnan(value) == math.isnan(float(cell)) is True
 
 
+def test_no_cell_is_run_by_a_spreadsheet_and_nothing_is_lost(tmp_path: Path) -> None:
+    formulas = ("=1+1", "+cmd|x", "-x", "@SUM(1)", "'=1", '"=1"', "\uff1d1", "-", "-1-1", "\t=1")
+    texts = (*formulas, "-5", "+1e-3", "'s", "a=b", "plain")
+    run = Run(manifest(), tuple(result(test=text, effect_size=-0.25, statistic=-1e-300) for text in texts))
+    assert tuple(r.test for r in Run.load(run.save(tmp_path / "run")).results) == texts
+    header, *rows = (line.split("\t") for line in to_tsv(run.results).splitlines())
+    cells = [row[header.index("test")] for row in rows]
+    assert [cell[0] for cell in cells[: len(formulas)]] == ["'"] * len(formulas)
+    assert [cell.removeprefix("'") for cell in cells[: len(formulas)]] == [text.strip() for text in formulas]
+    assert tuple(cells[len(formulas) :]) == texts[len(formulas) :]
+    assert {(row[header.index("effect_size")], row[header.index("statistic")]) for row in rows} == {
+        ("-0.25", "-1e-300")
+    }
+
+
 def test_the_papers_columns_are_the_published_ones() -> None:
     published = "model options test p_value effect_size num_targ1 num_targ2 num_attr1 num_attr2"
     assert to_tsv(()).split("\t")[:9] == published.split()

@@ -15,7 +15,7 @@ from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import JsonConverter, make_converter
 
 from biassay.errors import RunFolderError
-from biassay.files import check_digest, json_with_digest, read_json
+from biassay.files import check_digest, harmless_cell, json_with_digest, read_json
 from biassay.results.intervals import interval_of
 from biassay.results.records import PAPER_COLUMNS, Contextual, Result
 
@@ -136,8 +136,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, dict):
         parts = (f"{key}: {', '.join(v) if isinstance(v, tuple) else v}" for key, v in value.items() if v)
         return _clean("; ".join(parts))
-    return _clean(repr(value) if isinstance(value, float) else str(value))
+    return repr(value) if isinstance(value, float) else _clean(str(value))
 
 
 def _clean(text: str) -> str:
-    return " ".join(text.split())
+    return harmless_cell(" ".join(text.split()))

@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from biassay.errors import MissingExtraError
+from biassay.files import harmless_cell
 from biassay.survey.answers import Annotation, all_annotations, counted_annotations
 from biassay.survey.database import demographics, participants, reading
 from biassay.survey.store import Store
@@ -135,13 +136,10 @@ def _json(content: Any) -> bytes:
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
     buffer = io.StringIO(newline="")
-    csv.writer(buffer).writerows([[_harmless(cell) for cell in row] for row in rows])
+    csv.writer(buffer).writerows(
+        [[harmless_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    )
     return buffer.getvalue().encode()
-
-
-def _harmless(cell: Any) -> Any:
-    """Spreadsheets run what begins like a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
 def _parquet(rows: Sequence[tuple[Any, ...]]) -> bytes:

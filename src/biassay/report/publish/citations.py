@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -41,6 +41,8 @@ class Citation:
         fields = dict(self.fields)
         if self.type == "misc":
             return fields["title"]
+        if self.type == "manual":
+            return f"{fields['organization']}. {fields['title']}. {fields['note']}."
         *others, last = map(_first_name_first, fields["author"].split(" and "))
         author = f"{', '.join(others)} and {last}" if others else last
         venue = fields.get("journal") or fields.get("booktitle", "")
@@ -64,7 +66,8 @@ class _Use:
 def citations(*found: Run | Discovery | Stereotypes) -> tuple[Citation, ...]:
     """Every work once, in the order of first use, with all that it is cited for.
 
-    Sources come before methods. A source that is not known but names a known work is cited beside that work.
+    Sources come before methods, and biassay itself comes last. A source that is not known but names a known work is
+    cited beside that work.
     """
     uses = [*_tests([one for one in found if isinstance(one, Run)])]
     uses += [use for one in found if not isinstance(one, Run) for use in _sources(one)]
@@ -73,7 +76,7 @@ def citations(*found: Run | Discovery | Stereotypes) -> tuple[Citation, ...]:
     for use in uses:
         works.setdefault((use.work, use.text), []).append(use)
     keys: set[str] = set(_references())
-    return tuple(_citation(work, text, cited, keys) for (work, text), cited in works.items())
+    return (*(_citation(work, text, cited, keys) for (work, text), cited in works.items()), *_program(found))
 
 
 def to_text(cited: Iterable[Citation]) -> str:
@@ -100,6 +103,14 @@ def _citation(work: str, text: str, cited: Iterable[_Use], keys: set[str]) -> Ci
         fields = tuple((name, value) for name, value in entry.items() if name not in _NOT_FIELDS)
         return Citation(work, entry["type"], fields, uses)
     return Citation(_key(cited[0].name, keys), "misc", (("title", clean(text)),), uses)
+
+
+def _program(found: Iterable[Run | Discovery | Stereotypes]) -> Iterator[Citation]:
+    versions = sorted({one.manifest.versions.get("biassay", "unknown") for one in found})
+    if versions:
+        own = _citation("biassay", "", [_Use("the measurements")], set())
+        note = f"{'Version' if len(versions) == 1 else 'Versions'} {clean(', '.join(versions))}"
+        yield replace(own, fields=(*own.fields, ("note", note)))
 
 
 def _key(name: str, keys: set[str]) -> str:

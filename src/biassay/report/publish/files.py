@@ -15,7 +15,7 @@ from biassay.report.publish.citations import citations, to_bibtex, to_text
 from biassay.report.publish.difference_table import difference_table
 from biassay.report.publish.latex import to_latex
 from biassay.report.publish.layout import Table
-from biassay.report.publish.markdown import to_markdown
+from biassay.report.publish.markdown import escape, to_markdown
 from biassay.report.publish.model_card import model_card
 from biassay.report.publish.tables import associations_table, contexts_table
 from biassay.report.publish.tsv import nine_columns
@@ -70,7 +70,7 @@ def publish(
         write(f"results-{kind}" if len(together) > 1 else "results", "tsv", nine_columns(gathered.run))
     found = [*(gathered.run for gathered in together), *others.values()]
     cited = citations(*found)
-    write("citations", "md", "".join(f"- {line}\n" for line in to_text(cited).splitlines()))
+    write("citations", "md", "".join(f"- {escape(line)}\n" for line in to_text(cited).splitlines()))
     write("references", "bib", to_bibtex(cited))
     for one in found:
         for label in _labels(one):
