@@ -15,11 +15,11 @@ from biassay.report.publish.layout import Cell, Group, Row, Table
 __all__ = ["escape", "to_latex"]
 
 _MODELS, _COLUMNS = 8, 8  # beside each other
-_LINES = 40  # more do not fit on a page
+_LINES, _CHARACTERS = 40, 75  # of a page and of a line: more do not fit beside a caption and in a text 345pt wide
 _GREY = {1: "0.92", 2: "0.82", 3: "0.68"}
 _PACKAGES = r"""% \usepackage[T1]{fontenc}
 % \usepackage[utf8]{inputenc}
-% \usepackage{array,booktabs,longtable}
+% \usepackage{array,booktabs}
 % \usepackage[table]{xcolor}
 """
 _BREAK = "\u200b"
@@ -60,42 +60,61 @@ def _one(character: str) -> str:
 
 
 def to_latex(table: Table, label: str = "tab:biassay") -> str:
-    """The table, or several where there are more models than a page is wide. A long one runs over pages.
+    """The table, or several where it is wider or longer than a page, for papers in one column or in two.
 
     What the preamble must load stands in a comment on top.
     """
     if not _LABEL.fullmatch(label):
         raise UsageError(f"a label is made of letters, digits and :._-, got {label!r}")
-    parts = list(_parts(table))
-    long = any(_is_long(part) for part in parts)
-    top = "% The preamble needs:\n" + _PACKAGES
-    if long:
-        top += "% A longtable needs a page of one column.\n"
-    labels = [label] if len(parts) == 1 else [f"{label}-{i}" for i in range(1, len(parts) + 1)]
-    return top + "\n".join(_written(part, name) for part, name in zip(parts, labels, strict=True))
+    parts = [page for part in _across(table) for page in _down(part)]
+    written = [
+        _written(part, label)
+        if len(parts) == 1
+        else _written(replace(part, caption=f"{part.caption} (Part {i} of {len(parts)}.)"), f"{label}-{i}")
+        for i, part in enumerate(parts, start=1)
+    ]
+    return "% The preamble needs:\n" + _PACKAGES + "\n".join(written)
 
 
-def _parts(table: Table) -> Iterator[Table]:
+def _across(table: Table) -> Iterator[Table]:
     """As many models beside each other as fit, evenly dealt."""
     width = max((len(span.columns) for span in table.models), default=1)
     fit = max(1, min(_MODELS, _COLUMNS // width))
     count = max(1, -(-len(table.models) // fit))
     bounds = [round(i * len(table.models) / count) for i in range(count + 1)]
-    for i, (start, stop) in enumerate(pairwise(bounds), start=1):
+    for start, stop in pairwise(bounds):
         first, last = (sum(len(span.columns) for span in table.models[:place]) for place in (start, stop))
         groups = tuple(
             Group(group.title, tuple(Row(row.stub, row.cells[first:last]) for row in group.rows))
             for group in table.groups
         )
-        caption = table.caption if count == 1 else f"{table.caption} (Part {i} of {count}.)"
-        yield replace(table, caption=caption, models=table.models[start:stop], groups=groups)
+        yield replace(table, models=table.models[start:stop], groups=groups)
 
 
-def _is_long(table: Table) -> bool:
-    """Counted in lines, for what a row is about may take several."""
-    per_line = 85 * _Widths(table).stub  # characters, at the size of a footnote and 345pt
-    lines = sum(max(1, math.ceil(len(row.stub[0]) / per_line)) for row in table.rows)
-    return lines + sum(bool(group.title) for group in table.groups) > _LINES
+def _down(table: Table) -> Iterator[Table]:
+    """As many rows below each other as fit, evenly dealt, for a float does not break; notes stand below the last."""
+    widths, above = _Widths(table), 0.0
+    places: list[tuple[float, Group, Row]] = []
+    for group in table.groups:
+        above += 0.5 + _lines(group.title, widths.all) if group.title else 0.0
+        for row in group.rows:
+            places.append((above, group, row))
+            above += _lines(row.stub[0], widths.stub)
+    total = above + sum(_lines(note, 1.0) for note in table.notes)
+    count = math.ceil(total / _LINES)
+    pages: dict[int, dict[Group, list[Row]]] = {}
+    for place, group, row in places:
+        pages.setdefault(int(place * count / total), {}).setdefault(group, []).append(row)
+    *first, last = [
+        tuple(Group(group.title, tuple(rows)) for group, rows in page.items()) for page in pages.values()
+    ] or [table.groups]
+    unnoted = tuple(replace(span, notes=()) for span in table.models)
+    yield from (replace(table, models=unnoted, groups=groups, signs=()) for groups in first)
+    yield replace(table, groups=last)
+
+
+def _lines(text: str, width: float) -> int:
+    return max(1, math.ceil(len(text) / (_CHARACTERS * width)))
 
 
 class _Widths:
@@ -126,13 +145,6 @@ def _written(table: Table, label: str) -> str:
     body = "\n".join(_body(table, widths))
     notes = "".join(f"\\par {_breaking(note)}\n" for note in table.notes)
     size = f"\\{widths.font}\\setlength{{\\tabcolsep}}{{2pt}}"
-    if _is_long(table):
-        return (
-            f"\\begingroup{size}\\setlength{{\\LTcapwidth}}{{\\textwidth}}\n\\begin{{longtable}}{{{spec}}}\n"
-            f"{caption}\\\\\n\\toprule\n{header}\n\\midrule\n\\endfirsthead\n"
-            f"\\toprule\n{header}\n\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n"
-            f"{body}\n\\end{{longtable}}\n\\raggedright\n{notes}\\par\\endgroup\n"
-        )
     below = f"\\par\\smallskip\n\\raggedright\n{notes}" if notes else ""
     return (
         f"\\begin{{table*}}[tp]\n{caption}\\par\\smallskip\n\\centering{size}\n\\begin{{tabular}}{{{spec}}}\n"
