@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from biassay.results.run import Run, with_corrections
 pytestmark = pytest.mark.extras
 HOSTILE = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">'
 TESTS = ["weat6", "weat1", "sent-weat6", "sent-weat9", "weat9", "angry_black_woman_stereotype_b", "I1"]
+HEAD_DISPLAYS = "[...document.querySelectorAll('thead button')].map((one) => getComputedStyle(one).display)"
 MARKS = {"·": (False, False), "*": (True, False), "**": (True, True)}
 
 
@@ -284,9 +287,21 @@ def test_printing_shows_everything_and_no_controls(run: Run, opened: Callable[..
     assert one.page.locator(".controls").first.is_hidden()
     assert one.page.evaluate("[...document.querySelectorAll('details')].every((one) => one.open)")
     assert one.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    # Chromium prints a button on the first page of a table only.
+    assert set(one.page.evaluate(HEAD_DISPLAYS)) == {"contents"}
     assert one.page.pdf(format="A4").startswith(b"%PDF")
     one.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert len(one.table("#texts-numbers table")) == 25
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed (Debian: poppler-utils)")
+def test_heads_of_tables_are_on_every_printed_page(run: Run, opened: Callable[..., Opened], tmp_path: Path) -> None:
+    opened(with_models(run, 9)).page.pdf(path=tmp_path / "page.pdf", format="A4")
+    subprocess.run(["pdftotext", "-layout", "page.pdf"], cwd=tmp_path, check=True)
+    pages = (tmp_path / "page.txt").read_text(encoding="utf-8").split("\f")
+    numbers = [page for page in pages if len(re.findall(r"^\S+ +noisy ", page, re.MULTILINE)) > 5]
+    assert len(numbers) > 1
+    assert all(re.match(r"(.*\n)*? *test +model +effect", page) for page in numbers)
 
 
 def test_hostile_names_run_nothing(run: Run, opened: Callable[..., Opened]) -> None:
