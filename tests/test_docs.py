@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,18 @@ def test_columns_named_in_the_docs_are_those_of_the_results() -> None:
     table = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
     named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
     assert named <= set(columns(()))
+
+
+def test_contributing_names_every_room_in_the_order_of_imports() -> None:
+    table = re.findall(r"^\| (`.*?) \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    rooms = [name.removesuffix("/").removesuffix(".py") for row in table for name in re.findall(r"`([^`]+)`", row)]
+    source = ROOT / "src" / "biassay"
+    assert sorted(rooms) == sorted(
+        path.stem for path in source.iterdir() if path.stem[0] != "_" and (path.is_dir() or path.suffix == ".py")
+    )
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    place = {name.strip().removeprefix("biassay."): -i for i, row in enumerate(layers) for name in row.split(":")}
+    assert rooms == sorted(rooms, key=place.__getitem__)
 
 
 def test_readme_shows_both_commands_and_links_that_exist() -> None:
