@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import socket
 from pathlib import Path
@@ -362,8 +363,14 @@ def smollm2() -> Path:
     return Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def test_a_gguf_file_is_dequantised_once(smollm2: Path, own_cache: Path) -> None:
+def test_a_gguf_file_is_dequantised_once_and_in_silence(
+    smollm2: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module: Any = importlib.import_module("transformers.modeling_gguf_pytorch_utils")
+    bar = module.tqdm
     found = encode(f"hf:{smollm2}", TEXTS)
+    assert capsys.readouterr() == ("", "")
+    assert module.tqdm is bar
     assert found.vectors.shape == (5, 576)
     (kept,) = (own_cache / "gguf").iterdir()
     stamp = (kept / "model.safetensors").stat().st_mtime_ns

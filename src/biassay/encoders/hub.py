@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,18 @@ def _quiet_library() -> Any:
     return library
 
 
+@contextmanager
+def _without_bar() -> Iterator[None]:
+    """The reader of GGUF files shows a bar whatever the library was told."""
+    module: Any = import_module("transformers.modeling_gguf_pytorch_utils")
+    shown = module.tqdm
+    module.tqdm = partial(shown, disable=True)
+    try:
+        yield
+    finally:
+        module.tqdm = shown
+
+
 def open_config(source: Source) -> Any:
     """The model's configuration; small, and enough to check most of what a user may ask for."""
     library = _quiet_library()
@@ -223,7 +237,7 @@ def _from_gguf(path: Path, model: ModelName) -> Path:
     kept.parent.mkdir(parents=True, exist_ok=True)
     working = Path(tempfile.mkdtemp(prefix=".", dir=kept.parent))
     try:
-        with loading(model.text, "GGUF file"):
+        with loading(model.text, "GGUF file"), _without_bar():
             folder, file = str(path.parent), path.name
             dense = library.GgufConfig(dequantize=True)
             loaded, info = library.AutoModelForCausalLM.from_pretrained(
