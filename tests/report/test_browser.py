@@ -31,9 +31,11 @@ MARKS = {"·": (False, False), "*": (True, False), "**": (True, True)}
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as opened:
-        yield opened
+def tab() -> Iterator[Opened]:
+    with chromium() as browser:
+        one = Opened(browser)
+        yield one
+        one.close()
 
 
 @pytest.fixture(scope="module")
@@ -69,23 +71,42 @@ def noisy(result: Result, model: str, rng: np.random.Generator) -> Result:
     return dataclasses.replace(result, model=model, **numbers)
 
 
+@pytest.fixture(scope="module")
+def nine(run: Run) -> Run:
+    return with_models(run, 9)
+
+
+@pytest.fixture(scope="module")
+def written(run: Run, nine: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """Pages that several tests open, by the identity of their run."""
+    folder = tmp_path_factory.mktemp("pages")
+    paths = {id(run): folder / "two models.html", id(nine): folder / "nine models.html"}
+    for found in (run, nine):
+        paths[id(found)].write_text(render_report(found), encoding="utf-8")
+    return paths
+
+
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
-    """Writes what it is given as a page and opens it from disk; at the end no page may have complained."""
-    all_opened: list[Opened] = []
+def opened(tab: Opened, written: dict[int, Path], tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Writes what it is given as a page and opens it from disk; no page may complain."""
+
+    def check() -> None:
+        assert tab.complaints == []
+        assert [url for url in tab.requests if not url.startswith("file:")] == []
+        assert len(tab.requests) <= 1
 
     def open_(found: Found | str, **given: Any) -> Opened:
-        path = tmp_path / f"{len(all_opened)} page.html"
-        path.write_text(found if isinstance(found, str) else render_report(found), encoding="utf-8")
-        all_opened.append(Opened(browser, path, **given))
-        return all_opened[-1]
+        check()
+        path = written.get(id(found))
+        if path is None:
+            path = tmp_path / "a page.html"
+            path.write_text(found if isinstance(found, str) else render_report(found), encoding="utf-8")
+        tab.show(path, **given)
+        assert len(tab.requests) == 1
+        return tab
 
     yield open_
-    for one in all_opened:
-        assert one.complaints == []
-        assert [url for url in one.requests if not url.startswith("file:")] == []
-        assert len(one.requests) == 1
-        one.close()
+    check()
 
 
 def test_the_page_opens_without_complaint_request_or_shift(run: Run, opened: Callable[..., Opened]) -> None:
@@ -108,17 +129,16 @@ def test_the_table_of_all_tests_shows_the_numbers_of_the_records(run: Run, opene
                 assert cells[1:] == [p_by_text(r), p_by_word(r)]
 
 
-def test_all_numbers_are_those_of_the_records_on_every_page(run: Run, opened: Callable[..., Opened]) -> None:
-    many = with_models(run, 9)
-    assert len(many.results) > 50
-    one = opened(many)
+def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: Callable[..., Opened]) -> None:
+    assert len(nine.results) > 50
+    one = opened(nine)
     place = one.page.locator("#texts-numbers")
     rows = one.table("#texts-numbers table")
     while place.get_by_role("button", name="Next").is_enabled():
         place.get_by_role("button", name="Next").click()
         rows += one.table("#texts-numbers table")
-    assert len(rows) == len(many.results)
-    for cells, r in zip(rows, many.results, strict=True):
+    assert len(rows) == len(nine.results)
+    for cells, r in zip(rows, nine.results, strict=True):
         assert (cells[0].split("\n")[0], cells[1]) == (r.test, r.model)
         if r.effect_size is None:
             assert cells[2:] == [r.status, *["–"] * 6]
@@ -265,8 +285,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(run: Run, opened: Calla
 
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_a_narrow_screen_scrolls_one_way_only(width: int, run: Run, opened: Callable[..., Opened]) -> None:
-    long = renamed(run, "a-very-long-name-of-a-model" * 20)
-    for found in (run, long):
+    for found in (run, renamed(run, "a-very-long-name-of-a-model" * 20)):
         page = opened(found, width=width).page
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -277,12 +296,11 @@ def renamed(run: Run, name: str) -> Run:
     return Run(dataclasses.replace(run.manifest, models=models), results)
 
 
-def test_printing_shows_everything_and_no_controls(run: Run, opened: Callable[..., Opened]) -> None:
-    many = with_models(run, 9)
-    one = opened(many, dark=True)
+def test_printing_shows_everything_and_no_controls(nine: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(nine, dark=True)
     one.page.emulate_media(media="print")
     one.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert len(one.table("#texts-numbers table")) == len(many.results)
+    assert len(one.table("#texts-numbers table")) == len(nine.results)
     assert one.page.locator("nav").is_hidden()
     assert one.page.locator(".controls").first.is_hidden()
     assert one.page.evaluate("[...document.querySelectorAll('details')].every((one) => one.open)")
@@ -295,8 +313,8 @@ def test_printing_shows_everything_and_no_controls(run: Run, opened: Callable[..
 
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed (Debian: poppler-utils)")
-def test_heads_of_tables_are_on_every_printed_page(run: Run, opened: Callable[..., Opened], tmp_path: Path) -> None:
-    opened(with_models(run, 9)).page.pdf(path=tmp_path / "page.pdf", format="A4")
+def test_heads_of_tables_are_on_every_printed_page(nine: Run, opened: Callable[..., Opened], tmp_path: Path) -> None:
+    opened(nine).page.pdf(path=tmp_path / "page.pdf", format="A4")
     subprocess.run(["pdftotext", "-layout", "page.pdf"], cwd=tmp_path, check=True)
     pages = (tmp_path / "page.txt").read_text(encoding="utf-8").split("\f")
     numbers = [page for page in pages if re.search(r"^(sent-)?weat\d +noisy ", page, re.MULTILINE)]
