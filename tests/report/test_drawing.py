@@ -85,23 +85,21 @@ def test_long_names_are_cut_in_a_figure_and_not_in_what_it_says(
 
 
 @pytest.mark.extras
-def test_names_that_xml_cannot_hold_do_not_end_the_program(library: Any) -> None:  # noqa: ARG001
+def test_a_name_that_xml_cannot_hold_does_not_end_the_program(library: Any) -> None:  # noqa: ARG001
     """In a program of its own: the library that draws ends it where it cannot read its own text."""
     program = (
         "import xml.etree.ElementTree as ET\n"
         "from tests.report.figures import ALL\n"
         "from biassay.report.charts.drawing import drawn, for_page\n"
         "from biassay.report.charts.style import PAGE, PRINT\n"
-        "for name in ('\\x1b[2Jgone', 'a\\x00b', 'a\\x0bb', '\\ufffe', 'a\\ud800b'):\n"
-        "    print(ascii(name), flush=True)\n"
-        "    for make in ALL.values():\n"
-        "        ET.fromstring(for_page(make(name, PAGE)))\n"
-        "        assert drawn(make(name, PRINT), 'png')\n"
+        "name = '\\x1b[2Jgone a\\x00b a\\x0bb \\ufffe a\\ud800b'\n"
+        "for make in ALL.values():\n"
+        "    ET.fromstring(for_page(make(name, PAGE)))\n"
+        "    assert drawn(make(name, PRINT), 'png')\n"
     )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr[:500]
-    assert len(done.stdout.splitlines()) == 5
+    assert done.returncode == 0, done.stderr[:500]
 
 
 @pytest.mark.extras
