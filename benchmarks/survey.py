@@ -137,6 +137,7 @@ class Person:
 def served(folder: Path, port: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "biassay", "survey", "serve", "study.toml", "--port", str(port)]
     command += ["--database", "sqlite:///study.sqlite", "--begin-limit", "0", "--page-limit", "0"]
+    command += ["--unfinished-limit", "0"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     for _ in range(200):
         with socket.socket() as probe:

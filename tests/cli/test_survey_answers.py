@@ -77,7 +77,8 @@ def heard(store: Store) -> list[tuple[str, dict[str, list[int]]]]:
         someone = store.begin()
         assert someone is not None
         said = {group: [60 + 10 * i + g, 7 * i + g] for g, group in enumerate(store.study.groups)}
-        go_on(store, someone, Person(said=lambda group, _, said=said: said[group], facts=(("Gender", gender),)))
+        person = Person(said=lambda group, _, said=said: said[group], facts=(("Gender", gender),))
+        someone = go_on(store, someone, person)
         people.append((gender, {group: said[group] for group in someone.asked}))
     return people
 

@@ -116,10 +116,14 @@ def take_part(
     return someone.id
 
 
-def go_on(store: Store, someone: Participant, person: Person, until: int | None = None) -> None:
+def go_on(store: Store, someone: Participant, person: Person, until: int | None = None) -> Participant:
+    """Answer the steps before ``until``; the participant with the groups that are sure from the first rated page on."""
     last = len(store.steps) - 1 if until is None else until
     for step in range(someone.step, last):
         assert store.answer(someone.id, step, person.given(store, someone, step)), step
+        if store.steps[step].place == 0:
+            someone = store.find(someone.id) or someone
+    return someone
 
 
 def fill(store: Store, person: Person | None = None) -> int:

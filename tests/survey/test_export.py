@@ -58,7 +58,8 @@ def asked(store: Store, number: int, seed: int = 1) -> Heard:
         known = {name: facts[name] for name in rng.sample(["Gender", "Race"], rng.randrange(3))}
         if any(field.name == "State" for field in store.study.demographics):
             known["State"] = f"state {i}"
-        go_on(store, someone, Person(said=lambda group, _, said=said: said[group], facts=tuple(known.items())))
+        person = Person(said=lambda group, _, said=said: said[group], facts=tuple(known.items()))
+        someone = go_on(store, someone, person)
         wanted = [group for group in someone.asked if counts[group] < store.study.annotations]
         for group in wanted:
             counts[group] += 1
@@ -159,14 +160,12 @@ def test_all_pages_has_everything_with_why_it_does_not_count(tmp_path: Path) -> 
     with store_of(tmp_path, small_study(annotations=1)) as store:
         rejected = store.begin()
         assert rejected is not None
-        go_on(store, rejected, Person(fault="self-agreement"))
-        people = [rejected]
+        people = [go_on(store, rejected, Person(fault="self-agreement"))]
         for until in (None, 3, None):
             store.clock.now += 10.0  # type: ignore[attr-defined]
             someone = store.begin()
             if someone is not None:
-                go_on(store, someone, Person(), until)
-                people.append(someone)
+                people.append(go_on(store, someone, Person(), until))
         pages = parsed(store, "all_pages.csv")
         counted = parsed(store, "ratings.json")
     assert len(people) == 3

@@ -54,7 +54,7 @@ def test_means_and_intervals_equal_those_of_scipy(store: Store) -> None:
     take_part(store, Person(fault="which group", said=lambda _group, _place: [100, 0, 0]))
     while (someone := store.begin()) is not None:
         said = {group: [rng.choice([55, 70, 100]), rng.randrange(101), rng.randrange(101)] for group in GROUPS}
-        go_on(store, someone, Person(said=lambda group, _place, said=said: said[group]))
+        someone = go_on(store, someone, Person(said=lambda group, _place, said=said: said[group]))
         counted = [group for group in someone.asked if len(heard[group]) < 4]
         for group in counted:
             heard[group].append(said[group])
@@ -75,7 +75,7 @@ def test_means_and_intervals_equal_those_of_scipy(store: Store) -> None:
 def test_one_rating_has_a_mean_and_no_interval(store: Store) -> None:
     someone = store.begin()
     assert someone is not None
-    go_on(store, someone, Person(said=lambda _group, _place: [60, 20, 50]))
+    someone = go_on(store, someone, Person(said=lambda _group, _place: [60, 20, 50]))
     for group, means in ratings_of(progress_of(store)).items():
         expected = [60.0, 20.0, 50.0] if group in someone.asked else [None] * 3
         assert means == [(mean, None, None) for mean in expected]
@@ -87,7 +87,7 @@ def test_annotations_without_need_are_not_in_the_means(tmp_path: Path) -> None:
     with opened(f"sqlite:///{tmp_path / 'a.sqlite'}", study, clock=Clock()) as store:
         first = store.begin()
         assert first is not None
-        go_on(store, first, Person(said=lambda _group, _place: [60, 50, 40]))
+        first = go_on(store, first, Person(said=lambda _group, _place: [60, 50, 40]))
         assert fill(store, Person(said=lambda _group, _place: [90, 80, 70])) == 1
         for group in progress_of(store).groups:
             means = [60.0, 50.0, 40.0] if group.group in first.asked else [90.0, 80.0, 70.0]
@@ -103,7 +103,7 @@ def test_people_are_counted_by_how_they_ended(store: Store, clock: Clock) -> Non
         take_part(store, Person(fault=fault))
     deleted = take_part(store)
     store.delete(deleted)
-    take_part(store, until=1)
+    take_part(store, until=2)
     found = progress_of(store)
     assert found.status == {"valid": 3, "rejected": 2, "abandoned": 1, "deleted": 1, "active": 1}
     assert found.reasons == {"too fast": 1, "which group": 1}
@@ -142,7 +142,7 @@ def test_the_time_is_the_median_of_who_ended(store: Store, clock: Clock) -> None
 
 
 def test_looking_gives_up_the_absent(store: Store, clock: Clock) -> None:
-    take_part(store, until=1)
+    take_part(store, until=2)
     clock.now += 3601.0
     found = progress_of(store)
     assert found.status == {"abandoned": 1}

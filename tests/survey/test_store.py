@@ -6,6 +6,7 @@ import json
 import random
 import string
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,8 @@ pytest.importorskip("sqlalchemy")
 
 import sqlalchemy as sa
 
-from biassay.survey.database import annotated, demographics, participants, places
-from biassay.survey.store import Store, TakesPartAlready
+from biassay.survey.database import annotated, demographics, participants, places, writing
+from biassay.survey.store import AllTaken, Store, TakesPartAlready
 
 from . import stores
 from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, rows, take_part
@@ -27,14 +28,64 @@ clock, store, url = stores.clock, stores.store, stores.url
 # One participant
 
 
-def test_who_begins_holds_places(store: Store) -> None:
+def test_who_rates_the_first_page_holds_places_and_nobody_before(store: Store) -> None:
     someone = begun(store)
     assert (someone.status, someone.step) == ("active", 0)
     assert len(set(someone.asked)) == 3
     assert store.find(someone.id) == someone
-    assert counters(store) == {group: (0, int(group in someone.asked)) for group in GROUPS}
-    assert store.lacking() == {group: 2 - (group in someone.asked) for group in GROUPS}
+    go_on(store, someone, Person(), until=1)
+    assert store.lacking() == dict.fromkeys(GROUPS, 2)
+    after = go_on(store, replace(someone, step=1), Person(), until=2)
+    assert after.asked[0] == someone.asked[0]
+    assert len(set(after.asked)) == 3
+    assert counters(store) == {group: (0, int(group in after.asked)) for group in GROUPS}
+    assert store.lacking() == {group: 2 - (group in after.asked) for group in GROUPS}
     check_counts(store)
+
+
+def test_who_is_on_the_first_page_when_the_last_place_is_taken_waits_for_another(store: Store, clock: Clock) -> None:
+    """Nothing is written; the same page is taken once a place is free."""
+    late = begun(store)
+    go_on(store, late, Person(), until=1)
+    others = [go_on(store, begun(store), Person(), until=2) for _ in range(4)]
+    before = [rows(store, table) for table in (participants, places, annotated)]
+    given = Person().given(store, late, 1)
+    with pytest.raises(AllTaken):
+        store.answer(late.id, 1, given)
+    assert [rows(store, table) for table in (participants, places, annotated)] == before
+    assert store.begin() is None
+    assert store.delete(others[0].id)
+    assert store.answer(late.id, 1, given)
+    assert json.loads(row(store, late.id)["counted"])
+    check_counts(store)
+    clock.now += MINUTES * 60 + 1
+    fill(store)
+    assert counters(store) == dict.fromkeys(GROUPS, (2, 0))
+
+
+def test_who_began_when_places_were_held_from_the_beginning_keeps_theirs(store: Store) -> None:
+    """A database that was served by an earlier version."""
+    someone = begun(store)
+    held = sorted(someone.asked[:2])
+    with writing(store.engine) as connection:
+        connection.execute(sa.update(participants).values(counted=json.dumps(held)))
+        connection.execute(sa.update(places).where(places.c.group_name.in_(held)).values(held=1))
+    after = go_on(store, someone, Person(), until=3)
+    assert (after.asked, json.loads(row(store, someone.id)["counted"])) == (someone.asked, held)
+    check_counts(store)
+    go_on(store, replace(after, step=3), Person())
+    assert counters(store) == {group: (int(group in held), 0) for group in GROUPS}
+
+
+def test_who_has_not_ended_is_unfinished(store: Store, clock: Clock) -> None:
+    there, gone = begun(store), take_part(store, until=3)
+    take_part(store)
+    assert store.delete(take_part(store, until=2))
+    assert store.unfinished() == {there.id, gone}
+    clock.now += MINUTES * 60
+    go_on(store, there, Person(), until=1)
+    clock.now += 0.5
+    assert store.unfinished() == {there.id}
 
 
 def test_every_answer_is_written_as_it_was_given(store: Store) -> None:
@@ -104,7 +155,8 @@ def test_an_answer_after_the_time_limit_is_not_written(store: Store, clock: Cloc
 
 def test_places_of_the_absent_go_to_who_comes_next(store: Store, clock: Clock) -> None:
     held = 0
-    while store.begin() is not None:
+    while (someone := store.begin()) is not None:
+        go_on(store, someone, Person(), until=2)
         held += 1
     assert held == 4
     clock.now += MINUTES * 60 + 1
@@ -192,7 +244,7 @@ def test_a_pool_number_takes_part_once(store: Store) -> None:
 def test_completion_codes_and_numbers_are_not_alike(store: Store) -> None:
     people = []
     while (someone := store.begin()) is not None:
-        people.append(someone)
+        people.append(go_on(store, someone, Person(), until=2))
     assert len({person.code for person in people}) == len({person.id for person in people}) == len(people)
     allowed = set(string.ascii_uppercase + string.digits) - set("01IO")
     assert all(len(person.code) == 10 and set(person.code) <= allowed for person in people)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from biassay.cli.common import check_new_file, console_for_tables
-from biassay.errors import MissingExtraError, UsageError
+from biassay.cli.surveying import (
+    TOKEN,
+    database_option,
+    link_key,
+    open_store,
+    proxies_option,
+    secret,
+    study_argument,
+    unsaid,
+)
+from biassay.errors import UsageError
 from biassay.files import write_atomically
 
 __all__ = ["command"]
 
 _FEW = 5
-_TOKEN = "BIASSAY_SURVEY_TOKEN"
-_DATABASE = "BIASSAY_SURVEY_DATABASE"
-# Where a proxy stands. Of the addresses it hands on, only the last that is none of these was not made up by a client.
-_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
-
-_database = click.option(
-    "--database",
-    envvar=_DATABASE,
-    metavar="URL",
-    help=f"postgresql://... or sqlite:///FILE; also from ${_DATABASE}.  [default: NAME.sqlite in this folder]",
-)
-_study = click.argument("study", metavar="STUDY")
 
 
 @click.group("survey")
@@ -62,7 +60,7 @@ def new(file: Path, texts: Path | None) -> None:
 
 
 @command.command("check")
-@_study
+@study_argument
 def check(study: str) -> None:
     """Say what is in a study file, or what is wrong with it."""
     from biassay.survey.study import read_study
@@ -80,17 +78,17 @@ def check(study: str) -> None:
     linked = "shown beside ratings in exports" if read.link_demographics else "not to be joined to ratings"
     click.echo(f"facts asked for: {facts} ({linked})")
     click.echo(f"language: {read.texts.language}; places are kept for {read.session_minutes:g} minutes without a sign")
-    for line in _unsaid(read):
+    for line in unsaid(read):
         click.echo(line)
 
 
 @command.command("serve")
-@_study
-@_database
+@study_argument
+@database_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 to be reached from elsewhere.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.option("--https", is_flag=True, help="It is reached by https: cookies are never sent without.")
-@click.option("--behind-proxy", is_flag=True, help="Take addresses, for rate limits, from the proxy's headers.")
+@proxies_option
 @click.option(
     "--begin-limit",
     type=click.IntRange(min=0),
@@ -105,62 +103,80 @@ def check(study: str) -> None:
     show_default=True,
     help="Pages of one participant in a minute; 0: any number.",
 )
+@click.option(
+    "--unfinished-limit",
+    type=click.IntRange(min=0),
+    default=60,
+    show_default=True,
+    help="Who may, from one address, have begun and not ended at the same time; 0: all.",
+)
 def serve(
     study: str,
     database: str | None,
     host: str,
     port: int,
     https: bool,
-    behind_proxy: bool,
+    proxies: list[str] | None,
     begin_limit: int,
     page_limit: int,
+    unfinished_limit: int,
 ) -> None:
     """Let people take part, in their browsers.
 
     The researcher's side is at /researcher, behind a token that you put into $BIASSAY_SURVEY_TOKEN; without it there is
     none.
     """
-    token = os.environ.get(_TOKEN) or None
-    if token is not None and len(token) < 12:
-        raise UsageError(f"${_TOKEN} has {len(token)} characters; a token needs at least 12")
-    store = _store(study, database, new=True)
-    import uvicorn
-
+    token = secret(TOKEN, "a token", 12)
+    key = link_key(study)
+    store = open_store(study, database, new=True)
+    from biassay.survey import server
     from biassay.survey.app import Limits, make_app
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    app = make_app(store, token=token, secure=https, limits=Limits(begin=begin_limit, page=page_limit))
+    limits = Limits(begin=begin_limit, page=page_limit, unfinished=unfinished_limit)
+    app = make_app(store, token=token, secure=https, limits=limits, link_key=key)
     place = f"{'https' if https else 'http'}://{host}:{port}"
     click.echo(
         f"study {store.study.name} ({store.study.digest}), {store.engine.url.render_as_string(hide_password=True)}"
     )
     click.echo(f"participants: {place}/")
-    side = f"{place}/researcher" if token else f"off; put a token into ${_TOKEN} to have it"
+    side = f"{place}/researcher" if token else f"off; put a token into ${TOKEN} to have it"
     click.echo(f"researchers:  {side}")
-    for line in _unsaid(store.study):
+    for line in unsaid(store.study):
         click.echo(line)
-    _check_port(host, port)
-    # Addresses and what stands in them (numbers of a pool) are not written down.
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        access_log=False,
-        log_level="warning",
-        proxy_headers=behind_proxy,
-        forwarded_allow_ips=_PROXIES if behind_proxy else None,
-        server_header=False,
-    )
+    server.serve(app, host, port, proxies)
+
+
+@command.command("links")
+@study_argument
+@click.argument("numbers", nargs=-1, metavar="[NUMBER]...")
+@click.option("--site", required=True, metavar="URL", help="Where participants reach the study.")
+def links(study: str, numbers: tuple[str, ...], site: str) -> None:
+    """Write signed links, one for each NUMBER of the pool; without any, for those on standard input.
+
+    The key is taken from $BIASSAY_SURVEY_LINK_KEY, as by `serve`.
+    """
+    from biassay.survey.links import signed_link
+    from biassay.survey.study import read_study
+
+    if not site.startswith(("https://", "http://")):
+        raise UsageError(f"--site: expected an address that begins with https://, got {site!r}")
+    key = link_key(study)
+    if key is None:
+        raise UsageError("the links of this study are not signed; set pool.signed = true in its file")
+    read = read_study(study)
+    for number in numbers or sys.stdin.read().split():
+        click.echo(signed_link(site, key, read, number))
 
 
 @command.command("status")
-@_study
-@_database
+@study_argument
+@database_option
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON instead of a table.")
 def status(study: str, database: str | None, as_json: bool) -> None:
     """How far the study is: annotations of each group, who passed."""
-    store = _store(study, database)
+    store = open_store(study, database)
     import dataclasses
     import json
 
@@ -185,12 +201,12 @@ def status(study: str, database: str | None, as_json: bool) -> None:
 
 
 @command.command("export")
-@_study
-@_database
+@study_argument
+@database_option
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="A new folder for all files.")
 def export(study: str, database: str | None, out: Path) -> None:
     """Write the answers to files: the released JSON shape, CSV, Parquet, facts about people, the study."""
-    store = _store(study, database)
+    store = open_store(study, database)
     from biassay.survey.export import exported_all
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -261,75 +277,18 @@ def _is_known(study: Any) -> bool:
     return set(study.groups) <= groups and set(study.pairs) <= pairs
 
 
-def _unsaid(study: Any) -> list[str]:
-    """What participants have a right to know and are not told."""
-    missing = [name for name in ("researcher", "contact", "approval") if not getattr(study, name)]
-    return [f"not said to participants: {', '.join(missing)} (fields of the study file)"] if missing else []
-
-
-def _check_port(host: str, port: int) -> None:
-    """Say plainly that a port is taken."""
-    import socket
-
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise UsageError(
-                f"port {port} of {host} cannot be used ({error.strerror}), perhaps because the study is being served "
-                "already; choose another with --port"
-            ) from error
-
-
 def _shown(mean: float | None) -> str:
     return "–" if mean is None else f"{mean:.1f}"
 
 
 @command.command("delete")
-@_study
-@_database
+@study_argument
+@database_option
 @click.argument("known_as", metavar="CODE")
 def delete(study: str, database: str | None, known_as: str) -> None:
     """Delete one person's answers, known by completion code or number in the pool."""
-    if not _store(study, database).delete(known_as):
+    if not open_store(study, database).delete(known_as):
         raise UsageError(f"nobody is known by {known_as!r}; it must be the person's own code, or number in the pool")
     click.echo(
         "deleted; files that were exported before still hold these answers: export again, and destroy the old ones"
     )
-
-
-def _store(study: str, database: str | None, *, new: bool = False) -> Any:
-    """The study with its data; only who serves it may make a database."""
-    try:
-        import sqlalchemy as sa
-
-        from biassay.survey.database import open_database
-        from biassay.survey.store import Store
-    except ImportError as error:
-        raise MissingExtraError("the survey", "survey") from error
-    from biassay.survey.study import read_study
-
-    read = read_study(study)
-    if database is None and Path(read.name).name != read.name:
-        raise UsageError(f"the study {read.name!r} cannot name a file; name a database with --database")
-    url = sa.URL.create("sqlite", database=f"{read.name}.sqlite") if database is None else database
-    file = _sqlite_file(url)
-    if not new and file is not None and not file.exists():
-        raise UsageError(
-            f"{file} is not there, so that there are no answers; go to where the study was served, or name its "
-            "database with --database"
-        )
-    return Store(open_database(url), read)
-
-
-def _sqlite_file(url: Any) -> Path | None:
-    """The file of an address of SQLite; what is no address is refused when it is opened."""
-    import sqlalchemy as sa
-
-    try:
-        made = sa.make_url(url)
-    except (sa.exc.ArgumentError, ValueError):
-        return None
-    known = made.get_backend_name() == "sqlite" and made.database not in (None, "", ":memory:")
-    return Path(str(made.database)) if known else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -25,31 +26,50 @@ from biassay.errors import MissingExtraError, UsageError
 from biassay.survey import export
 from biassay.survey.database import is_sqlite
 from biassay.survey.forms import read_step
-from biassay.survey.guards import Failures, Headers, Rates, SmallBodies
+from biassay.survey.guards import Failures, Headers, Rates, SmallBodies, counted_as
+from biassay.survey.links import is_signed, pool_number, printable
 from biassay.survey.pages import Pages
 from biassay.survey.progress import progress_of
 from biassay.survey.sessions import Session, Sessions
-from biassay.survey.store import Store, TakesPartAlready
+from biassay.survey.store import AllTaken, Participant, Store, TakesPartAlready
+from biassay.survey.study import SIGNATURE
 
 __all__ = ["Limits", "make_app"]
 
 log = logging.getLogger("biassay.survey")
 _T = TypeVar("_T")
-_POOL_ID_LENGTH = 128
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How often in a minute: an address may begin, a browser may send a page, an address may try to log in."""
+    """How often in a minute: an address may begin, a browser may send a page, an address may try to log in.
+
+    ``unfinished``: how many from one address may at once have begun and not ended. Zero is no limit.
+    """
 
     begin: int = 60
     page: int = 120
     login: int = 5
+    unfinished: int = 60
 
 
-def make_app(store: Store, *, token: str | None, secure: bool = False, limits: Limits | None = None) -> Starlette:
-    """The application. Without a ``token`` there is no researcher's side; ``secure``: it is served by https."""
-    site = _Site(store, token, Sessions(store.secret, secure=secure, token=token), limits or Limits())
+def make_app(
+    store: Store,
+    *,
+    token: str | None,
+    secure: bool = False,
+    limits: Limits | None = None,
+    link_key: str | None = None,
+) -> Starlette:
+    """The application. Without a ``token`` there is no researcher's side; ``secure``: it is served by https.
+
+    ``link_key`` is what links are signed with, where the study wants that.
+    """
+    if store.study.pool.signed and not link_key:
+        raise UsageError(
+            "the study takes numbers in signed links only (pool.signed), and there is no key to check them"
+        )
+    site = _Site(store, token, Sessions(store.secret, secure=secure, token=token), limits or Limits(), link_key or "")
     routes = [
         Route("/", site.welcome),
         Route("/begin", site.begin, methods=["POST"]),
@@ -77,11 +97,13 @@ def make_app(store: Store, *, token: str | None, secure: bool = False, limits: L
 class _Site:
     """Answers requests. Work on the database is done in threads: one for SQLite, which has one writer."""
 
-    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: Limits) -> None:
+    def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: Limits, link_key: str) -> None:
         self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
-        self.token = token
+        self.token, self.link_key = token, link_key
         self.pages = Pages(store.study)
         self.rates = Rates()
+        self.addresses: dict[str, str] = {}  # of those who are taking part, in memory only
+        self.beginning = threading.Lock()
         self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")
 
     async def work(self, function: Callable[..., _T], *arguments: Any) -> _T:
@@ -94,22 +116,28 @@ class _Site:
     async def welcome(self, request: Request) -> Response:
         session = self.sessions.read(request)
         parameter = self.study.pool.parameter
-        given = _printable(request.query_params.get(parameter, ""))[:_POOL_ID_LENGTH] if parameter else ""
+        given = pool_number(request.query_params.get(parameter, "")) if parameter else ""
         # Another number is another person, on a computer that two people share.
         if session is not None and session.participant is not None and given in ("", session.pool_id):
             return RedirectResponse("/page", 303)
+        if given and self.study.pool.signed:
+            signature = request.query_params.get(SIGNATURE, "")
+            if not is_signed(self.link_key, self.study, given, signature):
+                return self.pages.message("no_number", 403)
         if given:
             # The number goes into the cookie and out of the address, where others could read it.
             response: Response = RedirectResponse("/", 303)
             self.sessions.write(response, self.sessions.new(given))
             return response
-        session = session or self.sessions.new()
+        # Who begins is known by this nonce. The one that came may have been put there by somebody who knows it too.
+        session = self.sessions.new(session.pool_id if session is not None else None)
         response = self.pages.consent(self.sessions.token(session.nonce))
         self.sessions.write(response, session)
         return response
 
     async def begin(self, request: Request) -> Response:
-        self.limit("begin", _address(request), self.limits.begin)
+        address = _address(request)
+        self.limit("begin", address, self.limits.begin)
         session, form = await self.genuine(request)
         if session.participant is not None:
             return RedirectResponse("/page", 303)
@@ -120,7 +148,7 @@ class _Site:
         try:
             # The same page sent twice, or once more after its answer was lost, begins once.
             own = self.sessions.participant(session.nonce)
-            participant = await self.work(self.store.begin, session.pool_id, own)
+            participant = await self.work(self.begin_from, address, session.pool_id, own)
         except TakesPartAlready:
             return self.pages.message("twice", 409)
         except UsageError as error:
@@ -131,6 +159,19 @@ class _Site:
         response = RedirectResponse("/page", 303)
         self.sessions.write(response, replace(self.sessions.new(session.pool_id), participant=participant.id))
         return response
+
+    def begin_from(self, address: str, pool_id: str | None, own: str) -> Participant | None:
+        """Let somebody begin, unless too many from this address have begun and not ended."""
+        with self.beginning:  # or several at once would each be the last that may
+            unfinished = self.store.unfinished()
+            self.addresses = {who: where for who, where in self.addresses.items() if who in unfinished}
+            others = sum(where == address for who, where in self.addresses.items() if who != own)
+            if 0 < self.limits.unfinished <= others:
+                raise HTTPException(429)
+            participant = self.store.begin(pool_id, own)
+            if participant is not None:
+                self.addresses[participant.id] = address
+            return participant
 
     async def page(self, request: Request) -> Response:
         return await (self.answer(request) if request.method == "POST" else self.shown(request))
@@ -162,7 +203,10 @@ class _Site:
         if read.missing is not None:
             token = self.sessions.token(session.nonce)
             return self.pages.step(participant, self.store.steps, token, missing=read.missing, shown=read.shown)
-        await self.work(self.store.answer, participant.id, participant.step, read.given)
+        try:
+            await self.work(self.store.answer, participant.id, participant.step, read.given)
+        except AllTaken:
+            return self.pages.message("full")
         return RedirectResponse("/page", 303)
 
     async def genuine(self, request: Request) -> tuple[Session, FormData]:
@@ -215,7 +259,7 @@ class _Site:
     async def delete(self, request: Request) -> Response:
         form = await self.by_researcher(request)
         given = form.get("known_as")
-        known_as = _printable(given) if isinstance(given, str) else ""
+        known_as = printable(given) if isinstance(given, str) else ""
         found = known_as != "" and await self.work(self.store.delete, known_as)
         return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
 
@@ -256,11 +300,6 @@ async def _form(request: Request) -> FormData:
         raise HTTPException(400) from error
 
 
-def _printable(text: str) -> str:
-    """Without signs that nobody could type again; PostgreSQL takes no NUL."""
-    return "".join(sign for sign in text if sign.isprintable()).strip()
-
-
 def _address(request: Request) -> str:
     """Used to count, and never written down."""
-    return request.client.host if request.client else "unknown"
+    return counted_as(request.client.host) if request.client else "unknown"

@@ -1,7 +1,9 @@
-"""What stands between the network and the study: sizes of requests, rates, headers."""
+"""What stands between the network and the study: sizes and times of requests, rates, headers."""
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import logging
 import traceback
 from collections.abc import Callable
@@ -10,13 +12,14 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from starlette.datastructures import MutableHeaders
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "Failures", "Headers", "Rates", "SmallBodies"]
+__all__ = ["HEADERS", "RECEIVE_SECONDS", "Failures", "Headers", "Rates", "SmallBodies", "counted_as"]
 
 log = logging.getLogger("biassay.survey")
 _MOST_BYTES = 64 * 1024
+RECEIVE_SECONDS = 30.0  # for the head of a request, and again for its body; a form has a few kilobytes
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -77,7 +80,7 @@ class Failures:
 
 
 class SmallBodies:
-    """Refuses what is larger than any form of the study, before it is read."""
+    """Refuses what is larger than any form of the study, or takes too long to come, before it is answered."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -86,30 +89,48 @@ class SmallBodies:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        body = b""
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > _MOST_BYTES:
-                await send(
-                    {"type": "http.response.start", "status": 413, "headers": [(b"content-type", b"text/plain")]}
-                )
-                await send({"type": "http.response.body", "body": b"too large"})
-                return
-        sent = False
+        try:
+            async with asyncio.timeout(RECEIVE_SECONDS):
+                body = await _whole(receive)
+        except TimeoutError:
+            await PlainTextResponse("too slow", 408, {"connection": "close"})(scope, receive, send)
+            return
+        if body is None:
+            return
+        if len(body) > _MOST_BYTES:
+            await PlainTextResponse("too large", 413)(scope, receive, send)
+            return
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def whole() -> Message:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
+        async def again() -> Message:
+            return messages.pop() if messages else await receive()
 
-        await self.app(scope, whole, send)
+        await self.app(scope, again, send)
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """The body of a request, or as much of it as shows that it is too large; None if the connection was closed."""
+    body, more = b"", True
+    while more and len(body) <= _MOST_BYTES:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body
+
+
+def counted_as(host: str) -> str:
+    """Whom limits count: an address, or its network in IPv6, where one person has all addresses of one."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address.packed, 64), strict=False))
 
 
 class Rates:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from biassay.errors import UsageError
-from biassay.survey.assignment import draw_groups
+from biassay.survey.assignment import Drawn, draw_groups
 from biassay.survey.database import (
     annotated,
     demographics,
@@ -26,10 +26,11 @@ from biassay.survey.database import (
     writing,
 )
 from biassay.survey.flow import Step, steps_of
+from biassay.survey.places import counts, free_absent, lock, move
 from biassay.survey.quality import Answers, judged
 from biassay.survey.study import Study
 
-__all__ = ["Participant", "Store", "TakesPartAlready"]
+__all__ = ["AllTaken", "Participant", "Store", "TakesPartAlready"]
 
 Status = Literal["active", "valid", "rejected", "abandoned", "deleted"]
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters that look like digits
@@ -37,6 +38,10 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters that look like digi
 
 class TakesPartAlready(Exception):  # noqa: N818
     """Somebody with this number of the pool has begun."""
+
+
+class AllTaken(Exception):  # noqa: N818
+    """Others have taken all places while somebody was on the first page."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class Store:
         self.engine, self.study, self.clock = engine, study, clock
         self.rng = rng or random.SystemRandom()
         self.steps: tuple[Step, ...] = steps_of(study)
+        self._first_rated = next(i for i, step in enumerate(self.steps) if step.place == 0)
         self.secret = self._prepared()
 
     def _prepared(self) -> str:
@@ -77,7 +83,7 @@ class Store:
         now = self.clock()
         with writing(self.engine) as connection:
             take_turn(connection)
-            connection.execute(_locked(sa.select(places))).all()  # nobody begins meanwhile
+            lock(connection)  # nobody begins meanwhile
             known = connection.execute(sa.select(studies)).mappings().first()
             if known is not None and known["digest"] == self.study.digest:
                 connection.execute(sa.update(studies).values(definition=self.study.definition))
@@ -108,14 +114,14 @@ class Store:
             return secret
 
     def begin(self, pool_id: str | None = None, participant: str | None = None) -> Participant | None:
-        """Let somebody begin, with groups that are theirs until they finish or stay away; None if nothing lacks.
+        """Let somebody begin; None if nothing lacks.
 
-        Who has begun as ``participant`` is that one, and does not begin again.
+        Who has begun as ``participant`` is that one, and does not begin again. They hold no place yet: of the groups
+        that are drawn only the first is sure, the others are drawn anew when its page is rated.
         """
         now, pool_id = self.clock(), pool_id and _storable(pool_id)
         with writing(self.engine) as connection:
-            # All who begin, finish or are given up wait for each other here.
-            held = {row.group_name: row for row in connection.execute(_locked(sa.select(places)))}
+            lock(connection)
             self._check_unchanged(connection)
             known = (
                 connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
@@ -124,12 +130,7 @@ class Store:
                 return _participant(dict(known))
             if pool_id is not None and connection.execute(_by_pool(pool_id)).first() is not None:
                 raise TakesPartAlready
-            released = self._give_up_the_absent(connection, now)
-            lacking = {
-                group: self.study.annotations - held[group].valid - held[group].held + released.get(group, 0)
-                for group in self.study.groups
-            }
-            drawn = draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng)
+            drawn = self._draw(connection, now)
             if drawn is None:
                 return None
             person = {
@@ -137,7 +138,7 @@ class Store:
                 "status": "active",
                 "step": 0,
                 "asked": json.dumps(drawn.groups, ensure_ascii=False),
-                "counted": json.dumps(sorted(drawn.counted), ensure_ascii=False),
+                "counted": "[]",
                 "repeated": drawn.repeated,
                 "pool_id": pool_id,
                 "code": "".join(secrets.choice(_ALPHABET) for _ in range(10)),
@@ -145,8 +146,34 @@ class Store:
                 "seen": now,
             }
             connection.execute(sa.insert(participants).values(person))
-            _move(connection, drawn.counted, held=1)
         return _participant(person)
+
+    def _draw(self, connection: sa.Connection, now: float, first: str | None = None) -> Drawn | None:
+        """Groups for somebody, from what nobody has given or is about to give."""
+        free_absent(connection, self._absent_before(now))
+        lacking = {group: self.study.annotations - count for group, count in counts(connection).items()}
+        return draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng, first)
+
+    def _hold(self, connection: sa.Connection, participant: str, person: Any, now: float) -> None:
+        """Hold places for somebody who has rated the first group."""
+        if json.loads(person.counted):
+            return  # they began when places were held from the beginning
+        drawn = self._draw(connection, now, first=json.loads(person.asked)[0])
+        if drawn is None:
+            raise AllTaken
+        connection.execute(
+            sa.update(participants)
+            .where(participants.c.id == participant)
+            .values(
+                asked=json.dumps(drawn.groups, ensure_ascii=False),
+                counted=json.dumps(sorted(drawn.counted), ensure_ascii=False),
+                repeated=drawn.repeated,
+            )
+        )
+        move(connection, drawn.counted, held=1)
+
+    def _absent_before(self, now: float) -> float:
+        return now - self.study.session_minutes * 60.0
 
     def _check_unchanged(self, connection: sa.Connection) -> None:
         """Another process may have put a changed file into the database before anybody began."""
@@ -160,7 +187,7 @@ class Store:
         if row is None:
             return None
         found = _participant(dict(row))
-        if found.status == "active" and self.clock() - found.seen > self.study.session_minutes * 60.0:
+        if found.status == "active" and found.seen < self._absent_before(self.clock()):
             self.give_up_the_absent()
             return Participant(**{**vars(found), "status": "abandoned"})
         return found
@@ -168,32 +195,42 @@ class Store:
     def lacking(self) -> dict[str, int]:
         """How many annotations of each group nobody has given or is about to give."""
         with reading(self.engine) as connection:
-            rows = connection.execute(sa.select(places)).all()
-        return {row.group_name: self.study.annotations - row.valid - row.held for row in rows}
+            return {group: self.study.annotations - count for group, count in counts(connection).items()}
+
+    def unfinished(self) -> set[str]:
+        """Who has begun and neither ended nor stayed away too long, by their secret numbers."""
+        here = sa.select(participants.c.id).where(
+            participants.c.status == "active", participants.c.seen >= self._absent_before(self.clock())
+        )
+        with reading(self.engine) as connection:
+            return set(connection.execute(here).scalars())
 
     def answer(self, participant: str, step: int, given: Mapping[str, Any]) -> bool:
         """Write what was answered on a step and go on to the next; False if the person is not, or no longer, there.
 
-        The same page sent twice, or by two windows at once, is written once.
+        The same page sent twice, or by two windows at once, is written once. Who rates the first page holds places from
+        then on; if there are none left nothing is written, and `AllTaken` is raised.
         """
         now = self.clock()
         with writing(self.engine) as connection:
-            if step == len(self.steps) - 2:
+            if step in (self._first_rated, len(self.steps) - 2):
                 # Who ends fills places. They are locked before the person, as everywhere, or two could wait for ever.
-                connection.execute(_locked(sa.select(places))).all()
+                lock(connection)
             mine = participants.c.id == participant
             moved = connection.execute(
                 sa.update(participants)
                 .where(mine, participants.c.step == step, participants.c.status == "active")
-                .where(participants.c.seen >= now - self.study.session_minutes * 60.0)
+                .where(participants.c.seen >= self._absent_before(now))
                 .values(
                     step=step + 1, seen=now, **{k: v for k, v in given.items() if k in ("which_group", "high", "low")}
                 )
-                .returning(participants.c.asked, participants.c.repeated, participants.c.created)
+                .returning(participants.c.asked, participants.c.repeated, participants.c.counted)
             ).first()
             if moved is None:
                 return False
             kind = self.steps[step].kind
+            if step == self._first_rated:
+                self._hold(connection, participant, moved, now)
             if kind == "group":
                 self._annotate(connection, participant, self.steps[step].place, moved, given["ratings"], given["since"])
             elif kind == "demographics":
@@ -248,34 +285,19 @@ class Store:
                 finished=now,
             )
         )
-        _move(connection, json.loads(person["counted"]), held=-1, valid=int(verdict.valid))
+        move(connection, json.loads(person["counted"]), held=-1, valid=int(verdict.valid))
 
     def give_up_the_absent(self) -> None:
         """Free the places of people who have stayed away too long."""
         with writing(self.engine) as connection:
-            connection.execute(_locked(sa.select(places))).all()
-            self._give_up_the_absent(connection, self.clock())
-
-    def _give_up_the_absent(self, connection: sa.Connection, now: float) -> dict[str, int]:
-        gone = connection.execute(
-            sa.update(participants)
-            .where(participants.c.status == "active", participants.c.seen < now - self.study.session_minutes * 60.0)
-            .values(status="abandoned")
-            .returning(participants.c.counted)
-        ).all()
-        freed: dict[str, int] = {}
-        for row in gone:
-            groups = json.loads(row.counted)
-            _move(connection, groups, held=-1)
-            for group in groups:
-                freed[group] = freed.get(group, 0) + 1
-        return freed
+            lock(connection)
+            free_absent(connection, self._absent_before(self.clock()))
 
     def delete(self, known_as: str) -> bool:
         """Delete all that one person said, known by completion code, number of the pool or own number."""
         known_as = _storable(known_as).strip()
         with writing(self.engine) as connection:
-            connection.execute(_locked(sa.select(places))).all()
+            lock(connection)
             # A page that is being written is waited for, so that it is deleted too.
             person = connection.execute(
                 sa.select(participants).where(
@@ -294,7 +316,7 @@ class Store:
                 connection.execute(sa.delete(table).where(table.c.participant_id == mine))
             if person["status"] in ("active", "valid"):
                 of = "held" if person["status"] == "active" else "valid"
-                _move(connection, json.loads(person["counted"]), **{of: -1})
+                move(connection, json.loads(person["counted"]), **{of: -1})
             # An empty row stays, so that a window that is still open learns of it.
             connection.execute(
                 sa.update(participants)
@@ -326,11 +348,6 @@ def _participant(row: Mapping[str, Any]) -> Participant:
     )
 
 
-def _locked(select: sa.Select[Any]) -> sa.Select[Any]:
-    """In PostgreSQL rows are locked in one order for all; SQLite has one writer at a time anyway."""
-    return select.order_by(places.c.group_name).with_for_update()
-
-
 def _storable(text: str) -> str:
     """PostgreSQL takes no NUL."""
     return text.replace("\0", "\ufffd")
@@ -338,13 +355,3 @@ def _storable(text: str) -> str:
 
 def _by_pool(pool_id: str) -> sa.Select[Any]:
     return sa.select(participants.c.id).where(participants.c.pool_id == pool_id)
-
-
-def _move(connection: sa.Connection, groups: Any, *, held: int = 0, valid: int = 0) -> None:
-    if not groups:
-        return
-    connection.execute(
-        sa.update(places)
-        .where(places.c.group_name.in_(list(groups)))
-        .values(held=places.c.held + held, valid=places.c.valid + valid)
-    )

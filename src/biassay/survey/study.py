@@ -18,8 +18,9 @@ from biassay.stimuli.fields import FieldReader, kind
 from biassay.stimuli.trait_pairs import PairNames
 from biassay.survey.texts import Texts, read_texts
 
-__all__ = ["Field", "Pool", "Rules", "Study", "read_study", "shipped_studies", "study_text"]
+__all__ = ["SIGNATURE", "Field", "Pool", "Rules", "Study", "read_study", "shipped_studies", "study_text"]
 
+SIGNATURE = "signature"  # where a link carries it
 _TOP = {
     *("name", "researcher", "contact", "approval", "society", "texts", "minimum_age", "minutes", "groups", "pairs"),
     *("target", "quality", "session", "privacy", "pool", "demographics"),
@@ -52,13 +53,14 @@ class Rules:
 class Pool:
     """How participants come from a pool and go back to it; empty texts: they do not.
 
-    ``required``: nobody takes part without a number of the pool.
+    ``required``: nobody takes part without a number of the pool; ``signed``: a number counts only in a signed link.
     """
 
     parameter: str
     completion_url: str
     completion_code: str
     required: bool
+    signed: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,9 @@ class Study:
     @property
     def digest(self) -> str:
         """Of all that answers depend on; how people come and go may be mended while a study runs."""
-        fixed = dataclasses.asdict(dataclasses.replace(self, pool=Pool("", "", "", required=False)))
-        content = json.dumps(fixed, ensure_ascii=False, sort_keys=True)
+        # The pool as it was empty when there were fewer fields: databases know their study by this text.
+        pool = {"parameter": "", "completion_url": "", "completion_code": "", "required": False}
+        content = json.dumps({**dataclasses.asdict(self), "pool": pool}, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     @property
@@ -185,17 +188,20 @@ class _Reader(FieldReader):
 
     def pool(self, top: Mapping[str, Any]) -> Pool:
         given = self.part(top, "pool", {field.name for field in dataclasses.fields(Pool)})
-        values = {name: self.text(value, f"pool.{name}") for name, value in given.items() if name != "required"}
-        required = self.flag(given.get("required", False), "pool.required")
-        if required and not values.get("parameter"):
-            self.fail("pool.required", "a number is required, and pool.parameter does not say where it stands")
+        flags = {name: self.flag(given.get(name, False), f"pool.{name}") for name in ("required", "signed")}
+        values = {name: self.text(value, f"pool.{name}") for name, value in given.items() if name not in flags}
+        for name in flags:
+            if flags[name] and not values.get("parameter"):
+                self.fail(f"pool.{name}", f"a number is {name}, and pool.parameter does not say where it stands")
+        if flags["signed"] and values["parameter"] == SIGNATURE:
+            self.fail("pool.parameter", f"{SIGNATURE!r} is where a link carries the signature; expected another name")
         url = values.get("completion_url", "")
         if url and not url.startswith(("https://", "http://")):
             self.fail("pool.completion_url", f"expected an address that begins with https://, got {url!r}")
         unknown = set(re.findall(r"\{(\w*)\}", url)) - {"code"}
         if unknown:
             self.fail("pool.completion_url", f"nothing is known of {{{sorted(unknown)[0]}}}; {{code}} is filled in")
-        return Pool(values.get("parameter", ""), url, values.get("completion_code", ""), required)
+        return Pool(values.get("parameter", ""), url, values.get("completion_code", ""), **flags)
 
     def fields(self, value: Any) -> tuple[Field, ...]:
         return tuple(self.field(name, given) for name, given in self.table(value, "demographics").items())
