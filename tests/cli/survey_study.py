@@ -34,7 +34,7 @@ choices = ["Woman", "Man"]
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Databases are made in the folder in which a command is typed."""
     monkeypatch.chdir(tmp_path)
-    for name in ("BIASSAY_SURVEY_TOKEN", "BIASSAY_SURVEY_DATABASE"):
+    for name in ("BIASSAY_SURVEY_TOKEN", "BIASSAY_SURVEY_DATABASE", "BIASSAY_SURVEY_LINK_KEY"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

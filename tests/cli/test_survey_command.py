@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+import io
 import json
 import socket
 from pathlib import Path
@@ -190,7 +192,7 @@ def unserved(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """Serving ends at once, whoever has the port; what the server was told."""
     served: list[dict[str, object]] = []
     monkeypatch.setattr("uvicorn.run", lambda _, **options: served.append(options))
-    monkeypatch.setattr("biassay.cli.survey._check_port", lambda *_: None)
+    monkeypatch.setattr("biassay.survey.server._check_port", lambda *_: None)
     return served
 
 
@@ -253,10 +255,71 @@ def test_a_port_that_is_none(port: str, cli: Cli, study: Path, monkeypatch: pyte
     assert "--port" in refused(cli, "serve", study, "--port", port)
 
 
-@pytest.mark.parametrize("option", ["--begin-limit", "--page-limit"])
+@pytest.mark.parametrize("option", ["--begin-limit", "--page-limit", "--unfinished-limit"])
 def test_a_limit_below_zero(option: str, cli: Cli, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it was served"))
     assert option in refused(cli, "serve", study, option, "-5")
+
+
+@pytest.mark.parametrize(
+    ("options", "trusted"),
+    [
+        ((), (False, [])),
+        (("--behind-proxy", "127.0.0.1"), (True, ["127.0.0.1"])),
+        (("--behind-proxy", "10.1.2.3, fd00::/64"), (True, ["10.1.2.3", "fd00::/64"])),
+    ],
+)
+def test_only_proxies_that_are_named_are_trusted(
+    options: tuple[str, ...], trusted: tuple[bool, list[str]], cli: Cli, study: Path, unserved: list[dict[str, object]]
+) -> None:
+    assert cli("survey", "serve", study, *options)[0] == 0
+    assert (unserved[0]["proxy_headers"], unserved[0]["forwarded_allow_ips"]) == trusted
+
+
+@pytest.mark.parametrize("given", ["", "*", "localhost", "10.0.0.1/8", "127.0.0.1,", "0.0.0.0/0", "::/0", "10.0.0.256"])
+def test_what_is_no_address_of_a_proxy_is_refused_before_anything_is_made(
+    given: str, cli: Cli, study: Path, here: Path
+) -> None:
+    assert "--behind-proxy" in refused(cli, "serve", study, "--behind-proxy", given)
+    assert list(here.iterdir()) == [study]
+
+
+# links
+
+KEY = "0123456789abcdef0123456789abcdef"
+SIGNED = STUDY + '[pool]\nparameter = "PID"\nsigned = true\n'
+
+
+def test_links_are_signed_for_numbers_named_or_read(cli: Cli, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study.write_text(SIGNED)
+    monkeypatch.setenv("BIASSAY_SURVEY_LINK_KEY", KEY)
+    code, stdout, _ = cli("survey", "links", study, "a1", "b2", "--site", "https://site.example")
+    expected = [hmac.new(KEY.encode(), f"pets\n{number}".encode(), "sha256").hexdigest() for number in ("a1", "b2")]
+    assert code == 0
+    assert stdout.splitlines() == [
+        f"https://site.example/?PID={number}&signature={sign}"
+        for number, sign in zip(("a1", "b2"), expected, strict=True)
+    ]
+    monkeypatch.setattr("sys.stdin", io.StringIO("a1\n\nb2\n"))
+    assert cli("survey", "links", study, "--site", "https://site.example/")[1] == stdout
+
+
+def test_signed_links_need_a_key_that_cannot_be_guessed(
+    cli: Cli, study: Path, here: Path, monkeypatch: pytest.MonkeyPatch, unserved: list[dict[str, object]]
+) -> None:
+    study.write_text(SIGNED)
+    for command in (("serve", study), ("links", study, "a1", "--site", "https://site.example")):
+        monkeypatch.delenv("BIASSAY_SURVEY_LINK_KEY", raising=False)
+        assert "put the key into $BIASSAY_SURVEY_LINK_KEY" in refused(cli, *command)
+        monkeypatch.setenv("BIASSAY_SURVEY_LINK_KEY", KEY[:31])
+        assert "a key needs at least 32" in refused(cli, *command)
+    assert list(here.iterdir()) == [study]
+    monkeypatch.setenv("BIASSAY_SURVEY_LINK_KEY", KEY)
+    assert "https://" in refused(cli, "links", study, "a1", "--site", "site.example")
+    assert cli("survey", "serve", study)[0] == 0
+    assert len(unserved) == 1
+    study.write_text(STUDY)
+    assert "pool.signed = true" in refused(cli, "links", study, "a1", "--site", "https://site.example")
 
 
 def test_what_serve_says_holds_no_secret(
@@ -279,4 +342,6 @@ def test_what_serve_says_holds_no_secret(
 def test_commands_are_named_in_the_help(cli: Cli) -> None:
     code, stdout, _ = cli("survey", "--help")
     assert code == 0
-    assert all(f"  {name} " in stdout for name in ("new", "check", "serve", "status", "export", "means", "delete"))
+    assert all(
+        f"  {name} " in stdout for name in ("new", "check", "serve", "links", "status", "export", "means", "delete")
+    )

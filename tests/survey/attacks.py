@@ -28,6 +28,7 @@ METHODS = {
     "/static/survey.css": {"GET", "HEAD"},
 }
 POSTS = [path for path, methods in METHODS.items() if "POST" in methods]
+UNLIMITED = ("--begin-limit", "0", "--page-limit", "0", "--unfinished-limit", "0")
 FILES = ("ratings.json", "ratings.csv", "ratings.parquet", "all_pages.csv", "demographics.json", "study.json")
 
 
@@ -47,7 +48,7 @@ def study(tmp_path: Path) -> Iterator[Callable[..., Place]]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A study on a port of this machine."""
     folder = tmp_path_factory.mktemp("served")
-    with serving(write_study(folder, seconds=0), folder, "--begin-limit", "0", "--page-limit", "0") as found:
+    with serving(write_study(folder, seconds=0), folder, *UNLIMITED) as found:
         yield found
 
 

@@ -44,6 +44,7 @@ link_demographics = true
 [pool]
 parameter = "PID"
 required = true
+signed = true
 completion_url = "https://pool.example/?cc={code}"
 completion_code = "C1"
 

@@ -87,6 +87,31 @@ def test_an_old_cookie_is_none(study: Callable[..., Place], monkeypatch: pytest.
     assert person.get("/page").kind == "consent"
 
 
+def test_a_cookie_planted_before_consent_opens_nothing_of_who_consents(study: Callable[..., Place]) -> None:
+    """Somebody else fetched it, with the form that belongs to it, and sends that form once more afterwards."""
+    place = study()
+    victim, attacker = place.browser(), place.browser()
+    form = attacker.get("/?PROLIFIC_PID=victim").hidden
+    planted = attacker.client.cookies[named(attacker)]
+    use(victim, planted)
+    victim.get("/")
+    victim.send(agree="yes")
+    victim.go("which_group")
+    before = place.everything()
+    page = attacker.post("/begin", {**form, "agree": "yes"})
+    assert (page.status, page.title) == (409, "You have taken part already")
+    use(attacker, planted)
+    assert attacker.get("/page").kind == "consent"
+    assert place.everything() == before
+    # Nor does the form that was fetched with it begin for the victim, nor the victim's own with the planted cookie.
+    other = place.browser()
+    own = other.get("/").hidden
+    assert other.post("/begin", {**form, "agree": "yes"}).status == 403
+    use(other, planted)
+    assert other.post("/begin", {**own, "agree": "yes"}).status == 403
+    assert place.everything() == before
+
+
 def test_no_page_names_the_number_that_the_cookie_hides(study: Callable[..., Place]) -> None:
     place = study()
     person = place.browser()

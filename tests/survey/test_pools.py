@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +12,9 @@ pytest.importorskip("starlette")
 
 from tests.survey import walks
 from tests.survey.walks import Place, cookie_of
+
+from biassay.errors import UsageError
+from biassay.survey.links import signature, signed_link
 
 pytestmark = pytest.mark.extras
 
@@ -92,13 +97,34 @@ def test_deleted_answers_are_said_to_be_so_and_nothing_more_is_written(study: Ca
 def test_a_full_study_lets_nobody_begin_until_somebody_stays_away(study: Callable[..., Place]) -> None:
     place = study(annotations=1)
     first, second, third = (place.browser() for _ in range(3))
-    first.begin()
-    second.begin()
+    for person in (first, second):
+        person.begin()
+        person.go("which_group")
     assert third.begin().title == "Nothing to do at the moment"
     assert third.page.status == 200
     assert len(place.rows("SELECT * FROM participants")) == 2
     place.clock.now += 3601.0
     assert third.begin().kind == "instructions"
+    assert place.kept() == place.recount()
+
+
+def test_who_only_looks_holds_no_place(study: Callable[..., Place]) -> None:
+    """Six groups of one annotation, three a person: two who rate take all, whoever has read the instructions before."""
+    place = study(annotations=1)
+    idle, late, first, second = (place.browser() for _ in range(4))
+    for person in (idle, late):
+        person.begin()
+        person.go("group")
+    assert set(place.kept().values()) == {(0, 0)}
+    for person in (first, second):
+        person.begin()
+        person.go("which_group")
+    page, before = late.page, place.everything()
+    assert late.answer().title == "Nothing to do at the moment"
+    assert place.everything() == before
+    place.store.delete(place.rows("SELECT code FROM participants WHERE counted != '[]'")[0][0])
+    late.page = page
+    assert late.answer().kind == "which_group"
     assert place.kept() == place.recount()
 
 
@@ -149,6 +175,70 @@ def test_who_must_bring_a_number_does_not_begin_without_one(study: Callable[...,
     assert person.begin().status == 403
     assert person.begin("abc123").kind == "instructions"
     assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
+
+
+# Links that are signed
+
+KEY = "0123456789abcdef0123456789abcdef"
+SIGNED = {"pool": 'parameter = "PROLIFIC_PID"\nsigned = true', "link_key": KEY}
+
+
+def test_a_signed_link_is_that_of_openssl(study: Callable[..., Place]) -> None:
+    """printf 'small\\nabc123' | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef"""
+    place = study(**SIGNED)
+    expected = "f06e0c0c978577ac061621638742fad9e772129e33eb4b3e8dcc75d628338f5d"
+    link = signed_link("https://site.example/", KEY, place.store.study, "abc123")
+    assert link == f"https://site.example/?PROLIFIC_PID=abc123&signature={expected}"
+    assert place.browser().begin(f"abc123&signature={expected}").kind == "instructions"
+    assert place.rows("SELECT pool_id FROM participants") == [("abc123",)]
+
+
+def test_a_link_carries_any_number_that_can_be_typed(study: Callable[..., Place]) -> None:
+    place = study(**SIGNED)
+    for number in ("a&b=c d%", "é😀", "x" * 128):
+        link = signed_link("", KEY, place.store.study, number)
+        person = place.browser()
+        person.get(link)
+        assert person.send(agree="yes").kind == "instructions"
+        assert place.store.delete(number)
+    for number in ("", " a", "a\n", "x" * 129):
+        with pytest.raises(UsageError, match="no number of a participant"):
+            signed_link("", KEY, place.store.study, number)
+
+
+def test_a_number_without_its_own_signature_is_refused(study: Callable[..., Place]) -> None:
+    place = study(**SIGNED)
+    own = place.store.study
+    right = signature(KEY, own, "abc123")
+    wrong = [None, "", "x", right[:-1], right + "0", right.upper(), "é" * 64, "\0"]
+    wrong += [signature(KEY, own, "abc124"), signature(KEY[::-1], own, "abc123")]
+    wrong += [signature(KEY, replace(own, name="other"), "abc123")]
+    for given in wrong:
+        person = place.browser()
+        sent = {"PROLIFIC_PID": "abc123"} | ({} if given is None else {"signature": given})
+        answer = person.client.get("/", params=sent, follow_redirects=False)
+        assert answer.status_code == 403, given
+        assert "set-cookie" not in answer.headers
+    assert place.rows("SELECT * FROM participants") == []
+    # A number is not required here; and who has begun with one may come back by any link.
+    assert place.browser().begin().kind == "instructions"
+    person = place.browser()
+    person.begin(f"abc123&signature={right}")
+    assert person.get("/?PROLIFIC_PID=abc123").kind == "instructions"
+
+
+def test_a_signature_is_compared_in_constant_time(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
+    place = study(**SIGNED)
+    compared: list[set[bytes]] = []
+    real = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
+    place.browser().get("/?PROLIFIC_PID=abc123&signature=wrong")
+    assert {b"wrong", signature(KEY, place.store.study, "abc123").encode()} in compared
+
+
+def test_a_study_of_signed_links_is_not_served_without_a_key(study: Callable[..., Place]) -> None:
+    with pytest.raises(UsageError, match=r"pool\.signed"):
+        study(pool=SIGNED["pool"])
 
 
 def test_a_cookie_holds_the_longest_number(study: Callable[..., Place]) -> None:

@@ -6,16 +6,14 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("starlette")
 
 from tests.survey import attacks
-from tests.survey.attacks import FILES, METHODS, client_of, named, use
-from tests.survey.serving import serving
-from tests.survey.walks import GROUPS, TOKEN, Place, cookie_of, log_in, write_study
+from tests.survey.attacks import FILES, METHODS, named, use
+from tests.survey.walks import GROUPS, TOKEN, Place, cookie_of, log_in
 
 pytestmark = pytest.mark.extras
 
@@ -102,24 +100,6 @@ def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypa
     assert third.begin().kind == "instructions"
     first.page = page
     assert first.answer().kind == "which_group"
-
-
-@pytest.mark.parametrize("options", [(), ("--behind-proxy",)])
-def test_made_up_addresses_do_not_get_around_the_limit(tmp_path: Path, options: tuple[str, ...]) -> None:
-    """A proxy adds the address it sees behind those that a client made up."""
-    with serving(write_study(tmp_path), tmp_path, *options) as served, client_of(served) as client:
-        found = [
-            client.post("/researcher/login", headers={"x-forwarded-for": f"192.0.2.{i}, 203.0.113.9"}).status_code
-            for i in range(8)
-        ]
-    assert found[5:] == [429] * 3
-
-
-def test_behind_a_proxy_people_are_told_apart(tmp_path: Path) -> None:
-    with serving(write_study(tmp_path), tmp_path, "--behind-proxy") as served, client_of(served) as client:
-        for i in range(8):
-            answer = client.post("/researcher/login", headers={"x-forwarded-for": f"203.0.113.{i}"})
-            assert answer.status_code == 415
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -72,6 +72,8 @@ BAD = [
     ("{code}", "{code}&p={pid}", "pool.completion_url", "nothing is known of {pid}; {code} is filled in"),
     ("{code}", "{}", "pool.completion_url", "nothing is known of {}; {code} is filled in"),
     ("required = true", "required = 1", "pool.required", "expected true or false, got int 1"),
+    ("signed = true", "signed = 1", "pool.signed", "expected true or false, got int 1"),
+    ('parameter = "PID"', 'parameter = "signature"', "pool.parameter", "expected another name"),
     ('parameter = "PID"', 'parameter = ""', "pool.required", "pool.parameter does not say where it stands"),
     ('completion_code = "C1"', "completion_code = []", "pool.completion_code", "expected a text"),
     ('["Woman", "Man"]', "[]", "demographics.Gender.choices", "the list is empty"),
@@ -85,7 +87,7 @@ BAD = [
     ("tolerance = 5", "tolerence = 5", "quality.tolerence", "did you mean 'tolerance'?"),
     ("minutes = 30", "hours = 1", "session.hours", "allowed: minutes"),
     ("link_demographics = true", "zzz = true", "privacy.zzz", "allowed: link_demographics"),
-    ('parameter = "PID"', 'zzz = "PID"', "pool.zzz", "allowed: completion_code, completion_url, parameter, required"),
+    ('parameter = "PID"', 'zzz = "PID"', "pool.zzz", "allowed: completion_code, completion_url, parameter, required, "),
     ("most = 40", "least = 40", "demographics.State.least", "allowed: choices, most, several"),
 ]
 
@@ -231,6 +233,7 @@ def test_the_fingerprint_changes_with_every_value_of_the_file_but_those_of_the_p
     [
         ('parameter = "PID"', 'parameter = "PROLIFIC_PID"'),
         ("required = true", "required = false"),
+        ("signed = true", "signed = false"),
         ("https://pool.example/?cc={code}", "https://other.example/"),
         ('completion_code = "C1"', 'completion_code = "C2"'),
         (OWN[OWN.index("[pool]") : OWN.index("[demographics.Gender]")], ""),
@@ -242,6 +245,11 @@ def test_the_pool_is_in_the_definition_and_not_in_the_fingerprint(there: str, in
     after = read_study(write(tmp_path, OWN.replace(there, instead)))
     assert after.digest == before.digest
     assert json.loads(after.definition)["pool"] == dataclasses.asdict(after.pool) != dataclasses.asdict(before.pool)
+
+
+def test_the_fingerprint_is_that_of_earlier_versions() -> None:
+    """Databases know their study by it; taken down before links could be signed."""
+    assert read_study("cao2022").digest == "5d41842fe9d5c6d5"
 
 
 def test_the_fingerprint_changes_with_every_text() -> None:

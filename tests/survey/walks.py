@@ -307,7 +307,13 @@ class Place:
 
 @contextmanager
 def opened(
-    folder: Path, *, token: str | None = None, secure: bool = False, limits: Any = None, **otherwise: Any
+    folder: Path,
+    *,
+    token: str | None = None,
+    secure: bool = False,
+    limits: Any = None,
+    link_key: str | None = None,
+    **otherwise: Any,
 ) -> Iterator[Place]:
     """A small study, with what is wanted otherwise, and no limits unless some are given."""
     import sqlalchemy as sa
@@ -326,7 +332,7 @@ def opened(
         engine.dispose()
         sa.event.listen(engine, "connect", _hasty)
         store = Store(engine, read_study(write_study(folder, **otherwise)), clock=clock)
-        app = make_app(store, token=token, secure=secure, limits=limits or Limits(0, 0, 0))
+        app = make_app(store, token=token, secure=secure, limits=limits or Limits(0, 0, 0, 0), link_key=link_key)
         ends.callback(app.state.site.workers.shutdown)
 
         def browser() -> Walker:

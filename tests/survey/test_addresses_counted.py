@@ -1,0 +1,139 @@
+"""Whom limits count: the address behind the proxies that were named, and no more people of one address than may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+
+import uvicorn
+from starlette.exceptions import HTTPException
+from starlette.testclient import TestClient
+from tests.survey import attacks
+from tests.survey.attacks import at_once
+from tests.survey.walks import Place, Walker, cookie_of
+
+from biassay.survey.app import Limits
+from biassay.survey.guards import counted_as
+from biassay.survey.server import options
+
+pytestmark = pytest.mark.extras
+
+study = attacks.study
+
+PROXY = "10.0.0.2"
+
+
+def client_from(place: Place, peer: str, proxies: list[str] | None) -> Any:
+    """A client whose requests come to the server from this address."""
+    config = uvicorn.Config(place.app, **options("127.0.0.1", 0, proxies))
+    config.load()
+    return TestClient(config.loaded_app, client=(peer, 1))
+
+
+def tries(place: Place, peer: str, proxies: list[str] | None, hops: str) -> list[int]:
+    """What eight tries to log in are answered, each with a header that names other hops."""
+    client = client_from(place, peer, proxies)
+    headers = [{"x-forwarded-for": hops.format(i=i)} for i in range(8)]
+    return [client.post("/researcher/login", headers=header).status_code for header in headers]
+
+
+@pytest.mark.parametrize(
+    ("peer", "proxies", "hops"),
+    [
+        ("203.0.113.9", None, "192.0.2.{i}"),
+        ("127.0.0.1", None, "192.0.2.{i}"),
+        (PROXY, [PROXY], "192.0.2.{i}, 203.0.113.9"),
+        (PROXY, [PROXY], "192.0.2.{i}, 10.0.0.9"),  # the client is on the proxy's own network
+        (PROXY, [PROXY], "192.0.2.{i}, 127.0.0.1"),
+        ("10.0.0.9", [PROXY], "192.0.2.{i}"),  # it does not come through the proxy
+        ("127.0.0.1", [PROXY], "192.0.2.{i}"),
+        ("10.0.0.3", ["10.0.0.2/31"], "192.0.2.{i}, 203.0.113.9, 10.0.0.2"),
+        ("10.0.0.4", ["10.0.0.2/31"], "192.0.2.{i}"),
+    ],
+)
+def test_made_up_addresses_do_not_get_around_a_limit(
+    study: Callable[..., Place], peer: str, proxies: list[str] | None, hops: str
+) -> None:
+    assert tries(study(limits=Limits(login=5)), peer, proxies, hops) == [415] * 5 + [429] * 3
+
+
+@pytest.mark.parametrize(
+    ("peer", "proxies", "hops"),
+    [
+        (PROXY, [PROXY], "203.0.113.{i}"),
+        (PROXY, [PROXY, "10.0.0.3"], "203.0.113.{i}, 10.0.0.3"),
+        ("fd00::2", ["fd00::/64"], "2001:db8:0:{i}::1"),
+    ],
+)
+def test_behind_a_proxy_people_are_told_apart(
+    study: Callable[..., Place], peer: str, proxies: list[str], hops: str
+) -> None:
+    assert tries(study(limits=Limits(login=5)), peer, proxies, hops) == [415] * 8
+
+
+def test_somebody_has_all_addresses_of_a_network_of_ipv6() -> None:
+    assert counted_as("2001:db8::1") == counted_as("2001:db8::ffff:1:2:3") != counted_as("2001:db8:0:1::1")
+    assert counted_as("::ffff:192.0.2.1") == counted_as("192.0.2.1") != counted_as("192.0.2.2")
+    assert counted_as("fe80::1%eth0") == counted_as("fe80::2")
+    assert counted_as("testclient") == "testclient"
+
+
+# People of one address who have begun and not ended
+
+
+def someone(place: Place, address: str = "192.0.2.1") -> Walker:
+    return Walker(TestClient(place.app, client=(address, 1)), pairs=place.store.study.pairs, clock=place.clock)
+
+
+def test_one_address_cannot_hold_every_place(study: Callable[..., Place]) -> None:
+    place = study(limits=Limits(0, 0, 0, unfinished=2))
+    first, second, third = (someone(place) for _ in range(3))
+    assert first.begin().kind == second.begin().kind == "instructions"
+    assert third.begin().status == 429
+    assert len(place.rows("SELECT * FROM participants")) == 2
+    assert someone(place, "192.0.2.2").begin().kind == "instructions"
+    first.go()
+    assert third.begin().kind == "instructions"
+    assert someone(place).begin().status == 429
+
+
+def test_who_is_deleted_or_stays_away_is_not_counted(study: Callable[..., Place]) -> None:
+    place = study(limits=Limits(0, 0, 0, unfinished=1))
+    someone(place).begin("gone")
+    assert someone(place).begin().status == 429
+    assert place.store.delete("gone")
+    assert someone(place).begin("away").kind == "instructions"
+    place.clock.now += 3601.0
+    assert someone(place).begin().kind == "instructions"
+    assert set(place.app.state.site.addresses.values()) == {"192.0.2.1"}
+    assert len(place.app.state.site.addresses) == 1
+
+
+def test_a_button_pressed_twice_counts_once(study: Callable[..., Place]) -> None:
+    place = study(limits=Limits(0, 0, 0, unfinished=1))
+    person = someone(place)
+    consent = person.get("/")
+    cookie = cookie_of(person.client)
+    assert cookie is not None
+    for _ in range(2):
+        person.client.cookies.clear()
+        person.client.cookies.set(*cookie)
+        assert person.post("/begin", {**consent.hidden, "agree": "yes"}).kind == "instructions"
+
+
+def test_many_at_once_do_not_get_around_the_limit(study: Callable[..., Place]) -> None:
+    place = study(limits=Limits(0, 0, 0, unfinished=3))
+    site = place.app.state.site
+
+    def begin(number: int) -> int:
+        try:
+            return 200 if site.begin_from("192.0.2.1", None, f"person{number}") is not None else 0
+        except HTTPException as error:
+            return error.status_code
+
+    assert sorted(at_once([lambda i=i: begin(i) for i in range(10)])) == [200] * 3 + [429] * 7
+    assert len(place.rows("SELECT * FROM participants")) == 3

@@ -1,0 +1,98 @@
+"""Requests that never come whole, on a real connection: they are given up, and others are answered meanwhile."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("starlette")
+
+import uvicorn
+from tests.survey.walks import FORM, opened
+
+from biassay.survey import guards
+from biassay.survey.server import options
+
+pytestmark = pytest.mark.extras
+
+HEAD = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+POST = f"POST /begin HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}\r\nContent-Length: 100\r\n\r\ntoken=".encode()
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A study served by this process that waits for a fifth of a second only."""
+    with pytest.MonkeyPatch.context() as patch, opened(tmp_path_factory.mktemp("slow")) as place:
+        patch.setattr(guards, "RECEIVE_SECONDS", 0.2)
+        server = uvicorn.Server(uvicorn.Config(place.app, **options("127.0.0.1", 0)))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield server.servers[0].sockets[0].getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    """All that comes before the server closes the connection; an error if it does not."""
+    found = b""
+    while part := connection.recv(65536):
+        found += part
+    return found
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", HEAD, HEAD + b"Cookie: a"])
+def test_a_head_that_does_not_end_is_given_up(port: int, sent: bytes) -> None:
+    with connected(port) as slow, connected(port) as other:
+        slow.sendall(sent)
+        other.sendall(HEAD + b"Connection: close\r\n\r\n")
+        assert until_closed(other).startswith(b"HTTP/1.1 200")
+        assert until_closed(slow) == b""
+
+
+def test_a_head_that_comes_byte_by_byte_is_given_up(port: int) -> None:
+    """Every byte comes in time; the whole does not."""
+    with connected(port) as slow:
+        slow.sendall(HEAD)
+        with pytest.raises(ConnectionError):
+            drip(slow)
+
+
+def drip(connection: socket.socket) -> None:
+    for _ in range(1000):
+        connection.sendall(b"X")
+        time.sleep(0.02)
+
+
+def test_a_second_head_on_a_connection_is_given_up(port: int) -> None:
+    with connected(port) as slow:
+        slow.sendall(HEAD + b"\r\n")
+        assert slow.recv(65536).startswith(b"HTTP/1.1 200")
+        slow.sendall(HEAD)
+        assert b"HTTP" not in until_closed(slow)
+
+
+def test_a_body_that_does_not_end_is_given_up(port: int) -> None:
+    with connected(port) as slow:
+        slow.sendall(POST)
+        answer = until_closed(slow)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"x-content-type-options: nosniff" in answer.lower()
+
+
+def test_a_body_that_is_too_large_and_does_not_end_is_given_up(port: int) -> None:
+    """It is refused at once; what comes afterwards is not waited for."""
+    with connected(port) as slow:
+        slow.sendall(POST.replace(b": 100", b": 900000") + b"x" * 70_000)
+        assert slow.recv(65536).startswith(b"HTTP/1.1 413")
+        slow.sendall(b"x")
+        until_closed(slow)
