@@ -117,11 +117,11 @@ def take_part(
 
 
 def go_on(store: Store, someone: Participant, person: Person, until: int | None = None) -> Participant:
-    """Answer the steps before ``until``; the participant with the groups that are sure from the first rated page on."""
+    """Answer the steps before ``until``; the participant with the groups that were drawn after the instructions."""
     last = len(store.steps) - 1 if until is None else until
     for step in range(someone.step, last):
         assert store.answer(someone.id, step, person.given(store, someone, step)), step
-        if store.steps[step].place == 0:
+        if store.steps[step].kind == "instructions":
             someone = store.find(someone.id) or someone
     return someone
 

@@ -25,50 +25,33 @@ class Model:
     def __init__(self, groups: list[str], target: int, number: int, seed: int) -> None:
         self.groups, self.target, self.number = groups, target, number
         self.rng = random.Random(seed)
-        self.shown: list[str] = []
         self.active: list[Drawn] = []
         self.valid: list[Drawn] = []
 
     def have(self, group: str) -> int:
         return sum(group in drawn.counted for drawn in self.active + self.valid)
 
-    def draw(self, first: str | None = None) -> Drawn | None:
+    def begin(self) -> Drawn | None:
         lacking = {group: self.target - self.have(group) for group in self.groups}
-        drawn = draw_groups(self.groups, lacking, self.number, self.rng, first)
+        drawn = draw_groups(self.groups, lacking, self.number, self.rng)
         if drawn is not None:
-            self.check(drawn, lacking, first)
+            self.check(drawn, lacking)
+            self.active.append(drawn)
         else:
             assert not any(lacking.values())
         return drawn
 
-    def begin(self) -> Drawn | None:
-        """Be shown a first group and rate it before anybody else does anything."""
-        drawn = self.draw()
-        return drawn and self.hold(drawn.groups[0])
-
-    def hold(self, first: str) -> Drawn | None:
-        drawn = self.draw(first)
-        self.active += [drawn] if drawn is not None else []
-        return drawn
-
-    def check(self, drawn: Drawn, lacking: dict[str, int], first: str | None) -> None:
+    def check(self, drawn: Drawn, lacking: dict[str, int]) -> None:
         assert len(drawn.groups) == len(set(drawn.groups)) == self.number
         assert drawn.counted <= set(drawn.groups) <= set(self.groups)
         assert 0 <= drawn.repeated < self.number
         assert all(lacking[group] > 0 for group in drawn.counted)
-        assert first in (None, drawn.groups[0])
-        # Nobody is asked in vain while places are open, but about a group that others filled after it was shown.
-        others = sum(lack > 0 for group, lack in lacking.items() if group != first)
-        shown = first is not None
-        wanted = shown and lacking[first or ""] > 0
-        assert len(drawn.counted) == min(self.number - shown, others) + wanted
+        # Nobody is asked in vain while places are open.
+        assert len(drawn.counted) == min(self.number, sum(lack > 0 for lack in lacking.values()))
 
     def act(self, what: str) -> None:
         if what == "begin":
-            drawn = self.draw()
-            self.shown += [drawn.groups[0]] if drawn is not None else []
-        elif self.shown and what == "rate":
-            self.hold(self.shown.pop(self.rng.randrange(len(self.shown))))
+            self.begin()
         elif self.active and what in ("valid", "reject", "abandon"):
             drawn = self.active.pop(self.rng.randrange(len(self.active)))
             if what == "valid":
@@ -83,7 +66,7 @@ class Model:
     target=st.integers(1, 9),
     number=st.integers(1, 12),
     seed=st.integers(0, 2**31),
-    acts=st.lists(st.sampled_from(["begin", "begin", "rate", "valid", "reject", "abandon", "delete"]), max_size=60),
+    acts=st.lists(st.sampled_from(["begin", "begin", "valid", "reject", "abandon", "delete"]), max_size=60),
 )
 def test_every_group_reaches_its_target_and_none_goes_beyond(
     groups: int, target: int, number: int, seed: int, acts: list[str]

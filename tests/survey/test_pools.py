@@ -99,7 +99,7 @@ def test_a_full_study_lets_nobody_begin_until_somebody_stays_away(study: Callabl
     first, second, third = (place.browser() for _ in range(3))
     for person in (first, second):
         person.begin()
-        person.go("which_group")
+        person.go("group")
     assert third.begin().title == "Nothing to do at the moment"
     assert third.page.status == 200
     assert len(place.rows("SELECT * FROM participants")) == 2
@@ -108,23 +108,21 @@ def test_a_full_study_lets_nobody_begin_until_somebody_stays_away(study: Callabl
     assert place.kept() == place.recount()
 
 
-def test_who_only_looks_holds_no_place(study: Callable[..., Place]) -> None:
-    """Six groups of one annotation, three a person: two who rate take all, whoever has read the instructions before."""
+def test_who_has_only_consented_holds_no_place(study: Callable[..., Place]) -> None:
+    """Six groups of one annotation, three a person: two who come to the first group take all, whoever began before."""
     place = study(annotations=1)
     idle, late, first, second = (place.browser() for _ in range(4))
-    for person in (idle, late):
+    for person in (idle, late, first, second):
         person.begin()
-        person.go("group")
     assert set(place.kept().values()) == {(0, 0)}
-    for person in (first, second):
-        person.begin()
-        person.go("which_group")
-    page, before = late.page, place.everything()
+    assert first.answer().kind == second.answer().kind == "group"
+    assert set(place.kept().values()) == {(0, 1)}
+    instructions, before = late.page, place.everything()
     assert late.answer().title == "Nothing to do at the moment"
     assert place.everything() == before
-    place.store.delete(place.rows("SELECT code FROM participants WHERE counted != '[]'")[0][0])
-    late.page = page
-    assert late.answer().kind == "which_group"
+    assert place.store.delete(place.rows("SELECT code FROM participants WHERE step = 1")[0][0])
+    late.page = instructions
+    assert late.answer().kind == "group"
     assert place.kept() == place.recount()
 
 

@@ -206,7 +206,7 @@ def test_a_deletion_waits_for_a_page_that_is_being_written(postgres_url: str) ->
     with opened(postgres_url, study) as store, opened(postgres_url, study) as other:
         someone = store.begin()
         assert someone is not None
-        go_on(store, someone, Person(), until=1)
+        someone = go_on(store, someone, Person(), until=1)
         written, go = threading.Event(), threading.Event()
 
         def pause(_: Any, __: Any, statement: str, *___: object) -> None:
@@ -237,7 +237,7 @@ def test_a_deletion_and_the_last_page_do_not_wait_for_each_other_for_ever(postgr
         someone = store.begin()
         assert someone is not None
         last = len(store.steps) - 2
-        go_on(store, someone, Person(), until=last)
+        someone = go_on(store, someone, Person(), until=last)
         taken, go = threading.Event(), threading.Event()
         failed: list[Exception] = []
 
@@ -286,6 +286,7 @@ with opened(sys.argv[1], study) as store:
         for step in range(len(store.steps) - 1):
             given = person.given(store, someone, step)
             assert store.answer(someone.id, step, given)
+            someone = store.find(someone.id) if step == 0 else someone
             print(json.dumps([someone.id, step, given.get("ratings")]), flush=True)
 """
 

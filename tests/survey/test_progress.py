@@ -103,7 +103,7 @@ def test_people_are_counted_by_how_they_ended(store: Store, clock: Clock) -> Non
         take_part(store, Person(fault=fault))
     deleted = take_part(store)
     store.delete(deleted)
-    take_part(store, until=2)
+    take_part(store, until=1)
     found = progress_of(store)
     assert found.status == {"valid": 3, "rejected": 2, "abandoned": 1, "deleted": 1, "active": 1}
     assert found.reasons == {"too fast": 1, "which group": 1}
@@ -142,7 +142,7 @@ def test_the_time_is_the_median_of_who_ended(store: Store, clock: Clock) -> None
 
 
 def test_looking_gives_up_the_absent(store: Store, clock: Clock) -> None:
-    take_part(store, until=2)
+    take_part(store, until=1)
     clock.now += 3601.0
     found = progress_of(store)
     assert found.status == {"abandoned": 1}

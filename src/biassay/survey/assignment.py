@@ -22,26 +22,21 @@ class Drawn:
     repeated: int
 
 
-def draw_groups(
-    groups: Sequence[str], lacking: Mapping[str, int], number: int, rng: random.Random, first: str | None = None
-) -> Drawn | None:
+def draw_groups(groups: Sequence[str], lacking: Mapping[str, int], number: int, rng: random.Random) -> Drawn | None:
     """Draw ``number`` groups for a participant; None if no group lacks annotations.
 
     ``lacking`` says how many annotations nobody has given or is about to give. So many participants more are needed as
     all of them together fill, ``number`` at a time: a group that lacks as many must be among those drawn, or it could
-    not be filled without others going beyond. The rest is drawn at random. ``first``: that group was shown already, and
-    stays the first, whether it still lacks annotations or not.
+    not be filled without others going beyond. The rest is drawn at random.
     """
     open_groups = [group for group in groups if lacking.get(group, 0) > 0]
     if not open_groups:
         return None
     needed = -(-sum(lacking[group] for group in open_groups) // number)
-    shown = [] if first is None else [first]
-    shuffled = [group for group in rng.sample(open_groups, len(open_groups)) if group not in shown]
+    shuffled = rng.sample(open_groups, len(open_groups))
     urgent = [group for group in shuffled if lacking[group] >= needed]
-    chosen = (urgent + [group for group in shuffled if group not in urgent])[: number - len(shown)]
-    rest = [group for group in groups if group not in chosen + shown]
-    later = chosen + rng.sample(rest, min(number - len(shown) - len(chosen), len(rest)))
-    rng.shuffle(later)
-    counted = frozenset(chosen).union(group for group in shown if group in open_groups)
-    return Drawn((*shown, *later), counted, rng.randrange(len(shown) + len(later)))
+    chosen = (urgent + [group for group in shuffled if group not in urgent])[:number]
+    rest = [group for group in groups if group not in chosen]
+    asked = chosen + rng.sample(rest, min(number - len(chosen), len(rest)))
+    rng.shuffle(asked)
+    return Drawn(tuple(asked), frozenset(chosen), rng.randrange(len(asked)))

@@ -41,12 +41,15 @@ class TakesPartAlready(Exception):  # noqa: N818
 
 
 class AllTaken(Exception):  # noqa: N818
-    """Others have taken all places while somebody was on the first page."""
+    """Others have taken all places since somebody began."""
 
 
 @dataclass(frozen=True)
 class Participant:
-    """Where a participant stands. ``asked`` are the groups in order, the repeated one not among them twice."""
+    """Where a participant stands. ``asked`` are the groups in order, the repeated one not among them twice.
+
+    It is empty until they come to the first page that is rated.
+    """
 
     id: str
     status: Status
@@ -75,7 +78,6 @@ class Store:
         self.engine, self.study, self.clock = engine, study, clock
         self.rng = rng or random.SystemRandom()
         self.steps: tuple[Step, ...] = steps_of(study)
-        self._first_rated = next(i for i, step in enumerate(self.steps) if step.place == 0)
         self.secret = self._prepared()
 
     def _prepared(self) -> str:
@@ -114,10 +116,9 @@ class Store:
             return secret
 
     def begin(self, pool_id: str | None = None, participant: str | None = None) -> Participant | None:
-        """Let somebody begin; None if nothing lacks.
+        """Let somebody begin, who holds no place before the first page that is rated; None if nothing lacks.
 
-        Who has begun as ``participant`` is that one, and does not begin again. They hold no place yet: of the groups
-        that are drawn only the first is sure, the others are drawn anew when its page is rated.
+        Who has begun as ``participant`` is that one, and does not begin again.
         """
         now, pool_id = self.clock(), pool_id and _storable(pool_id)
         with writing(self.engine) as connection:
@@ -130,16 +131,15 @@ class Store:
                 return _participant(dict(known))
             if pool_id is not None and connection.execute(_by_pool(pool_id)).first() is not None:
                 raise TakesPartAlready
-            drawn = self._draw(connection, now)
-            if drawn is None:
+            if self._draw(connection, now) is None:
                 return None
             person = {
                 "id": participant or secrets.token_urlsafe(16),
                 "status": "active",
                 "step": 0,
-                "asked": json.dumps(drawn.groups, ensure_ascii=False),
+                "asked": "[]",
                 "counted": "[]",
-                "repeated": drawn.repeated,
+                "repeated": 0,
                 "pool_id": pool_id,
                 "code": "".join(secrets.choice(_ALPHABET) for _ in range(10)),
                 "created": now,
@@ -148,17 +148,15 @@ class Store:
             connection.execute(sa.insert(participants).values(person))
         return _participant(person)
 
-    def _draw(self, connection: sa.Connection, now: float, first: str | None = None) -> Drawn | None:
+    def _draw(self, connection: sa.Connection, now: float) -> Drawn | None:
         """Groups for somebody, from what nobody has given or is about to give."""
         free_absent(connection, self._absent_before(now))
         lacking = {group: self.study.annotations - count for group, count in counts(connection).items()}
-        return draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng, first)
+        return draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng)
 
-    def _hold(self, connection: sa.Connection, participant: str, person: Any, now: float) -> None:
-        """Hold places for somebody who has rated the first group."""
-        if json.loads(person.counted):
-            return  # they began when places were held from the beginning
-        drawn = self._draw(connection, now, first=json.loads(person.asked)[0])
+    def _hold(self, connection: sa.Connection, participant: str, now: float) -> None:
+        """Draw groups for somebody, which are theirs until they finish or stay away."""
+        drawn = self._draw(connection, now)
         if drawn is None:
             raise AllTaken
         connection.execute(
@@ -208,13 +206,14 @@ class Store:
     def answer(self, participant: str, step: int, given: Mapping[str, Any]) -> bool:
         """Write what was answered on a step and go on to the next; False if the person is not, or no longer, there.
 
-        The same page sent twice, or by two windows at once, is written once. Who rates the first page holds places from
-        then on; if there are none left nothing is written, and `AllTaken` is raised.
+        The same page sent twice, or by two windows at once, is written once. Who has read the instructions holds places
+        from then on; if there are none left nothing is written, and `AllTaken` is raised.
         """
         now = self.clock()
         with writing(self.engine) as connection:
-            if step in (self._first_rated, len(self.steps) - 2):
-                # Who ends fills places. They are locked before the person, as everywhere, or two could wait for ever.
+            if step in (0, len(self.steps) - 2):
+                # Who comes to the first group holds places, and who ends fills them. They are locked before the person,
+                # as everywhere, or two could wait for ever.
                 lock(connection)
             mine = participants.c.id == participant
             moved = connection.execute(
@@ -224,14 +223,14 @@ class Store:
                 .values(
                     step=step + 1, seen=now, **{k: v for k, v in given.items() if k in ("which_group", "high", "low")}
                 )
-                .returning(participants.c.asked, participants.c.repeated, participants.c.counted)
+                .returning(participants.c.asked, participants.c.repeated)
             ).first()
             if moved is None:
                 return False
             kind = self.steps[step].kind
-            if step == self._first_rated:
-                self._hold(connection, participant, moved, now)
-            if kind == "group":
+            if kind == "instructions" and moved.asked == "[]":  # who began with an earlier version has groups already
+                self._hold(connection, participant, now)
+            elif kind == "group":
                 self._annotate(connection, participant, self.steps[step].place, moved, given["ratings"], given["since"])
             elif kind == "demographics":
                 answers = json.dumps(given["answers"], ensure_ascii=False)
