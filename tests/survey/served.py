@@ -1,30 +1,23 @@
-"""A study that is really served, by a process of its own on this machine, and a person who takes part in a browser."""
+"""A study that is really served on a port of this machine, and a person who takes part in a browser."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 import random
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.report.browser import Opened, violations
+from tests.survey.serving import serving
+from tests.survey.walks import TOKEN
 
 from biassay.survey.study import read_study
 
-TOKEN = "a-token-for-tests"
 GROUPS = ("men", "women", "teenagers", "veterans", "immigrants", "blind people")
 PAIRS = read_study("cao2022").pairs
 _VALUES = "(all) => all.map((one) => one.value)"
@@ -37,7 +30,6 @@ _COME_TO_REST = """() => new Promise((done) => {
   };
   look();
 })"""
-_STARTING, _ENDING = 60.0, 10.0  # seconds, on a busy machine
 
 
 def write_study(folder: Path, *, annotations: int = 3, texts: str = "english", pool: str = "") -> Path:
@@ -71,44 +63,9 @@ most = 40
 
 @contextmanager
 def served(study: Path | str, folder: Path) -> Iterator[str]:
-    """The address of the study, served by ``biassay survey serve`` until the block ends."""
-    pytest.importorskip("uvicorn")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "biassay", "survey", "serve", str(study), "--port", str(port)]
-    command += ["--database", f"sqlite:///{folder / 'answers.sqlite'}"]
-    environment = {**os.environ, "BIASSAY_SURVEY_TOKEN": TOKEN, "OPENBLAS_NUM_THREADS": "1"}
-    said = folder / "server.txt"
-    with said.open("wb") as written:
-        process = subprocess.Popen(command, stdout=written, stderr=written, cwd=folder, env=environment)
-        try:
-            _wait(f"http://127.0.0.1:{port}", process, said)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            _end(process)
-
-
-def _wait(address: str, process: subprocess.Popen[bytes], said: Path) -> None:
-    until = time.monotonic() + _STARTING
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5) as answer:
-                if json.load(answer)["ok"]:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.05)
-    raise AssertionError(f"the study was not served (status {process.poll()}): {said.read_text(errors='replace')}")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """This one and no other."""
-    process.terminate()
-    try:
-        process.wait(_ENDING)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(_ENDING)
+    """The address of the study until the block ends."""
+    with serving(study, folder) as found:
+        yield found.address
 
 
 def aim(group: str, pair: int) -> int:

@@ -1,4 +1,4 @@
-"""A study that `biassay survey serve` serves, in a process of its own on this machine."""
+"""A study that is served on a port of this machine: by a thread of this process, or by the command itself."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.survey.walks import TOKEN
 
 _STARTING, _ENDING = 60.0, 10.0  # seconds, on a busy machine
@@ -19,7 +22,7 @@ _STARTING, _ENDING = 60.0, 10.0  # seconds, on a busy machine
 
 @dataclass
 class Served:
-    """A study that a process of its own serves; ``said`` is the file with all it wrote to its output."""
+    """A study that is served; ``said`` is the file to which a process of its own writes its output."""
 
     address: str
     database: Path
@@ -27,15 +30,54 @@ class Served:
 
 
 @contextmanager
-def serving(study: Path, folder: Path, *options: str, token: str | None = TOKEN) -> Iterator[Served]:
-    """``biassay survey serve`` on a free port of this machine, until the block ends."""
+def serving(study: Path | str, folder: Path) -> Iterator[Served]:
+    """As ``biassay survey serve`` serves it, without limits, until the block ends."""
+    pytest.importorskip("starlette")
+    from biassay.survey.app import Limits, make_app
+    from biassay.survey.database import open_database
+    from biassay.survey.store import Store
+    from biassay.survey.study import read_study
+
+    database = folder / "answers.sqlite"
+    engine = open_database(f"sqlite:///{database}")
+    app = make_app(Store(engine, read_study(study)), token=TOKEN, limits=Limits(0, 0, 0, 0))
+    try:
+        with listening(app) as port:
+            yield Served(f"http://127.0.0.1:{port}", database, folder / "output.txt")
+    finally:
+        app.state.site.workers.shutdown()
+        engine.dispose()
+
+
+@contextmanager
+def listening(app: Any) -> Iterator[int]:
+    """The port on which a thread serves an application."""
+    import uvicorn
+
+    from biassay.survey.server import options
+
+    server = uvicorn.Server(uvicorn.Config(app, **options("127.0.0.1", 0), log_config=None))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def command_serving(study: Path, folder: Path) -> Iterator[Served]:
+    """``biassay survey serve`` in a process of its own, until the block ends."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     served = Served(f"http://127.0.0.1:{port}", folder / "answers.sqlite", folder / "output.txt")
-    command = [sys.executable, "-m", "biassay", "survey", "serve", str(study), "--port", str(port), *options]
+    command = [sys.executable, "-m", "biassay", "survey", "serve", str(study), "--port", str(port)]
     command += ["--database", f"sqlite:///{served.database}"]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "BIASSAY_SURVEY_TOKEN": token or ""}
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "BIASSAY_SURVEY_TOKEN": TOKEN}
     with served.said.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env=environment)
         try:

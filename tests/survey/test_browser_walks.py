@@ -49,20 +49,19 @@ class Walked:
     folder: Path
 
 
-@pytest.fixture(scope="module", params=["desktop", "phone"])
-def walked(browser: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walked]:
-    """A careful participant, then a careless one, then a researcher who looks at the study."""
-    folder = tmp_path_factory.mktemp(request.param)
-    phone = request.param == "phone"
+@pytest.fixture(scope="module")
+def walked(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walked]:
+    """A careful participant at a desk, then a careless one with a phone, then a researcher who looks at the study."""
+    folder = tmp_path_factory.mktemp("walked")
     with served(write_study(folder), folder) as address:
-        careful, careless = (Person(browser, address, phone=phone) for _ in range(2))
+        careful, careless = Person(browser, address), Person(browser, address, phone=True)
         careful.begin()
         careful.rate_all(lambda person: person.rated[0].group)
         careful.about_oneself()
         careless.begin()
         careless.rate_all(Person.wrong_group, repeat=otherwise)
         careless.about_oneself()
-        researcher = Researcher(browser, address, phone=phone)
+        researcher = Researcher(browser, address)
         researcher.log_in()
         yield Walked(careful, careless, researcher, folder)
         for person in (careful, careless, researcher):

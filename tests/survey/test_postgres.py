@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -272,48 +269,62 @@ def test_a_deletion_and_the_last_page_do_not_wait_for_each_other_for_ever(postgr
 # A writer that is killed
 
 ANSWERING = """
-import json, random, sys
+import json, os, random, signal, sys, time
 from dataclasses import replace
 from tests.survey.people import Person, opened, small_study
 study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_a_group=0.0))
-rng = random.Random(int(sys.argv[2]))
-with opened(sys.argv[1], study) as store:
-    while True:
-        someone = store.begin()
-        print(json.dumps([someone.id, -1, None]), flush=True)
-        said = {group: [rng.randrange(51, 101) for _ in study.pairs] for group in study.groups}
-        person = Person(said=lambda group, _: said[group], fault=rng.choice(["", "which group"]))
-        for step in range(len(store.steps) - 1):
-            given = person.given(store, someone, step)
-            assert store.answer(someone.id, step, given)
-            someone = store.find(someone.id) if step == 0 else someone
-            print(json.dumps([someone.id, step, given.get("ratings")]), flush=True)
+
+def answer(seed):
+    rng = random.Random(seed)
+    with opened(sys.argv[1], study) as store:
+        while True:
+            someone = store.begin()
+            print(json.dumps([someone.id, -1, None]), flush=True)
+            said = {group: [rng.randrange(51, 101) for _ in study.pairs] for group in study.groups}
+            person = Person(said=lambda group, _: said[group], fault=rng.choice(["", "which group"]))
+            for step in range(len(store.steps) - 1):
+                given = person.given(store, someone, step)
+                assert store.answer(someone.id, step, given)
+                someone = store.find(someone.id) if step == 0 else someone
+                print(json.dumps([someone.id, step, given.get("ratings")]), flush=True)
+
+for seed in range(4):
+    before = os.fstat(1).st_size
+    child = os.fork()
+    if child == 0:
+        answer(seed)
+    while os.fstat(1).st_size == before and os.waitpid(child, os.WNOHANG) == (0, 0):
+        time.sleep(0.01)
+    time.sleep(random.Random(seed).uniform(0.05, 0.5))
+    os.kill(child, signal.SIGKILL)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    print("\\nkilled", flush=True)  # what was being written may have been cut
 """
 
 
-def killed_while_answering(url: str, seed: int, told: Path) -> list[tuple[str, int, list[int] | None]]:
-    """What a process said to be written before it was killed."""
+def killed_while_answering(url: str, told: Path) -> list[tuple[str, int, list[int] | None]]:
+    """What processes, one after the other, said to be written before they were killed."""
     with told.open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-c", ANSWERING, url, str(seed)],
+        done = subprocess.run(
+            [sys.executable, "-c", ANSWERING, url],
             cwd=Path(__file__).parents[2],
             stdout=out,
             stderr=subprocess.PIPE,
             text=True,
+            check=False,
         )
-    while not told.stat().st_size and process.poll() is None:
-        time.sleep(0.01)
-    time.sleep(random.Random(seed).uniform(0.05, 0.5))
-    os.kill(process.pid, signal.SIGKILL)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGKILL, errors
-    # The last line may have been cut.
-    return [tuple(json.loads(line)) for line in told.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    assert done.returncode == 0, done.stderr
+    lives = told.read_text().split("\nkilled\n")
+    assert len(lives) == 5
+    # The last line of each may have been cut.
+    return [
+        tuple(json.loads(line)) for life in lives[:4] for line in life.splitlines(keepends=True) if line.endswith("\n")
+    ]
 
 
 def test_what_was_confirmed_is_there_after_the_writer_was_killed(url: str, tmp_path: Path) -> None:
     study = small_study(annotations=100_000, rules=replace(small_study().rules, seconds_a_group=0.0))
-    confirmed = [line for seed in range(4) for line in killed_while_answering(url, seed, tmp_path / "told")]
+    confirmed = killed_while_answering(url, tmp_path / "told")
     assert len(confirmed) > 40
     with opened(url, study) as store:
         steps = {person["id"]: person["step"] for person in rows(store, participants)}

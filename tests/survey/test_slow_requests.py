@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
 
@@ -11,11 +10,10 @@ import pytest
 
 pytest.importorskip("starlette")
 
-import uvicorn
+from tests.survey.serving import listening
 from tests.survey.walks import FORM, opened
 
 from biassay.survey import guards
-from biassay.survey.server import options
 
 pytestmark = pytest.mark.extras
 
@@ -28,14 +26,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A study served by this process that waits for a fifth of a second only."""
     with pytest.MonkeyPatch.context() as patch, opened(tmp_path_factory.mktemp("slow")) as place:
         patch.setattr(guards, "RECEIVE_SECONDS", 0.2)
-        server = uvicorn.Server(uvicorn.Config(place.app, **options("127.0.0.1", 0)))
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield server.servers[0].sockets[0].getsockname()[1]
-        server.should_exit = True
-        thread.join()
+        with listening(place.app) as found:
+            yield found
 
 
 def connected(port: int) -> socket.socket:

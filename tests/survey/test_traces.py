@@ -14,7 +14,7 @@ pytest.importorskip("starlette")
 
 from tests.survey import attacks
 from tests.survey.attacks import client_of, raw, rows_of
-from tests.survey.serving import serving
+from tests.survey.serving import command_serving
 from tests.survey.walks import TOKEN, Place, Walker, log_in, write_study
 
 pytestmark = pytest.mark.extras
@@ -53,7 +53,7 @@ def test_what_failed_is_written_down_as_where_and_not_what(failing: Walker, capl
 
 
 def test_a_server_writes_down_no_address_no_number_and_no_secret(tmp_path: Path) -> None:
-    with serving(write_study(tmp_path, seconds=0), tmp_path) as served, client_of(served) as client:
+    with command_serving(write_study(tmp_path, seconds=0), tmp_path) as served, client_of(served) as client:
         client.headers.update({"user-agent": "Own-Browser/9", "x-forwarded-for": "198.51.100.7"})
         person = Walker(client, about={"field-2": "Ohio"})
         code = person.walk("number-of-the-pool")
