@@ -19,7 +19,7 @@ from tests.survey.walks import TOKEN
 from biassay.survey.study import read_study
 
 GROUPS = ("men", "women", "teenagers", "veterans", "immigrants", "blind people")
-PAIRS = read_study("cao2022").pairs
+PAIRS = read_study("cao2022").pairs[:8]
 _VALUES = "(all) => all.map((one) => one.value)"
 _COME_TO_REST = """() => new Promise((done) => {
   let last = -1, still = 0;
@@ -199,7 +199,7 @@ class Person(Opened):
     def rate(self, where: Callable[[str, int], int] = aim, but: Sequence[int] = ()) -> list[int]:
         """Set all sliders of a page ``but`` some, and say what they now show."""
         group = self.heading
-        for pair in range(len(PAIRS)):
+        for pair in range(self.sliders.count()):
             if pair not in but:
                 self.set(pair, where(group, pair))
         shown = [int(value) for value in self.sliders.evaluate_all(_VALUES)]
@@ -209,7 +209,7 @@ class Person(Opened):
     def hurry(self) -> None:
         """Set all sliders at once, by script, where it does not matter how; and go on."""
         group = self.heading
-        ratings = [aim(group, pair) for pair in range(len(PAIRS))]
+        ratings = [aim(group, pair) for pair in range(self.sliders.count())]
         script = """(all, ratings) => all.forEach((one, i) => {
           one.value = ratings[i];
           one.dispatchEvent(new Event("input", { bubbles: true }));

@@ -109,7 +109,7 @@ def test_a_researcher_sees_how_far_the_study_is(walked: Walked) -> None:
     assert walked.researcher.groups == {group: (int(group in rated), 0, 3) for group in GROUPS}
     means = {row[0]: row[1:] for row in walked.researcher.cells("Means")}
     for group in GROUPS:
-        assert means[group] == ([f"{rating}.0" for rating in rated[group]] if group in rated else ["–"] * 16)
+        assert means[group] == ([f"{rating}.0" for rating in rated[group]] if group in rated else ["–"] * len(PAIRS))
 
 
 def test_facts_about_people_are_those_of_valid_ones_and_what_was_skipped_is_empty(walked: Walked) -> None:

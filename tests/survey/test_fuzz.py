@@ -22,7 +22,7 @@ from tests.survey.walks import FORM, TOKEN, Place, opened
 
 pytestmark = pytest.mark.extras
 
-MANY = settings(max_examples=250, suppress_health_check=list(HealthCheck), print_blob=True)
+MANY = settings(max_examples=150, suppress_health_check=list(HealthCheck), print_blob=True)
 ROUTES = (
     *("/", "/begin", "/page", "/health", "/researcher", "/researcher/login", "/researcher/logout"),
     *("/researcher/delete", "/researcher/export/ratings.json", "/researcher/export/demographics.json"),

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ class Study:
         """The study as JSON, to be kept with the data."""
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False, sort_keys=True)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of all that answers depend on; how people come and go may be mended while a study runs."""
         # The pool as it was empty when there were fewer fields: databases know their study by this text.
