@@ -135,7 +135,7 @@ class Crowd(RuleBasedStateMachine):
 
 
 Crowd.TestCase.settings = settings(
-    max_examples=20,
+    max_examples=12,
     stateful_step_count=30,
     suppress_health_check=list(HealthCheck),
     print_blob=True,
