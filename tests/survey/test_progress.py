@@ -62,14 +62,14 @@ def test_means_and_intervals_equal_those_of_scipy(store: Store) -> None:
     for group in found.groups:
         table = np.array(heard[group.group], dtype=float)
         assert group.valid == len(table) == 4
-        low, high = stats.t.interval(0.95, 3, loc=table.mean(axis=0), scale=stats.sem(table, axis=0))
-        for i, mean in enumerate(group.means):
-            assert mean.mean == pytest.approx(table[:, i].mean(), abs=1e-9)
-            if table[:, i].std() == 0:
+        for mean, own in zip(group.means, table.T, strict=True):
+            assert mean.mean == pytest.approx(own.mean(), abs=1e-9)
+            if own.std() == 0:
                 assert (mean.low, mean.high) == (mean.mean, mean.mean)
                 continue
-            assert mean.low == pytest.approx(max(0.0, low[i]), abs=1e-9)
-            assert mean.high == pytest.approx(min(100.0, high[i]), abs=1e-9)
+            low, high = stats.t.interval(0.95, 3, loc=own.mean(), scale=stats.sem(own))
+            assert mean.low == pytest.approx(max(0.0, low), abs=1e-9)
+            assert mean.high == pytest.approx(min(100.0, high), abs=1e-9)
 
 
 def test_one_rating_has_a_mean_and_no_interval(store: Store) -> None:
