@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from biassay.errors import UsageError
 from biassay.stats.intersection import Paired
@@ -17,6 +16,7 @@ __all__ = ["Emergence", "EmergentSide", "PrecisionRecall", "emergence", "precisi
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 _ROUNDING = 1e-12  # how far excesses that should be equal may lie apart, relative to the largest score
+_TIED = 1e-9  # how far studentised residuals that should be equal may lie apart, relative to their size
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class EmergentSide:
     p_value, adjusted
         Of the permutation; by Benjamini and Hochberg over all cells of both sides.
     p_additive, adjusted_additive
-        Of the score against the sum of what its components contribute; likewise. NaN where the paired groups of the two
-        domains are too few to tell.
+        Of the score against the sum of what its components contribute, by permuting residuals; likewise. NaN where the
+        paired groups of the two domains are too few to tell.
     top : (k, 2) int
         Paired group and trait of the largest excesses above zero, the largest first.
     """
@@ -88,9 +88,13 @@ def emergence(paired: Paired, *, top: int = 50) -> Emergence:
     ranks cells and cannot establish one.
 
     **Additive.** Null hypothesis: the score is the sum of what either component contributes to pairs of these domains,
-    and normal noise of one size for a trait. ``p_additive`` is that of the externally studentised residual, exact under
-    this hypothesis however small it is, and thus fit for correction. A component that raises a trait in all its pairs
-    ("mechanic" and trustworthy, in the paper) is no emergence by it.
+    and noise of any shape that the m pairs and all traits share (its size may differ between traits), unrelated to that
+    of the same pair in the other order. A component that raises a trait in all its pairs ("mechanic" and trustworthy,
+    in the paper) is no emergence by it. Of one order the p-value is how often a residual of the m pairs and all traits,
+    studentised and placed at random, is as large. It needs no distribution, and by itself it can only rank: whatever
+    the scores are, no more than a share x of them has a p-value of x or less. Of a pair in both orders ``p_additive``
+    is therefore the square of the larger of its two p-values, for the larger of two unrelated ones is at most x with a
+    probability of at most x^2: small only if a trait emerges in both wordings, and then fit for correction.
     """
     if top < 0:
         raise UsageError(f"the number of largest excesses cannot be negative, got {top}")
@@ -99,8 +103,9 @@ def emergence(paired: Paired, *, top: int = 50) -> Emergence:
     blocks = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
     sides = [(paired.scores, np.maximum(one, other)), (-paired.scores, -np.minimum(one, other))]
     permuted = np.stack([_random_place_p(scores, bound, blocks) for scores, bound in sides])
-    residuals, freedom = _studentised(paired, blocks)
-    additive = np.stack([special.stdtr(freedom, sign * residuals) for sign in (-1.0, 1.0)])
+    residuals = _studentised(paired, blocks)
+    ranked = (_share_as_large(sign * residuals, blocks) for sign in (1.0, -1.0))
+    additive = np.stack([_in_both_orders(p, paired.reverse) for p in ranked])
     tails = [(p, benjamini_hochberg(p.ravel()).adjusted.reshape(p.shape)) for p in (permuted, additive)]
     made = [
         EmergentSide(
@@ -155,12 +160,12 @@ def _random_place_p(scores: Floats, bound: Floats, blocks: Places) -> Floats:
     return p
 
 
-def _studentised(paired: Paired, blocks: Places) -> tuple[Floats, Floats]:
+def _studentised(paired: Paired, blocks: Places) -> Floats:
     """Residuals (n, traits) of the sum of what the components contribute, in units of the noise without them.
 
-    With their degrees of freedom; both NaN where the residual is zero whatever the score, or no freedom is left.
+    NaN where the residual is zero whatever the score, or no freedom is left.
     """
-    t, freedom = np.full(paired.scores.shape, np.nan), np.full(paired.scores.shape, np.nan)
+    t = np.full(paired.scores.shape, np.nan)
     present = ~np.isnan(paired.scores)
     for block in np.unique(blocks):
         patterns, pattern = np.unique(present[blocks == block], axis=1, return_inverse=True)
@@ -169,11 +174,11 @@ def _studentised(paired: Paired, blocks: Places) -> tuple[Floats, Floats]:
             if not len(rows):
                 continue
             at = np.ix_(rows, np.flatnonzero(pattern.ravel() == i))
-            t[at], freedom[at] = _deleted_residuals(paired.scores[at], paired.first[rows], paired.second[rows])
-    return t, freedom
+            t[at] = _deleted_residuals(paired.scores[at], paired.first[rows], paired.second[rows])
+    return t
 
 
-def _deleted_residuals(scores: Floats, first: Places, second: Places) -> tuple[Floats, Floats]:
+def _deleted_residuals(scores: Floats, first: Places, second: Places) -> Floats:
     codes = [side[:, None] == np.unique(side) for side in (first, second)]
     basis, size, _ = np.linalg.svd(np.concatenate(codes, axis=1).astype(np.float64), full_matrices=False)
     basis = basis[:, size > 1e-9 * size.max(initial=0.0)]
@@ -184,7 +189,27 @@ def _deleted_residuals(scores: Floats, first: Places, second: Places) -> tuple[F
         noise = ((left**2).sum(axis=0) - left**2 / free) / freedom
         t = left / np.sqrt(np.maximum(noise, 0.0) * free)
     known = (free > 1e-9) & (freedom > 0.0) & (noise > (_ROUNDING * np.abs(scores).max()) ** 2)
-    return np.where(known, t, np.nan), np.where(known, freedom, np.nan)
+    return np.where(known, t, np.nan)
+
+
+def _share_as_large(residuals: Floats, blocks: Places) -> Floats:
+    """Which share of all residuals of its block is as large as each, (n, traits)."""
+    p = np.full(residuals.shape, np.nan)
+    for block in np.unique(blocks):
+        own = residuals[blocks == block]
+        known = np.sort(own[~np.isnan(own)])
+        if len(known):
+            below = np.searchsorted(known, own - np.abs(own) * _TIED)
+            p[blocks == block] = np.where(np.isnan(own), np.nan, 1.0 - below / len(known))
+    return p
+
+
+def _in_both_orders(p: Floats, reverse: Places) -> Floats:
+    """The p-values of one order, or, of pairs in both, that of the larger of two unrelated ones."""
+    both = np.flatnonzero(reverse >= 0)
+    found = p.copy()
+    found[both] = np.maximum(p[both], p[reverse[both]]) ** 2
+    return found
 
 
 def _slack(*sides: Floats) -> float:
