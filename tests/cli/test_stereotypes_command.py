@@ -74,7 +74,7 @@ def test_tables_and_sentences_are_printed(asked: Asked, place: Place) -> None:
     for alignment in record.alignments:
         start = f"│ ILPS    │ {alignment.annotators} ({alignment.num_annotators})"
         row = next(cells(line) for line in lines if line.startswith(start))
-        two_digits = (alignment.tau, alignment.tau_shuffled, alignment.tau_held_out, alignment.precision)
+        two_digits = (alignment.tau, alignment.tau_shuffled, alignment.precision, alignment.tau_with_pilot)
         assert (row[2], row[4], row[6], row[7]) == tuple(f"{value:.2f}" for value in two_digits)
         low, high = alignment.tau_both or (0, 0)
         assert row[3] == f"{low:.2f} to {high:.2f}"
@@ -83,8 +83,11 @@ def test_tables_and_sentences_are_printed(asked: Asked, place: Place) -> None:
         assert sentence in flat
     at = next(i for i, line in enumerate(lines) if line.endswith(f": ILPS, {templates_text(record, found)}"))
     rows = [cells(line) for line in lines[at:] if line.startswith("│")]
-    firsts = [row for row in rows if row[0] in GROUPS]
-    assert [row[0] for row in firsts] == list(GROUPS)
+    pilot = {group.group for group in record.alignments[0].groups if group.pilot}
+    names = {f"{group} (pilot)" if group in pilot else group: group for group in GROUPS}
+    firsts = [row for row in rows if row[0] in names]
+    assert [names[row[0]] for row in firsts] == list(GROUPS)
+    assert len(pilot) == 2
     for row, profile in zip(firsts, record.profiles, strict=True):
         best = max((score, pair) for score, pair in zip(profile.scores, found.manifest.pairs, strict=True))
         worst = min((score, pair) for score, pair in zip(profile.scores, found.manifest.pairs, strict=True))
@@ -92,7 +95,7 @@ def test_tables_and_sentences_are_printed(asked: Asked, place: Place) -> None:
         assert row[2].startswith(f"{worst[1]} {worst[0]:+.2f}")
     taus = {group.group: group for group in record.alignments[0].groups}
     for row in firsts:
-        own = taus.get(row[0])
+        own = taus.get(names[row[0]])
         assert row[3:] == ([f"{own.tau:.2f}", f"{own.precision:.2f}"] if own else ["", ""])
 
 

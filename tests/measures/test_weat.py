@@ -156,3 +156,20 @@ def test_wefat_is_the_published_single_target_form() -> None:
     cosines = np.concatenate([unit[0] @ unit[1].T, unit[0] @ unit[2].T], axis=1)
     expected = (cosines[:, :5].mean(axis=1) - cosines[:, 5:].mean(axis=1)) / cosines.std(axis=1, ddof=1)
     assert biassay.wefat(words, A, B) == pytest.approx(expected)
+
+
+def test_the_opposite_direction_counts_the_split_that_was_observed() -> None:
+    """Third lowest of 252 splits, by enumeration: 3/252, where 1 - p would be 2/252; none where the effect is positive."""
+    angles = np.array([0.0, 0.11, 0.23, 0.37, 0.52, 0.68, 0.85, 1.03, 1.22, 1.42])
+    rows = np.c_[np.sin(angles), np.cos(angles)]
+    words = (list("abcde"), list("fghij"))
+    scores = np.sin(angles) - np.cos(angles)
+    ordered = sorted(itertools.combinations(range(10), 5), key=lambda chosen: scores[list(chosen)].sum())
+    low, high = list(ordered[2]), sorted(set(range(10)) - set(ordered[2]))
+    found = biassay.weat(rows[low], rows[high], [[1, 0]], [[0, 1]], words=words)
+    assert found.by_word is not None
+    assert found.by_word_opposite is not None
+    assert (found.by_word.value, found.by_word_opposite.value) == pytest.approx((250 / 252, 3 / 252))
+    assert biassay.weat(rows[high], rows[low], [[1, 0]], [[0, 1]], words=words).by_word_opposite is None
+    two_sided = biassay.weat(rows[low], rows[high], [[1, 0]], [[0, 1]], words=words, alternative="two-sided")
+    assert two_sided.by_word_opposite is None

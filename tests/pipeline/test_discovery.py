@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +50,27 @@ def test_planted_words_are_found_and_random_ones_are_not(place: Path) -> None:
     associated = {w.word for w in findings.words if w.associated}
     assert associated >= {f"{kind}{i}" for kind in ("blossom", "red") for i in range(EACH)}
     assert not [word for word in associated if word.startswith(("random", "hammer"))]
-    emergent = {w.word for w in findings.words if w.emergent}
+    eibd, emergent = ({w.word for w in findings.words if getattr(w, name)} for name in ("eibd", "emergent"))
     assert emergent >= {f"blossom{i}" for i in range(EACH)}
-    assert not [word for word in emergent if word.startswith("red")]
+    assert not [word for word in eibd if word.startswith("red")]
     excess = {w.word for w in findings.words if (w.q_value_excess or 0.0) <= 0.05}
     assert excess >= {f"blossom{i}" for i in range(EACH)}
     assert not [word for word in excess if word.startswith("red")]
     assert findings.num_associated == len(associated)
-    assert findings.num_emergent == len(emergent)
-    assert findings.num_excess == len(emergent & excess)
+    assert emergent == eibd & excess
+    assert (findings.num_eibd, findings.num_emergent) == (len(eibd), len(emergent))
+
+
+def test_in_an_older_folder_emergent_was_what_eibd_detects(found: Discovery, tmp_path: Path) -> None:
+    path = found.save(tmp_path / "run") / "results.json"
+    content = json.loads(path.read_text())
+    for findings in content["results"]:
+        findings |= {"num_excess": findings["num_emergent"], "num_emergent": findings.pop("num_eibd")}
+        for word in findings["words"]:
+            word["emergent"] = word.pop("eibd")
+    path.write_text(json.dumps(content))
+    assert sum(findings.num_emergent for findings in found.results) < sum(f["num_emergent"] for f in content["results"])
+    assert Discovery.load(tmp_path / "run") == found
 
 
 def test_names_are_not_among_the_words(found: Discovery, place: Path) -> None:
@@ -152,10 +165,11 @@ def test_nothing_is_encoded_twice(place: Path, tmp_path: Path) -> None:
 def test_fewer_kept_words_are_the_best_of_each_list(keep: int, compare: Any, place: Path) -> None:
     (all_words,), (few,) = (discovered(place, threshold=1.0, keep=k, compare=compare).results for k in (1000, keep))
     passing = [w for w in all_words.words if (w.score or 0.0) > 1.0 >= max(w.constituents)]
+    passing.sort(key=lambda w: w.p_value_excess)  # so that a list of emergent words is whole while it is short
     best = [w for i, w in enumerate(all_words.words) if i < keep or w in passing[:keep]]
     assert list(few.words) == best
     assert 0 < len(best) < len(all_words.words)
-    for count in ("num_words", "num_above", "num_associated", "num_every", "num_emergent", "num_excess"):
+    for count in ("num_words", "num_above", "num_associated", "num_every", "num_eibd", "num_emergent"):
         assert getattr(few, count) == getattr(all_words, count)
 
 
@@ -282,11 +296,11 @@ def test_words_marked_are_those_above_the_threshold_by_more_than_chance(
         assert word.score == decides(word.scores)
         associated = decides(word.scores) > t and word.q_value <= 0.1
         assert word.associated is associated
-        assert word.emergent is (associated and not combined(part > t for part in word.constituents))
-    excess = [word for word in findings.words if word.q_value_excess <= 0.1]
-    assert findings.num_excess == sum(word.emergent for word in excess)
+        assert word.eibd is (associated and not combined(part > t for part in word.constituents))
+        assert word.emergent is (word.eibd and word.q_value_excess <= 0.1)
+    assert findings.num_eibd == sum(word.eibd for word in findings.words)
     assert findings.num_emergent == sum(word.emergent for word in findings.words)
-    assert findings.num_emergent > 0 or compare == "every"
+    assert findings.num_eibd > 0 or compare == "every"
     assert findings.num_associated == sum(word.associated for word in findings.words) > 0
     assert findings.num_above == sum(decides(word.scores) > t for word in findings.words) >= findings.num_associated
     assert findings.num_every == sum(word.associated and min(word.scores) > t for word in findings.words)

@@ -82,8 +82,7 @@ def test_a_word_at_right_angles_to_all_names_has_no_score_and_no_p_value(compare
     word = made.results[0].words[-1]
     assert (word.word, word.score, word.scores, word.constituents) == ("aside", None, (None,) * 3, (None,) * 2)
     assert word.p_value is word.q_value is word.p_value_excess is word.q_value_excess is None
-    assert not word.associated
-    assert not word.emergent
+    assert not (word.associated or word.eibd or word.emergent)
     assert Discovery.load(made.save(tmp_path / "out")) == made
     p = [w.p_value for w in made.results[0].words[:-1]]
     largest = max(value for value in p if value is not None)
@@ -181,7 +180,7 @@ def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: 
         header, *rows = csv.reader(file, delimiter="\t")
     assert header == [
         *("model", "options", "group", "word", "score", "p_value", "q_value", "p_value_excess", "q_value_excess"),
-        *("associated", "emergent", *(f"against {group}" for group in GROUPS)),
+        *("associated", "eibd", "emergent", *(f"against {group}" for group in GROUPS)),
         *("colour: red / blue", "gender: women / men", "colour: blue / red"),
     ]
     words = [(findings, word) for findings in made.results for word in findings.words]

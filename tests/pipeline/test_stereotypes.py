@@ -99,16 +99,18 @@ def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Ster
             held = [name for name in OURS if name not in PILOT]
             whole = tau([model[n] for n in OURS], [people[n] for n in OURS])
             rest = tau([model[n] for n in held], [people[n] for n in held])
-            assert (found.tau, found.p_value) == pytest.approx(whole)
-            assert (found.tau_held_out, found.p_value_held_out) == pytest.approx(rest)
+            assert (found.tau, found.p_value) == pytest.approx(rest)
+            assert (found.tau_with_pilot, found.p_value_with_pilot) == pytest.approx(whole)
+            assert (found.num_groups, found.num_cells) == (3, 3 * 16)
             shares = {name: precision(model[name], people[name]) for name in OURS}
-            assert found.precision == pytest.approx(np.mean([shares[name] for name in OURS]))
-            assert found.precision_held_out == pytest.approx(np.mean([shares[name] for name in held]))
+            assert found.precision == pytest.approx(np.mean([shares[name] for name in held]))
+            assert found.precision_with_pilot == pytest.approx(np.mean([shares[name] for name in OURS]))
             for group, ours, theirs in zip(found.groups, OURS, HUMAN_NAMES, strict=True):
                 assert (group.group, group.human_group, group.pilot) == (ours, theirs, ours in PILOT)
                 assert (group.tau, group.p_value) == pytest.approx(tau([model[ours]], [people[ours]]))
                 assert (group.top, group.bottom) == pytest.approx(shares[ours])
                 assert group.precision == pytest.approx(sum(shares[ours]) / 2)
+                assert (group.tau_interval is None) is group.pilot
             for low, high in filter(None, (found.tau_annotators, found.tau_groups, found.tau_both)):
                 assert low <= found.tau <= high
 
@@ -125,6 +127,29 @@ def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared
         at = tuple(record.templates.index(name) for name in record.chosen)
         assert taus[at] == pytest.approx(max(taus.values()))
         assert record.alignments[0].pilot_tau == pytest.approx(taus[at])
+
+
+@pytest.mark.parametrize(
+    ("groups", "templates", "notes"),
+    [
+        (list(PILOT), ["mine"], ("only pilot groups were rated and asked about: templates were not chosen",)),
+        (["south", "east"], ["mine"], ("no pilot group was rated and asked about: templates were not chosen",)),
+        (list(OURS), ["own-that"], ()),
+    ],
+)
+def test_templates_that_were_not_chosen_are_compared_on_all_groups(
+    place: Place, groups: list[str], templates: list[str], notes: tuple[str, ...]
+) -> None:
+    found = place(human=place.human, groups=groups, templates=templates, measures="ilps")
+    (record,) = found.results[0].measures
+    model, people = profiles(record), means(place)
+    overall = record.alignments[0]
+    assert record.chosen == record.templates
+    assert found.manifest.notes == notes
+    names = [name for name in OURS if name in groups]
+    assert overall.tau == pytest.approx(tau([model[n] for n in names], [people[n] for n in names])[0])
+    assert [overall.pilot_tau, overall.tau_with_pilot, overall.p_value_with_pilot] == [None] * 3
+    assert not any(group.pilot for group in overall.groups)
 
 
 def test_peoples_means_stand_by_the_profiles(place: Place, compared: Stereotypes) -> None:
@@ -240,6 +265,28 @@ def test_a_folder_holds_everything(place: Place, compared: Stereotypes, tmp_path
     frame = compared.to_frame()
     assert list(frame.columns) == header
     assert frame["score"].tolist() == [float(row[7]) for row in rows]
+
+
+def test_an_older_folder_is_read_without_what_the_pilot_flatters(place: Place, tmp_path: Path) -> None:
+    """It had the pilot groups in all numbers but three, and additive p-values for normal noise only."""
+    found = place(human=place.human, measures="ilps", intersections=True)
+    path = found.save(tmp_path / "run") / "results.json"
+    content = json.loads(path.read_text())
+    (result,) = content["results"]
+    alignment, crossed = result["measures"][0]["alignments"][0], result["intersections"][0]
+    for name in ("tau", "p_value", "precision"):
+        alignment |= {f"{name}_held_out": alignment[name], name: alignment.pop(f"{name}_with_pilot")}
+    alignment |= {"num_groups": 5, "num_cells": 80}
+    del crossed["num_both_orders"]
+    path.write_text(json.dumps(content))
+    (new,), (read,) = found.results, Stereotypes.load(tmp_path / "run").results
+    one, other = new.measures[0].alignments[0], read.measures[0].alignments[0]
+    for name in ("tau", "tau_with_pilot", "p_value", "precision", "precision_with_pilot", "num_groups", "num_cells"):
+        assert getattr(other, name) == getattr(one, name) is not None
+    assert other.tau_groups is other.tau_both is other.tau_shuffled is other.p_value_shuffled is None
+    assert new.intersections[0].num_both_orders == 6
+    assert read.intersections[0].num_emergent is None
+    assert {trait.q_value_additive for trait in read.intersections[0].emergent} == {None}
 
 
 def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None:

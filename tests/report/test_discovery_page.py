@@ -69,13 +69,14 @@ def test_the_words_on_the_page_are_those_of_the_record(found: Discovery, page: P
             header, *rows = page.table(findings.label, heading)
             against = [f"against {other}" for other in findings.others]
             pairs = [f"category {pair}" for pair in findings.constituents]
-            assert header == ["Word", "score", "against", "p", "q", "q excess", *against, *pairs]
+            assert header == ["Word", "score", "against", "p", "q", "EIBD", "q excess", *against, *pairs]
             assert len(rows) == min(100, len(words)) > 0
             for row, word in zip(rows, words, strict=False):
                 scores = [f"{score:.2f}" for score in (*word.scores, *word.constituents)]
                 p, q, excess = map(shown_p, (word.p_value, word.q_value, word.q_value_excess))
                 most = findings.others[word.scores.index(max(word.scores))]
-                assert row == [word.word, f"{word.score:.2f}", most, p, q, excess, *scores]
+                rule = "yes" if word.eibd else ""
+                assert row == [word.word, f"{word.score:.2f}", most, p, q, rule, excess, *scores]
             total = findings.num_associated if kind == "associated" else findings.num_emergent
             part = f"The first {len(rows)} of {total:,}" if len(rows) < total else f"All {total}"
             assert f"{heading} {part}, by score." in page.text
@@ -205,7 +206,7 @@ def test_a_group_with_one_task_has_one_curve(found: Discovery) -> None:
 
 
 def test_no_words_are_told_as_none(found: Discovery) -> None:
-    nothing = changed(found, words=(), num_associated=0, num_every=0, num_emergent=0, num_excess=0)
+    nothing = changed(found, words=(), num_associated=0, num_every=0, num_eibd=0, num_emergent=0)
     text, shown = Page(render_report(nothing)).text, " ".join(printed(nothing).split())
     assert text.count("Associated words None. Emergent words None.") == 2
     assert shown.count(": associated words (none)") == shown.count(": emergent words (none)") == 2
@@ -213,12 +214,22 @@ def test_no_words_are_told_as_none(found: Discovery) -> None:
 
 def test_what_was_not_computed_is_a_dash(found: Discovery) -> None:
     numbers = {"score": None, "scores": (None,) * 5, "constituents": (None,) * 3, "p_value": None, "q_value": None}
-    word = WordFound("odd", **numbers, p_value_excess=None, q_value_excess=None, associated=True, emergent=False)
-    without = changed(found, words=(word,), num_associated=1, num_emergent=0)
+    word = WordFound(
+        "odd", **numbers, p_value_excess=None, q_value_excess=None, associated=True, eibd=False, emergent=False
+    )
+    without = changed(found, words=(word,), num_associated=1, num_eibd=0, num_emergent=0)
     label = found.results[0].label
-    assert Page(render_report(without)).table(label, "Associated words")[1] == ["odd", "–", "", *["–"] * 11]
+    assert Page(render_report(without)).table(label, "Associated words")[1] == [
+        "odd",
+        "–",
+        "",
+        "–",
+        "–",
+        "",
+        *["–"] * 9,
+    ]
     (row, _) = [line for line in printed(without).splitlines() if "odd" in line]
-    assert cells(row) == ["odd", *["–"] * 9]
+    assert cells(row) == ["odd", *["–"] * 8, "", "–"]
     curve = dataclasses.replace(found.results[0].curve, precision=None)
     assert "nan" not in printed(changed(found, curve=curve)).split()
 

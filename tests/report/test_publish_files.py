@@ -73,7 +73,8 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
 
 
 def alignment(tau: float | None, both: tuple[float, float] | None, **given: Any) -> AlignmentRecord:
-    numbers = ("pilot_tau", "p_value", "p_value_shuffled", "tau_held_out", "p_value_held_out", "precision_held_out")
+    beside = ("tau_with_pilot", "p_value_with_pilot", "precision_with_pilot")
+    numbers = ("pilot_tau", "p_value", "p_value_shuffled", *beside)
     fields: dict[str, Any] = dict.fromkeys((*numbers, "precision", "tau_shuffled"))
     fields |= {f"{of}_{kind}": None for of in ("tau", "precision") for kind in ("annotators", "groups", "both")}
     fields |= {"annotators": "all", "num_annotators": 9, "num_groups": 3, "num_cells": 6, "groups": ()}

@@ -145,6 +145,7 @@ def test_the_hub_reads_the_numbers_of_a_discovery(discovery: Discovery) -> None:
     place = (discovery.manifest.grouping, found.group)
     assert numbers == {
         (*place, "words_associated"): found.num_associated,
+        (*place, "words_eibd"): found.num_eibd,
         (*place, "words_emergent"): found.num_emergent,
         (*place, "roc_auc"): found.curve.area,
     }

@@ -82,7 +82,7 @@ def test_the_agreement_on_the_page_is_that_of_the_record(found: Stereotypes, pag
         for a in record.alignments:
             numbers = [two(a.tau), span(a.tau_annotators), span(a.tau_groups), span(a.tau_both), shown_p(a.p_value)]
             numbers += [two(a.tau_shuffled), shown_p(a.p_value_shuffled), f"{a.num_groups}, {a.num_cells}"]
-            rest = [two(a.tau_held_out), two(a.precision), span(a.precision_both), two(a.precision_held_out)]
+            rest = [two(a.precision), span(a.precision_both), two(a.tau_with_pilot), two(a.precision_with_pilot)]
             chosen = f"{as_sentences(found, record)} ({two(a.pilot_tau)})"
             expected.append([name, f"{a.annotators} ({a.num_annotators})", *numbers, *rest, chosen])
     assert rows == expected
@@ -179,8 +179,10 @@ def test_agreement_comes_first_and_then_what_is_tied_most_strongly(found: Stereo
     assert stereotypes_summary(plain)[0] == begin.format(NAMES[first], strongest(plain, first))
 
 
-@pytest.mark.parametrize(("tau", "best"), [(0.0, "set"), (-0.2, "set"), (-0.4, "ilps")])
-def test_the_measure_that_agrees_best_tells_what_is_tied(tau: float, best: str, found: Stereotypes) -> None:
+@pytest.mark.parametrize(("tau", "best"), [(0.0, "set"), (-0.2, "set"), (-0.4, "ilps"), (None, "ilps")])
+def test_the_measure_that_agrees_best_is_one_and_the_same_everywhere(
+    tau: float | None, best: str, found: Stereotypes
+) -> None:
     (result,) = found.results
     given = {"ilps": -0.3, "ilps-star": -0.5, "set": tau}
     measures = tuple(
@@ -189,6 +191,11 @@ def test_the_measure_that_agrees_best_tells_what_is_tied(tau: float, best: str, 
     )
     other = Stereotypes(found.manifest, (dataclasses.replace(result, measures=measures),))
     assert f"tied most strongly, by {NAMES[best]} (" in stereotypes_summary(other)[3]
+    assert re.findall(r"^hf:.*: (\S+), \".*\"$", printed(other), flags=re.MULTILINE) == [NAMES[best]]
+    if tau == 0.0:
+        pytest.importorskip("vl_convert")
+        drawn = {drawing.where[1] for drawing in Page(render_report(other)).drawings}
+        assert drawn == {f"Groups beside people, {NAMES[best]}"}
 
 
 def test_without_people_there_is_no_agreement(place: Place) -> None:

@@ -46,6 +46,11 @@ class Human:
     subgroups: tuple[tuple[str, HumanRatings], ...]
     notes: tuple[str, ...]
 
+    @property
+    def has_both(self) -> bool:
+        """Whether there are groups to choose templates on, and others to be compared with people."""
+        return bool(self.pilot.any() and not self.pilot.all())
+
 
 def human_of(
     abc: Abc, groups: Sequence[SocialGroup], path: Path, annotators: Sequence[tuple[str, str]], seed: int

@@ -39,11 +39,13 @@ class Found:
         whole vocabulary.
     p_excess, q_excess : (n,) float64
         The same of the excess over what the categories of the group contribute.
-    associated, emergent : (n,) bool
+    associated, eibd : (n,) bool
         Detected by IBD, and by EIBD, and with q at most alpha.
-    num_words, num_above, num_associated, num_every, num_emergent, num_excess : int
+    emergent : (n,) bool
+        Of those by EIBD, with q of the excess at most alpha.
+    num_words, num_above, num_associated, num_every, num_eibd, num_emergent : int
         Of the whole vocabulary: words; those above IBD's threshold; those associated, and of these those whose scores
-        against every other group are above it; those emergent, and of these those whose excess is significant.
+        against every other group are above it; those by EIBD, and of these those emergent.
     """
 
     words: list[str]
@@ -55,13 +57,14 @@ class Found:
     p_excess: NDArray[np.float64]
     q_excess: NDArray[np.float64]
     associated: NDArray[np.bool_]
+    eibd: NDArray[np.bool_]
     emergent: NDArray[np.bool_]
     num_words: int
     num_above: int
     num_associated: int
     num_every: int
+    num_eibd: int
     num_emergent: int
-    num_excess: int
 
 
 class Search:
@@ -144,14 +147,14 @@ class _Ranked:
         self._marks: list[NDArray[np.bool_]] = []  # above IBD's threshold, above it against every group, and EIBD
         self._best: _Block | None = None
         self._places = np.empty(0, dtype=np.intp)
-        self._emergent = np.empty(0, dtype=bool)
+        self._eibd = np.empty(0, dtype=bool)
         self._seen = 0
 
     def add(self, block: _Block) -> None:
         marks = self._detected(block)
         self._p.append(block.p)
         self._marks.append(marks)
-        self._emergent = np.concatenate([self._emergent, marks[:, 2]])
+        self._eibd = np.concatenate([self._eibd, marks[:, 2]])
         self._places = np.concatenate([self._places, self._seen + np.arange(len(block.words))])
         self._seen += len(block.words)
         self._best = block if self._best is None else _Block.joined(self._best, block)
@@ -165,20 +168,23 @@ class _Ranked:
         return np.stack([above, every, left], axis=1)
 
     def _cut(self) -> None:
-        """Keep the best of all words and the best of the emergent ones, by score, earlier words first among equals."""
+        """Keep the best of all words by score, earlier words first among equals, and the best of EIBD's by excess."""
         assert self._best is not None
         score, _ = strongest(self._best.scores, None, self._rule, self._compare)
         order = np.argsort(-np.nan_to_num(score, nan=-np.inf), kind="stable")
-        emergent = self._emergent[order]
-        best = order[(np.arange(len(order)) < self._keep) | (emergent & (np.cumsum(emergent) <= self._keep))]
-        self._best, self._places, self._emergent = self._best.rows(best), self._places[best], self._emergent[best]
+        kept = np.arange(len(order)) < self._keep
+        eibd = np.flatnonzero(self._eibd[order])
+        kept[eibd[np.argsort(self._best.p[order, 1][eibd], kind="stable")][: self._keep]] = True
+        best = order[kept]
+        self._best, self._places, self._eibd = self._best.rows(best), self._places[best], self._eibd[best]
 
     def found(self, alpha: float) -> Found:
         if self._best is None or not self._seen:
             raise MeasurementError("no word was left to search: the model knows none of them, or they are the names")
         p, marks = np.concatenate(self._p), np.concatenate(self._marks)
         q = np.stack([benjamini_hochberg(p[:, i], alpha).adjusted for i in range(2)], axis=1)
-        associated, every, emergent = (marks[:, i] & (q[:, 0] <= alpha) for i in range(3))
+        associated, every, eibd = (marks[:, i] & (q[:, 0] <= alpha) for i in range(3))
+        emergent = eibd & (q[:, 1] <= alpha)
         rows = self._places
         score, _ = strongest(self._best.scores, None, self._rule, self._compare)
         return Found(
@@ -191,11 +197,12 @@ class _Ranked:
             p_excess=p[rows, 1],
             q_excess=q[rows, 1],
             associated=associated[rows],
+            eibd=eibd[rows],
             emergent=emergent[rows],
             num_words=len(p),
             num_above=int(marks[:, 0].sum()),
             num_associated=int(associated.sum()),
             num_every=int((associated & every).sum()),
+            num_eibd=int(eibd.sum()),
             num_emergent=int(emergent.sum()),
-            num_excess=int((emergent & (q[:, 1] <= alpha)).sum()),
         )

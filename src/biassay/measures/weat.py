@@ -30,6 +30,8 @@ class Association:
         Under the protocol; over texts, as the papers do.
     by_word : TailProbability or None
         Exact, over words: all texts of a word move together. None where the words of the texts are not known.
+    by_word_opposite : TailProbability or None
+        The same of the opposite direction, where a one-sided test finds a negative effect by word.
     effect_size_by_word : float or None
         The effect size over the mean associations of the words.
     protocol, alternative : str
@@ -43,6 +45,7 @@ class Association:
     statistic: float
     p: TailProbability
     by_word: TailProbability | None
+    by_word_opposite: TailProbability | None
     effect_size_by_word: float | None
     protocol: Protocol
     alternative: Alternative
@@ -113,16 +116,19 @@ def weat(
     # A product of unit rows with the attributes' difference is known to some units in the last place of its length.
     noise = 4.0 * float(np.finfo(np.float64).eps * np.linalg.norm(a_rows.mean(axis=0) - b_rows.mean(axis=0)))
     p = permutation_test(x, y, protocol=protocol, alternative=alternative, route=route, noise=noise, rng=rng)
-    by_word = size_by_word = None
+    by_word = opposite = size_by_word = None
     if words is not None:
         x_words, y_words = (_word_means(scores, names) for scores, names in zip((x, y), words, strict=True))
         by_word = permutation_test(x_words, y_words, alternative=alternative, noise=noise)
         size_by_word = effect_size(x_words, y_words)
+        if alternative == "greater" and size_by_word < 0.0:
+            opposite = permutation_test(-x_words, -y_words, noise=noise)
     return Association(
         effect_size=size,
         statistic=float(x.sum() - y.sum()),
         p=p,
         by_word=by_word,
+        by_word_opposite=opposite,
         effect_size_by_word=size_by_word,
         protocol=protocol,
         alternative=alternative,

@@ -190,11 +190,10 @@ class _Work:
             for one in own
             if any(one.name == other.name and one != other for other in known)
         ]
-        no_pilot = self.human is not None and not self.human.pilot.any()
-        return (
-            *replaced,
-            *(["no pilot group was rated and asked about: templates were not chosen"] if no_pilot else []),
-        )
+        if self.human is None or self.human.has_both:
+            return tuple(replaced)
+        none = "only pilot groups were" if self.human.pilot.any() else "no pilot group was"
+        return (*replaced, f"{none} rated and asked about: templates were not chosen")
 
     def carry_out(self, models: Sequence[tuple[str, LanguageModel | None]]) -> Stereotypes:
         manifest = beginning()

@@ -82,7 +82,7 @@ def _word_table(found: GroupFindings, words: Sequence[WordFound], *, wide: bool)
     table.add_column("q", justify="right", no_wrap=True)
     for other in found.others if wide else ():
         table.add_column(f"against {_breakable(other)}", justify="right", min_width=8)
-    for name in ("categories", "q excess"):
+    for name in ("categories", "EIBD", "q excess"):
         table.add_column(name, justify="right", no_wrap=True)
     for word in words:
         largest = max((score for score in word.constituents if score is not None), default=None)
@@ -93,6 +93,7 @@ def _word_table(found: GroupFindings, words: Sequence[WordFound], *, wide: bool)
             q_text(word.q_value),
             *(map(number, word.scores) if wide else ()),
             number(largest),
+            "yes" if word.eibd else "",
             q_text(word.q_value_excess),
         )
     return table

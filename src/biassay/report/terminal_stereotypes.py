@@ -34,7 +34,8 @@ def print_stereotypes(found: Stereotypes, console: Console) -> None:
         aligned = [(record, a) for record in result.measures for a in record.alignments]
         if aligned:
             parts += [_title(f"{result.label}: agreement with people"), _alignments(aligned, found)]
-        for record in _shown(result.measures):
+        record = result.closest  # one measure, for a table of all groups is long
+        if record is not None:
             over = templates_text(record, found)
             parts.append(_title(f"{result.label}: {measure_name(record.measure)}, {over}"))
             parts.append(_profiles(record, found.manifest.pairs))
@@ -46,11 +47,6 @@ def print_stereotypes(found: Stereotypes, console: Console) -> None:
     parts += [Text(printable(note), style="yellow") for note in found.manifest.human_notes]
     parts.append(Text(MEANING_OF_PROFILES, style="dim"))
     console.print(Group(*parts))
-
-
-def _shown(measures: Sequence[MeasureRecord]) -> Sequence[MeasureRecord]:
-    """One measure, for a table of all groups is long: the one that agrees best with people, or the first."""
-    return sorted(measures, key=lambda m: -(m.alignments[0].tau or -1.0) if m.alignments else 0.0)[:1]
 
 
 def _title(text: str) -> Text:
@@ -72,8 +68,8 @@ def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]], stereotyp
         "95% (people, groups)",
         "groups shuffled",
         "p",
-        "held out",
         "P@3",
+        "tau with pilot",
         "templates",
     )
     table = _table(*columns, left=("measure", "annotators", "templates"))
@@ -81,7 +77,7 @@ def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]], stereotyp
         who = found.annotators if found.num_annotators is None else f"{found.annotators} ({found.num_annotators})"
         span = interval_text(found.tau_both or found.tau_groups)
         numbers = (number(found.tau), span, number(found.tau_shuffled), p_text(found.p_value_shuffled))
-        rest = (number(found.tau_held_out), number(found.precision))
+        rest = (number(found.precision), number(found.tau_with_pilot))
         table.add_row(
             measure_name(record.measure),
             Text(printable(who)),
@@ -103,7 +99,8 @@ def _profiles(record: MeasureRecord, pairs: Sequence[str]) -> Table:
         high, low = leading_traits(profile, pairs)
         found = taus.get(profile.group)
         own = (number(found.tau), number(found.precision)) if found is not None else ("", "") if taus else ()
-        table.add_row(Text(printable(profile.group)), Text(printable(high)), Text(printable(low)), *own)
+        name = f"{profile.group} (pilot)" if found is not None and found.pilot else profile.group
+        table.add_row(Text(printable(name)), Text(printable(high)), Text(printable(low)), *own)
     return table
 
 

@@ -56,10 +56,11 @@ def columns_of(discovery: Discovery) -> tuple[tuple[str, str], ...]:
          "other group"),
         ("q", "p-value after correction for the number of words searched: among the words with q up to "
          f"{manifest.alpha:g}, that share is expected to be chance. p says how often {_DEALT[manifest.compare]}"),
-        ("categories", "the largest score of the group's categories by themselves; a word is emergent (EIBD) if its "
-         f"score is above EIBD's threshold and {dropped}. A higher threshold lets more category pass"),
+        ("categories", "the largest score of the group's categories by themselves"),
+        ("EIBD", f"the published rule: a score above EIBD's threshold, {dropped}, and q up to {manifest.alpha:g}. A "
+         "higher threshold lets more category pass"),
         ("q excess", "a direct test, which the published method lacks: is the association more than the categories "
-         "contribute together? A word can be emergent by the threshold and not by this test"),
+         f"contribute together? A word is emergent if it is found by EIBD and q excess is up to {manifest.alpha:g}"),
     )  # fmt: skip
 
 
@@ -123,10 +124,9 @@ def _about(found: GroupFindings, discovery: Discovery) -> list[str]:
         f"{found.label}: {_number(found.num_associated)} of {found.num_words:,} words {_are(found.num_associated)} "
         f"associated: closer to their names than to those of {whom}, with a score above {found.threshold:g} "
         f"({_SOURCES[found.threshold_source]}) and by more than chance (q <= {alpha:g}).{also}",
-        f"{found.label}: {_number(found.num_emergent)} {_are(found.num_emergent)} emergent by the published rule "
-        f"(threshold {found.threshold_emergent:g}). {_number(found.num_excess).capitalize()} of them "
-        f"{'passes' if found.num_excess == 1 else 'pass'} the direct test that the association exceeds what the "
-        "categories contribute together.",
+        f"{found.label}: {_number(found.num_emergent)} {_are(found.num_emergent)} emergent: found by EIBD (threshold "
+        f"{found.threshold_emergent:g}), with an association that exceeds what the categories contribute together "
+        f"(q excess <= {alpha:g}). EIBD, the published rule, by itself finds {_number(found.num_eibd)}.",
     ]
     if found.num_associated > _MANY * found.num_words:
         sentences.append(

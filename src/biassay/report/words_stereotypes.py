@@ -35,7 +35,8 @@ MEANING_OF_PROFILES = (
     "nobody in particular; by CEAT, where it was measured, how much closer the model puts it to the trait, each in its "
     "own contexts from a corpus, in standard deviations of their cosines, and with what all groups share. A score "
     "speaks of the model, not of people. tau compares the order of all scores with that of people's ratings: 0 is no "
-    "agreement, 1 the same order (after Botsch 2011 the paper calls 0.1 weak, 0.2 moderate, 0.3 strong). Part of it "
+    "agreement, 1 the same order (after Botsch 2011 the paper calls 0.1 weak, 0.2 moderate, 0.3 strong). Where "
+    "templates were chosen on pilot groups, it is over the other groups, for on those it flatters. Part of it "
     "comes from what all groups have in common: compare it with the tau of groups mistaken for each other. Its "
     "interval says nothing about other traits or templates. P@3: of the three pairs in which a group ranks highest "
     "and the three in which it ranks lowest, the share that people rate above and below 50. Agreement with people is "
@@ -103,14 +104,9 @@ def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     return sentences + [s for crossed in result.intersections for s in intersection_summary(result, crossed)]
 
 
-def _tau(measure: MeasureRecord) -> float:
-    tau = measure.alignments[0].tau if measure.alignments else None
-    return -2.0 if tau is None else tau
-
-
 def _strongest(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     """The groups and traits that the model ties most, by the measure that agrees best with people or comes first."""
-    best = max(result.measures, key=_tau, default=None)
+    best = result.closest
     if best is None:
         return []
     cells = [
@@ -171,7 +167,7 @@ def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: Alignme
     if overall.tau is None:
         return f"{name}: agreement with people is not defined."
     with_what = f"{'with' if record.templates else 'over'} {templates_text(record, found)}"
-    held = "" if overall.tau_held_out is None else f"; without the pilot groups {overall.tau_held_out:.2f}"
+    pilot = "" if overall.tau_with_pilot is None else f"; with the pilot groups {overall.tau_with_pilot:.2f}"
     shuffled = (
         ""
         if overall.tau_shuffled is None
@@ -182,7 +178,7 @@ def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: Alignme
     p3 = "" if overall.precision is None else f"; P@3 {overall.precision:.2f}"
     return (
         f"{name}: tau {overall.tau:.2f} with people's ratings of {overall.num_groups} groups, {overall.num_cells} "
-        f"cells{span}{shuffled}{held}{p3}; {with_what}."
+        f"cells{span}{shuffled}{p3}; {with_what}{pilot}."
     )
 
 
@@ -203,10 +199,11 @@ def intersection_summary(result: ModelStereotypes, crossed: IntersectionRecord) 
     if dominating:
         listed = "; ".join(f"{domain} over {', '.join(others)}" for domain, others in dominating.items())
         sentences.append(f"{name}: domains that dominate others by 0.1 or more: {listed}.")
-    sentences.append(
-        f"{name}: {crossed.num_emergent:,} traits of pairs lie beyond what their two groups contribute together "
-        "(q <= 0.05)."
-    )
+    if crossed.num_emergent is not None:
+        sentences.append(
+            f"{name}: {crossed.num_emergent:,} traits of the {crossed.num_both_orders:,} pairs that stand in both "
+            "orders lie beyond what their two groups contribute together, in both of them (q <= 0.05)."
+        )
     rated = crossed.rated
     if rated is not None:
         sentences.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,10 +63,13 @@ def to_file(record: Any) -> bytes:
     return json_with_digest(_converter().unstructure(record)).encode()
 
 
-def from_json(path: Path, kind: type[_T], version: int, holds: str | None = None) -> _T:
+def from_json(
+    path: Path, kind: type[_T], version: int, holds: str | None = None, older: Callable[[Any], None] | None = None
+) -> _T:
     """Read a file of records of a format version; an error names the file.
 
-    ``holds`` is the kind of run that a manifest must be of, where only one kind will do.
+    ``holds`` is the kind of run that a manifest must be of, where only one kind will do; ``older`` brings the parsed
+    content of an older biassay up to date.
     """
     content = read_json(path)
     found = content.get("format_version") if isinstance(content, dict) else None
@@ -82,12 +85,14 @@ def from_json(path: Path, kind: type[_T], version: int, holds: str | None = None
             f"{path}: damaged: not what was written (the digest differs); restore it from a copy or make the run "
             "again; if it was changed on purpose, remove its field 'digest'"
         )
-    return structured(content, kind, str(path))
+    return structured(content, kind, str(path), older)
 
 
-def structured(content: object, kind: type[_T], where: str) -> _T:
+def structured(content: object, kind: type[_T], where: str, older: Callable[[Any], None] | None = None) -> _T:
     """A record from parsed JSON; an error says where it came from and what is wrong with it."""
     try:
+        if older is not None:
+            older(content)
         return _converter().structure(content, kind)
     except (BaseValidationError, KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
         faults = "; ".join(transform_error(error)) if isinstance(error, BaseValidationError) else str(error)

@@ -39,6 +39,7 @@ _OWN_COLUMNS = (
     "p_value_excess",
     "q_value_excess",
     "associated",
+    "eibd",
     "emergent",
 )
 
@@ -83,8 +84,9 @@ class WordFound(Record):
 
     ``scores`` are those against every other group; ``score`` is the largest of them, or the smallest where words had to
     differ from every group; ``constituents`` are the scores of the group's categories. q-values are corrected over the
-    whole vocabulary. ``associated``: detected by IBD, and q at most alpha; ``emergent``: by EIBD, and q at most alpha.
-    ``q_value_excess`` tests more: that the association exceeds what the categories contribute together.
+    whole vocabulary. ``associated``: detected by IBD, and q at most alpha; ``eibd``: by EIBD, the paper's rule, and q
+    at most alpha; ``emergent``: of these, with ``q_value_excess`` at most alpha, so that the association exceeds what
+    the categories contribute together.
     """
 
     word: str
@@ -96,6 +98,7 @@ class WordFound(Record):
     p_value_excess: float | None
     q_value_excess: float | None
     associated: bool
+    eibd: bool
     emergent: bool
 
 
@@ -125,8 +128,8 @@ class GroupFindings(Record):
     num_above: int
     num_associated: int
     num_every: int
+    num_eibd: int
     num_emergent: int
-    num_excess: int
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,17 @@ class _ResultsFile:
     results: tuple[GroupFindings, ...]
 
 
+def _update(manifest: DiscoveryManifest, content: Any) -> None:
+    """Folders that called emergent whatever EIBD detects."""
+    for found in content["results"]:
+        if "num_eibd" not in found:
+            found.update(num_eibd=found["num_emergent"], num_emergent=found["num_excess"])
+            for word in found["words"]:
+                q = word["q_value_excess"]
+                passes = q is not None and q <= manifest.alpha
+                word.update(eibd=word["emergent"], emergent=word["emergent"] and passes)
+
+
 @dataclass(frozen=True, repr=False)
 class Discovery:
     """Everything a discovery found and how it was made."""
@@ -206,7 +220,7 @@ class Discovery:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Discovery:
         """Read a folder back; the result equals what was saved."""
-        manifest, content = load_folder(folder, DiscoveryManifest, _ResultsFile, KIND)
+        manifest, content = load_folder(folder, DiscoveryManifest, _ResultsFile, KIND, _update)
         return cls(manifest, content.results)
 
     def _table(self) -> list[list[Any]]:

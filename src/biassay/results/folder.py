@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,14 +38,21 @@ def save_folder(folder: str | os.PathLike[str], manifest: Provenance, results: o
 
 
 def load_folder(
-    folder: str | os.PathLike[str], manifest: type[_Manifest], results: type[_Results], kind: str
+    folder: str | os.PathLike[str],
+    manifest: type[_Manifest],
+    results: type[_Results],
+    kind: str,
+    older: Callable[[_Manifest, Any], None],
 ) -> tuple[_Manifest, _Results]:
-    """Read back what was saved; a run of another kind is an error that names it."""
+    """Read back what was saved; a run of another kind is an error that names it.
+
+    ``older`` brings the parsed results of an older biassay up to date.
+    """
     folder = Path(folder)
     if not (folder / MANIFEST).is_file():
         raise RunFolderError(f"{folder}: no run there ({MANIFEST} is missing)")
     made = from_json(folder / MANIFEST, manifest, FORMAT_VERSION, kind)
-    return made, from_json(folder / RESULTS_JSON, results, FORMAT_VERSION)
+    return made, from_json(folder / RESULTS_JSON, results, FORMAT_VERSION, older=partial(older, made))
 
 
 def frame_of_table(table: Table) -> pd.DataFrame:

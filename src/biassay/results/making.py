@@ -144,6 +144,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         level=test.level,
         statistic=found.statistic if found else None,
         effect_size_by_word=found.effect_size_by_word if found else None,
+        p_value_by_word_opposite=found.by_word_opposite.value if found and found.by_word_opposite else None,
         num_words=dict(measured.num_words),
         num_cut=dict(measured.num_cut),
         protocol=settings.protocol,

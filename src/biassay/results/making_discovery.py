@@ -36,8 +36,8 @@ def findings_of(grouping: Grouping, target: Group, validation: Validation, found
         num_above=found.num_above,
         num_associated=found.num_associated,
         num_every=found.num_every,
+        num_eibd=found.num_eibd,
         num_emergent=found.num_emergent,
-        num_excess=found.num_excess,
     )
 
 
@@ -89,6 +89,7 @@ def _words(found: Found) -> tuple[WordFound, ...]:
             p_value_excess=_given(found.p_excess[row]),
             q_value_excess=_given(found.q_excess[row]),
             associated=bool(found.associated[row]),
+            eibd=bool(found.eibd[row]),
             emergent=bool(found.emergent[row]),
         )
         for row, word in enumerate(found.words)

@@ -26,6 +26,7 @@ from biassay.results.stereotypes import (
     RatedRecord,
 )
 from biassay.stats.alignment import (
+    AlignmentIntervals,
     bootstrap_alignment,
     choose_templates,
     kendall_alignment,
@@ -130,15 +131,18 @@ def _alignments(
 
 
 def _chosen(scores: _Floats, templates: Sequence[str], human: Human | None) -> tuple[list[int], float | None]:
-    """The templates that agree best with a few people on the pilot groups; all of them where there is no pilot."""
+    """The templates that agree best with a few people on the pilot groups, and how well.
+
+    All of them, and None, where there is nothing to choose from, or no group beside the pilot to be compared then.
+    """
     everything = list(range(len(templates)))
-    if human is None or not human.pilot.any():
+    if human is None or len(templates) < 2 or not human.has_both:
         return everything, None
     try:
         choice = choose_templates(scores[human.places[human.pilot]].transpose(1, 0, 2), human.pilot_means, templates)
     except UsageError:  # no template has all scores of the pilot, or none that differ
         return everything, None
-    return list(choice.places), _given(choice.tau)
+    return list(choice.places), choice.tau
 
 
 def _alignment(
@@ -151,48 +155,68 @@ def _alignment(
     draws: int,
     rng: np.random.Generator,
 ) -> AlignmentRecord:
-    model, held = profiles[human.places], ~human.pilot
-    found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
-    apart = held.any() and not held.all()
-    rest = kendall_alignment(model[held], ratings.means[held]) if apart else None
-    rest_precise = precision_at(model[held], ratings.means[held]) if apart else None
-    people = bool(ratings.annotators)
-    spans = bootstrap_alignment(model, ratings.ratings if people else ratings.means[None], n=draws, rng=rng)
-    shuffled, p_shuffled = shuffled_groups(model, ratings.means, n=draws, rng=rng)
+    """On the groups on which templates were not chosen; beside it with the pilot."""
+    model, pilot = profiles[human.places], human.pilot & (pilot_tau is not None)
+    held, people = ~pilot, bool(ratings.annotators)
+    with_pilot = _agreement(model, ratings.means) if pilot.any() else (None, None, None)
+    tau, p_value, precision = _agreement(model[held], ratings.means[held])
+    rated = ratings.ratings[:, held] if people else ratings.means[None, held]
+    spans = bootstrap_alignment(model[held], rated, n=draws, rng=rng)
+    shuffled, p_shuffled = shuffled_groups(model[held], ratings.means[held], n=draws, rng=rng)
+    cells = ~np.isnan(model[held] + ratings.means[held])
     return AlignmentRecord(
         annotators=label,
         num_annotators=int((~np.isnan(ratings.ratings)).any(axis=(1, 2)).sum()) or None,
-        num_groups=int(np.count_nonzero(found.group_n > 0)),
-        num_cells=found.n,
+        num_groups=int(cells.any(axis=1).sum()),
+        num_cells=int(cells.sum()),
         pilot_tau=pilot_tau,
-        tau=_given(found.tau),
-        p_value=_given(found.p_value),
+        tau=tau,
+        p_value=p_value,
         tau_shuffled=_given(shuffled),
         p_value_shuffled=_given(p_shuffled),
-        tau_held_out=_given(rest.tau) if rest else None,
-        p_value_held_out=_given(rest.p_value) if rest else None,
-        precision=_given(precise.overall),
-        precision_held_out=_given(rest_precise.overall) if rest_precise else None,
+        tau_with_pilot=with_pilot[0],
+        p_value_with_pilot=with_pilot[1],
+        precision=precision,
+        precision_with_pilot=with_pilot[2],
         tau_annotators=_interval(spans.annotators.tau) if people else None,
         tau_groups=_interval(spans.groups.tau),
         tau_both=_interval(spans.both.tau) if people else None,
         precision_annotators=_interval(spans.annotators.precision) if people else None,
         precision_groups=_interval(spans.groups.precision),
         precision_both=_interval(spans.both.precision) if people else None,
-        groups=tuple(
-            GroupAlignment(
-                group=names[g],
-                human_group=name,
-                tau=_given(found.group_tau[g]),
-                p_value=_given(found.group_p[g]),
-                tau_interval=_interval(spans.group_tau[g]) if people else None,
-                top=_given(precise.top[g]),
-                bottom=_given(precise.bottom[g]),
-                precision=_given(precise.mean[g]),
-                pilot=bool(human.pilot[g]),
-            )
-            for g, name in enumerate(ratings.groups)
-        ),
+        groups=_by_group(names, model, ratings, pilot, spans if people else None),
+    )
+
+
+def _agreement(model: _Floats, human: _Floats) -> tuple[float | None, float | None, float | None]:
+    """Overall tau, its p-value, and precision."""
+    found = kendall_alignment(model, human)
+    return _given(found.tau), _given(found.p_value), _given(precision_at(model, human).overall)
+
+
+def _by_group(
+    names: Sequence[str],
+    model: _Floats,
+    ratings: HumanRatings,
+    pilot: NDArray[np.bool_],
+    spans: AlignmentIntervals | None,
+) -> tuple[GroupAlignment, ...]:
+    """Every group by itself. Those of the pilot have no interval, which would not know of the choice of templates."""
+    found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
+    intervals = {} if spans is None else dict(zip(np.flatnonzero(~pilot).tolist(), spans.group_tau, strict=True))
+    return tuple(
+        GroupAlignment(
+            group=names[g],
+            human_group=name,
+            tau=_given(found.group_tau[g]),
+            p_value=_given(found.group_p[g]),
+            tau_interval=_interval(intervals[g]) if g in intervals else None,
+            top=_given(precise.top[g]),
+            bottom=_given(precise.bottom[g]),
+            precision=_given(precise.mean[g]),
+            pilot=bool(pilot[g]),
+        )
+        for g, name in enumerate(ratings.groups)
     )
 
 
@@ -224,7 +248,8 @@ def intersection_of(
     found = emergence(of_traits, top=_TOP)
     sides = (("more", found.increase), ("less", found.decrease))
     emergent = [_emergent(sheet, singles, side, way, g, t) for way, side in sides for g, t in side.top.tolist()]
-    significant = sum(int((side.adjusted_additive <= 0.05).sum()) for _, side in sides)
+    once = of_traits.reverse < np.arange(len(of_traits.reverse))  # of a pair in both orders the second
+    significant = sum(int((side.adjusted_additive[once] <= 0.05).sum()) for _, side in sides)
     return IntersectionRecord(
         measure=record.measure,
         num_groups=len(sheet.groups) - singles,
@@ -234,6 +259,7 @@ def intersection_of(
         tau_closest=_mean_of(order.best),
         dominance=_dominance(abc, of_pairs, np.random.default_rng(seed_of(seed, measure, "dominance"))),
         emergent=tuple(sorted(emergent, key=lambda e: -e.excess)[:_TOP]),
+        num_both_orders=int((of_traits.reverse >= 0).sum()) // 2,
         num_emergent=significant,
         rated=_rated(abc, sheet, singles, found.increase),
     )

@@ -82,7 +82,8 @@ class Result(Record):
 
     The first nine fields are the columns of the published results. ``p_value`` is over texts under ``protocol``;
     ``p_value_by_word`` is exact and over words, whose texts move together; ``p_floor_by_word`` is the smallest it could
-    be with so many words. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha, before and
+    be with so many words; ``p_value_by_word_opposite`` is that of the opposite direction, where the test is one-sided and
+    the effect by word negative. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha, before and
     after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
@@ -137,6 +138,7 @@ class Result(Record):
     leaning: dict[str, dict[str, float]]
     contextual: Contextual | None = None
     too_rare: dict[str, tuple[str, ...]] | None = None
+    p_value_by_word_opposite: float | None = None
 
 
 @dataclass(frozen=True)

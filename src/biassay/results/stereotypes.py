@@ -38,7 +38,10 @@ Interval = tuple[float, float] | None
 
 @dataclass(frozen=True)
 class GroupAlignment(Record):
-    """How one group's profile agrees with people's; None: not defined, or too few ratings."""
+    """How one group's profile agrees with people's; None: not defined, or too few ratings.
+
+    ``pilot``: templates were chosen on this group, among others.
+    """
 
     group: str
     human_group: str
@@ -55,9 +58,10 @@ class GroupAlignment(Record):
 class AlignmentRecord(Record):
     """How a measure agrees with people.
 
-    ``tau`` and ``precision`` are over all groups, ``..._held_out`` without the pilot groups on which the templates were
-    chosen. Intervals: other annotators, other groups, both. ``tau_shuffled`` is the mean tau if ratings are dealt at
-    random to the groups, ``p_value_shuffled`` how often it is then as high.
+    All numbers are over the groups on which its templates were not chosen: where they were chosen on the pilot groups
+    (``pilot_tau`` is how well these fit), all others. ``..._with_pilot`` are over all groups, the pilot's included, as
+    the paper has them; None where none was left out. Intervals: other annotators, other groups, both. ``tau_shuffled``
+    is the mean tau if ratings are dealt at random to the groups, ``p_value_shuffled`` how often it is then as high.
     """
 
     annotators: str
@@ -69,10 +73,10 @@ class AlignmentRecord(Record):
     p_value: float | None
     tau_shuffled: float | None
     p_value_shuffled: float | None
-    tau_held_out: float | None
-    p_value_held_out: float | None
+    tau_with_pilot: float | None
+    p_value_with_pilot: float | None
     precision: float | None
-    precision_held_out: float | None
+    precision_with_pilot: float | None
     tau_annotators: Interval
     tau_groups: Interval
     tau_both: Interval
@@ -175,7 +179,11 @@ class RatedRecord(Record):
 
 @dataclass(frozen=True)
 class IntersectionRecord(Record):
-    """Paired groups under one measure: order (Q1), dominance (Q2), emergence (Q3)."""
+    """Paired groups under one measure: order (Q1), dominance (Q2), emergence (Q3).
+
+    ``num_emergent``: how many traits of the ``num_both_orders`` pairs that stand in both orders exceed the sum of what
+    the two groups contribute, in both of them, with an additive q-value of 0.05 or less.
+    """
 
     measure: str
     num_groups: int
@@ -185,7 +193,8 @@ class IntersectionRecord(Record):
     tau_closest: MeanRecord
     dominance: tuple[DominanceRecord, ...]
     emergent: tuple[EmergentRecord, ...]
-    num_emergent: int
+    num_both_orders: int
+    num_emergent: int | None
     rated: RatedRecord | None
 
 
@@ -212,6 +221,13 @@ class ModelStereotypes(Record):
         """The model, with its settings where it has any."""
         settings = ";".join(part for part in self.options.split(";") if part and not part.startswith("head="))
         return f"{self.model} ({settings})" if settings else self.model
+
+    @property
+    def closest(self) -> MeasureRecord | None:
+        """The measure that agrees best with people: of equals, and where none has a tau, the first."""
+        taus = [found.alignments[0].tau if found.alignments else None for found in self.measures]
+        best = max((tau for tau in taus if tau is not None), default=None)
+        return self.measures[taus.index(best)] if taus else None
 
 
 @dataclass(frozen=True)
@@ -245,6 +261,35 @@ class _ResultsFile:
     results: tuple[ModelStereotypes, ...]
 
 
+def _update(_: StereotypeManifest, content: Any) -> None:
+    """Folders that counted the pilot groups in, and took noise for normal: what follows from either is not known."""
+    for result in content["results"]:
+        for measure in result["measures"]:
+            for found in measure["alignments"]:
+                if "tau_held_out" in found:
+                    _leave_pilot_out(found, measure)
+        for crossed in result["intersections"]:
+            if "num_both_orders" not in crossed:
+                crossed |= {"num_both_orders": 0, "num_emergent": None}
+                for trait in crossed["emergent"]:
+                    trait |= {"p_value_additive": None, "q_value_additive": None}
+
+
+def _leave_pilot_out(found: dict[str, Any], measure: dict[str, Any]) -> None:
+    if found["pilot_tau"] is None or len(measure["templates"]) < 2:  # templates were not chosen
+        found |= dict.fromkeys(("pilot_tau", "tau_with_pilot", "p_value_with_pilot", "precision_with_pilot"))
+        found["groups"] = [group | {"pilot": False} for group in found["groups"]]
+        return
+    for name in ("tau", "p_value", "precision"):
+        found |= {f"{name}_with_pilot": found[name], name: found[f"{name}_held_out"]}
+    spans = (f"{of}_{other}" for of in ("tau", "precision") for other in ("annotators", "groups", "both"))
+    found |= dict.fromkeys((*spans, "tau_shuffled", "p_value_shuffled"))
+    held = {group["group"] for group in found["groups"] if not group["pilot"]}
+    rated = [profile for profile in measure["profiles"] if profile["group"] in held and profile["human"]]
+    cells = [sum(None not in cell for cell in zip(p["scores"], p["human"], strict=True)) for p in rated]
+    found |= {"num_groups": sum(map(bool, cells)), "num_cells": sum(cells)}
+
+
 @dataclass(frozen=True, repr=False)
 class Stereotypes:
     """Everything that was found and how it was made."""
@@ -271,7 +316,7 @@ class Stereotypes:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Stereotypes:
         """Read a folder back; the result equals what was saved."""
-        manifest, content = load_folder(folder, StereotypeManifest, _ResultsFile, KIND)
+        manifest, content = load_folder(folder, StereotypeManifest, _ResultsFile, KIND, _update)
         return cls(manifest, content.results)
 
     def _table(self) -> list[list[Any]]:

@@ -143,7 +143,8 @@ def _of_discovery(found: Discovery, model: str | None) -> str:
     for group in found.results:
         metrics = [
             Metric("words_associated", "Words found by IBD", group.num_associated),
-            Metric("words_emergent", "Words found by EIBD", group.num_emergent),
+            Metric("words_eibd", "Words found by EIBD", group.num_eibd),
+            Metric("words_emergent", "Words of these whose excess is significant", group.num_emergent),
         ]
         if group.curve is not None:
             metrics.append(Metric("roc_auc", "Area under the curve, words rated by people", group.curve.area))

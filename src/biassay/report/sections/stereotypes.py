@@ -55,7 +55,7 @@ def stereotypes_part(name: str, found: Stereotypes, make: Callable[[str], Render
 
 
 def _model(place: int, result: ModelStereotypes, found: Stereotypes, renderer: Renderer) -> Section:
-    shown = _closest(result)
+    shown = result.closest
     figures = [] if shown is None or not can_draw() else profile_figures(found, result, shown)[:_MOST_GROUPS]
     drawn = renderer.figures([make for _, make in figures])
     section = renderer.section(
@@ -71,12 +71,6 @@ def _model(place: int, result: ModelStereotypes, found: Stereotypes, renderer: R
         dimension_names=list(dict.fromkeys(found.manifest.dimensions.values())),
     )
     return Section(f"{section.anchor}-{place + 1}", section.title, section.body)
-
-
-def _closest(result: ModelStereotypes) -> MeasureRecord | None:
-    """The measure that agrees most with people."""
-    aligned = [m for m in result.measures if m.alignments and m.alignments[0].tau is not None]
-    return max(aligned, key=lambda m: m.alignments[0].tau or 0.0, default=None)
 
 
 def profile_figures(
