@@ -159,7 +159,7 @@ def test_wefat_is_the_published_single_target_form() -> None:
 
 
 def test_the_opposite_direction_counts_the_split_that_was_observed() -> None:
-    """Third lowest of 252 splits, by enumeration: 3/252, where 1 - p would be 2/252; none where the effect is positive."""
+    """Third lowest of 252 splits, by enumeration: 3/252, where 1 - p is 2/252; None where the effect is positive."""
     angles = np.array([0.0, 0.11, 0.23, 0.37, 0.52, 0.68, 0.85, 1.03, 1.22, 1.42])
     rows = np.c_[np.sin(angles), np.cos(angles)]
     words = (list("abcde"), list("fghij"))

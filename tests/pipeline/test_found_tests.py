@@ -82,7 +82,7 @@ def test_a_word_at_right_angles_to_all_names_has_no_score_and_no_p_value(compare
     word = made.results[0].words[-1]
     assert (word.word, word.score, word.scores, word.constituents) == ("aside", None, (None,) * 3, (None,) * 2)
     assert word.p_value is word.q_value is word.p_value_excess is word.q_value_excess is None
-    assert not (word.associated or word.eibd or word.emergent)
+    assert [word.associated, word.eibd, word.emergent] == [False] * 3
     assert Discovery.load(made.save(tmp_path / "out")) == made
     p = [w.p_value for w in made.results[0].words[:-1]]
     largest = max(value for value in p if value is not None)

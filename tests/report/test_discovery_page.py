@@ -27,9 +27,18 @@ FEMALES, MALES = "african-american-females", "european-american-males"
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
-    """Two groups in the embedded vectors. With so few permutations half of the words reported may be chance."""
+    """Two groups in the embedded vectors. With so few permutations half of the words reported may be chance.
+
+    No excess is significant; that of every other word of EIBD is made so here.
+    """
     cache = tmp_path_factory.mktemp("vectors")
-    return biassay.discover("glove", [FEMALES, MALES], permutations=199, alpha=0.5, keep=150, cache=cache)
+    made = biassay.discover("glove", [FEMALES, MALES], permutations=199, alpha=0.5, keep=150, cache=cache)
+    return Discovery(made.manifest, tuple(map(with_emergent, made.results)))
+
+
+def with_emergent(findings: GroupFindings) -> GroupFindings:
+    words = tuple(dataclasses.replace(w, emergent=w.eibd and i % 2 == 0) for i, w in enumerate(findings.words))
+    return dataclasses.replace(findings, words=words, num_emergent=sum(w.emergent for w in words))
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +299,8 @@ def test_a_narrow_terminal_is_told_the_group_that_a_score_comes_from(width: int,
         most, scores = findings.others[word.scores.index(max(word.scores))], [f"{score:.2f}" for score in word.scores]
         q, categories, excess = shown_p(word.q_value), f"{max(word.constituents):.2f}", shown_p(word.q_value_excess)
         middle = [q, *scores] if wide else [most, q]
-        assert [word.word, f"{word.score:.2f}", *middle, categories, excess] in rows
+        rule = "yes" if word.eibd else ""
+        assert [word.word, f"{word.score:.2f}", *middle, categories, rule, excess] in rows
 
 
 def test_only_groups_that_are_named_are_printed(found: Discovery) -> None:

@@ -237,7 +237,7 @@ def _checks(measured: Sequence[Result]) -> str:
 
 
 def _other_way(measured: Sequence[Result], alpha: float) -> list[Result]:
-    """What a one-sided test of the opposite direction would have found; a run that did not compute it claims nothing."""
+    """What a test of the opposite direction would have found; a run that did not compute it claims nothing."""
     return [r for r in measured if r.p_value_by_word_opposite is not None and r.p_value_by_word_opposite <= alpha]
 
 

@@ -57,8 +57,8 @@ def columns_of(discovery: Discovery) -> tuple[tuple[str, str], ...]:
         ("q", "p-value after correction for the number of words searched: among the words with q up to "
          f"{manifest.alpha:g}, that share is expected to be chance. p says how often {_DEALT[manifest.compare]}"),
         ("categories", "the largest score of the group's categories by themselves"),
-        ("EIBD", f"the published rule: a score above EIBD's threshold, {dropped}, and q up to {manifest.alpha:g}. A "
-         "higher threshold lets more category pass"),
+        ("EIBD", f"the published rule, with q up to {manifest.alpha:g}: the score is above EIBD's threshold and "
+         f"{dropped}. A higher threshold lets more category pass"),
         ("q excess", "a direct test, which the published method lacks: is the association more than the categories "
          f"contribute together? A word is emergent if it is found by EIBD and q excess is up to {manifest.alpha:g}"),
     )  # fmt: skip

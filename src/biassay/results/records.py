@@ -82,9 +82,9 @@ class Result(Record):
 
     The first nine fields are the columns of the published results. ``p_value`` is over texts under ``protocol``;
     ``p_value_by_word`` is exact and over words, whose texts move together; ``p_floor_by_word`` is the smallest it could
-    be with so many words; ``p_value_by_word_opposite`` is that of the opposite direction, where the test is one-sided and
-    the effect by word negative. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha, before and
-    after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
+    be with so many words; ``p_value_by_word_opposite`` is that of the opposite direction, where the test is one-sided
+    and the effect by word negative. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha,
+    before and after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and

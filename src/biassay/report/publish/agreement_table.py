@@ -25,8 +25,9 @@ def agreement_table(found: Stereotypes) -> Table | None:
         groups.append(Group(clean(result.label), tuple(rows)))
     caption = (
         "Agreement of language models with human judgements over all pairs of traits and the groups on which templates "
-        "were not chosen, with 95% intervals over people and groups. Groups shuffled: the tau if ratings are dealt at random to the groups, which is what "
-        "all groups have in common. Agreement is no virtue: people's ratings are stereotypes too."
+        "were not chosen, with 95% intervals over people and groups. Groups shuffled: the tau if ratings are dealt at "
+        "random to the groups, which is what all groups have in common. Agreement is no virtue: people's ratings are "
+        "stereotypes too."
     )
     return Table(clean(caption), ("",), tuple(Span(measure_name(m)) for m in measures), tuple(groups))
 
