@@ -29,7 +29,8 @@ from biassay.pipeline.common import Listener, PathLike, Silent, check_free, take
 from biassay.pipeline.group_contexts import GroupContexts, check_contexts_asked, measure_groups
 from biassay.report.html import write_report
 from biassay.results.making import beginning, identified, libraries, now
-from biassay.results.making_stereotypes import ceiling_of, intersection_of, measured, measured_in_contexts
+from biassay.results.making_agreement import ceiling_of
+from biassay.results.making_stereotypes import intersection_of, measured, measured_in_contexts
 from biassay.results.records import ModelRecord
 from biassay.results.run import make_folder
 from biassay.results.stereotypes import KIND, ModelStereotypes, StereotypeManifest, Stereotypes

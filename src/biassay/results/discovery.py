@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from biassay.errors import UnknownNameError
 from biassay.results.codec import to_json
 from biassay.results.folder import frame_of_table, load_folder, save_folder
+from biassay.results.older import update_discovery
 from biassay.results.records import FORMAT_VERSION, Provenance, Record
 
 if TYPE_CHECKING:
@@ -171,17 +172,6 @@ class _ResultsFile:
     results: tuple[GroupFindings, ...]
 
 
-def _update(manifest: DiscoveryManifest, content: Any) -> None:
-    """Folders that called emergent whatever EIBD detects."""
-    for found in content["results"]:
-        if "num_eibd" not in found:
-            found.update(num_eibd=found["num_emergent"], num_emergent=found["num_excess"])
-            for word in found["words"]:
-                q = word["q_value_excess"]
-                passes = q is not None and q <= manifest.alpha
-                word.update(eibd=word["emergent"], emergent=word["emergent"] and passes)
-
-
 @dataclass(frozen=True, repr=False)
 class Discovery:
     """Everything a discovery found and how it was made."""
@@ -220,7 +210,7 @@ class Discovery:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Discovery:
         """Read a folder back; the result equals what was saved."""
-        manifest, content = load_folder(folder, DiscoveryManifest, _ResultsFile, KIND, _update)
+        manifest, content = load_folder(folder, DiscoveryManifest, _ResultsFile, KIND, update_discovery)
         return cls(manifest, content.results)
 
     def _table(self) -> list[list[Any]]:

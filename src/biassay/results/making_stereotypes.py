@@ -13,34 +13,23 @@ from biassay.measures.group_ceat import CEAT
 from biassay.measures.seeds import seed_of
 from biassay.measures.stereotypes import Questionnaire, pair_scores_of
 from biassay.measures.word_associations import Measure, Variant
+from biassay.results.making_agreement import alignments_of, given, interval
 from biassay.results.stereotypes import (
-    AlignmentRecord,
-    CeilingRecord,
     DominanceRecord,
     EmergentRecord,
-    GroupAlignment,
     IntersectionRecord,
     MeanRecord,
     MeasureRecord,
     ProfileRecord,
     RatedRecord,
 )
-from biassay.stats.alignment import (
-    AlignmentIntervals,
-    bootstrap_alignment,
-    choose_templates,
-    kendall_alignment,
-    noise_ceiling,
-    precision_at,
-    shuffled_groups,
-)
+from biassay.stats.alignment import choose_templates
 from biassay.stats.emergence import EmergentSide, emergence, precision_recall
 from biassay.stats.intersection import Mean, Paired, dominance, order_effects
 from biassay.stimuli.abc import Abc, SocialGroup
-from biassay.stimuli.human import HumanRatings
 from biassay.stimuli.rated_pairs import rated_pairs
 
-__all__ = ["ceiling_of", "intersection_of", "measured", "measured_in_contexts"]
+__all__ = ["intersection_of", "measured", "measured_in_contexts"]
 
 _Floats = NDArray[np.float64]
 _TOP = 50
@@ -71,9 +60,9 @@ def measured(
         measure=measure,
         templates=templates,
         chosen=tuple(templates[i] for i in chosen),
-        scores=tuple(tuple(tuple(map(_given, row)) for row in scores[i]) for i in shown),
+        scores=tuple(tuple(tuple(map(given, row)) for row in scores[i]) for i in shown),
         profiles=_profiles([sheet.groups[i] for i in shown], profiles[shown], human),
-        alignments=_alignments(measure, groups, profiles[rows], human, pilot_tau, draws, seed),
+        alignments=alignments_of(measure, groups, profiles[rows], human, pilot_tau, draws, seed),
         undefined=int(np.isnan(by_item).sum()),
     )
 
@@ -88,7 +77,7 @@ def measured_in_contexts(
         chosen=(),
         scores=((),) * len(groups),
         profiles=_profiles(groups, scores, human),
-        alignments=_alignments(CEAT, groups, scores, human, None, draws, seed),
+        alignments=alignments_of(CEAT, groups, scores, human, None, draws, seed),
         undefined=int(np.isnan(scores).sum()),
     )
 
@@ -101,32 +90,10 @@ def _profiles(groups: Sequence[SocialGroup], scores: _Floats, human: Human | Non
             group=group.name,
             domain=group.domain,
             parts=group.parts,
-            scores=tuple(map(_given, scores[place])),
-            human=tuple(map(_given, means[place])) if place in means else None,
+            scores=tuple(map(given, scores[place])),
+            human=tuple(map(given, means[place])) if place in means else None,
         )
         for place, group in enumerate(groups)
-    )
-
-
-def _alignments(
-    measure: str,
-    groups: Sequence[SocialGroup],
-    scores: _Floats,
-    human: Human | None,
-    pilot_tau: float | None,
-    draws: int,
-    seed: int,
-) -> tuple[AlignmentRecord, ...]:
-    """With all people, and with those of one kind."""
-    if human is None:
-        return ()
-    named = [groups[place].name for place in human.places]
-    return tuple(
-        _alignment(
-            *(label, named, scores, ratings, human, pilot_tau, draws),
-            np.random.default_rng(seed_of(seed, measure, label)),
-        )
-        for label, ratings in (("all", human.ratings), *human.subgroups)
     )
 
 
@@ -143,89 +110,6 @@ def _chosen(scores: _Floats, templates: Sequence[str], human: Human | None) -> t
     except UsageError:  # no template has all scores of the pilot, or none that differ
         return everything, None
     return list(choice.places), choice.tau
-
-
-def _alignment(
-    label: str,
-    names: Sequence[str],
-    profiles: _Floats,
-    ratings: HumanRatings,
-    human: Human,
-    pilot_tau: float | None,
-    draws: int,
-    rng: np.random.Generator,
-) -> AlignmentRecord:
-    """On the groups on which templates were not chosen; beside it with the pilot."""
-    model, pilot = profiles[human.places], human.pilot & (pilot_tau is not None)
-    held, people = ~pilot, bool(ratings.annotators)
-    with_pilot = _agreement(model, ratings.means) if pilot.any() else (None, None, None)
-    tau, p_value, precision = _agreement(model[held], ratings.means[held])
-    rated = ratings.ratings[:, held] if people else ratings.means[None, held]
-    spans = bootstrap_alignment(model[held], rated, n=draws, rng=rng)
-    shuffled, p_shuffled = shuffled_groups(model[held], ratings.means[held], n=draws, rng=rng)
-    cells = ~np.isnan(model[held] + ratings.means[held])
-    return AlignmentRecord(
-        annotators=label,
-        num_annotators=int((~np.isnan(ratings.ratings)).any(axis=(1, 2)).sum()) or None,
-        num_groups=int(cells.any(axis=1).sum()),
-        num_cells=int(cells.sum()),
-        pilot_tau=pilot_tau,
-        tau=tau,
-        p_value=p_value,
-        tau_shuffled=_given(shuffled),
-        p_value_shuffled=_given(p_shuffled),
-        tau_with_pilot=with_pilot[0],
-        p_value_with_pilot=with_pilot[1],
-        precision=precision,
-        precision_with_pilot=with_pilot[2],
-        tau_annotators=_interval(spans.annotators.tau) if people else None,
-        tau_groups=_interval(spans.groups.tau),
-        tau_both=_interval(spans.both.tau) if people else None,
-        precision_annotators=_interval(spans.annotators.precision) if people else None,
-        precision_groups=_interval(spans.groups.precision),
-        precision_both=_interval(spans.both.precision) if people else None,
-        groups=_by_group(names, model, ratings, pilot, spans if people else None),
-    )
-
-
-def _agreement(model: _Floats, human: _Floats) -> tuple[float | None, float | None, float | None]:
-    """Overall tau, its p-value, and precision."""
-    found = kendall_alignment(model, human)
-    return _given(found.tau), _given(found.p_value), _given(precision_at(model, human).overall)
-
-
-def _by_group(
-    names: Sequence[str],
-    model: _Floats,
-    ratings: HumanRatings,
-    pilot: NDArray[np.bool_],
-    spans: AlignmentIntervals | None,
-) -> tuple[GroupAlignment, ...]:
-    """Every group by itself. Those of the pilot have no interval, which would not know of the choice of templates."""
-    found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
-    intervals = {} if spans is None else dict(zip(np.flatnonzero(~pilot).tolist(), spans.group_tau, strict=True))
-    return tuple(
-        GroupAlignment(
-            group=names[g],
-            human_group=name,
-            tau=_given(found.group_tau[g]),
-            p_value=_given(found.group_p[g]),
-            tau_interval=_interval(intervals[g]) if g in intervals else None,
-            top=_given(precise.top[g]),
-            bottom=_given(precise.bottom[g]),
-            precision=_given(precise.mean[g]),
-            pilot=bool(pilot[g]),
-        )
-        for g, name in enumerate(ratings.groups)
-    )
-
-
-def ceiling_of(human: Human, draws: int, seed: int) -> CeilingRecord | None:
-    """How well people agree with people; None where no group was rated by two of them."""
-    if max(human.ratings.raters, default=0) < 2:
-        return None
-    found = noise_ceiling(human.ratings.ratings, n=draws, rng=np.random.default_rng(seed_of(seed, "ceiling", "halves")))
-    return CeilingRecord(_given(found.tau), _interval(found.interval))
 
 
 def intersection_of(
@@ -280,11 +164,11 @@ def _rated(abc: Abc, sheet: Questionnaire, singles: int, side: EmergentSide) -> 
     return RatedRecord(
         source=known.source.name,
         num_groups=len(places),
-        precision=_given(fit.precision),
-        recall=_given(fit.recall),
-        chance_precision=_given(fit.chance_precision),
-        chance_recall=_given(fit.chance_recall),
-        p_value=_given(fit.p_value),
+        precision=given(fit.precision),
+        recall=given(fit.recall),
+        chance_precision=given(fit.chance_precision),
+        chance_recall=given(fit.chance_recall),
+        p_value=given(fit.p_value),
     )
 
 
@@ -313,10 +197,10 @@ def _dominance(abc: Abc, paired: Paired, rng: np.random.Generator) -> tuple[Domi
             DominanceRecord(
                 domain_a=domains[a],
                 domain_b=domains[b],
-                tau_a=_given(found.tau[row, 0]),
-                tau_b=_given(found.tau[row, 1]),
-                difference=_given(found.difference[row]),
-                interval=_interval(found.interval_by_component[row]),
+                tau_a=given(found.tau[row, 0]),
+                tau_b=given(found.tau[row, 1]),
+                difference=given(found.difference[row]),
+                interval=interval(found.interval_by_component[row]),
                 num_pairs=int(found.n[row]),
                 dominates=stronger,
             )
@@ -333,27 +217,18 @@ def _emergent(sheet: Questionnaire, singles: int, side: EmergentSide, way: str, 
         direction=way,
         excess=float(side.excess[g, t]),
         bound=float(side.bound[g, t]),
-        p_value=_given(side.p_value[g, t]),
-        q_value=_given(side.adjusted[g, t]),
-        p_value_additive=_given(side.p_additive[g, t]),
-        q_value_additive=_given(side.adjusted_additive[g, t]),
+        p_value=given(side.p_value[g, t]),
+        q_value=given(side.adjusted[g, t]),
+        p_value_additive=given(side.p_additive[g, t]),
+        q_value_additive=given(side.adjusted_additive[g, t]),
     )
 
 
 def _mean_of(mean: Mean) -> MeanRecord:
-    return MeanRecord(_given(mean.value), _given(mean.standard_error), mean.n)
+    return MeanRecord(given(mean.value), given(mean.standard_error), mean.n)
 
 
 def _mean(values: _Floats, axis: int) -> _Floats:
     """Over what is not NaN; NaN where nothing is left."""
     n = np.count_nonzero(~np.isnan(values), axis=axis)
     return np.where(n > 0, np.nansum(values, axis=axis) / np.maximum(n, 1), np.nan)
-
-
-def _given(value: float | np.floating) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _interval(pair: Sequence[float] | _Floats) -> tuple[float, float] | None:
-    low, high = float(pair[0]), float(pair[1])
-    return None if np.isnan(low) or np.isnan(high) else (low, high)

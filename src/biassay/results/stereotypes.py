@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from biassay.results.codec import to_json
 from biassay.results.folder import frame_of_table, load_folder, save_folder
 from biassay.results.group_contexts import GroupContextsRecord, GroupContextsSource
+from biassay.results.older import update_stereotypes
 from biassay.results.records import FORMAT_VERSION, Provenance, Record
 
 if TYPE_CHECKING:
@@ -261,35 +262,6 @@ class _ResultsFile:
     results: tuple[ModelStereotypes, ...]
 
 
-def _update(_: StereotypeManifest, content: Any) -> None:
-    """Folders that counted the pilot groups in, and took noise for normal: what follows from either is not known."""
-    for result in content["results"]:
-        for measure in result["measures"]:
-            for found in measure["alignments"]:
-                if "tau_held_out" in found:
-                    _leave_pilot_out(found, measure)
-        for crossed in result["intersections"]:
-            if "num_both_orders" not in crossed:
-                crossed |= {"num_both_orders": 0, "num_emergent": None}
-                for trait in crossed["emergent"]:
-                    trait |= {"p_value_additive": None, "q_value_additive": None}
-
-
-def _leave_pilot_out(found: dict[str, Any], measure: dict[str, Any]) -> None:
-    if found["pilot_tau"] is None or len(measure["templates"]) < 2:  # templates were not chosen
-        found |= dict.fromkeys(("pilot_tau", "tau_with_pilot", "p_value_with_pilot", "precision_with_pilot"))
-        found["groups"] = [group | {"pilot": False} for group in found["groups"]]
-        return
-    for name in ("tau", "p_value", "precision"):
-        found |= {f"{name}_with_pilot": found[name], name: found[f"{name}_held_out"]}
-    spans = (f"{of}_{other}" for of in ("tau", "precision") for other in ("annotators", "groups", "both"))
-    found |= dict.fromkeys((*spans, "tau_shuffled", "p_value_shuffled"))
-    held = {group["group"] for group in found["groups"] if not group["pilot"]}
-    rated = [profile for profile in measure["profiles"] if profile["group"] in held and profile["human"]]
-    cells = [sum(None not in cell for cell in zip(p["scores"], p["human"], strict=True)) for p in rated]
-    found |= {"num_groups": sum(map(bool, cells)), "num_cells": sum(cells)}
-
-
 @dataclass(frozen=True, repr=False)
 class Stereotypes:
     """Everything that was found and how it was made."""
@@ -316,7 +288,7 @@ class Stereotypes:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Stereotypes:
         """Read a folder back; the result equals what was saved."""
-        manifest, content = load_folder(folder, StereotypeManifest, _ResultsFile, KIND, _update)
+        manifest, content = load_folder(folder, StereotypeManifest, _ResultsFile, KIND, update_stereotypes)
         return cls(manifest, content.results)
 
     def _table(self) -> list[list[Any]]:

@@ -1,0 +1,51 @@
+"""Parsed results of an older biassay, brought up to date in place: what they do not hold is not claimed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from biassay.results.discovery import DiscoveryManifest
+    from biassay.results.stereotypes import StereotypeManifest
+
+__all__ = ["update_discovery", "update_stereotypes"]
+
+
+def update_discovery(manifest: DiscoveryManifest, content: Any) -> None:
+    """Folders that called emergent whatever EIBD detects."""
+    for found in content["results"]:
+        if "num_eibd" not in found:
+            found.update(num_eibd=found["num_emergent"], num_emergent=found["num_excess"])
+            for word in found["words"]:
+                q = word["q_value_excess"]
+                passes = q is not None and q <= manifest.alpha
+                word.update(eibd=word["emergent"], emergent=word["emergent"] and passes)
+
+
+def update_stereotypes(_: StereotypeManifest, content: Any) -> None:
+    """Folders that counted the pilot groups in, and took noise for normal: what follows from either is not known."""
+    for result in content["results"]:
+        for measure in result["measures"]:
+            for found in measure["alignments"]:
+                if "tau_held_out" in found:
+                    _leave_pilot_out(found, measure)
+        for crossed in result["intersections"]:
+            if "num_both_orders" not in crossed:
+                crossed |= {"num_both_orders": 0, "num_emergent": None}
+                for trait in crossed["emergent"]:
+                    trait |= {"p_value_additive": None, "q_value_additive": None}
+
+
+def _leave_pilot_out(found: dict[str, Any], measure: dict[str, Any]) -> None:
+    if found["pilot_tau"] is None or len(measure["templates"]) < 2:  # templates were not chosen
+        found |= dict.fromkeys(("pilot_tau", "tau_with_pilot", "p_value_with_pilot", "precision_with_pilot"))
+        found["groups"] = [group | {"pilot": False} for group in found["groups"]]
+        return
+    for name in ("tau", "p_value", "precision"):
+        found |= {f"{name}_with_pilot": found[name], name: found[f"{name}_held_out"]}
+    spans = (f"{of}_{other}" for of in ("tau", "precision") for other in ("annotators", "groups", "both"))
+    found |= dict.fromkeys((*spans, "tau_shuffled", "p_value_shuffled"))
+    held = {group["group"] for group in found["groups"] if not group["pilot"]}
+    rated = [profile for profile in measure["profiles"] if profile["group"] in held and profile["human"]]
+    cells = [sum(None not in cell for cell in zip(p["scores"], p["human"], strict=True)) for p in rated]
+    found |= {"num_groups": sum(map(bool, cells)), "num_cells": sum(cells)}
