@@ -214,11 +214,11 @@ def test_real_models_that_were_asked_are_compared_over_what_the_records_hold(
         lines = [
             (p.scores, q.scores, p.human)
             for p, q in zip(measures[r.measure].profiles, theirs[r.measure].profiles, strict=True)
-            if p.human and not p.parts
+            if p.human and p.group not in ("north", "baker")  # the pilot, on which templates were chosen
         ]
         cells = [c for line in lines for c in zip(*line, strict=True) if None not in c]  # type: ignore[arg-type]
         a, b, people = map(np.array, zip(*cells, strict=True))
-        assert r.num_cells == len(cells) > 50
+        assert (r.num_groups, r.num_cells) == (3, len(cells)) == (3, 48)
         assert r.tau_baseline == pytest.approx(stats.kendalltau(a, people).statistic)
         assert r.tau_model == pytest.approx(stats.kendalltau(b, people).statistic)
         assert r.tau_between == pytest.approx(stats.kendalltau(a, b).statistic)

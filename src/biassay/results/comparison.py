@@ -48,7 +48,10 @@ class AssociationDifference(Record):
 
 @dataclass(frozen=True)
 class AgreementDifference(Record):
-    """A measure of stereotypes: how much better the other model agrees with people than the first (Kendall's tau)."""
+    """A measure of stereotypes: how much better the other model agrees with people than the first (Kendall's tau).
+
+    Over the groups on which the templates of neither were chosen.
+    """
 
     measure: str
     baseline: str
@@ -237,7 +240,8 @@ def _agreements(first: str, one: ModelStereotypes, label: str, other: ModelStere
     for record in one.measures:
         if record.measure not in theirs:
             continue
-        profiles = {p.group: p for p in theirs[record.measure].profiles if not p.parts}
+        pilot = record.pilot | theirs[record.measure].pilot
+        profiles = {p.group: p for p in theirs[record.measure].profiles if not p.parts and p.group not in pilot}
         shared = [(p, profiles[p.group]) for p in record.profiles if p.group in profiles and p.human and not p.parts]
         if not shared:
             continue

@@ -121,6 +121,11 @@ class MeasureRecord(Record):
     alignments: tuple[AlignmentRecord, ...]
     undefined: int
 
+    @property
+    def pilot(self) -> frozenset[str]:
+        """The groups on which templates were chosen."""
+        return frozenset(group.group for found in self.alignments for group in found.groups if group.pilot)
+
 
 @dataclass(frozen=True)
 class MeanRecord(Record):
