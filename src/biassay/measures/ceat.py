@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, UsageError, VectorError
-from biassay.stats.association import FLAT, effect_size
+from biassay.stats.association import FLAT, effect_size, rounding
 from biassay.stats.contextual import (
     Pools,
     check_draws,
@@ -27,7 +27,6 @@ from biassay.stats.word_bootstrap import bootstrap_means, word_interval
 __all__ = ["ContextualAssociation", "ceat"]
 
 _BOOTSTRAPPED = 1000  # samples: the pooled effect size is then known far better than other words would give it
-_NOISE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-15}
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +161,7 @@ def ceat(
     of_x, of_y, of_a, of_b = (mean_directions(pools) for pools in (x, y, a, b))
     toward_a, toward_x = of_a.mean(axis=0) - of_b.mean(axis=0), of_x.mean(axis=0) - of_y.mean(axis=0)
     mean_x, mean_y = of_x @ toward_a, of_y @ toward_a
-    noise = _NOISE[np.dtype(np.result_type(targets.dtype, a.dtype, b.dtype))]
+    noise = rounding(toward_a, targets.dtype, a.dtype, b.dtype)
     interval = None
     if replicates:
         cosines = sample_cosines(targets, (a, b), table[:_BOOTSTRAPPED], threads)

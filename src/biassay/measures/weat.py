@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError, VectorError
-from biassay.stats.association import associations, effect_size, unit_rows, wefat_scores
+from biassay.stats.association import associations, effect_size, rounding, unit_rows, wefat_scores
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
 from biassay.stats.tails import Route, TailProbability
 
@@ -113,8 +113,7 @@ def weat(
         raise UsageError(f"X and Y need at least two vectors each, got {len(x_rows)} and {len(y_rows)}")
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
     size = effect_size(x, y)
-    # A product of unit rows with the attributes' difference is known to some units in the last place of its length.
-    noise = 4.0 * float(np.finfo(np.float64).eps * np.linalg.norm(a_rows.mean(axis=0) - b_rows.mean(axis=0)))
+    noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in (X, Y, A, B)))
     p = permutation_test(x, y, protocol=protocol, alternative=alternative, route=route, noise=noise, rng=rng)
     by_word = opposite = size_by_word = None
     if words is not None:

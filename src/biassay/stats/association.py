@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, VectorError
 
-__all__ = ["FLAT", "associations", "effect_size", "unit_rows", "wefat_scores"]
+__all__ = ["FLAT", "associations", "effect_size", "rounding", "unit_rows", "wefat_scores"]
 
 FLAT = 1e-12  # associations are differences of cosines: a spread this small is rounding
 
@@ -36,6 +37,16 @@ def associations(targets: NDArray[np.float64], a: NDArray[np.float64], b: NDArra
     product with the mean, one matrix-vector product does it.
     """
     return np.asarray(targets @ (a.mean(axis=0) - b.mean(axis=0)))
+
+
+def rounding(toward: NDArray[np.float64], *dtypes: np.dtype[Any]) -> float:
+    """How far rounding may move the product of a unit vector with ``toward`` (d,), if vectors came in ``dtypes``.
+
+    Some units in the last place of the length of ``toward``, in the narrowest arithmetic; what came in half precision
+    was computed in float32.
+    """
+    narrow = any(dtype.kind == "f" and dtype.itemsize < 8 for dtype in dtypes)
+    return 4.0 * float(np.finfo(np.float32 if narrow else np.float64).eps * np.linalg.norm(toward))
 
 
 def effect_size(x: NDArray[np.float64], y: NDArray[np.float64], *, ddof: int = 1) -> float:

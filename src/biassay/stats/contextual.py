@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError, VectorError
+from biassay.stats.association import unit_rows
 
 __all__ = ["Pools", "check_draws", "draw_contexts", "mean_directions", "sample_associations", "sample_cosines"]
 
 _BLOCK_BYTES = 3 << 19  # of gathered rows: fits into the cache of one core
 _NORM_ROWS = 1024
+_SAFE_LENGTHS = {2: (0.0, np.inf), 4: (1e-30, 1e30), 8: (1e-150, 1e150)}  # by bytes of a number
 Floats = NDArray[np.floating]
 
 
@@ -48,8 +50,8 @@ class Pools:
         rows = [_checked(array, f"{what}: word {number}") for number, array in enumerate(arrays)]
         wide = any(array.dtype == np.float64 for array in rows)
         dtype: np.dtype[np.floating] = np.dtype(np.float64) if wide else np.dtype(np.float32)
-        scales = [_scales(array, f"{what}: word {i}").astype(dtype) for i, array in enumerate(rows)]
-        return cls(rows, scales, dtype)
+        scaled = [_scaled(array, f"{what}: word {i}") for i, array in enumerate(rows)]
+        return cls([array for array, _ in scaled], [scales.astype(dtype) for _, scales in scaled], dtype)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -84,16 +86,24 @@ def _checked(array: Floats, where: str) -> Floats:
     return array if kept else array.astype(np.float64)
 
 
-def _scales(array: Floats, where: str) -> NDArray[np.float64]:
+def _scaled(array: Floats, where: str) -> tuple[Floats, NDArray[np.float64]]:
+    """Rows, and one over the length of each. Rows so long or so short that squares overflow or vanish are replaced."""
     lengths = np.empty(len(array))
-    for start in range(0, len(array), _NORM_ROWS):
-        block = array[start : start + _NORM_ROWS].astype(np.float64)
-        lengths[start : start + _NORM_ROWS] = np.sqrt(np.einsum("ij,ij->i", block, block))
-    wrong = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0.0))
-    if len(wrong):
-        kind = "is zero" if lengths[wrong[0]] == 0.0 else "holds a value that is not finite"
-        raise VectorError(f"{where}: the vector of context {wrong[0]} {kind}, so it has no direction")
-    return np.asarray(1.0 / lengths)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for start in range(0, len(array), _NORM_ROWS):
+            block = array[start : start + _NORM_ROWS].astype(np.float64)
+            lengths[start : start + _NORM_ROWS] = np.sqrt(np.einsum("ij,ij->i", block, block))
+    shortest, longest = _SAFE_LENGTHS[array.dtype.itemsize]
+    odd = np.flatnonzero(~((lengths > shortest) & (lengths < longest)))
+    for place in odd.tolist():
+        if not (np.isfinite(array[place]).all() and array[place].any()):
+            kind = "is zero" if lengths[place] == 0.0 else "holds a value that is not finite"
+            raise VectorError(f"{where}: the vector of context {place} {kind}, so it has no direction")
+    if len(odd):
+        array = array.copy()
+        array[odd] = unit_rows(array[odd], where)
+        lengths[odd] = 1.0
+    return array, np.asarray(1.0 / lengths)
 
 
 def draw_contexts(sizes: NDArray[np.int64], n_samples: int, rng: np.random.Generator) -> NDArray[np.int32]:

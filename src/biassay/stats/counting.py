@@ -1,23 +1,24 @@
 """Exact tail by counting without looking at every partition: two halves that meet in the middle.
 
-Scores become 62-bit integers, so that sums have no rounding. All subsets of each half are listed by size; for each one
-of the first half a binary search tells how many of the second half lift the sum over the threshold. Two things keep
-the lists short: a partial subset that cannot reach the threshold, whatever joins it, is dropped at once, so that in a
-far tail little else remains; and subsets of equal scores, which have equal sums, are kept once with their number.
+All subsets of each half are listed by size; for each one of the first half a binary search tells how many of the second
+half lift the sum over the threshold. Two things keep the lists short: a partial subset that cannot reach the threshold,
+whatever joins it, is dropped at once, so that in a far tail little else remains; and subsets of equal scores, which have
+equal sums, are kept once with their number. A few scores out of very many are split by their middle one instead, into
+those before it and those behind it.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.stats.enumeration import sums_by_size
 from biassay.stats.subsets import SubsetTail
 
-__all__ = ["count_by_halves", "states_of_halves"]
+__all__ = ["count_by_halves", "count_by_middle", "states_of_halves", "work_by_middle"]
 
 _Ints = NDArray[np.int64]
 _Counts = NDArray[np.int64] | NDArray[np.object_]
@@ -31,44 +32,49 @@ def states_of_halves(total: int, size: int) -> int:
     return sum(math.comb(half, k) for k in range(min(size, total - size, half) + 1))
 
 
+def work_by_middle(total: int, size: int) -> int:
+    """How many sums `count_by_middle` looks at."""
+    size = min(size, total - size)
+    before = (size - 1) // 2
+    return math.comb(total, before + 1) + math.comb(total, size - before)
+
+
+def count_by_middle(tail: SubsetTail) -> int:
+    """Number of subsets at or above the threshold, for every score as the middle one of the subset."""
+    tail = tail.smaller_side()
+    before = (tail.size - 1) // 2
+    behind = tail.size - 1 - before
+    first = sums_by_size(tail.levels, before)[before]
+    second = sums_by_size(tail.levels[::-1], behind)[behind]
+
+    def count_at(level: int) -> int:
+        count = 0
+        for place, score in enumerate(tail.levels.tolist()):
+            left = first[: math.comb(place, before)]
+            right = second[: math.comb(len(tail.levels) - 1 - place, behind)]
+            count += _pairs_at_least((left, None), (right, None), level - score)
+        return count
+
+    return tail.settled(count_at)
+
+
 def count_by_halves(tail: SubsetTail, max_states: int) -> int | None:
     """Number of subsets at or above the threshold, or None if a half needs more than ``max_states`` sums."""
     tail = tail.smaller_side()
-    scores, level = _as_integers(tail)
-    order = np.argsort(scores)[::-1]
+    ordered = np.sort(tail.levels)[::-1]
     # Alternating between the halves gives each its share of high scores, which lets both prune.
-    halves = scores[order[::2]], scores[order[1::2]]
+    halves = ordered[::2], ordered[1::2]
     ones: _Counts | None = None
-    if len(np.unique(scores)) < 0.7 * len(scores):
+    if len(np.unique(ordered)) < 0.7 * len(ordered):
         ones = np.ones(1, dtype=np.int64 if tail.n_partitions < 2**62 else object)
         if ones.dtype == object:
             max_states //= 16  # Python's integers are exact, and slow
-    left = _reachable_sums(halves[0], halves[1], tail.size, level, max_states, ones)
-    right = left and _reachable_sums(halves[1], halves[0], tail.size, level, max_states, ones)
+    left = _reachable_sums(halves[0], halves[1], tail.size, tail.level, max_states, ones)
+    right = left and _reachable_sums(halves[1], halves[0], tail.size, tail.level, max_states, ones)
     if left is None or right is None:
         return None
-    return sum(
-        _pairs_at_least(first, right[tail.size - size], level)
-        for size, first in left.items()
-        if tail.size - size in right
-    )
-
-
-def _as_integers(tail: SubsetTail) -> tuple[_Ints, int]:
-    """Scores and the lowest counting sum, on a common integer grid; scores that differ by rounding become one."""
-    largest = float(np.max(np.abs(tail.scores)))
-    if largest <= tail.noise:
-        return np.zeros(len(tail.scores), dtype=np.int64), 0 if tail.threshold <= tail.tolerance else 1
-    scale = 2.0**61 / ((len(tail.scores) + 2) * largest)
-    order = np.argsort(tail.scores)
-    ordered = tail.scores[order]
-    first = np.concatenate([[True], np.diff(ordered) > tail.noise])
-    snapped = np.empty_like(ordered)
-    snapped[order] = ordered[first][np.cumsum(first) - 1]
-    scores = np.rint(snapped * scale).astype(np.int64)
-    # The threshold has more digits than a float: exact, and half a unit of rounding for every score.
-    level = round(Fraction(tail.threshold - tail.tolerance) * Fraction(scale)) - len(scores)
-    return scores, level
+    pairs = [(first, right[tail.size - size]) for size, first in left.items() if tail.size - size in right]
+    return tail.settled(lambda level: sum(_pairs_at_least(first, second, level) for first, second in pairs))
 
 
 def _reachable_sums(

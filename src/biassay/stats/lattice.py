@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 __all__ = ["lattice_step"]
 
 _MOST_STEPS = 1_000_000
+_LEAST_NOISES = 1000.0  # in a step: anything lies on a lattice that is as fine as the noise
 
 
 def lattice_step(scores: NDArray[np.float64], noise: float) -> float | None:
@@ -20,10 +21,11 @@ def lattice_step(scores: NDArray[np.float64], noise: float) -> float | None:
     span = float(np.ptp(scores))
     if span <= noise:
         return None
+    least = max(span / _MOST_STEPS, _LEAST_NOISES * noise)
     step = 0.0
     for gap in np.unique(scores - scores.min())[1:]:
         step = _common_step(step, float(gap), 4.0 * noise)
-        if step < span / _MOST_STEPS:
+        if step < least:
             return None
     multiples = (scores - scores.min()) / step
     exact = np.abs(multiples - np.rint(multiples)).max() * step <= 8.0 * noise

@@ -61,7 +61,7 @@ def permutation_test(
     route : str
         Under ``exact``: how, see `tail_probability`.
     noise : float
-        How far two scores that should be equal may lie apart, by rounding; at least some units in the last place.
+        How far a score may be from its true value, by rounding; at least some units in the last place.
     rng : numpy Generator or seed
         Used by the protocols that draw.
     """
@@ -86,35 +86,36 @@ def _exact(tail: SubsetTail, alternative: Alternative, route: Route) -> TailProb
     if tail.threshold < 0.0:
         tail = tail.lower_tail
     # A threshold that is a tie with the mean puts every split on one side or the other.
-    if tail.threshold <= tail.tolerance:
+    if tail.threshold <= tail.slack * tail.unit:
         return TailProbability(1.0, 0.0, "enumeration", 0.0)
     return tail_probability(tail, route).plus(tail_probability(tail.opposite_tail, route))
 
 
-def _drawn_sums(tail: SubsetTail, draws: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def _drawn_sums(tail: SubsetTail, draws: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """Sums of subsets drawn uniformly with replacement, in blocks of bounded memory."""
-    total = len(tail.scores)
+    total = len(tail.levels)
     rows = max(1, _BLOCK // total)
     for start in range(0, draws, rows):
         keys = rng.random((min(rows, draws - start), total))
         chosen = np.argpartition(keys, tail.size - 1, axis=1)[:, : tail.size]
-        yield tail.scores[chosen].sum(axis=1)
+        yield tail.levels[chosen].sum(axis=1)
 
 
-def _sampled(tail: SubsetTail, sums: NDArray[np.float64], alternative: Alternative) -> TailProbability:
+def _sampled(tail: SubsetTail, sums: NDArray[np.int64], alternative: Alternative) -> TailProbability:
+    if alternative == "two-sided" and tail.threshold < 0.0:
+        tail, sums = tail.lower_tail, -sums
+    found = sums >= tail.level
     if alternative == "two-sided":
-        sums, level = np.abs(sums), abs(tail.threshold)
-    else:
-        level = tail.threshold
-    hits = int(np.count_nonzero(sums >= level - tail.tolerance))
+        found |= -sums >= tail.opposite_tail.level
+    hits = int(np.count_nonzero(found))
     p = (1 + hits) / (1 + len(sums))
     return TailProbability(p, math.log10(p), "sampling", math.sqrt((1.0 - p) / (p * len(sums))))
 
 
-def _normal_fit(tail: SubsetTail, sums: NDArray[np.float64], alternative: Alternative) -> TailProbability:
-    if tail.extremes[1] - tail.extremes[0] <= tail.tolerance:
+def _normal_fit(tail: SubsetTail, sums: NDArray[np.int64], alternative: Alternative) -> TailProbability:
+    if tail.extremes[1] - tail.extremes[0] <= tail.slack:
         return TailProbability(1.0, 0.0, "normal fit", math.nan)
-    z = (tail.threshold - sums.mean()) / sums.std(ddof=1)
+    z = (tail.least - sums.mean()) / sums.std(ddof=1)
     log_p = float(special.log_ndtr(-abs(z) if alternative == "two-sided" else -z))
     if alternative == "two-sided":
         log_p = min(0.0, log_p + math.log(2.0))

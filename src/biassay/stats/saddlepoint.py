@@ -9,22 +9,24 @@ integrand is a bell, and the trapezoid rule converges faster than any power of t
 every score joins the subset by its own coin, the coins are biased until size and sum are expected to be n and t, and
 the integral is what remains to correct. Nothing is sampled, and nothing underflows.
 
-Sums are discrete, and a bell is not. Far from its centre the integrand of scores in general position is noise, whose
-effect is below the square root of the number of subsets in the tail. Scores that lie on a lattice, in clusters or far
-apart bring the bell back at some distance: a Fourier transform of the coins finds where, the integral is carried on
-that far, and what is left out is part of the stated error. On a lattice the sum over its points is taken instead of the
-integral, which is exact.
+Sums are discrete, and a bell is not. Functions that lie just above and just below the step from "below" to "at least",
+and have no frequencies beyond some u (Beurling and Selberg; for a step times an exponential Graham and Vaaler), bound
+the tail from both sides by the integral up to that u, whatever the scores are: the stated error holds if the integral
+ends there. It is smaller if the integrand is known to be small further out: its size is bounded by a Fourier transform
+of the coins, looked at far beyond where the integral ends. Where that is no larger than chance makes it, phases are
+taken as random; where it is larger, as on a lattice, in clusters and with scores far apart, sizes add up. On a lattice
+the sum over its points is taken instead of the integral, which is exact.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from biassay.stats.integrand_bound import bound_integrand
 from biassay.stats.subsets import SubsetTail, log_binomial
 
 __all__ = ["SmoothTail", "saddlepoint_tail", "solve_tilt"]
@@ -33,11 +35,10 @@ _NEWTON_STEPS = 200
 _STEEPEST = 600.0  # of b, per largest score: beyond it a coin is decided to the last bit
 _NEGLIGIBLE = 1e-13
 _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are all but decided, and there is no bell
-_POLE_DAMPING = 34.0  # the trapezoid rule's alias of the pole is damped by exp(-34), about 1e-15
-_GRID = 1 << 18  # points of the Fourier transform that looks for the bell's return
-_MOST_FACTORS = 20_000_000  # complex factors an integral may take, some tenths of a second
-_NOISE_WORTH_REDUCING = 1e-4
-_LEFT_OUT = 3e-5  # relative size at which what is left out no longer matters
+_ALIAS = 1e-12  # of the bell: what the trapezoid rule may add
+_NOISE = 3.0  # deviations of the noise that are stated
+_MOST_FACTORS = 60_000_000  # complex factors an integral may take, some tenths of a second
+_LEFT_OUT = 4e-4  # relative size at which what is left out no longer matters
 
 
 @dataclass(frozen=True)
@@ -103,12 +104,11 @@ def _size_tilt(s: NDArray[np.float64], n: int, b: float) -> float:
     return a
 
 
-def saddlepoint_tail(tail: SubsetTail, step: float | None = None) -> SmoothTail | None:
-    """P[sum >= threshold], or None where no saddle point exists. ``step`` is that of the scores' lattice, if any."""
+def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
+    """P[sum >= threshold], or None where no saddle point exists."""
     if tail.threshold < 0.0:
-        # What is not in the upper tail is strictly below: on a lattice, one step below.
-        below = SubsetTail(tail.scores, tail.size, tail.threshold - (step or 0.0), tail.noise)
-        other = saddlepoint_tail(below.lower_tail, step)
+        # What is not in the upper tail is strictly below.
+        other = saddlepoint_tail(replace(tail, least=tail.least - 1).lower_tail)
         if other is None:
             return None
         p = math.exp(other.log_p)
@@ -118,16 +118,14 @@ def saddlepoint_tail(tail: SubsetTail, step: float | None = None) -> SmoothTail 
         return None
     s, n, t = tail.scores, tail.size, tail.threshold
     # Near the middle of the distribution the saddle meets the pole at b = 0; stay one deviation away from it.
-    share = n / len(s)
-    deviation = math.sqrt(share * (1.0 - share) * float(s @ s))
-    b = max(saddle[1], 1.0 / deviation)
+    b = max(saddle[1], 1.0 / tail.deviation)
     a = saddle[0] if b == saddle[1] else _size_tilt(s, n, b)
-    found = _Integral(s, n, t, a, b, step).value()
+    found = _Integral(s, n, t, a, b, tail.unit if tail.lattice else None).value()
     if found is None or not found[0] > 0.0:
         return None
     integral, left_out = found
     log_count = _objective(s, n, t, a, b) + math.log(integral)
-    steps = 0.0 if step is not None else math.exp(-0.5 * log_count)
+    steps = 0.0 if tail.lattice else math.exp(-0.5 * log_count)
     log_p = min(0.0, log_count - log_binomial(len(s), n))
     return SmoothTail(log_p, steps + left_out / integral + 1e-9)
 
@@ -136,66 +134,104 @@ class _Integral:
     """The double integral along the saddle point, as far out as the scores make it matter."""
 
     def __init__(self, s: NDArray[np.float64], n: int, t: float, a: float, b: float, step: float | None) -> None:
-        self._p = _chance(s, a, b)
-        self._height = _objective(s, n, t, a, b)
-        w = self._p * (1.0 - self._p)
-        centre = float(w @ s / w.sum())
-        self._s, self._n, self._t, self._b, self._step = s - centre, n, t - n * centre, b, step
-        self._coins = w
+        p = _chance(s, a, b)
+        self._coins = p * (1.0 - p)
+        centre = float(self._coins @ s / self._coins.sum())
+        self._s, self._n, self._t, self._a, self._b = s - centre, n, t - n * centre, a + b * centre, b
         values, first, times = np.unique(self._s, return_index=True, return_counts=True)
-        self._distinct = values, self._p[first], times
-        self._deviation = math.sqrt(float(w @ (self._s * self._s)))
-        # Sizes n + k m alias onto n on a grid of m angles: m = N + 1 is exact, ten deviations is as good.
-        self._m = min(len(s) + 1, math.ceil(10.0 * math.sqrt(float(w.sum()))) + 1)
+        self._distinct = values, p[first], times
+        self._deviation = math.sqrt(float(self._coins @ (self._s * self._s)))
+        self._size_deviation = math.sqrt(float(self._coins.sum()))
+        self._height = _objective(s, n, t, a, b)
+        # Sizes n + k m alias onto n on a grid of m angles: m = N + 1 is exact, ten deviations and some is as good.
+        self._m = min(len(s) + 1, math.ceil(10.0 * self._size_deviation) + 5)
         self._angles = 2.0 * np.pi * np.arange(-(self._m // 2), (self._m + 1) // 2) / self._m
+        self._step = step
 
     def value(self) -> tuple[float, float] | None:
         """The integral and a bound on what was left out of it."""
-        span = float(np.ptp(self._s))
-        if self._deviation < 1e-9 * span:
+        if self._deviation < 1e-9 * float(np.ptp(self._s)):
             return None  # only equal scores are undecided: their sums do not spread into a bell
-        width = min(2.0 * np.pi * self._b / _POLE_DAMPING, 0.6 / self._deviation)
+        self._bell = 1.0 / (2.0 * np.pi * self._size_deviation * self._deviation * self._b)
+        width, aliased = self._trapezoid()
+        cost = len(self._distinct[0]) * self._m
+        if self._step is not None and np.pi / self._step / width * cost > _MOST_FACTORS:
+            self._step = None  # so fine a lattice cannot be followed to its end
         end = np.inf if self._step is None else np.pi / self._step
         if self._step is not None:
-            width = end / max(1, math.ceil(end / width))
-        places, returning, noise = self._returns(span)
-        angles = self._angles_needed(places, returning + noise)
-        total, u, used = 0.0, 0.0, 0
-        chunk = max(8, 32_768 // (len(self._distinct[0]) * self._m // 16 + 1))
+            width = end / math.ceil(end / width)
+        places, to_come = self._to_come(end)
+        angles = self._angles_needed(places, to_come)
+        total, sizes, u, used = -self._repeated(width), 0.0, 0.0, 0
+        chunk = max(8, 32_768 // (cost // 16 + 1))
         while True:
             us = np.asarray(u + width * np.arange(chunk), dtype=np.float64)
             us = us[us <= end * (1.0 + 1e-12)]
             values = _integrand(self._distinct, self._n, self._t, angles, us)
-            row = np.asarray(values.sum(axis=0) * self._kernel(us))
             # The other half is the complex conjugate; both ends of a lattice's period are halves of one point.
-            weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0)
-            total += float((weights * row).sum().real)
-            used += len(us) * len(self._distinct[0]) * self._m
+            weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0) * width / (2.0 * np.pi * self._m)
+            total += float((weights * values * self._kernel(us)).sum().real)
+            sizes += float((weights * np.abs(values)).sum())
+            used += len(us) * cost
             u += width * chunk
-            integral = total * width / (2.0 * np.pi * self._m)
-            at = min(int(np.searchsorted(places, u)), len(places) - 1)
-            to_come = float(returning[at]) if u < end else 0.0
-            quiet = u * self._deviation > 4.0 and float(np.abs(row[-4:]).sum()) < _NEGLIGIBLE * abs(total)
-            noisy = u * self._deviation > 40.0 and (
-                float(noise[at]) < _NOISE_WORTH_REDUCING * abs(integral) or used > _MOST_FACTORS // 5
-            )
+            if u >= end:
+                return total, aliased
+            bracket = np.inf if self._step else self._gap(u) * sizes
+            further = float(to_come[min(int(u / places[0]), len(to_come) - 1)])
             # There is no point in being more precise than the number of subsets allows.
-            enough = (
-                1e-10
-                if self._step
-                else max(_LEFT_OUT, 0.3 * math.exp(-0.5 * (self._height + math.log(max(integral, 1e-300)))))
-            )
-            if u >= end or ((quiet or noisy) and to_come < enough * abs(integral)) or used > _MOST_FACTORS:
-                return integral, to_come + (float(noise[at]) if u < end else 0.0)
+            log_count = self._height + math.log(max(total, 1e-300))
+            enough = 1e-10 if self._step else max(_LEFT_OUT, 0.3 * math.exp(-0.5 * log_count))
+            if min(bracket, further) <= enough * abs(total) or used > _MOST_FACTORS:
+                beyond = further if self._step else min(bracket, further + self._gap(float(places[-1])) * sizes)
+                return total, beyond + aliased
+
+    def _trapezoid(self) -> tuple[float, float]:
+        """Width of the trapezoid rule, and a bound on what it adds of sums that lie a period of 2 pi / width away."""
+        period = 10.5 * self._deviation
+        tilts = self._b * 2.0 ** np.arange(-4, 8)
+        above, below = (
+            np.array([_objective(self._s, self._n, self._t, self._a, self._b + c) for c in side * tilts]) - self._height
+            for side in (1.0, -1.0)
+        )
+        below[tilts < self._b] = np.inf  # what is above -period is taken off, see `_repeated`
+        for _ in range(20):
+            aliased = sum(math.exp(min(0.0, float((moments - tilts * period).min()))) for moments in (above, below))
+            if aliased < _ALIAS * self._bell:
+                break
+            period *= 1.5
+        return 2.0 * np.pi / period, aliased
+
+    def _repeated(self, width: float) -> float:
+        """What sums below the threshold add, since the trapezoid rule sees them again one and more periods higher."""
+        damping = 2.0 * np.pi * self._b / width
+        return math.exp(log_binomial(len(self._s), self._n) - self._height - damping) / -math.expm1(-damping)
+
+    def _gap(self, u: float) -> float:
+        """Integral of the least function above the step times exponential with frequencies up to u, less its own."""
+        x = 2.0 * np.pi * self._b / u
+        return (x / -math.expm1(-x) - 1.0) / self._b
+
+    def _to_come(self, end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Places along u, and a bound on what the integral beyond each of them amounts to."""
+        bound = bound_integrand(self._s, self._coins)
+        if bound is None:
+            return np.array([1.0 / self._deviation]), np.array([np.inf])
+        places, size, together = bound
+        kernel = np.abs(self._kernel(places)) + (self._gap(float(places[-1])) if self._step is None else 0.0)
+        amount = np.where(places > end, 0.0, size * kernel * (places[0] / np.pi))
+        sure = np.cumsum(np.where(together, amount, 0.0)[::-1])[::-1]
+        # Phases are alike over some distance along u, and random beyond.
+        alike = max(1.0, math.sqrt(2.0 * np.pi) / self._deviation / float(places[0]))
+        random = np.cumsum(np.where(together, 0.0, amount**2)[::-1])[::-1] * alike
+        to_come = sure + _NOISE * np.sqrt(random)
+        return places, to_come if places[-1] > end or self._step is None else to_come + np.inf
 
     def _angles_needed(self, places: NDArray[np.float64], to_come: NDArray[np.float64]) -> NDArray[np.float64]:
         """All angles, or those under the bell if nothing worth mentioning lies elsewhere, as in all large sets."""
-        size_deviation = math.sqrt(float(self._coins.sum()))
-        bell = 1.0 / (2.0 * np.pi * size_deviation * self._deviation * self._b)
         at = min(int(np.searchsorted(places, 10.0 / self._deviation)), len(places) - 1)
-        if to_come[at] > 1e-10 * bell:
+        if to_come[at] > 1e-10 * self._bell:
             return self._angles
-        return np.asarray(self._angles[np.abs(self._angles) < 9.0 / size_deviation])
+        return np.asarray(self._angles[np.abs(self._angles) < 9.0 / self._size_deviation])
 
     def _kernel(self, us: NDArray[np.float64]) -> NDArray[np.complex128]:
         """The transform of "at least": an integral from the threshold on, or a sum over the points of a lattice."""
@@ -203,32 +239,6 @@ class _Integral:
         if self._step is None:
             return np.asarray(1.0 / z)
         return np.asarray(self._step / -np.expm1(-self._step * z))
-
-    def _returns(self, span: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Where along u the bell returns: places, and what is to come from each on, of returns and of noise.
-
-        Averaged over angles, the integrand's size is at most exp(-W) I0(|g(u)|) / u, with g the Fourier transform of
-        the coins' variances w and W their sum. Where |g| is larger than chance makes it, sizes add up; elsewhere phases
-        are random and squares add up. Both leave out that phases cancel along the angles too.
-        """
-        cells = np.bincount(
-            np.rint((self._s - self._s.min()) / span * (_GRID // 4 - 1)).astype(np.int64),
-            weights=self._coins,
-            minlength=_GRID,
-        )
-        g = np.abs(np.fft.rfft(cells))[1 : _GRID // 8]
-        places = np.pi / 2.0 / span * np.arange(1, len(g) + 1)
-        chance = 4.5 * math.sqrt(float(self._coins @ self._coins))
-        size = special.i0e(g) * np.exp(g - self._coins.sum()) / places * (places[0] / np.pi)
-        if self._step is not None:
-            size[places > np.pi / self._step] = 0.0  # beyond its period a lattice has no more to say
-        coherent = np.cumsum(np.where(g > chance, size, 0.0)[::-1])[::-1]
-        random = np.cumsum((np.where(g > chance, 0.0, size) ** 2)[::-1])[::-1]
-        # Returns in the last octave that was looked at will go on in those that were not.
-        returning = coherent + 3.0 * coherent[len(g) // 2]
-        if self._step is None and np.mean(g[-len(g) // 16 :] > chance) > 0.5:
-            returning += np.inf  # scores so far apart that the transform cannot tell the rest of them from each other
-        return np.asarray(places), np.asarray(returning), np.sqrt(random)
 
 
 def _integrand(
@@ -238,17 +248,20 @@ def _integrand(
     angles: NDArray[np.float64],
     us: NDArray[np.float64],
 ) -> NDArray[np.complex128]:
-    """prod_i (1 - p_i + p_i exp(i (angle + u s_i))) exp(-i (angle n + u t)), shape (angles, us).
+    """prod_i (1 - p_i + p_i exp(i (angle + u s_i))) exp(-i (angle n + u t)), summed over angles, shape (us,).
 
     ``distinct`` holds the distinct scores s, their chances p, and how often each occurs.
     """
     s, p, times = distinct
-    repeated = bool((times > 1).any())
-    turned = np.exp(1j * np.multiply.outer(us, s))
-    product = np.empty((len(angles), len(us)), dtype=np.complex128)
-    for k, angle in enumerate(angles):
-        factors = 1.0 + p * (turned * np.exp(1j * angle) - 1.0)
-        if repeated:
-            factors = factors**times
-        product[k] = np.prod(factors, axis=1) * np.exp(-1j * (angle * n + us * t))
-    return product
+    alike = [(int(count), times == count) for count in np.unique(times)]
+    turned = p[:, None] * np.exp(1j * np.multiply.outer(s, us))
+    factors = np.empty_like(turned)
+    total = np.zeros(len(us), dtype=np.complex128)
+    for angle in angles:
+        np.multiply(turned, np.exp(1j * angle), out=factors)
+        factors += (1.0 - p)[:, None]
+        product = np.full(len(us), np.exp(-1j * angle * n))
+        for count, those in alike:
+            product *= np.multiply.reduce(factors[those] if len(alike) > 1 else factors, axis=0) ** count
+        total += product
+    return total * np.exp(-1j * us * t)

@@ -2,21 +2,30 @@
 
 A partition of the targets into sets of the sizes |X| and |Y| is a choice of |X| of all the scores, and its
 statistic grows with the sum of the chosen ones. So every p-value asks: which share of the size-``n`` subsets has
-a sum of at least ``threshold``? The routes that answer it live in the modules beside this one.
+a sum of at least the observed one? Scores that differ by rounding only are made one, and all of them integers, once
+and for all: sums are then exact, and a tie is a tie on both sides of every comparison. The routes that answer the
+question live in the modules beside this one.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.stats.lattice import lattice_step
+
 __all__ = ["SubsetTail", "log_binomial"]
 
 _ULPS = 18.0  # of the largest score: what a product of some hundred terms may lose
+_TIED = 16.0  # times the noise: scores of one value, each with its own rounding, lie no further apart
+_BITS = 61  # of a sum of all the scores
+_EXPECTED = 0.01  # neighbours within the slack: with fewer, whatever is found there is a tie
+_NEIGHBOURS = 10.0  # times as many as expected, plus one, may be found
 
 
 def log_binomial(total: int, chosen: int) -> float:
@@ -26,23 +35,28 @@ def log_binomial(total: int, chosen: int) -> float:
 
 @dataclass(frozen=True)
 class SubsetTail:
-    """Which share of the size-``size`` subsets of ``scores`` sums to at least ``threshold``?
+    """Which share of the size-``size`` subsets of ``levels`` sums to at least ``least``?
 
     Attributes
     ----------
-    scores : (N,) float64
-        Associations of all targets, shifted so that their mean is zero: a common shift moves every sum alike.
+    levels : (N,) int64
+        Associations of all targets, in units of ``unit``, up to a common shift, which moves every sum alike.
     size : int
         Number of scores in a subset.
-    threshold : float
-        The observed sum. A sum within ``tolerance`` of it is a tie and counts.
+    least : int
+        The observed sum, in the same units.
+    unit : float
+    lattice : bool
+        Whether the scores are whole multiples of the unit. Otherwise it is far below the last digit of a score.
     noise : float
-        How far two scores that should be equal may lie apart, by rounding.
+        How far a score may be from its true value, by rounding.
     """
 
-    scores: NDArray[np.float64]
+    levels: NDArray[np.int64]
     size: int
-    threshold: float
+    least: int
+    unit: float = 1.0
+    lattice: bool = True
     noise: float = 0.0
 
     @classmethod
@@ -52,38 +66,106 @@ class SubsetTail:
         Scores are taken to be known to some units in the last place of the largest, or to ``noise`` if that is more.
         """
         scores = np.concatenate([x, y]).astype(np.float64)
-        noise = max(noise, _ULPS * float(np.abs(scores).max()) * float(np.finfo(np.float64).eps))
-        scores -= scores.mean()
-        return cls(scores, len(x), math.fsum(scores[: len(x)]), noise)
+        largest = float(np.abs(scores).max())
+        noise = max(noise, _ULPS * largest * float(np.finfo(np.float64).eps))
+        scores = _tied(scores, _TIED * noise)
+        step = lattice_step(scores, noise)
+        if step is None:
+            bits = _BITS - math.frexp(largest)[1] - (len(scores) + 2).bit_length()
+            unit, scaled = math.ldexp(1.0, -bits), np.ldexp(scores, bits)
+        else:
+            unit, scaled = step, (scores - scores.min()) / step
+        levels = np.rint(scaled).astype(np.int64)
+        levels -= round(int(levels.sum()) / len(levels))
+        return cls(levels, len(x), int(levels[: len(x)].sum()), unit, step is not None, noise)
+
+    @cached_property
+    def _total(self) -> int:
+        return int(self.levels.sum())
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """Associations, shifted so that their mean is zero."""
+        return np.asarray((self.levels - self._total / len(self.levels)) * self.unit)
 
     @property
-    def tolerance(self) -> float:
-        """Sums of the same numbers in another order differ by rounding; anything closer than this is a tie."""
-        return self.noise * math.sqrt(self.size)
+    def threshold(self) -> float:
+        """The observed sum of such scores."""
+        return (self.least * len(self.levels) - self.size * self._total) / len(self.levels) * self.unit
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the sum of a random subset."""
+        share = self.size / len(self.levels)
+        return math.sqrt(share * (1.0 - share) * float(self.scores @ self.scores))
+
+    @property
+    def slack(self) -> int:
+        """How far below the observed sum another may lie by rounding, in units: different scores may have equal sums."""
+        return 0 if self.lattice else int(self.noise * math.sqrt(self.size) / self.unit)
+
+    @property
+    def level(self) -> int:
+        """The lowest sum that may be a tie with the observed one."""
+        return self.least - self.slack
+
+    def settled(self, count_at: Callable[[int], int]) -> int:
+        """Number of subsets at or above the observed sum, from the number at or above any.
+
+        Where sums lie so close that others are expected within the slack, those are neighbours, and only an equal sum
+        is a tie, unless there are many times as many as expected.
+        """
+        count = count_at(self.level)
+        share = self.slack * self.unit * (self.threshold / self.deviation + 1.0) / self.deviation if self.slack else 0.0
+        expected = min(count, 10**300) * max(0.0, share)
+        if expected < _EXPECTED:
+            return count
+        equal = count_at(self.least)
+        return equal if count - equal <= _NEIGHBOURS * (1.0 + expected) else count
 
     @cached_property
     def n_partitions(self) -> int:
-        return math.comb(len(self.scores), self.size)
+        return math.comb(len(self.levels), self.size)
 
     @cached_property
-    def extremes(self) -> tuple[float, float]:
+    def extremes(self) -> tuple[int, int]:
         """The smallest and the largest sum of a subset."""
-        ordered = np.sort(self.scores)
-        return math.fsum(ordered[: self.size]), math.fsum(ordered[len(ordered) - self.size :])
+        ordered = np.sort(self.levels)
+        return int(ordered[: self.size].sum()), int(ordered[len(ordered) - self.size :].sum())
 
     @property
     def lower_tail(self) -> SubsetTail:
         """P[sum <= threshold], asked as an upper tail."""
-        return SubsetTail(-self.scores, self.size, -self.threshold, self.noise)
+        return replace(self, levels=-self.levels, least=-self.least)
 
     @property
     def opposite_tail(self) -> SubsetTail:
-        """P[sum <= -threshold]: as far from the mean sum, which is zero, on the other side."""
-        return SubsetTail(-self.scores, self.size, self.threshold, self.noise)
+        """P[sum <= -threshold]: as far from the mean sum on the other side."""
+        beyond = self.least * len(self.levels) - 2 * self.size * self._total
+        return replace(self, levels=-self.levels, least=-(-beyond // len(self.levels)))
 
     def smaller_side(self) -> SubsetTail:
         """The same question about the complements, when those are the smaller sets."""
-        rest = len(self.scores) - self.size
+        rest = len(self.levels) - self.size
         if rest >= self.size:
             return self
-        return SubsetTail(-self.scores, rest, self.threshold - math.fsum(self.scores), self.noise)
+        return replace(self, levels=-self.levels, size=rest, least=self.least - self._total)
+
+    def without(self, place: int, taken: bool) -> SubsetTail:
+        """The same question about subsets that hold the score at ``place``, or about those that do not."""
+        least = self.least - taken * int(self.levels[place])
+        return replace(self, levels=np.delete(self.levels, place), size=self.size - taken, least=least)
+
+
+def _tied(scores: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    """Scores in which all that lie within ``width`` of each other have become the middle one of them."""
+    order = np.argsort(scores)
+    ordered = scores[order]
+    start = 0
+    while start < len(ordered):
+        end = int(np.searchsorted(ordered, ordered[start] + width, side="right"))
+        ordered[start:end] = ordered[(start + end - 1) // 2]
+        start = end
+    tied = np.empty_like(ordered)
+    tied[order] = ordered
+    return tied

@@ -9,9 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from biassay.errors import MeasurementError, UnknownNameError
-from biassay.stats.counting import count_by_halves, states_of_halves
+from biassay.stats.counting import count_by_halves, count_by_middle, states_of_halves, work_by_middle
 from biassay.stats.enumeration import count_by_enumeration
-from biassay.stats.lattice import lattice_step
 from biassay.stats.saddlepoint import saddlepoint_tail
 from biassay.stats.subsets import SubsetTail
 
@@ -22,10 +21,13 @@ Route = Literal["auto", "enumeration", "counting", "saddle-point"]
 _ENUMERATE_UP_TO = 20_000_000
 _QUICK_STATES = 1 << 21  # sums in a half: 21 v 21, or 4 v 160, in some tenths of a second
 _FEW_STATES = 1 << 15  # so far out in the tail that pruning leaves next to nothing: milliseconds
+_SOME_STATES = 1 << 20  # half a second at the most
 _PATIENT_STATES = 1 << 23  # where nothing else will do: 23 v 23, a second
 _MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
-_SMOOTH_ENOUGH = 3e-4
+_QUICK_WORK = 6_000_000  # sums beside a middle score: 5 v 250
+_SMOOTH_ENOUGH = 1e-3
 _OUTLYING = 8.0  # deviations of the other scores
+_MOST_PARTS = 8
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class TailProbability:
     def from_log(cls, log_p: float, route: str, error: float) -> TailProbability:
         return cls(math.exp(log_p), log_p / math.log(10.0), route, error)
 
+    def times(self, part: int, whole: int) -> TailProbability:
+        """The probability of the same tail in ``part`` of the ``whole``."""
+        log10 = self.log10 + math.log10(part) - math.log10(whole)
+        return TailProbability(self.value * (part / whole), min(0.0, log10), self.route, self.error)
+
     def plus(self, other: TailProbability) -> TailProbability:
         """The probability of either of two tails."""
         high, low = max(self.log10, other.log10), min(self.log10, other.log10)
@@ -77,12 +84,12 @@ class TailProbability:
 def tail_probability(tail: SubsetTail, route: Route = "auto") -> TailProbability:
     """P[sum >= threshold] over all subsets of the given size, without sampling.
 
-    ``auto`` enumerates up to ten million partitions, counts where that is quick, and integrates along the saddle
+    ``auto`` enumerates up to twenty million partitions, counts where that is quick, and integrates along the saddle
     point elsewhere. Naming a route forces it; ``counting`` then takes seconds and about a gigabyte for 25 v 25.
     """
-    if tail.threshold <= tail.extremes[0] + tail.tolerance:
+    if tail.level <= tail.extremes[0]:
         return TailProbability(1.0, 0.0, "enumeration", 0.0)
-    if tail.threshold > tail.extremes[1] + tail.tolerance:
+    if tail.level > tail.extremes[1]:
         return TailProbability(0.0, -math.inf, "enumeration", 0.0)
     if route == "auto":
         return _automatic(tail)
@@ -96,34 +103,52 @@ def tail_probability(tail: SubsetTail, route: Route = "auto") -> TailProbability
 
 
 def _automatic(tail: SubsetTail) -> TailProbability:
-    if tail.n_partitions <= _ENUMERATE_UP_TO:
-        return tail_probability(tail, "enumeration")
-    if states_of_halves(len(tail.scores), tail.size) <= _QUICK_STATES:
-        return tail_probability(tail, "counting")
-    far_out = _counted(tail, _FEW_STATES)
-    if far_out is not None:
-        return far_out
+    found = _quickly_counted(tail)
+    if found is not None:
+        return found
     smooth = _smooth(tail)
     if smooth is not None and smooth.error <= _SMOOTH_ENOUGH:
         return smooth
-    exact = _counted(tail, _PATIENT_STATES) or _by_outlier(tail)
-    return exact or _forced(smooth, tail, "the tail can be neither counted nor integrated")
+    patient = states_of_halves(len(tail.levels), tail.size) <= _PATIENT_STATES
+    found = _counted(tail, _PATIENT_STATES if patient else _SOME_STATES) or _without_outliers(tail)
+    return found or _forced(smooth, tail, "the tail can be neither counted nor integrated")
 
 
-def _by_outlier(tail: SubsetTail) -> TailProbability | None:
-    """The tail as that of the subsets with an extreme score and that of those without it, if there is such a score."""
-    extreme = int(np.argmax(np.abs(tail.scores)))
-    score, rest = float(tail.scores[extreme]), np.delete(tail.scores, extreme)
-    if abs(score) < _OUTLYING * float(rest.std()):
+def _quickly_counted(tail: SubsetTail) -> TailProbability | None:
+    if tail.n_partitions <= _ENUMERATE_UP_TO:
+        return tail_probability(tail, "enumeration")
+    if states_of_halves(len(tail.levels), tail.size) <= _QUICK_STATES:
+        return tail_probability(tail, "counting")
+    if work_by_middle(len(tail.levels), tail.size) <= _QUICK_WORK:
+        return TailProbability.from_count(count_by_middle(tail), tail.n_partitions, "counting")
+    return _counted(tail, _FEW_STATES)
+
+
+def _without_outliers(tail: SubsetTail) -> TailProbability | None:
+    """The tail as those of the subsets with and without each extreme score, if these are few and the rest is even."""
+    parts, sure = [tail], 0
+    while parts and (place := _outlier(parts[0])) is not None:
+        split = [part.without(place, taken) for part in parts for taken in (False, True) if part.size >= taken]
+        sure += sum(part.n_partitions for part in split if part.level <= part.extremes[0])
+        parts = [part for part in split if part.extremes[0] < part.level <= part.extremes[1]]
+        if len(parts) > _MOST_PARTS:
+            return None
+    if parts and parts[0] is tail:
         return None
-    parts = []
-    for taken, share in ((1, tail.size), (0, len(rest) + 1 - tail.size)):
-        size = tail.size - taken
-        threshold = tail.threshold - taken * score - size * float(rest.mean())
-        part = tail_probability(SubsetTail(rest - rest.mean(), size, threshold, tail.noise))
-        log10 = part.log10 + math.log10(share / (len(rest) + 1))
-        parts.append(TailProbability(part.value * share / (len(rest) + 1), log10, part.route, part.error))
-    return parts[0].plus(parts[1])
+    found = TailProbability.from_count(sure, tail.n_partitions, "counting")
+    for part in parts:
+        share = _quickly_counted(part) or _smooth(part)
+        if share is None or share.error > _SMOOTH_ENOUGH:
+            return None
+        found = found.plus(share.times(part.n_partitions, tail.n_partitions))
+    return found
+
+
+def _outlier(tail: SubsetTail) -> int | None:
+    """The place of the most extreme score, if it is far from all others."""
+    place = int(np.argmax(np.abs(tail.scores)))
+    far = abs(float(tail.scores[place])) > _OUTLYING * float(np.delete(tail.scores, place).std())
+    return place if far else None
 
 
 def _counted(tail: SubsetTail, max_states: int) -> TailProbability | None:
@@ -132,11 +157,11 @@ def _counted(tail: SubsetTail, max_states: int) -> TailProbability | None:
 
 
 def _smooth(tail: SubsetTail) -> TailProbability | None:
-    found = saddlepoint_tail(tail, lattice_step(tail.scores, tail.noise))
+    found = saddlepoint_tail(tail)
     return None if found is None else TailProbability.from_log(found.log_p, "saddle-point", found.relative_error)
 
 
 def _forced(found: TailProbability | None, tail: SubsetTail, why: str) -> TailProbability:
     if found is None:
-        raise MeasurementError(f"no p-value for {tail.size} of {len(tail.scores)} scores: {why}")
+        raise MeasurementError(f"no p-value for {tail.size} of {len(tail.levels)} scores: {why}")
     return found

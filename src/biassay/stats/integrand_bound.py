@@ -1,0 +1,55 @@
+"""How large the integrand of the saddle-point route may be, far from its bell.
+
+Its factor of a coin with variance w at the phase x has the squared size 1 - 2 w (1 - cos x), whose logarithm is concave
+in the cosine and so below each of its tangents. Along a tangent the product over all coins is an exponential of their
+Fourier transform g(u), and its mean over angles a Bessel function of |g|. The tangent at cosine 1 is sharp where the
+coins come into phase again, that at 0 where they do not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["bound_integrand"]
+
+_SIDE = 512  # its square is the number of points
+_SPACING = 1.0  # of the points, in units of one over the range of scores
+_CURVATURE = _SPACING**2 / 32.0  # of the coins' weight: how far |g| rises between two points above both
+_ENOUGH_COINS = 40.0  # variance of the coins that bound the integrand by exp(-40) wherever phases are random
+_UNDECIDED = 1e-3  # of the largest variance of a coin
+_CHANCE = 4.5  # deviations of a sum of random phases: chance goes no further at so many points
+_HALF = 0.5  # of the coins in phase is more than chance, however few they are
+
+
+def bound_integrand(
+    s: NDArray[np.float64], w: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]] | None:
+    """Places u, a bound on the integrand's size at each, and where more phases agree than chance makes agree.
+
+    ``s`` are the scores and ``w`` the variances of their coins. A factor is at most one, so that some of the coins bound
+    them all. None if no two of those differ.
+    """
+    kept = np.argsort(s)
+    kept = kept[w[kept] > _UNDECIDED * w.max()]
+    kept = kept[:: max(1, int(w[kept].sum() / _ENOUGH_COINS))]
+    s, w = s[kept] - s[kept].mean(), w[kept]
+    if not np.ptp(s) > 0.0:
+        return None
+    spacing = _SPACING / float(np.ptp(s))
+    places = spacing * np.arange(1, _SIDE * _SIDE + 1)
+    steeper = w / (1.0 - 2.0 * w)
+    g, h = _transform(s, w, spacing), _transform(s, steeper, spacing)
+    together = g > min(_CHANCE * float(np.linalg.norm(w)), _HALF * float(w.sum()))
+    at_one, at_zero = g - w.sum(), h + 0.5 * np.log1p(-2.0 * w).sum()
+    # exp(-x) I0(x) is below 1 / sqrt(1 + 2 x).
+    size = np.minimum(at_one - 0.5 * np.log1p(2.0 * g), at_zero - 0.5 * np.log1p(2.0 * h))
+    return places, np.exp(size), together
+
+
+def _transform(s: NDArray[np.float64], weight: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
+    """A bound on |g| around all places. A place is a coarse and a fine step: one matrix product."""
+    coarse = np.exp(1j * spacing * _SIDE * np.multiply.outer(np.arange(_SIDE), s)) * weight
+    fine = np.exp(1j * spacing * np.multiply.outer(s, np.arange(1, _SIDE + 1)))
+    g = np.abs(coarse.astype(np.complex64) @ fine.astype(np.complex64)).ravel().astype(np.float64)
+    return np.asarray(g + (_CURVATURE + 1e-6) * weight.sum())
