@@ -73,6 +73,18 @@ def test_samples_agree_with_a_loop_over_words(dtype: str, tolerance: float) -> N
         assert (size, variance) == pytest.approx(word_by_word(sets, row), abs=tolerance)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "length"),
+    [("float64", 1e200), ("float64", 1e-200), ("float64", 1e-305), ("float32", 1e35), ("float32", 1e-40)],
+)
+def test_very_long_and_very_short_vectors_have_directions(dtype: str, length: float) -> None:
+    sets = [[pool.astype(dtype) for pool in given] for given in pools(7, (4, 4, 3, 3))]
+    scaled = [[(pool * np.dtype(dtype).type(length)).astype(dtype) for pool in given] for given in sets]
+    expected, found = (biassay.ceat(*given, n_samples=20, rng=0, replicates=20) for given in (sets, scaled))
+    assert found.samples == pytest.approx(expected.samples, rel=1e-3 if dtype == "float32" else 1e-9)
+    assert found.p_value_by_word == expected.p_value_by_word
+
+
 def test_sample_p_values_and_by_word_are_those_of_weat() -> None:
     sets = pools(2, (4, 5, 4, 4))
     found = biassay.ceat(*sets, n_samples=40, rng=0)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 import biassay
 from biassay.errors import DegenerateError, UsageError, VectorError
@@ -110,6 +112,45 @@ def test_by_word_holds_its_level_where_sentences_do_not() -> None:
         by_word += (found.p_value_by_word or 0.0) <= 0.05
     assert by_text / 300 > 0.15
     assert by_word / 300 < 0.09
+
+
+def around(scores: Vectors) -> Vectors:
+    """Unit vectors with the given cosines with the first axis, and none with the second."""
+    return np.c_[scores, 0.0 * scores, np.sqrt(1.0 - scores * scores)]
+
+
+@pytest.mark.parametrize("jitter", [1e-15, 3e-15, 3e-14])
+@pytest.mark.parametrize("n", [20, 25, 30])
+def test_scores_that_differ_by_rounding_are_never_counted_away(n: int, jitter: float) -> None:
+    """All of X above all of Y: the observed split is the only one of its kind."""
+    for seed in range(5):
+        noise = jitter * np.random.default_rng(seed).normal(size=(2, n))
+        found = biassay.weat(around(0.5 + noise[0]), around(-0.5 + noise[1]), [[1, 0, 0]], [[0, 1, 0]])
+        assert found.p_value == pytest.approx(1.0 / math.comb(2 * n, n), rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-15, 3e-15])
+@pytest.mark.parametrize(("n", "high"), [(20, 13), (25, 17), (30, 19)])
+def test_clusters_that_differ_by_rounding_are_hypergeometric(n: int, high: int, jitter: float) -> None:
+    for seed in range(5):
+        scores = np.repeat([0.5, -0.5, 0.5, -0.5], [high, n - high, n - high, high])
+        scores += jitter * np.random.default_rng(seed).normal(size=2 * n)
+        found = biassay.weat(around(scores[:n]), around(scores[n:]), [[1, 0, 0]], [[0, 1, 0]])
+        assert found.p_value == pytest.approx(stats.hypergeom.sf(high - 1, 2 * n, n, n), rel=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_directions_that_are_equal_but_for_the_precision_of_the_input_are_ties(dtype: str) -> None:
+    """Every direction comes several times, at other lengths: exact counts over directions, by brute force."""
+    rng = np.random.default_rng(3)
+    directions, A, B = (v.astype(dtype) for v in vectors(8, 4, 3, 3, d=6))
+    which = np.array([0, 0, 1, 1, 2, 0, 1, 2, 2, 3])
+    scores = biassay.weat(directions[:2], directions[2:], A, B)
+    by_direction = np.concatenate([scores.x, scores.y])[which]
+    rows = directions[which] * rng.choice([1.0, 3.0, 0.7], (10, 1)).astype(dtype)
+    sums = [by_direction[list(chosen)].sum() for chosen in itertools.combinations(range(10), 5)]
+    expected = np.mean(np.array(sums) >= by_direction[:5].sum() - 1e-5)
+    assert biassay.weat(rows[:5], rows[5:], A, B).p_value == pytest.approx(expected, rel=1e-12)
 
 
 def test_swapping_targets_or_attributes_changes_the_sign() -> None:

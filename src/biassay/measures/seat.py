@@ -96,12 +96,12 @@ def measure(
     if reason is not None:
         return Measurement(None, "refused", reason, **counts, lost=lost, leaning={})
     try:
+        given = {role: encoded[role].vectors[kept[role]] for role in ROLES}
         vectors = {
-            role: unit_rows(encoded[role].vectors[kept[role]], test.concept(role).label, [t.text for t in chosen[role]])
-            for role in ROLES
+            role: unit_rows(given[role], test.concept(role).label, [t.text for t in chosen[role]]) for role in ROLES
         }
         found = weat(
-            *(vectors[role] for role in ROLES),
+            *(given[role] for role in ROLES),  # as they came: their precision tells what is a tie
             protocol=settings.protocol,
             alternative=settings.alternative,
             words=_words(test, chosen),

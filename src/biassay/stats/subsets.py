@@ -116,8 +116,10 @@ class SubsetTail:
         is a tie, unless there are many times as many as expected.
         """
         count = count_at(self.level)
-        share = self.slack * self.unit * (self.threshold / self.deviation + 1.0) / self.deviation if self.slack else 0.0
-        expected = min(count, 10**300) * max(0.0, share)
+        if not self.slack or not self.deviation:
+            return count
+        far_out = abs(self.threshold) / self.deviation
+        expected = min(count, 10**300) * (1.0 + far_out) * self.slack * self.unit / self.deviation
         if expected < _EXPECTED:
             return count
         equal = count_at(self.least)
