@@ -290,7 +290,7 @@ def test_scores_over_many_decades_have_a_finite_error(decades: int) -> None:
 
 @pytest.mark.parametrize("seed", [2, 3, 11])
 def test_near_sums_are_no_ties_where_sums_lie_close(seed: int) -> None:
-    """Scores known to 1e-5 only, and some of the 48,620 sums nearer than that: those of the scores given are counted."""
+    """Scores known to 1e-5 only, and some of the 48,620 sums nearer than that: the scores given are counted."""
     x, y = separated(9, 0.0, seed)
     exact = [Fraction(score) for score in (*x, *y)]
     expected = sum(sum(chosen) >= sum(exact[:9]) for chosen in itertools.combinations(exact, 9))

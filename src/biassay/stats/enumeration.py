@@ -32,7 +32,7 @@ def sums_by_size(levels: NDArray[np.int64], largest: int) -> list[NDArray[np.int
 def count_by_enumeration(tail: SubsetTail) -> int:
     """Number of subsets at or above the threshold, each of them summed.
 
-    The scores, as integers, are cut into two halves: every subset is one subset of the first half beside one of the second, so
+    The scores are cut into two halves: every subset is one subset of the first half beside one of the second, so
     that all sums of a size come from one outer addition, done in blocks of bounded memory.
     """
     tail = tail.smaller_side()

@@ -27,8 +27,8 @@ def bound_integrand(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]] | None:
     """Places u, a bound on the integrand's size at each, and where more phases agree than chance makes agree.
 
-    ``s`` are the scores and ``w`` the variances of their coins. A factor is at most one, so that some of the coins bound
-    them all. None if no two of those differ.
+    ``s`` are the scores and ``w`` the variances of their coins. A factor is at most one, so that some of the coins
+    bound them all. None if no two of those differ.
     """
     kept = np.argsort(s)
     kept = kept[w[kept] > _UNDECIDED * w.max()]
@@ -44,7 +44,7 @@ def bound_integrand(
     at_one, at_zero = g - w.sum(), h + 0.5 * np.log1p(-2.0 * w).sum()
     # exp(-x) I0(x) is below 1 / sqrt(1 + 2 x).
     size = np.minimum(at_one - 0.5 * np.log1p(2.0 * g), at_zero - 0.5 * np.log1p(2.0 * h))
-    return places, np.exp(size), together
+    return np.asarray(places), np.asarray(np.exp(size)), together
 
 
 def _transform(s: NDArray[np.float64], weight: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:

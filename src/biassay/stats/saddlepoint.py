@@ -33,9 +33,9 @@ __all__ = ["SmoothTail", "saddlepoint_tail", "solve_tilt"]
 
 _NEWTON_STEPS = 200
 _STEEPEST = 600.0  # of b, per largest score: beyond it a coin is decided to the last bit
-_NEGLIGIBLE = 1e-13
 _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are all but decided, and there is no bell
 _ALIAS = 1e-12  # of the bell: what the trapezoid rule may add
+_BELL = 8.0  # deviations: beyond, a bell is below exp(-32)
 _NOISE = 3.0  # deviations of the noise that are stated
 _MOST_FACTORS = 60_000_000  # complex factors an integral may take, some tenths of a second
 _LEFT_OUT = 4e-4  # relative size at which what is left out no longer matters
@@ -120,14 +120,14 @@ def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
     # Near the middle of the distribution the saddle meets the pole at b = 0; stay one deviation away from it.
     b = max(saddle[1], 1.0 / tail.deviation)
     a = saddle[0] if b == saddle[1] else _size_tilt(s, n, b)
-    found = _Integral(s, n, t, a, b, tail.unit if tail.lattice else None).value()
+    integral = _Integral(s, n, t, a, b, tail.unit if tail.lattice else None)
+    found = integral.value()
     if found is None or not found[0] > 0.0:
         return None
-    integral, left_out = found
-    log_count = _objective(s, n, t, a, b) + math.log(integral)
-    steps = 0.0 if tail.lattice else math.exp(-0.5 * log_count)
+    log_count = _objective(s, n, t, a, b) + math.log(found[0])
+    steps = 0.0 if integral.step else math.exp(-0.5 * log_count)
     log_p = min(0.0, log_count - log_binomial(len(s), n))
-    return SmoothTail(log_p, steps + left_out / integral + 1e-9)
+    return SmoothTail(log_p, steps + found[1] / found[0] + 1e-9)
 
 
 class _Integral:
@@ -146,23 +146,23 @@ class _Integral:
         # Sizes n + k m alias onto n on a grid of m angles: m = N + 1 is exact, ten deviations and some is as good.
         self._m = min(len(s) + 1, math.ceil(10.0 * self._size_deviation) + 5)
         self._angles = 2.0 * np.pi * np.arange(-(self._m // 2), (self._m + 1) // 2) / self._m
-        self._step = step
+        self.step = step
 
     def value(self) -> tuple[float, float] | None:
         """The integral and a bound on what was left out of it."""
         if self._deviation < 1e-9 * float(np.ptp(self._s)):
             return None  # only equal scores are undecided: their sums do not spread into a bell
         self._bell = 1.0 / (2.0 * np.pi * self._size_deviation * self._deviation * self._b)
-        width, aliased = self._trapezoid()
+        width, aliased, again = self._trapezoid()
         cost = len(self._distinct[0]) * self._m
-        if self._step is not None and np.pi / self._step / width * cost > _MOST_FACTORS:
-            self._step = None  # so fine a lattice cannot be followed to its end
-        end = np.inf if self._step is None else np.pi / self._step
-        if self._step is not None:
+        if self.step is not None and np.pi / self.step / width * cost > _MOST_FACTORS:
+            self.step = None  # so fine a lattice cannot be followed to its end
+        end = np.inf if self.step is None else np.pi / self.step
+        if self.step is not None:
             width = end / math.ceil(end / width)
         places, to_come = self._to_come(end)
         angles = self._angles_needed(places, to_come)
-        total, sizes, u, used = -self._repeated(width), 0.0, 0.0, 0
+        total, sizes, u, used = -self._seen_again(width) if again else 0.0, 0.0, 0.0, 0
         chunk = max(8, 32_768 // (cost // 16 + 1))
         while True:
             us = np.asarray(u + width * np.arange(chunk), dtype=np.float64)
@@ -176,33 +176,40 @@ class _Integral:
             u += width * chunk
             if u >= end:
                 return total, aliased
-            bracket = np.inf if self._step else self._gap(u) * sizes
+            bracket = np.inf if self.step else self._gap(u) * sizes
             further = float(to_come[min(int(u / places[0]), len(to_come) - 1)])
             # There is no point in being more precise than the number of subsets allows.
             log_count = self._height + math.log(max(total, 1e-300))
-            enough = 1e-10 if self._step else max(_LEFT_OUT, 0.3 * math.exp(-0.5 * log_count))
-            if min(bracket, further) <= enough * abs(total) or used > _MOST_FACTORS:
-                beyond = further if self._step else min(bracket, further + self._gap(float(places[-1])) * sizes)
+            enough = 1e-10 if self.step else max(_LEFT_OUT, 0.3 * math.exp(-0.5 * log_count))
+            done = u * self._deviation > _BELL and min(bracket, further) <= enough * abs(total)
+            if done or used > _MOST_FACTORS:
+                beyond = further if self.step else min(bracket, further + self._gap(float(places[-1])) * sizes)
                 return total, beyond + aliased
 
-    def _trapezoid(self) -> tuple[float, float]:
-        """Width of the trapezoid rule, and a bound on what it adds of sums that lie a period of 2 pi / width away."""
-        period = 10.5 * self._deviation
-        tilts = self._b * 2.0 ** np.arange(-4, 8)
+    def _trapezoid(self) -> tuple[float, float, bool]:
+        """Width of the trapezoid rule, a bound on its error, and whether that is after `_seen_again` is taken off.
+
+        The rule takes sums that lie a period of 2 pi / width below the threshold, or above it, for sums at it.
+        Exponential moments bound how many there are.
+        """
+        tilts = self._b * 2.0 ** np.arange(-6, 7)
         above, below = (
             np.array([_objective(self._s, self._n, self._t, self._a, self._b + c) for c in side * tilts]) - self._height
             for side in (1.0, -1.0)
         )
-        below[tilts < self._b] = np.inf  # what is above -period is taken off, see `_repeated`
+        period = 10.5 * self._deviation
         for _ in range(20):
-            aliased = sum(math.exp(min(0.0, float((moments - tilts * period).min()))) for moments in (above, below))
+            damped = below - tilts * period
+            parts = (above - tilts * period).min(), damped[tilts <= self._b].min(), damped[tilts >= self._b].min()
+            high, low, low_again = (math.exp(min(0.0, float(part))) for part in parts)
+            aliased = high + min(low, low_again)
             if aliased < _ALIAS * self._bell:
                 break
             period *= 1.5
-        return 2.0 * np.pi / period, aliased
+        return 2.0 * np.pi / period, aliased, low_again < low
 
-    def _repeated(self, width: float) -> float:
-        """What sums below the threshold add, since the trapezoid rule sees them again one and more periods higher."""
+    def _seen_again(self, width: float) -> float:
+        """What the trapezoid rule adds if it sees every sum again one period higher, two periods higher, and so on."""
         damping = 2.0 * np.pi * self._b / width
         return math.exp(log_binomial(len(self._s), self._n) - self._height - damping) / -math.expm1(-damping)
 
@@ -217,14 +224,14 @@ class _Integral:
         if bound is None:
             return np.array([1.0 / self._deviation]), np.array([np.inf])
         places, size, together = bound
-        kernel = np.abs(self._kernel(places)) + (self._gap(float(places[-1])) if self._step is None else 0.0)
+        kernel = np.abs(self._kernel(places)) + (self._gap(float(places[-1])) if self.step is None else 0.0)
         amount = np.where(places > end, 0.0, size * kernel * (places[0] / np.pi))
         sure = np.cumsum(np.where(together, amount, 0.0)[::-1])[::-1]
         # Phases are alike over some distance along u, and random beyond.
         alike = max(1.0, math.sqrt(2.0 * np.pi) / self._deviation / float(places[0]))
         random = np.cumsum(np.where(together, 0.0, amount**2)[::-1])[::-1] * alike
         to_come = sure + _NOISE * np.sqrt(random)
-        return places, to_come if places[-1] > end or self._step is None else to_come + np.inf
+        return places, to_come if places[-1] > end or self.step is None else to_come + np.inf
 
     def _angles_needed(self, places: NDArray[np.float64], to_come: NDArray[np.float64]) -> NDArray[np.float64]:
         """All angles, or those under the bell if nothing worth mentioning lies elsewhere, as in all large sets."""
@@ -236,9 +243,9 @@ class _Integral:
     def _kernel(self, us: NDArray[np.float64]) -> NDArray[np.complex128]:
         """The transform of "at least": an integral from the threshold on, or a sum over the points of a lattice."""
         z = self._b + 1j * us
-        if self._step is None:
+        if self.step is None:
             return np.asarray(1.0 / z)
-        return np.asarray(self._step / -np.expm1(-self._step * z))
+        return np.asarray(self.step / -np.expm1(-self.step * z))
 
 
 def _integrand(
@@ -264,4 +271,4 @@ def _integrand(
         for count, those in alike:
             product *= np.multiply.reduce(factors[those] if len(alike) > 1 else factors, axis=0) ** count
         total += product
-    return total * np.exp(-1j * us * t)
+    return np.asarray(total * np.exp(-1j * us * t))

@@ -101,7 +101,7 @@ class SubsetTail:
 
     @property
     def slack(self) -> int:
-        """How far below the observed sum another may lie by rounding, in units: different scores may have equal sums."""
+        """How far below the observed sum an equal one of other scores may lie by rounding, in units."""
         return 0 if self.lattice else int(self.noise * math.sqrt(self.size) / self.unit)
 
     @property
