@@ -38,6 +38,7 @@ _ALIAS = 1e-12  # of the bell: what the trapezoid rule may add
 _BELL = 8.0  # deviations: beyond, a bell is below exp(-32)
 _NOISE = 3.0  # deviations of the noise that are stated
 _MOST_FACTORS = 60_000_000  # complex factors an integral may take, some tenths of a second
+_MANY_FACTORS = 10_000_000  # after so many, twice as much may be left out
 _LEFT_OUT = 4e-4  # relative size at which what is left out no longer matters
 
 
@@ -180,7 +181,8 @@ class _Integral:
             further = float(to_come[min(int(u / places[0]), len(to_come) - 1)])
             # There is no point in being more precise than the number of subsets allows.
             log_count = self._height + math.log(max(total, 1e-300))
-            enough = 1e-10 if self.step else max(_LEFT_OUT, 0.3 * math.exp(-0.5 * log_count))
+            left_out = _LEFT_OUT if used < _MANY_FACTORS else 2.0 * _LEFT_OUT
+            enough = 1e-10 if self.step else max(left_out, 0.3 * math.exp(-0.5 * log_count))
             done = u * self._deviation > _BELL and min(bracket, further) <= enough * abs(total)
             if done or used > _MOST_FACTORS:
                 beyond = further if self.step else min(bracket, further + self._gap(float(places[-1])) * sizes)

@@ -20,7 +20,7 @@ Route = Literal["auto", "enumeration", "counting", "saddle-point"]
 
 _ENUMERATE_UP_TO = 20_000_000
 _QUICK_STATES = 1 << 21  # sums in a half: 21 v 21, or 4 v 160, in some tenths of a second
-_FEW_STATES = 1 << 15  # so far out in the tail that pruning leaves next to nothing: milliseconds
+_FEW_STATES = 1 << 18  # so far out in the tail that pruning leaves little: milliseconds
 _SOME_STATES = 1 << 20  # half a second at the most
 _PATIENT_STATES = 1 << 23  # where nothing else will do: 23 v 23, a second
 _MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
@@ -44,8 +44,8 @@ class TailProbability:
         ``enumeration`` and ``counting`` are exact; ``saddle-point`` is an integral; ``sampling`` and ``normal fit`` are
         the papers' protocols.
     error : float
-        Relative error: 0 for an exact count, an estimate from above for an integral (infinite where there is none), one
-        standard error for a sample, NaN for the normal fit.
+        Relative error: 0 for an exact count, a bound for an integral, one standard error for a sample, NaN for the
+        normal fit.
     """
 
     value: float
