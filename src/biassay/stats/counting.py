@@ -23,6 +23,7 @@ __all__ = ["count_by_halves", "count_by_middle", "states_of_halves", "work_by_mi
 _Ints = NDArray[np.int64]
 _Counts = NDArray[np.int64] | NDArray[np.object_]
 _WORK_PER_STATE = 30
+_WORK_PER_SIZE = 500  # what an array costs beside its numbers
 _States = dict[int, tuple[_Ints, _Counts | None]]  # subset size -> distinct sums, and how often each occurs
 
 
@@ -95,7 +96,7 @@ def _reachable_sums(
                 grown[chosen] = _kept(state, level - int(best[size - chosen]))
         sums = {chosen: state for chosen, state in grown.items() if len(state[0])}
         states = sum(len(values) for values, _ in sums.values())
-        work += states
+        work += states + _WORK_PER_SIZE * len(sums)
         if states > max_states or work > _WORK_PER_STATE * max_states:
             return None
     return sums

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 __all__ = ["bound_integrand"]
 
-_SIDE = 512  # its square is the number of points
+_SIDE = 512  # points in a row, and rows
 _SPACING = 1.0  # of the points, in units of one over the range of scores
 _CURVATURE = _SPACING**2 / 32.0  # of the coins' weight: how far |g| rises between two points above both
-_ENOUGH_COINS = 40.0  # variance of the coins that bound the integrand by exp(-40) wherever phases are random
+_ENOUGH_COINS = 40.0  # variance of the coins that bound the integrand by exp(-40) far out, if phases are random
 _UNDECIDED = 1e-3  # of the largest variance of a coin
 _CHANCE = 4.5  # deviations of a sum of random phases: chance goes no further at so many points
 _HALF = 0.5  # of the coins in phase is more than chance, however few they are
@@ -28,28 +28,35 @@ def bound_integrand(
     """Places u, a bound on the integrand's size at each, and where more phases agree than chance makes agree.
 
     ``s`` are the scores and ``w`` the variances of their coins. A factor is at most one, so that some of the coins
-    bound them all. None if no two of those differ.
+    bound them all: the undecided ones, and far out some of those. None if they all have one score.
     """
     kept = np.argsort(s)
     kept = kept[w[kept] > _UNDECIDED * w.max()]
-    kept = kept[:: max(1, int(w[kept].sum() / _ENOUGH_COINS))]
-    s, w = s[kept] - s[kept].mean(), w[kept]
-    if not np.ptp(s) > 0.0:
+    if not np.ptp(s[kept]) > 0.0:
         return None
-    spacing = _SPACING / float(np.ptp(s))
-    places = spacing * np.arange(1, _SIDE * _SIDE + 1)
+    spacing = _SPACING / float(np.ptp(s[kept]))
+    some = kept[:: max(1, int(w[kept].sum() / _ENOUGH_COINS))]
+    size, together = _sizes(s[some], w[some], spacing, _SIDE)
+    size[:_SIDE], together[:_SIDE] = _sizes(s[kept], w[kept], spacing, 1)
+    return np.asarray(spacing * np.arange(1, _SIDE * _SIDE + 1)), size, together
+
+
+def _sizes(
+    s: NDArray[np.float64], w: NDArray[np.float64], spacing: float, rows: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The bound at the places of the first rows, and where more phases agree than chance makes agree."""
     steeper = w / (1.0 - 2.0 * w)
-    g, h = _transform(s, w, spacing), _transform(s, steeper, spacing)
+    g, h = (_transform(s, weight, spacing, rows) for weight in (w, steeper))
     together = g > min(_CHANCE * float(np.linalg.norm(w)), _HALF * float(w.sum()))
     at_one, at_zero = g - w.sum(), h + 0.5 * np.log1p(-2.0 * w).sum()
     # exp(-x) I0(x) is below 1 / sqrt(1 + 2 x).
-    size = np.minimum(at_one - 0.5 * np.log1p(2.0 * g), at_zero - 0.5 * np.log1p(2.0 * h))
-    return np.asarray(places), np.asarray(np.exp(size)), together
+    size = np.exp(np.minimum(at_one - 0.5 * np.log1p(2.0 * g), at_zero - 0.5 * np.log1p(2.0 * h)))
+    return np.asarray(np.minimum(size, 1.0)), together
 
 
-def _transform(s: NDArray[np.float64], weight: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
-    """A bound on |g| around all places. A place is a coarse and a fine step: one matrix product."""
-    coarse = np.exp(1j * spacing * _SIDE * np.multiply.outer(np.arange(_SIDE), s)) * weight
+def _transform(s: NDArray[np.float64], weight: NDArray[np.float64], spacing: float, rows: int) -> NDArray[np.float64]:
+    """A bound on |g| around every place. A place is a coarse and a fine step: one matrix product."""
+    coarse = np.exp(1j * spacing * _SIDE * np.multiply.outer(np.arange(rows), s)) * weight
     fine = np.exp(1j * spacing * np.multiply.outer(s, np.arange(1, _SIDE + 1)))
     g = np.abs(coarse.astype(np.complex64) @ fine.astype(np.complex64)).ravel().astype(np.float64)
     return np.asarray(g + (_CURVATURE + 1e-6) * weight.sum())

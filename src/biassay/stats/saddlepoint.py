@@ -173,7 +173,7 @@ class _Integral:
             weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0) * width / (2.0 * np.pi * self._m)
             total += float((weights * values * self._kernel(us)).sum().real)
             sizes += float((weights * np.abs(values)).sum())
-            used += len(us) * cost
+            used += len(us) * len(self._distinct[0]) * len(angles)
             u += width * chunk
             if u >= end:
                 return total, aliased
