@@ -23,7 +23,8 @@ __all__ = ["count_by_halves", "count_by_middle", "states_of_halves", "work_by_mi
 _Ints = NDArray[np.int64]
 _Counts = NDArray[np.int64] | NDArray[np.object_]
 _WORK_PER_STATE = 30
-_WORK_PER_SIZE = 500  # what an array costs beside its numbers
+_WORK_PER_SIZE = 512  # what an array costs beside its numbers
+_SLOW = 16  # times as long for a number of Python's
 _States = dict[int, tuple[_Ints, _Counts | None]]  # subset size -> distinct sums, and how often each occurs
 
 
@@ -69,7 +70,7 @@ def count_by_halves(tail: SubsetTail, max_states: int) -> int | None:
     if len(np.unique(ordered)) < 0.7 * len(ordered):
         ones = np.ones(1, dtype=np.int64 if tail.n_partitions < 2**62 else object)
         if ones.dtype == object:
-            max_states //= 16  # Python's integers are exact, and slow
+            max_states //= _SLOW  # Python's integers are exact
     left = _reachable_sums(halves[0], halves[1], tail.size, tail.level, max_states, ones)
     right = left and _reachable_sums(halves[1], halves[0], tail.size, tail.level, max_states, ones)
     if left is None or right is None:
@@ -82,7 +83,7 @@ def _reachable_sums(
     own: _Ints, other: _Ints, size: int, level: int, max_states: int, ones: _Counts | None
 ) -> _States | None:
     """Sums of subsets of ``own``, by subset size, that some completion from ``other`` lifts to ``level``."""
-    work = 0
+    work, per_size = 0, _WORK_PER_SIZE if ones is None or ones.dtype != object else _WORK_PER_SIZE // _SLOW
     sums: _States = {0: (np.zeros(1, dtype=np.int64), ones)}
     for i, score in enumerate(own):
         left = np.concatenate([own[i + 1 : i + 1 + size], other[:size]])  # both are in descending order
@@ -96,7 +97,7 @@ def _reachable_sums(
                 grown[chosen] = _kept(state, level - int(best[size - chosen]))
         sums = {chosen: state for chosen, state in grown.items() if len(state[0])}
         states = sum(len(values) for values, _ in sums.values())
-        work += states + _WORK_PER_SIZE * len(sums)
+        work += states + per_size * len(sums)
         if states > max_states or work > _WORK_PER_STATE * max_states:
             return None
     return sums
