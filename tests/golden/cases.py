@@ -1,0 +1,180 @@
+"""The golden runs: commands as a user types them, in a folder that holds the inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .tables import Tolerance
+
+# Without torch numbers differ by the order in which float64 is summed. With it by float32, whose seven digits lose some
+# in differences of cosines and of log-probabilities. Inputs are such that no rank, count or threshold is as near.
+EXACT = Tolerance(relative=1e-9, absolute=1e-12, digits=12)
+SINGLE = Tolerance(relative=1e-5, absolute=1e-6, digits=8)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A run is stopped, as by Ctrl-C, when it first tells of a step of a model; then it goes on by a command.
+
+    ``{out}`` is the folder of the run.
+    """
+
+    step: str
+    model: str
+    then: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, and what is recorded of it.
+
+    ``refused`` are commands that end with an error: their exit codes are recorded. ``needs`` are cases whose folders
+    the command reads. ``same_as`` names the case whose numbers this one must have, so that nothing is recorded of it.
+    ``kept``: the folder is kept as it is, for readers of old folders.
+    """
+
+    name: str
+    command: str
+    refused: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    stop: Stop | None = None
+    same_as: str | None = None
+    kept: bool = False
+    extras: bool = False
+
+    @property
+    def tolerance(self) -> Tolerance:
+        return SINGLE if self.extras else EXACT
+
+
+_OWN = "--tests tests.toml templates.toml finished.json"
+_RUN = f"run vectors:one.txt vectors:two.txt?case=fold {_OWN}"
+_CATALOGUE = "weat1 weat6 C9 I3 sent-weat5b sent-weat8 heilman_double_bind_likable_1"
+
+RUN = (
+    Case("run-exact", _RUN, refused=(f"run vectors:broken.txt {_OWN}",), kept=True),
+    Case("run-catalogue", f"run glove --tests {_CATALOGUE}"),
+    Case(
+        "run-may2019", "run vectors:one.txt glove --tests tests.toml templates.toml weat6 --protocol may2019 --seed 3"
+    ),
+    Case(
+        "run-caliskan2017", "run vectors:one.txt --tests tests.toml templates.toml --protocol caliskan2017 --two-sided"
+    ),
+    Case(
+        "run-killed",
+        _RUN,
+        stop=Stop("measuring", "vectors:two.txt?case=fold", "run --resume {out}"),
+        same_as="run-exact",
+        kept=True,
+    ),
+    Case(
+        "report-run",
+        "report run-exact run-catalogue --tests plain lost sent* weat6",
+        needs=("run-exact", "run-catalogue"),
+    ),
+    Case("compare-run", "compare run-exact", needs=("run-exact",)),
+)
+
+_CONTEXTS = "--contexts contexts.parquet --tests tests.toml --samples 30"
+_RANDOM = f"ceat hf:models/masked?device=cpu hf:models/causal?device=cpu {_CONTEXTS} --dtype float32"
+_FIXED = f"ceat hf:models/masked?device=cpu hf:models/causal?device=cpu&layer=0 {_CONTEXTS} --dtype float32 --draw fixed --seed 2"
+
+CEAT = (
+    Case("ceat-random", _RANDOM, kept=True, extras=True),
+    Case("ceat-fixed", _FIXED, extras=True),
+    Case("ceat-window", f"ceat hf:models/masked?device=cpu&word=mean {_CONTEXTS} --window 9", extras=True),
+    Case(
+        "ceat-random-killed",
+        _RANDOM,
+        stop=Stop("measuring", "hf:models/causal?device=cpu", "ceat --resume {out}"),
+        same_as="ceat-random",
+        kept=True,
+        extras=True,
+    ),
+    Case(
+        "ceat-fixed-killed",
+        _FIXED,
+        stop=Stop("measuring", "hf:models/causal?device=cpu&layer=0", "ceat --resume {out}"),
+        same_as="ceat-fixed",
+        extras=True,
+    ),
+    Case("report-ceat", "report ceat-random", needs=("ceat-random",), same_as="ceat-random", extras=True),
+    Case("compare-ceat", "compare ceat-fixed", needs=("ceat-fixed",), extras=True),
+)
+
+_GROUPS = "--groups groups.toml --group red-women --group blue-men --permutations 199 --keep 20"
+_WORLD = f"discover vectors:world.txt {_GROUPS}"
+
+DISCOVER = (
+    Case("discover-embedded", "discover glove --group african-american-females --permutations 99 --keep 20"),
+    Case(
+        "discover-words", f"discover vectors:other.txt {_GROUPS} --words words.txt --compare every --rule all --seed 1"
+    ),
+    Case(
+        "discover-vectors",
+        _WORLD,
+        refused=(f"{_WORLD} --max-lost 0.1", f"discover vectors:broken.txt {_GROUPS}"),
+        kept=True,
+    ),
+    Case(
+        "discover-killed",
+        _WORLD,
+        stop=Stop("searching", "vectors:world.txt", f"{_WORLD} --out {{out}}"),
+        same_as="discover-vectors",
+    ),
+    Case("report-discover", "report discover-vectors", needs=("discover-vectors",), same_as="discover-vectors"),
+    Case(
+        "compare-discover",
+        "compare discover-vectors discover-words --mixed",
+        needs=("discover-vectors", "discover-words"),
+    ),
+)
+
+_MODELS = "hf:models/masked?device=cpu hf:models/causal?device=cpu"
+_ASKED = "--with own.toml --group land --group craft --draws 20"
+_PEOPLE = "--human people.json --annotators Gender=Woman"
+_TWO = f"stereotypes {_MODELS} {_ASKED} {_PEOPLE} --template mine"
+_IN_CONTEXTS = f"{_ASKED} --measure ceat --contexts contexts.parquet"
+
+STEREOTYPES = (
+    Case(
+        "stereotypes-people",
+        _TWO,
+        refused=(
+            f"stereotypes hf:models/causal?device=cpu {_ASKED} --template own-first",
+            f"stereotypes hf:models/masked?device=cpu {_IN_CONTEXTS} --min-contexts 50",
+        ),
+        extras=True,
+    ),
+    Case(
+        "stereotypes-word",
+        f"stereotypes hf:models/masked?device=cpu {_ASKED} --template own-that --prior word --variant cao2022-code "
+        "--all-adjectives",
+        extras=True,
+    ),
+    Case("stereotypes-ceat", f"stereotypes {_MODELS} {_IN_CONTEXTS} {_PEOPLE}", extras=True),
+    Case(
+        "stereotypes-pairs",
+        f"stereotypes hf:models/masked?device=cpu {_ASKED} {_PEOPLE} --template own-that --template own-many --measure ilps "
+        "--intersections",
+        kept=True,
+        extras=True,
+    ),
+    Case(
+        "stereotypes-killed",
+        _TWO,
+        stop=Stop("asking", "hf:models/causal?device=cpu", f"{_TWO} --out {{out}}"),
+        same_as="stereotypes-people",
+        extras=True,
+    ),
+    Case(
+        "report-stereotypes",
+        "report stereotypes-people",
+        needs=("stereotypes-people",),
+        same_as="stereotypes-people",
+        extras=True,
+    ),
+    Case("compare-stereotypes", "compare stereotypes-people", needs=("stereotypes-people",), extras=True),
+)
+
+CASES = {case.name: case for case in (*RUN, *CEAT, *DISCOVER, *STEREOTYPES)}

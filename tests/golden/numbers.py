@@ -1,0 +1,152 @@
+"""The numbers of a run as a flat table. Only this file knows the format of a run folder.
+
+It reads version 1 from plain JSON, so that it can read old folders however the package changes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .tables import Table
+
+# What a run costs, what differs by machine, what is said rather than measured, and what was asked.
+_LEFT_OUT = {
+    *("texts", "encoded", "seconds", "num_questions", "num_passes", "num_asked"),
+    *("model", "options", "model_revision", "test", "test_digest", "test_version", "source", "format_version"),
+    *("title", "targ1", "targ2", "attr1", "attr2", "label", "labels", "others", "reason", "note", "notes"),
+    *("protocol", "alternative", "alpha", "seed", "level", "confidence"),
+    *("threshold_source", "threshold_emergent_source", "human_group", "digest", "baseline"),
+}
+_NAMED_BY = ("measure", "annotators", "group", "word", "domain_a", "domain_b", "trait", "direction")
+_OF_THE_RUN = ("status", "words_lost", "names_lost", "validation_lost", "ceiling")
+_RECORDS = {
+    *("contextual", "curve", "curve_emergent", "contexts", "rated"),
+    *("tau_first", "tau_second", "tau_reversed", "tau_closest"),
+}
+_PAPERS = ("p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2")
+
+
+def numbers_of(folder: Path) -> Table:
+    """All numbers of a run folder."""
+    manifest, results = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("manifest", "results"))
+    table = numbers_in({"manifest": manifest, "results": results["results"]})
+    if _kind(manifest) == "associations":
+        table |= _samples(folder, manifest) | _first_columns(folder, manifest)
+    return table
+
+
+def shown(table: Table) -> Table:
+    """What of the numbers of a folder `--json` prints too."""
+    return {key: value for key, value in table.items() if key[2] != "results.tsv" and not key[2].startswith("samples.")}
+
+
+def numbers_in(run: Mapping[str, Any]) -> Table:
+    """All numbers of a run as `--json` prints it."""
+    manifest, results = run["manifest"], run["results"]
+    models = [model["text"] for model in manifest["models"]]
+    table: Table = {}
+    _add(table, "", "", {name: manifest[name] for name in _OF_THE_RUN if name in manifest})
+    for place, found in enumerate(results):
+        if _kind(manifest) == "associations":
+            _add(table, _typed(manifest, found), found["test"], found)
+        elif _kind(manifest) == "discovery":
+            _add(table, models[0], found["group"], found)
+        else:
+            _add(table, models[place], "", found)
+    return table
+
+
+def numbers_in_report(runs: Sequence[Mapping[str, Any]]) -> Table:
+    """All numbers of `report --json`."""
+    tables = [numbers_in(run) for run in runs]
+    return {key: value for table in tables for key, value in table.items()}
+
+
+def numbers_in_comparison(found: Mapping[str, Any]) -> Table:
+    """All numbers of `compare --json`."""
+    table: Table = {("", "", "baseline"): found["baseline"]}
+    for kind, named in (("associations", "test"), ("agreements", "measure"), ("words", "group")):
+        for row in found[kind]:
+            _add(table, row["model"], row[named], row)
+    return table
+
+
+def _kind(manifest: Mapping[str, Any]) -> str:
+    return str(manifest.get("kind", "associations"))
+
+
+def _typed(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """The model of a row as it was typed."""
+    for model in manifest["models"]:
+        options = ";".join(f"{name}={value}" for name, value in model["settings"].items())
+        if (model["name"], options) == (found["model"], found["options"]):
+            return str(model["text"])
+    return f"{found['model']} {found['options']}".strip()
+
+
+def _add(table: Table, model: str, item: str, record: Mapping[str, Any], prefix: str = "") -> None:
+    """Fields of a record; records in it give items of their own, or, where there is one only, longer names."""
+    for name, value in _with_scores_by_group(record).items():
+        if name in _LEFT_OUT or name in _NAMED_BY:
+            continue
+        if name in _RECORDS and value is not None:
+            _add(table, model, item, value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            for named, part in _named(value):
+                _add(table, model, " / ".join(filter(None, (item, prefix + name, named))), part)
+        else:
+            table[model, item, prefix + name] = value
+
+
+def _with_scores_by_group(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Scores of a measure of stereotypes, which stand beside its profiles, in them: templates by name."""
+    if "profiles" not in record:
+        return record
+    pairs = zip(record["profiles"], record["scores"], strict=True)
+    profiles = [{**p, "by_template": dict(zip(record["templates"], s, strict=True))} for p, s in pairs]
+    return {name: value for name, value in record.items() if name != "scores"} | {"profiles": profiles}
+
+
+def _named(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Records of a list by what they are about; a second one about the same gets a number."""
+    seen: Counter[str] = Counter()
+    for record in records:
+        name = " / ".join(str(record[key]) for key in _NAMED_BY if key in record)
+        seen[name] += 1
+        yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), record
+
+
+def _samples(folder: Path, manifest: Mapping[str, Any]) -> Table:
+    """What tests over contexts were pooled from, summed up."""
+    table: Table = {}
+    for path in sorted((folder / "samples").glob("*.npz")):
+        model = manifest["models"][int(path.stem)]["text"]
+        with np.load(path, allow_pickle=False) as archive:
+            for name in archive.files:
+                test, _, part = name.rpartition("/")
+                table[model, test, f"samples.{part}"] = _summary(archive[name])
+    return table
+
+
+def _summary(array: Any) -> dict[str, Any]:
+    figures = {"mean": array.mean(), "deviation": array.std(), "least": array.min(), "most": array.max()}
+    return {"n": len(array), **{k: float(v) for k, v in figures.items()}, "first": array[:3].tolist()}
+
+
+def _first_columns(folder: Path, manifest: Mapping[str, Any]) -> Table:
+    """The papers' columns of results.tsv; an empty cell was not computed."""
+    with (folder / "results.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return {
+        (_typed(manifest, row), row["test"], "results.tsv"): [
+            float(row[name]) if row[name] else None for name in _PAPERS
+        ]
+        for row in rows
+    }
