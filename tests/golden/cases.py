@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from .tables import Tolerance
 
-# Without torch numbers differ by the order in which float64 is summed. With it by float32, whose seven digits lose some
-# in differences of cosines and of log-probabilities. Inputs are such that no rank, count or threshold is as near.
+# Without torch numbers differ by the order in which float64 is summed. With it by float32: instructions of another CPU
+# change the sixth digit of a log-probability, and differences of these, and of cosines, have fewer digits left. Inputs
+# are such that no rank, count or threshold is as near.
 EXACT = Tolerance(relative=1e-9, absolute=1e-12, digits=12)
-SINGLE = Tolerance(relative=1e-5, absolute=1e-6, digits=8)
+SINGLE = Tolerance(relative=1e-4, absolute=1e-5, digits=8)
 
 
 @dataclass(frozen=True)
@@ -75,18 +76,22 @@ RUN = (
     Case("compare-run", "compare run-exact", needs=("run-exact",)),
 )
 
+_MASKED, _CAUSAL = "hf:models/masked?device=cpu", "hf:models/causal?device=cpu"
+_LOWEST = f"{_CAUSAL}&layer=0"
 _CONTEXTS = "--contexts contexts.parquet --tests tests.toml --samples 30"
-_RANDOM = f"ceat hf:models/masked?device=cpu hf:models/causal?device=cpu {_CONTEXTS} --dtype float32"
-_FIXED = f"ceat hf:models/masked?device=cpu hf:models/causal?device=cpu&layer=0 {_CONTEXTS} --dtype float32 --draw fixed --seed 2"
+_RANDOM = f"ceat {_MASKED} {_CAUSAL} {_CONTEXTS} --dtype float32"
+_FIXED = f"ceat {_MASKED} {_LOWEST} {_CONTEXTS} --dtype float32 --draw fixed --seed 2"
 
 CEAT = (
     Case("ceat-random", _RANDOM, kept=True, extras=True),
     Case("ceat-fixed", _FIXED, extras=True),
-    Case("ceat-window", f"ceat hf:models/masked?device=cpu&word=mean {_CONTEXTS} --window 9", extras=True),
+    Case("ceat-window", f"ceat {_MASKED}&word=first {_CONTEXTS} --window 9 --dtype float32", extras=True),
+    # In half precision another last digit of float32 may be rounded to another number, but not of these few bits.
+    Case("ceat-half", f"ceat {_LOWEST}&word=mean {_CONTEXTS}", extras=True),
     Case(
         "ceat-random-killed",
         _RANDOM,
-        stop=Stop("measuring", "hf:models/causal?device=cpu", "ceat --resume {out}"),
+        stop=Stop("measuring", _CAUSAL, "ceat --resume {out}"),
         same_as="ceat-random",
         kept=True,
         extras=True,
@@ -94,7 +99,7 @@ CEAT = (
     Case(
         "ceat-fixed-killed",
         _FIXED,
-        stop=Stop("measuring", "hf:models/causal?device=cpu&layer=0", "ceat --resume {out}"),
+        stop=Stop("measuring", _LOWEST, "ceat --resume {out}"),
         same_as="ceat-fixed",
         extras=True,
     ),
@@ -130,10 +135,9 @@ DISCOVER = (
     ),
 )
 
-_MODELS = "hf:models/masked?device=cpu hf:models/causal?device=cpu"
 _ASKED = "--with own.toml --group land --group craft --draws 20"
 _PEOPLE = "--human people.json --annotators Gender=Woman"
-_TWO = f"stereotypes {_MODELS} {_ASKED} {_PEOPLE} --template mine"
+_TWO = f"stereotypes {_MASKED} {_CAUSAL} {_ASKED} {_PEOPLE} --template mine"
 _IN_CONTEXTS = f"{_ASKED} --measure ceat --contexts contexts.parquet"
 
 STEREOTYPES = (
@@ -141,21 +145,20 @@ STEREOTYPES = (
         "stereotypes-people",
         _TWO,
         refused=(
-            f"stereotypes hf:models/causal?device=cpu {_ASKED} --template own-first",
-            f"stereotypes hf:models/masked?device=cpu {_IN_CONTEXTS} --min-contexts 50",
+            f"stereotypes {_CAUSAL} {_ASKED} --template own-first",
+            f"stereotypes {_MASKED} {_IN_CONTEXTS} --min-contexts 50",
         ),
         extras=True,
     ),
     Case(
         "stereotypes-word",
-        f"stereotypes hf:models/masked?device=cpu {_ASKED} --template own-that --prior word --variant cao2022-code "
-        "--all-adjectives",
+        f"stereotypes {_MASKED} {_ASKED} --template own-that --prior word --variant cao2022-code --all-adjectives",
         extras=True,
     ),
-    Case("stereotypes-ceat", f"stereotypes {_MODELS} {_IN_CONTEXTS} {_PEOPLE}", extras=True),
+    Case("stereotypes-ceat", f"stereotypes {_MASKED} {_CAUSAL} {_IN_CONTEXTS} {_PEOPLE}", extras=True),
     Case(
         "stereotypes-pairs",
-        f"stereotypes hf:models/masked?device=cpu {_ASKED} {_PEOPLE} --template own-that --template own-many --measure ilps "
+        f"stereotypes {_MASKED} {_ASKED} {_PEOPLE} --template own-that --template own-many --measure ilps "
         "--intersections",
         kept=True,
         extras=True,
@@ -163,7 +166,7 @@ STEREOTYPES = (
     Case(
         "stereotypes-killed",
         _TWO,
-        stop=Stop("asking", "hf:models/causal?device=cpu", f"{_TWO} --out {{out}}"),
+        stop=Stop("asking", _CAUSAL, f"{_TWO} --out {{out}}"),
         same_as="stereotypes-people",
         extras=True,
     ),
