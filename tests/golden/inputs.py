@@ -1,8 +1,8 @@
 """The inputs of golden runs, the same bits on every machine: files as they lie in `inputs`, and what is made here.
 
-Vectors, weights and ratings come from bytes of a hash, as fractions with few bits: no generator of random numbers, no
-rounding, no library stands between a name and its numbers. A model is known by the content of its files, and CEAT draws
-contexts by it, so these must not change with the version of a library either.
+Vectors, weights and ratings are fractions with few bits, from bytes of a hash: no generator of random numbers and no
+rounding stands between a name and its numbers. A model is known by the content of its files, and CEAT draws contexts by
+it, so that a model's files hold nothing that a library would write of itself.
 """
 
 from __future__ import annotations

@@ -79,8 +79,10 @@ class Place:
         folder, stopped = self._folder / case.name, None
         command, options = f"{case.command} --out {case.name}", f"--cache cache-{case.name} --quiet"
         if case.stop is not None:
-            with _stopped(case.stop):
+            with _stopped(case.stop) as reached:
                 self._cli(f"{command} {options}")
+            if not reached:
+                raise RuntimeError(f"{case.name} was not stopped")
             if folder.exists():
                 stopped = shutil.copytree(folder, folder.with_suffix(".stopped"))
             command = case.stop.then.format(out=case.name)
@@ -101,14 +103,16 @@ class Place:
 
 
 @contextmanager
-def _stopped(stop: Stop) -> Iterator[None]:
-    """Ctrl-C at the moment in which the command line is told of a step."""
+def _stopped(stop: Stop) -> Iterator[list[str]]:
+    """Ctrl-C at the moment in which the command line is told of a step; the list tells whether it came so far."""
     tell = getattr(Lines, stop.step)
+    reached: list[str] = []
 
     def interrupt(self: Lines, model: str, *numbers: int) -> None:
         if model == stop.model:
+            reached.append(model)
             raise KeyboardInterrupt
         tell(self, model, *numbers)
 
     with mock.patch.object(Lines, stop.step, interrupt):
-        yield
+        yield reached
