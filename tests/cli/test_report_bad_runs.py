@@ -44,7 +44,7 @@ def test_what_is_no_run_is_named(refuses: Callable[..., str], folder: Path, tmp_
 
 
 def test_a_folder_that_cannot_be_read_is_named(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(path: str, flags: int) -> int:
+    def denied(path: str, _flags: int) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr("biassay.files._without_waiting", denied)

@@ -153,6 +153,19 @@ def test_directions_that_are_equal_but_for_the_precision_of_the_input_are_ties(d
     assert biassay.weat(rows[:5], rows[5:], A, B).p_value == pytest.approx(expected, rel=1e-12)
 
 
+def test_close_directions_in_float32_are_no_ties() -> None:
+    """Sixteen directions within a hundredth: sums lie close, but further apart than rounding moves them."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows = (np.ones(50) + 0.01 * rng.normal(size=(16, 50))).astype(np.float32)
+        A, B = (rng.normal(size=(8, 50)).astype(np.float32) for _ in "AB")
+        found = biassay.weat(rows[:8], rows[8:], A, B)
+        exact = biassay.weat(*(v.astype(np.float64) for v in (rows[:8], rows[8:], A, B)))
+        scores = np.concatenate([exact.x, exact.y])
+        sums = [scores[list(chosen)].sum() for chosen in itertools.combinations(range(16), 8)]
+        assert found.p_value == np.mean(np.array(sums) >= scores[:8].sum() - 1e-12)
+
+
 def test_swapping_targets_or_attributes_changes_the_sign() -> None:
     X, Y, A, B = vectors(3, 8, 8, 5, 7)
     found = biassay.weat(X, Y, A, B)

@@ -42,11 +42,11 @@ def associations(targets: NDArray[np.float64], a: NDArray[np.float64], b: NDArra
 def rounding(toward: NDArray[np.float64], *dtypes: np.dtype[Any]) -> float:
     """How far rounding may move the product of a unit vector with ``toward`` (d,), if vectors came in ``dtypes``.
 
-    Some units in the last place of the length of ``toward``, in the narrowest arithmetic; what came in half precision
-    was computed in float32.
+    Half a unit in the last place of the length of ``toward``, in the narrowest arithmetic: no more can come of rounding
+    the components of a unit vector. What came in half precision was computed in float32.
     """
     narrow = any(dtype.kind == "f" and dtype.itemsize < 8 for dtype in dtypes)
-    return 4.0 * float(np.finfo(np.float32 if narrow else np.float64).eps * np.linalg.norm(toward))
+    return 0.5 * float(np.finfo(np.float32 if narrow else np.float64).eps * np.linalg.norm(toward))
 
 
 def effect_size(x: NDArray[np.float64], y: NDArray[np.float64], *, ddof: int = 1) -> float:
