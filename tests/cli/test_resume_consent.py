@@ -115,8 +115,8 @@ def test_the_command_that_is_named_goes_on(tmp_path: Path, cli: Cli, monkeypatch
     assert Run.load(out).results == whole.results
 
 
+@pytest.mark.extras
 def test_the_address_is_shown_before_texts_go_there(tmp_path: Path, cli: Cli) -> None:
-    pytest.importorskip("httpx")
     model = f"api:m?base_url={ELSEWHERE}&retries=0"
     code, _, stderr = cli("run", model, "--tests", "weat6", "--out", tmp_path / "run")
     assert code == 1

@@ -8,10 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("sqlalchemy")
-pytest.importorskip("starlette")
-
 from tests.survey.people import Person, go_on, opened, take_part
 
 from biassay.stimuli.human import read_human

@@ -9,10 +9,6 @@ import socket
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("sqlalchemy")
-pytest.importorskip("starlette")
-
 from tests.survey.people import opened, take_part
 
 from biassay.survey.store import Store

@@ -8,7 +8,6 @@ import pytest
 from . import api_server
 from .api_server import TEXTS, Endpoint, answer, data, opened, vectors_of
 
-pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
 
 endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key

@@ -20,7 +20,6 @@ from biassay.errors import MeasurementError, UsageError
 from . import api_server
 from .api_server import KEY, KEYED, Endpoint, Reply, good, opened
 
-pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
 
 endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key

@@ -9,6 +9,7 @@ import traceback
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from biassay.encoders.api import provide
@@ -18,7 +19,6 @@ from biassay.errors import MissingExtraError, UsageError
 from . import api_server
 from .api_server import TEXTS, Endpoint, opened
 
-httpx = pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
 
 endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key

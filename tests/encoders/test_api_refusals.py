@@ -14,7 +14,6 @@ from biassay.errors import MeasurementError, UsageError, VectorError
 from . import api_server
 from .api_server import TEXTS, Endpoint, Reply, changed, good, opened, vectors_of
 
-pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
 
 endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key

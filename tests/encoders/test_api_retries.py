@@ -18,7 +18,6 @@ from biassay.errors import MeasurementError
 from . import api_server
 from .api_server import TEXTS, Clock, Endpoint, Reply, Script, answer, changed, data, good, opened, vectors_of
 
-pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
 
 endpoint, no_key = api_server.endpoint, api_server.no_key

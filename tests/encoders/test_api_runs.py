@@ -13,7 +13,6 @@ from biassay.texts.sentences import texts_of
 from . import api_server
 from .api_server import KEYED, Endpoint, Reply, good, vectors_of
 
-pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
 
 endpoint, key, no_key = api_server.endpoint, api_server.key, api_server.no_key

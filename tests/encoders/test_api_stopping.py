@@ -17,7 +17,6 @@ from biassay.errors import MeasurementError
 from . import api_server
 from .api_server import TEXTS, Asked, Endpoint, Reply, opened
 
-pytest.importorskip("httpx")
 pytestmark = pytest.mark.extras
 
 endpoint, no_key = api_server.endpoint, api_server.no_key

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -15,8 +16,6 @@ import biassay
 from . import elmo_models
 from .elmo_models import CELL, OPTIONS, TEXTS, Array, opened, options, random_weights, write_model
 
-pytest.importorskip("torch")
-h5py = pytest.importorskip("h5py")
 pytestmark = pytest.mark.extras
 
 folder = elmo_models.folder

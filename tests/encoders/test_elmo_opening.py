@@ -16,8 +16,6 @@ from biassay.errors import MissingExtraError, ModelError, UnknownNameError, Usag
 from . import elmo_models
 from .elmo_models import OPTIONS, opened, options, write_model
 
-pytest.importorskip("torch")
-pytest.importorskip("h5py")
 pytestmark = pytest.mark.extras
 
 folder = elmo_models.folder

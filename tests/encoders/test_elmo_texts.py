@@ -13,8 +13,6 @@ from biassay.errors import VectorError
 from . import elmo_models
 from .elmo_models import TEXTS, opened
 
-pytest.importorskip("torch")
-pytest.importorskip("h5py")
 pytestmark = pytest.mark.extras
 
 folder = elmo_models.folder

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -13,8 +14,6 @@ from biassay.errors import ModelError
 
 from .elmo_models import OPTIONS, TEXTS, opened, options, random_weights, write_model
 
-pytest.importorskip("torch")
-h5py = pytest.importorskip("h5py")
 pytestmark = pytest.mark.extras
 
 

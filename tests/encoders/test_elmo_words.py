@@ -17,8 +17,6 @@ from biassay.errors import UnknownNameError, UsageError, VectorError
 
 from .elmo_models import write_model
 
-pytest.importorskip("torch")
-pytest.importorskip("h5py")
 pytestmark = pytest.mark.extras
 
 # A text, the span of the word, the text's tokens, and which of them are the word's; all written down by hand.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 import biassay
@@ -20,8 +21,6 @@ from biassay.encoders.registry import open_encoder, parse_model
 from biassay.encoders.treebank import treebank_tokens
 from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError, VectorFileError
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("nltk")
 pytestmark = pytest.mark.extras
 
 # The reference is float32 itself; its README gives 1e-6.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from biassay.encoders.half_precision import TRIAL, refuse_deadly
 from biassay.encoders.lm import open_language_model
@@ -16,9 +17,6 @@ from biassay.encoders.registry import open_encoder
 from biassay.errors import ModelError
 
 from . import tiny_models
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.extras
 Python = Callable[[str], Path]

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 from numpy.typing import NDArray
 
 import biassay
@@ -18,9 +20,6 @@ from biassay.encoders.registry import open_encoder
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
 
 from . import tiny_models
-
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.extras
 

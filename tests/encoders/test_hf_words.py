@@ -14,9 +14,6 @@ from biassay.errors import UnknownNameError, UsageError
 from . import hf_word_models
 from .hf_word_models import CLOSE, KINDS, PARTS, contexts, direct, encode, library, states_of, unmarked
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 pytestmark = pytest.mark.extras
 
 models = hf_word_models.models

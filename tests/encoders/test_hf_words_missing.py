@@ -16,9 +16,6 @@ from biassay.errors import VectorError
 from . import hf_word_models
 from .hf_word_models import CLOSE, direct, encode, library, opened, states_of, unmarked
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 pytestmark = pytest.mark.extras
 
 models = hf_word_models.models

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,9 +16,6 @@ from biassay.encoders.tokenising import NOT_COVERED, UNKNOWN, Tokeniser
 
 from . import tiny_models
 from .hf_word_models import merged_tokenizer, own_tokens, piece_tokenizer
-
-pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.extras
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 import biassay
@@ -17,8 +18,6 @@ from biassay.encoders.infersent import infersent_tokens
 from biassay.encoders.registry import open_encoder
 from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError, VectorFileError
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("nltk")
 pytestmark = pytest.mark.extras
 
 # The reference is float32 itself; its README gives 1e-6.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +22,6 @@ from biassay.encoders.old_checkpoints import BiRnn, load_tensors, load_vocabular
 from biassay.encoders.treebank import sentence_spans, treebank_tokens
 from biassay.errors import ModelError
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("nltk")
 pytestmark = pytest.mark.extras
 
 

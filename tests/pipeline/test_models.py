@@ -102,6 +102,7 @@ def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp
     assert resumed.results == whole.results
 
 
+@pytest.mark.extras
 def test_a_run_of_another_kind_is_not_measured(test: str, tmp_path: Path) -> None:
     """`biassay.resume` goes on with either kind; each pipeline with its own only."""
     from tests.results.made_runs import contexts

@@ -190,6 +190,7 @@ def test_bars_of_a_distribution_are_as_high_as_their_counts(library: Any) -> Non
     assert line == pytest.approx(75 * 2.3)
 
 
+@pytest.mark.extras
 @pytest.mark.usefixtures("library")
 def test_thousands_of_rows_are_drawn_in_their_order() -> None:
     names = [f"n{number * 7 % 2500}n" for number in range(2500)]

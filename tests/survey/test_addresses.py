@@ -8,9 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import attacks
 from tests.survey.attacks import FILES, METHODS, raw
 from tests.survey.serving import Served

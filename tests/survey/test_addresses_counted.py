@@ -6,9 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-pytest.importorskip("starlette")
-
 import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.testclient import TestClient

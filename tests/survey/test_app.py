@@ -7,9 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import walks
 from tests.survey.walks import GROUPS, Page, Place, cookie_of, opened
 

@@ -6,9 +6,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import walks
 from tests.survey.walks import GROUPS, Place
 

@@ -6,9 +6,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import attacks
 from tests.survey.attacks import named, use
 from tests.survey.walks import TOKEN, Place, log_in

@@ -11,9 +11,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
-
-pytest.importorskip("starlette")
-
 from tests.survey.walks import GROUPS, TOKEN, Walker, log_in, opened
 
 pytestmark = pytest.mark.extras

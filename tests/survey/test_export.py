@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("sqlalchemy")
-
 from biassay.errors import StimulusError, UsageError
 from biassay.stimuli.human import HumanRatings, read_human
 from biassay.survey.export import FILES, exported

@@ -7,9 +7,6 @@ import logging
 from collections.abc import Callable
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import attacks
 from tests.survey.attacks import POSTS, client_of, named, rows_of
 from tests.survey.serving import Served

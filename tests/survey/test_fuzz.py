@@ -15,9 +15,6 @@ from urllib.parse import quote_plus
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-
-pytest.importorskip("starlette")
-
 from tests.survey.walks import FORM, TOKEN, Place, opened
 
 pytestmark = pytest.mark.extras

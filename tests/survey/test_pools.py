@@ -7,9 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import walks
 from tests.survey.walks import Place, cookie_of
 

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("sqlalchemy")
-
 from scipy import stats
 
 from biassay.survey.progress import Progress, progress_of

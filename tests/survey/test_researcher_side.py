@@ -8,9 +8,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import attacks
 from tests.survey.attacks import FILES, METHODS, named, use
 from tests.survey.walks import GROUPS, TOKEN, Place, cookie_of, log_in

@@ -7,9 +7,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey.serving import listening
 from tests.survey.walks import FORM, opened
 

@@ -9,9 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-
-pytest.importorskip("sqlalchemy")
-
 import sqlalchemy as sa
 
 from biassay.survey.database import annotated, demographics, participants, places, writing

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sqlalchemy")
-
 from biassay.errors import UsageError
 from biassay.survey.database import participants, studies
 from biassay.survey.store import Store

@@ -9,9 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("starlette")
-
 from tests.survey import attacks
 from tests.survey.attacks import client_of, raw, rows_of
 from tests.survey.serving import command_serving
