@@ -51,6 +51,7 @@ def corpus_and_model(folder: Path) -> None:
     tiny_models.save_tiny("gpt2", folder / "my-language-model", head=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_examples_run(page: Path) -> None:
     for example in blocks(page, "python"):

@@ -11,6 +11,7 @@ import pytest
 from .conftest import Cli, Refused
 
 
+@pytest.mark.slow
 def test_an_error_in_a_real_process_is_one_line_without_a_traceback(tmp_path: Path) -> None:
     args = [Path(sys.executable).with_name("biassay"), "run", "glov", "--out", tmp_path / "run"]
     done = subprocess.run(args, capture_output=True, text=True, check=False)

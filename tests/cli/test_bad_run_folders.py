@@ -108,6 +108,7 @@ def test_resume_of_another_format_version(tmp_path: Path, cli: Cli) -> None:
         assert "format version 99" in stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -189,6 +189,7 @@ def test_figures_of_differences_are_published(cli: Cli, one: Path, two: Path, tm
 # ---- other kinds
 
 
+@pytest.mark.slow
 def test_discoveries_are_compared(cli: Cli, words: Discovery, tmp_path: Path) -> None:
     told_words = tuple(dataclasses.replace(w, associated=i % 2 == 0) for i, w in enumerate(words.results[0].words))
     number = sum(w.associated for w in told_words)
@@ -290,6 +291,7 @@ def test_a_run_without_results_yet_is_refused(
     assert "no results yet" in refuses(Run(manifest).save(tmp_path / "empty"), two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("field", ["effect_size", "p_value_holm", "log10_p_value", "effect_size_by_word", "statistic"])
 def test_numbers_that_are_none_are_no_obstacle(

@@ -17,6 +17,8 @@ from biassay.stimuli.catalogue import load_tests, select_grouping
 from .conftest import Cli
 from .shown_runs import manifest_in
 
+pytestmark = pytest.mark.slow
+
 FEMALES, MALES = "african-american-females", "european-american-males"
 # So few permutations reach no q below 0.05 over 20,000 words: where words are wanted, half of them may be chance.
 QUICK = ("--permutations", 199, "--alpha", 0.5)

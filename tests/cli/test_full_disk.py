@@ -30,6 +30,7 @@ def fail_from(call: int, real: Callable[..., Any]) -> Callable[..., Any]:
     return full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["fsync", "replace"])
 @pytest.mark.parametrize("call", range(1, 14))
 def test_a_full_disk_at_any_moment(

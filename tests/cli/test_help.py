@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from .conftest import Cli
 
 
@@ -26,6 +28,7 @@ def test_importing_biassay_loads_nothing_heavy() -> None:
     assert not loaded & {"numpy", "scipy", "torch", "pandas", "matplotlib", "rich"}
 
 
+@pytest.mark.slow
 def test_using_every_public_name_loads_no_extra() -> None:
     loaded = loaded_modules("import biassay\nfor name in biassay.__all__: getattr(biassay, name)")
     assert "scipy" in loaded

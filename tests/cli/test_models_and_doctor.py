@@ -90,6 +90,7 @@ def test_models_as_json(cli: Cli) -> None:
     assert found["glove"]["install"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["models"], ["models", "--json"], ["doctor", "--help"]])
 def test_looking_imports_no_model(arguments: list[str]) -> None:
     """In a new process, since other tests may have imported them here."""

@@ -145,6 +145,7 @@ def test_parts_that_are_not_needed_may_be_missing(cli: Cli, contexts: Run, folde
     assert "How it was made" in whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("field", [*NUMBERS, "log10_p_value", "log10_p_value_by_word"])
 def test_numbers_that_are_none_in_the_results_are_shown_as_such(
@@ -185,6 +186,7 @@ def test_a_word_without_a_number_is_no_obstacle(role: str, value: str, cli: Cli,
     assert (code, stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize(
     "field", ["interval_low", "interval_high", "prediction_low", "tau2", "i2", "share_significant"]

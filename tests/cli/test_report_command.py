@@ -121,6 +121,7 @@ def test_json_of_several_runs_is_corrected_anew(cli: Cli, folder: Path, two: Pat
     assert [row["significant_holm"] for row in both] != [row["significant_holm"] for row in one["results"]]
 
 
+@pytest.mark.slow
 def test_runs_of_all_kinds_stand_side_by_side(
     cli: Cli, folder: Path, contexts: Run, words: Discovery, tmp_path: Path
 ) -> None:

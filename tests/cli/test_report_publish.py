@@ -47,6 +47,7 @@ def test_published_results_have_the_papers_nine_columns(cli: Cli, folder: Path, 
         assert [float(cell) for cell in row[3:]] == [result[column] for column in PAPER_COLUMNS[3:]]
 
 
+@pytest.mark.slow
 def test_tests_over_texts_and_over_contexts_are_published_apart(
     cli: Cli, folder: Path, contexts: Run, words: Discovery, tmp_path: Path
 ) -> None:

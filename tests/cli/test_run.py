@@ -21,6 +21,7 @@ from .small_tests import measured, words, write_test, write_vectors
 PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
 
 
+@pytest.mark.slow
 def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("biassay")
     out = tmp_path / "run"
@@ -36,6 +37,7 @@ def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path
     assert done.stderr.splitlines() == ["glove: encoded 64 of 64 texts", "glove: measured 2 of 2 tests"]
 
 
+@pytest.mark.slow
 def test_results_tsv_begins_with_the_papers_nine_columns(tmp_path: Path, cli: Cli) -> None:
     cli("run", "glove", "--tests", "weat6", "weat1", "--out", tmp_path / "run")
     with (tmp_path / "run" / "results.tsv").open(newline="") as file:
@@ -56,6 +58,7 @@ def test_quiet_prints_nothing(tmp_path: Path, cli: Cli) -> None:
     assert (tmp_path / "run" / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_json_on_stdout_is_what_the_folder_holds(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "run"
     code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "weat1", "--out", out, "--json")
@@ -72,6 +75,7 @@ def test_json_with_quiet_is_json_and_nothing_else(cli: Cli) -> None:
     assert list(measured(stdout)) == ["weat6"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("patterns", "names"),
     [
@@ -98,11 +102,13 @@ def test_an_alias_measures_the_same_as_its_test(cli: Cli) -> None:
         assert found["C6"][field] == found["weat6"][field]
 
 
+@pytest.mark.slow
 def test_a_collection_runs_all_its_tests_and_no_alias(cli: Cli) -> None:
     found = measured(cli("run", "glove", "--tests", "guo2021", "caliskan2017", "--json")[1])
     assert list(found) == ["I1", "I2", "I3", "I4", *(f"weat{i}" for i in range(1, 11))]
 
 
+@pytest.mark.slow
 def test_without_tests_the_main_collections_are_run(cli: Cli) -> None:
     listed = json.loads(cli("tests", "list", "--json")[1])
     names = {test["name"] for test in listed if test["alias_of"] is None and not test["supplementary"]}
@@ -155,6 +161,7 @@ def test_the_vectors_of_a_file_decide_the_result(tmp_path: Path, cli: Cli) -> No
     assert result["p_value"] == pytest.approx(1 / 70)  # x leans to a throughout: one split of C(8, 4)
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_sampled_p_value_and_another_seed_another(tmp_path: Path, cli: Cli) -> None:
     test = write_test(tmp_path / "own.json", 12)
     model = f"vectors:{write_vectors(tmp_path / 'v.txt', 12)}"
@@ -201,6 +208,7 @@ def test_alpha_decides_what_is_significant(cli: Cli) -> None:
         assert result["significant"] is significant
 
 
+@pytest.mark.slow
 def test_real_glove_agrees_with_the_reference(reference: Path, cli: Cli) -> None:
     folder = reference / "glove840b_caliskan"
     expected = {k: v for k, v in json.loads((folder / "expected.json").read_text()).items() if k[0] != "_"}

@@ -42,6 +42,7 @@ def write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, sou
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_a_run_that_resume_completes(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_resumed_run_still_says_what_its_first_model_took(
     assert Run.load(out).manifest.models[0] == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_ctrl_c_leaves_a_run_that_resume_completes(tmp_path: Path) -> None:
     source = STEADY + (

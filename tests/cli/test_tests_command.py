@@ -214,6 +214,7 @@ def test_every_published_sentence_file_is_valid(published_files: Path, cli: Cli)
         assert ": valid, " in stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "ending"), [("sent-bias", "json"), ("toml", "toml")])
 def test_every_test_exports_to_a_file_that_reads_back_to_the_same_texts(
     form: str, ending: str, tmp_path: Path, cli: Cli

@@ -110,6 +110,7 @@ def test_numbers_may_be_written_in_any_common_way(values: bytes, tmp_path: Path)
     assert read_vectors(path, ["cat"])["cat"] == pytest.approx([float(value) for value in values.split()], rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["word2vec.bin", "newlines.bin.gz", "glove.txt.gz"])
 def test_words_across_read_blocks_are_whole(form: str, tmp_path: Path) -> None:
     """Ten megabytes: more than is read at once."""
@@ -163,6 +164,7 @@ def _vocabularies(draw: st.DrawFn) -> tuple[list[str], Matrix]:
     return words, matrix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=40, deadline=None)
 @given(vocabulary=_vocabularies())

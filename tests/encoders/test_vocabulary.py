@@ -54,6 +54,7 @@ def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_p
     np.testing.assert_array_equal(vectors, matrix_of(WORDS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["glove.txt", "glove.txt.gz", "word2vec.bin", "newlines.bin.gz", "matrix.npy"])
 def test_words_across_read_chunks_are_whole(form: str, tmp_path: Path) -> None:
     """Ten megabytes: more than is read at once, and more than one block."""
@@ -191,6 +192,7 @@ def _outcome(read: Callable[[Path], dict[str, list[float]]], path: Path) -> dict
         return str(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(field=st.text("0123456789.-+e_xnaif\t\r\x00é", max_size=22))
 @example("1.5-2.5")
@@ -218,6 +220,7 @@ _number = st.floats(width=32, allow_nan=False, allow_infinity=False)
 _small = st.floats(-10, 10, allow_nan=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     values=st.lists(_number | _small, min_size=1, max_size=40),

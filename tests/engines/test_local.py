@@ -52,6 +52,7 @@ def test_no_tasks_need_no_worker() -> None:
     assert list(LocalEngine().run(Unmakeable(), [])) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_errors_arrive_as_what_they_are(workers: int) -> None:
     engine = LocalEngine()

@@ -10,6 +10,8 @@ from .record import RECORDED, kept, recorded, unlike
 from .running import Place
 from .tables import Table, Tolerance, differences
 
+pytestmark = pytest.mark.slow
+
 WHOLE = [case for case in CASES.values() if case.kept and case.stop is None]
 STOPPED = [case for case in CASES.values() if case.kept and case.stop is not None]
 

@@ -114,6 +114,7 @@ def test_every_context_is_drawn_equally_often() -> None:
     assert np.sum((counts - 5000) ** 2 / 5000) < 24.3  # chi-squared with 7 degrees of freedom, p = 0.001
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers_whatever_the_threads() -> None:
     sets = [[p.astype(np.float32) for p in given] for given in pools(5, (8, 8, 8, 8), contexts=50, d=300)]
     one, two = (biassay.ceat(*sets, n_samples=2000, rng=7, threads=t) for t in (1, 3))
@@ -143,6 +144,7 @@ def under_the_null(seed: int, words: int) -> list[list[Pool]]:
     return [[rng.normal(size=10) + rng.normal(size=(15, 10)) for _ in range(words)] for _ in range(4)]
 
 
+@pytest.mark.slow
 def test_by_word_keeps_its_level_and_the_pooled_p_does_not() -> None:
     found = [biassay.ceat(*under_the_null(s, 8), n_samples=500, rng=0, replicates=0) for s in range(200)]
     by_word, pooled = (np.mean([getattr(f, p) <= 0.05 for f in found]) for p in ("p_value_by_word", "p_value"))
@@ -150,6 +152,7 @@ def test_by_word_keeps_its_level_and_the_pooled_p_does_not() -> None:
     assert pooled > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lean", [0.0, 1.0])
 def test_word_interval_holds_the_expected_effect_size(lean: float) -> None:
     """Words of a population with an effect: 95% intervals hold its mean; not in every case, and not in few."""

@@ -84,6 +84,7 @@ def test_may2019_cuts_sentences_to_one_length_and_records_it() -> None:
     assert whole.association.sizes[:2] == (72, 82)
 
 
+@pytest.mark.slow
 def test_seeds_decide_what_is_drawn_and_nothing_else_does() -> None:
     def drawn(seed: int) -> tuple[float, float]:
         found = run("sent-weat7", protocol="may2019", seed=seed).association

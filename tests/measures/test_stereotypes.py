@@ -189,6 +189,7 @@ def looped(
     return scores, asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize(("kind", "prior"), [("masked", "mask"), ("masked", "word"), ("causal", "word")])
@@ -205,6 +206,7 @@ def test_scores_are_those_of_a_loop(abc: Abc, kind: Any, prior: Prior, measure: 
     assert measure == "set" or not np.isnan(found.scores).all(axis=(0, 1))[~np.array(unknown)].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("all_adjectives", [False, True])
 @pytest.mark.parametrize("kind", ["masked", "causal"])
 def test_every_question_is_asked_once_and_none_is_left_out(abc: Abc, kind: Any, all_adjectives: bool) -> None:

@@ -36,6 +36,7 @@ def test_reference_effect_sizes_and_exact_p_values(reference: Path) -> None:
         assert abs(found.p_value / values["exact"]["p_ge"] - 1.0) <= found.p.error + 1e-12
 
 
+@pytest.mark.slow
 def test_released_p_values_under_the_released_protocol(reference: Path) -> None:
     expected = json.loads((reference / "weat" / "expected.json").read_text())
     for name, values in expected.items():
@@ -98,6 +99,7 @@ def test_by_word_weighs_words_alike_however_many_texts_they_have() -> None:
     assert found.p_value_by_word == pytest.approx(np.mean([s >= sum(x) - 1e-12 for s in sums]))
 
 
+@pytest.mark.slow
 def test_by_word_holds_its_level_where_sentences_do_not() -> None:
     """Words without any difference, seven noisy texts each: p over texts is far too often small, p by word is not."""
     rng = np.random.default_rng(11)
@@ -129,6 +131,7 @@ def test_scores_that_differ_by_rounding_are_never_counted_away(n: int, jitter: f
         assert found.p_value == pytest.approx(1.0 / math.comb(2 * n, n), rel=1e-12, abs=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jitter", [0.0, 1e-15, 3e-15])
 @pytest.mark.parametrize(("n", "high"), [(20, 13), (25, 17), (30, 19)])
 def test_clusters_that_differ_by_rounding_are_hypergeometric(n: int, high: int, jitter: float) -> None:

@@ -65,6 +65,7 @@ def test_a_run_in_memory_writes_no_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_saving_a_run_and_loading_it_gives_an_equal_run(tmp_path: Path) -> None:
     run = biassay.run(["glove"], tests=["weat6", "weat1"])
     run.save(tmp_path / "run")
@@ -271,6 +272,7 @@ def test_resume_keeps_the_settings_of_the_run(tmp_path: Path) -> None:
     assert {name: getattr(resumed.manifest, name) for name in settings} == settings
 
 
+@pytest.mark.slow
 def test_resume_of_a_run_over_the_whole_catalogue(tmp_path: Path) -> None:
     whole = biassay.run("glove")
     biassay.Run(dataclasses.replace(whole.manifest, status="running", finished=None)).save(tmp_path / "run")
@@ -293,6 +295,7 @@ def test_every_public_name_is_there() -> None:
         _ = biassay.wheat  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_objects_are_models_and_keep_their_place(tmp_path: Path) -> None:
     class Lengths:
         def encode(self, texts: list[str]) -> object:

@@ -140,6 +140,7 @@ def test_words_that_differ_in_case_are_one_where_the_model_sees_no_difference(pl
     assert folded.manifest.words_lost == ()
 
 
+@pytest.mark.slow
 def test_an_object_without_a_list_is_asked_for_frequent_words(place: Path) -> None:
     made = biassay.discover(made_up.Random(), "red-men", groups=place / "own.toml", permutations=9, keep=3)
     assert made.manifest.vocabulary == "the most frequent words of the embedded vectors"
@@ -147,6 +148,7 @@ def test_an_object_without_a_list_is_asked_for_frequent_words(place: Path) -> No
     assert len(made.results[0].words) <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [WORDS, None])
 def test_the_record_counts_the_distinct_texts_and_those_encoded(words: list[str] | None, place: Path) -> None:
     groups, names = place / "own.toml", {name for names in NAMES.values() for name in names}

@@ -26,6 +26,8 @@ from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.model import Test
 from biassay.texts.sentences import given_texts, texts_of
 
+pytestmark = pytest.mark.slow
+
 ABOUT_THE_FILE = ("title", "source", "test_version", "test_digest")
 FORMS: dict[str, Callable[[Test], str]] = {
     "json": lambda test: to_sent_bias(test, given_texts(test)),

@@ -16,6 +16,7 @@ from biassay.results.run import Run
 HOSTILE = "<script>alert(1)</script>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["test", "model", "options", "title", "targ1", "attr1", "reason", "p_route"])
 def test_hostile_names_are_escaped(field: str, measured: Run) -> None:
     text = render_report(changed(measured, **{field: HOSTILE}))

@@ -262,6 +262,7 @@ models_tests_p = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(models_tests_p, min_size=2, max_size=4), st.randoms(use_true_random=False))
 def test_the_order_of_runs_changes_no_row(parts: list[dict[tuple[str, str], float | None]], random: Any) -> None:
     runs = {

@@ -58,6 +58,7 @@ def contextual(low: float | None, high: float | None) -> Contextual:
     return Contextual(0.1, 2.0, 0.3, 40.0, 0.5, -1.0, 1.5, low, high, 0.9, 0.25, 40, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", [*WORDS, *SENTENCES])
 def test_contributions_of_targets_sum_to_the_effect_size_by_word(run: Run, test: str) -> None:
     result = of(run, test)

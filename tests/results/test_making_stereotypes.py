@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from biassay.measures.agreement import Human
@@ -45,6 +46,7 @@ def ignorant(rng: np.random.Generator, draws: int = 19) -> MeasureRecord:
     return measured(abc, sheet, len(GROUPS), GROUPS, answers, "ilps", "paper", people(rng), draws, seed=0)
 
 
+@pytest.mark.slow
 def test_a_choice_of_templates_makes_no_agreement() -> None:
     """Of 80 worlds, in how many the shuffled p is 0.05, its least; and the mean tau with and without the pilot."""
     rng, worlds = np.random.default_rng(3), 80

@@ -190,6 +190,7 @@ def test_a_manifest_through_json_is_equal(record: Manifest) -> None:
     assert structured(json.loads(to_json(record)), Manifest, "here") == record
 
 
+@pytest.mark.slow
 @given(results)
 def test_json_is_strict_json(record: Result) -> None:
     def refuse(word: str) -> None:
@@ -198,6 +199,7 @@ def test_json_is_strict_json(record: Result) -> None:
     json.loads(to_json(record), parse_constant=refuse)
 
 
+@pytest.mark.slow
 @given(manifests, st.lists(results, max_size=3).map(tuple))
 def test_a_run_saved_and_loaded_is_equal(made: Manifest, found: tuple[Result, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -229,6 +231,7 @@ def test_not_computed_and_nan_are_told_apart_in_the_table() -> None:
     assert [row["significant"] for row in rows] == ["", "false", "true"]
 
 
+@pytest.mark.slow
 @given(st.lists(results, min_size=1, max_size=3).map(tuple))
 def test_the_table_has_one_line_a_result_and_full_numbers(found: tuple[Result, ...]) -> None:
     lines = to_tsv(found).split("\n")

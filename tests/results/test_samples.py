@@ -187,6 +187,7 @@ def array_file() -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -215,6 +216,7 @@ def test_a_damaged_file_is_closed(tmp_path: Path) -> None:
     assert left == []
 
 
+@pytest.mark.slow
 def test_no_single_wrong_byte_is_an_error_of_another_kind(tmp_path: Path) -> None:
     """Each byte is either found out or of no account; what comes back is never something else."""
     path = tmp_path / SAMPLES / "0.npz"
@@ -256,6 +258,7 @@ def test_what_was_not_computed_is_an_empty_cell_and_no_zero() -> None:
 numbers = st.floats()
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         contextual,

@@ -203,6 +203,7 @@ def test_draws_are_those_of_a_loop() -> None:
     assert (found.group_tau[:, 0] <= kendall_alignment(model, here).group_tau).all()
 
 
+@pytest.mark.slow
 def test_intervals_over_annotators_hold_the_expected_tau() -> None:
     """95% intervals of 120 samples: 20 noisy annotators, ten groups. Unmoved, some 45% of them would."""
     rng = np.random.default_rng(0)
@@ -259,6 +260,7 @@ def test_agreement_of_copies_is_perfect_and_no_interval_without_draws() -> None:
     assert np.isnan(percentile_interval(np.array([X]), 0.9)).all()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(1, 2))
 def test_the_chosen_templates_are_those_of_a_search(seed: int, at_most: int) -> None:
     rng = np.random.default_rng(seed)

@@ -47,6 +47,7 @@ def test_counts_are_those_of_a_loop(words: list[tuple[list[float], list[float], 
 PAIRS = [(True, True), (True, False), (False, True), (False, False)]
 
 
+@pytest.mark.slow
 @given(WORDS)
 def test_area_without_constituents_is_the_rank_statistic(words: list[tuple[list[float], list[float], bool]]) -> None:
     largest = np.array([max(w[0]) for w in words])

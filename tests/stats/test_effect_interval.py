@@ -89,6 +89,7 @@ def test_the_correlation_is_scipys_point_biserial() -> None:
     assert effect_interval(x, y).effect_size == pytest.approx(theirs * largest(6, 17), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), SIZES)
 @pytest.mark.parametrize("effect", [0.0, 0.8])
 def test_the_interval_is_that_of_a_bootstrap_by_a_loop(n: int, m: int, effect: float) -> None:
@@ -172,6 +173,7 @@ def test_more_confidence_is_a_wider_interval() -> None:
     assert -largest(8, 8) <= spans[-1][0] < spans[-1][1] <= largest(8, 8)
 
 
+@pytest.mark.slow
 # With 500 samples a rate of 95% is known to one point: 90% is five standard deviations below.
 @pytest.mark.parametrize(("n", "m"), SIZES)
 @pytest.mark.parametrize("effect", EFFECTS)
@@ -337,6 +339,7 @@ def test_a_plain_bootstrap_of_many_words_agrees() -> None:
     assert ends(found) == pytest.approx((found.difference - reach, found.difference + reach), abs=MONTE_CARLO * reach)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(4, 4), (8, 8), (25, 25), (4, 12)])
 @pytest.mark.parametrize("together", [0.0, 0.8])
 @pytest.mark.parametrize("effects", [(0.0, 0.0), (0.3, 0.8), (0.9, 0.0)])
@@ -348,6 +351,7 @@ def test_intervals_hold_the_true_difference(n: int, m: int, together: float, eff
     assert np.mean([low <= true <= high for low, high in found]) >= 0.90
 
 
+@pytest.mark.slow
 def test_words_that_all_move_alike_hold_the_true_difference() -> None:
     """The second model is the first with its sets further apart, as one that was trained further may be."""
     rng = np.random.default_rng(14)

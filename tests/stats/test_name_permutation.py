@@ -137,6 +137,7 @@ def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_litt
         assert np.abs(np.log(ratio)).max() < 5 / np.sqrt(50)
 
 
+@pytest.mark.slow
 def test_early_stopping_is_the_share_at_the_last_success_waited_for() -> None:
     """Besag and Clifford: deals are looked at in order until the h-th that does as well."""
     groups, h = groups_of((4,) * 6), 5

@@ -18,6 +18,7 @@ def test_few_partitions_are_all_counted(n, m):
         assert p == pytest.approx(np.mean(np.array(sums) >= row[:n].sum() - 1e-12), abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "m", "shift"), [(12, 12, 0.0), (12, 12, 1.0), (25, 25, 0.5), (25, 25, 1.5), (10, 14, 1.0)]
 )

@@ -23,6 +23,8 @@ from biassay.stats.saddlepoint import saddlepoint_tail
 from biassay.stats.subsets import SubsetTail, log_binomial
 from biassay.stats.tails import tail_probability
 
+pytestmark = pytest.mark.slow
+
 Scores = NDArray[np.float64]
 
 

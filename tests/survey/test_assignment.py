@@ -81,6 +81,7 @@ def test_every_group_reaches_its_target_and_none_goes_beyond(
     assert {group: model.have(group) for group in model.groups} == dict.fromkeys(model.groups, target)
 
 
+@pytest.mark.slow
 @given(groups=st.integers(1, 30), target=st.integers(1, 25), number=st.integers(1, 8), seed=st.integers(0, 2**31))
 def test_no_more_people_are_asked_than_needed(groups: int, target: int, number: int, seed: int) -> None:
     """If all pass: as many as fill all places, and each but the last is asked about wanted groups only."""

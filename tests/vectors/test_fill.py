@@ -296,6 +296,7 @@ def test_kill_loses_at_most_the_batch_in_flight(tmp_path: Path) -> None:
     assert fill(tmp_path, MANY) == missing
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_give_a_usable_store(tmp_path: Path) -> None:
     with _start(tmp_path, len(TEXTS)) as one, _start(tmp_path, len(TEXTS)) as two:
         for process in (one, two):
