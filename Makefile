@@ -55,7 +55,7 @@ test-core: .venv-core/.done
 	.venv-core/bin/python -m pytest -q -n 2 -m "not extras"
 
 # For the inner loop: below a minute.
-check: lint
+check: lint .venv-core/.done
 	.venv-core/bin/python -m pytest -q -n 2 -m "not extras and not slow"
 
 lint: $(VENV)/.test

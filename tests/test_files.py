@@ -1,16 +1,24 @@
-"""Digests of files: those of the content, kept where that is safe."""
+"""Files: digests of their content, kept where that is safe; pipes and devices in place of a file."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import biassay
 from biassay import files
+from biassay.errors import StimulusError
 from biassay.files import content_digest
+from biassay.stimuli.abc import load_abc
+from biassay.stimuli.document import read_document
+from biassay.stimuli.human import read_human
+from biassay.survey.study import read_study
+from biassay.survey.texts import read_texts
 
 NOW = time.time
 
@@ -81,3 +89,25 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch:
     path.write_bytes(b"one")
     monkeypatch.setenv("BIASSAY_CACHE", str(path))
     assert content_digest(path) == sha256(path)
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "tests": read_document,
+    "groups": lambda path: load_abc([path]),
+    "judgements": read_human,
+    "words": lambda path: biassay.discover("glove", "mexican-american-females", words=path),
+    "study": read_study,
+    "texts of a study": lambda path: read_texts(path.name, path.parent),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("reader", READERS)
+def test_a_pipe_or_a_device_is_no_file(reader: str, tmp_path: Path) -> None:
+    """A pipe would be waited for, and a device read, for ever."""
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "device.toml").symlink_to("/dev/zero")
+    for name in ("pipe.toml", "device.toml"):
+        with pytest.raises(StimulusError) as caught:
+            READERS[reader](tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}: ")

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from biassay.errors import RunFolderError
+from biassay.errors import RunFolderError, StimulusError
 
 __all__ = [
     "check_digest",
@@ -25,6 +25,7 @@ __all__ = [
     "json_with_digest",
     "open_file",
     "read_json",
+    "read_text",
     "write_atomically",
     "written_whole",
 ]
@@ -110,6 +111,17 @@ def open_file(path: Path) -> BinaryIO:
 
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a user wrote, without the mark that some editors begin it with."""
+    try:
+        with open_file(path) as file:
+            return file.read().decode("utf-8-sig")
+    except OSError as error:
+        raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
 
 
 def read_json(path: Path) -> Any:

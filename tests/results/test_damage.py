@@ -113,6 +113,16 @@ def test_a_pipe_is_no_page_and_no_manifest(tmp_path: Path) -> None:
             use(tmp_path / "run")
 
 
+@pytest.mark.parametrize("results", [["x"], {"a": 1}, [[]], None])
+@pytest.mark.parametrize("found", [discovery(), stereotypes()], ids=["discovery", "stereotypes"])
+def test_an_older_folder_of_other_content_is_refused(tmp_path: Path, found: Any, results: object) -> None:
+    found.save(tmp_path)
+    content = json.loads((tmp_path / "results.json").read_text()) | {"results": results}
+    del content["digest"]
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    refused(tmp_path, "results.json")
+
+
 def archive(header: str, data: bytes = b"", method: int = zipfile.ZIP_STORED) -> bytes:
     """Samples of one test whose arrays have a header as given."""
     buffer = io.BytesIO()
@@ -138,6 +148,7 @@ def of(shape: str, kind: str = "<f8") -> str:
         pytest.param(archive(of("(100000,)"), bytes(800_000), zipfile.ZIP_DEFLATED), id="compressed zeros"),
         pytest.param(archive("{'descr': ("), id="header cut off"),
         pytest.param(archive("'''"), id="header of text"),
+        pytest.param(archive("-" * 9000 + "1"), id="header of many signs"),
     ],
 )
 def test_samples_that_are_not_as_declared_are_refused(tmp_path: Path, content: bytes) -> None:

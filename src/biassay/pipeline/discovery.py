@@ -22,7 +22,7 @@ from biassay.encoders.registry import open_encoder
 from biassay.encoders.static import frequent_words
 from biassay.encoders.vocabulary import HasVocabulary
 from biassay.errors import MeasurementError, StimulusError, UsageError
-from biassay.files import default_cache
+from biassay.files import default_cache, read_text
 from biassay.measures.discovery import Search
 from biassay.measures.panel import known_rows, make_panel
 from biassay.measures.seeds import seed_of
@@ -176,12 +176,7 @@ def _listed(words: PathLike | Iterable[str]) -> _Listed:
         found = _Listed("a list of words", tuple(dict.fromkeys(filter(str.strip, map(str, words)))))
     else:
         path = Path(words)
-        try:
-            lines = path.read_text(encoding="utf-8-sig").splitlines()  # editors put a mark at the beginning
-        except OSError as error:
-            raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+        lines = read_text(path).splitlines()
         found = _Listed(str(path), tuple(dict.fromkeys(filter(None, map(str.strip, lines)))))
     if not found.words:
         raise StimulusError(f"{found.source}: there are no words; expected one a line")

@@ -23,6 +23,8 @@ __all__ = ["cells", "columns", "from_json", "structured", "to_file", "to_json", 
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+# What taking JSON apart raises where it is not of the shape that is expected.
+_WRONG = (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 _NOT_IN_TSV = ("leaning", "contextual", "too_rare")
 _CONTEXTUAL = tuple(field.name for field in dataclasses.fields(Contextual) if field.name != "num_contexts")
 _INTERVAL = ("interval_low", "interval_high", "confidence")
@@ -94,7 +96,15 @@ def structured(content: object, kind: type[_T], where: str, older: Callable[[Any
         if older is not None:
             older(content)
         return _converter().structure(content, kind)
-    except (BaseValidationError, KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (
+        BaseValidationError,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         faults = "; ".join(transform_error(error)) if isinstance(error, BaseValidationError) else str(error)
         raise RunFolderError(f"{where}: not a record of biassay: {faults}") from error
 

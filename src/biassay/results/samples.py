@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tokenize
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from numpy.typing import NDArray
 
 from biassay.errors import RunFolderError
 from biassay.files import open_file, write_atomically
+from biassay.vectors.npy import npy_header
 
 __all__ = ["SAMPLES", "Samples", "load_samples", "save_samples"]
 
 SAMPLES = "samples"
-# What zipfile and NumPy raise when an archive was altered, the last but one for a method of compression that there is
-# not, the last for a header that ends too early. All of them become one error that names the file.
-_DAMAGE = (ValueError, KeyError, OSError, EOFError, TypeError, NotImplementedError, tokenize.TokenError)
+# What zipfile raises when an archive was altered, the last for a method of compression that there is not. All of them
+# become one error that names the file.
+_DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError)
 _PARTS = ("effect_sizes", "variances", "p_values")
 
 
@@ -63,7 +63,7 @@ def load_samples(folder: Path) -> dict[tuple[int, str], Samples]:
                 if len({part.shape for part in parts}) > 1:
                     raise ValueError(f"the arrays of {test} have different shapes")
                 found[int(path.stem), test] = Samples(*parts)
-        except (*_DAMAGE, zipfile.BadZipFile) as error:
+        except _DAMAGE as error:
             raise RunFolderError(f"{path}: not a file of samples: {error}") from error
     return found
 
@@ -73,11 +73,8 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[np.float6
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{info.filename} is compressed; biassay writes it as it is")
     content = archive.read(info)
-    stream = io.BytesIO(content)
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError(f"{info.filename} is no array of a version that biassay writes")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-    size = len(content) - stream.tell()
-    if dtype != np.float64 or len(shape) != 1 or shape[0] * dtype.itemsize != size:
-        raise ValueError(f"{info.filename} declares {shape} numbers of type {dtype} and holds {size:,} bytes")
-    return np.frombuffer(content, np.float64, offset=stream.tell()).copy()
+    length, rest = divmod(len(content) - len(npy_header((0,), "<f8")), np.float64().itemsize)
+    header = npy_header((max(length, 0),), "<f8")
+    if rest or not content.startswith(header):
+        raise ValueError(f"{info.filename} is not {max(length, 0):,} numbers in the form that biassay writes")
+    return np.frombuffer(content, np.float64, offset=len(header)).copy()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from biassay.errors import StimulusError, UnknownNameError
+from biassay.files import read_text
 from biassay.stimuli.abc_model import Abc, Exclusion, Number, SocialGroup, Template, TraitPair, pair_key
 from biassay.stimuli.fields import FieldReader, kind
 from biassay.stimuli.model import Source
@@ -32,21 +33,12 @@ _GROUP_SLOTS = ("group", "Group", "a group", "A group")
 
 def extended(path: Path, base: Abc | None = None) -> Abc:
     """What a file defines, added to ``base``; an entry of the same name takes the place of the former one."""
-    text = _text(path)
+    text = read_text(path)
     try:
         root = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise StimulusError(f"{path}: not valid TOML: {error}") from error
     return _Reader(path, text, base or _EMPTY).read(root)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
 
 
 class _Reader(FieldReader):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from biassay.errors import StimulusError
+from biassay.files import read_text
 from biassay.stimuli.fields import FieldReader, kind
 from biassay.stimuli.given import GIVEN_FIELDS, read_given
 from biassay.stimuli.groups import GroupingEntry, read_grouping
@@ -59,12 +60,7 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Read a TOML file of the project's own format, or a JSON file of the sent-bias form."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    text = read_text(path)
     if path.suffix.lower() == ".toml":
         return _Reader(path, text).own(_parse_toml(path, text))
     return _Reader(path, text).sent_bias(_parse_json(path, text))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import StimulusError, UnknownNameError, UsageError
+from biassay.files import read_text
 from biassay.stats.alignment import human_means
 from biassay.stimuli.fields import kind
 from biassay.stimuli.trait_pairs import Pair, PairNames
@@ -218,11 +219,7 @@ def _object(items: list[tuple[str, Any]]) -> _Object:
 
 def _parsed(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_object)
-    except OSError as error:
-        raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+        return json.loads(read_text(path), object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from biassay.errors import StimulusError, UnknownNameError, UsageError
+from biassay.files import read_text
 from biassay.stimuli.fields import FieldReader, kind
 from biassay.stimuli.trait_pairs import PairNames
 from biassay.survey.texts import Texts, read_texts
@@ -123,12 +124,7 @@ def read_study(name: str | Path) -> Study:
     path = Path(name)
     if not path.exists() and path.suffix != ".toml":
         raise UnknownNameError("study", str(name), shipped_studies(), "(or the path of a .toml file)")
-    try:
-        return _Reader(path, path.read_text(encoding="utf-8")).study()
-    except OSError as error:
-        raise StimulusError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    return _Reader(path, read_text(path)).study()
 
 
 class _Reader(FieldReader):

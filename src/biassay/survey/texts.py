@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from biassay.errors import StimulusError
+from biassay.files import read_text
 
 __all__ = ["Texts", "read_texts"]
 
@@ -45,10 +46,8 @@ def read_texts(name: str, beside: Path | None = None) -> Texts:
         return _made(shipped)
     path = (beside or Path()) / name
     try:
-        own = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StimulusError(f"{path}: texts cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        own = tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise StimulusError(f"{path}: not a file of texts: {error}") from error
     _check(path, own, shipped)
     return _made(own)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from biassay.errors import MeasurementError, RunFolderError, VectorError
 from biassay.files import open_file, write_atomically
 from biassay.vectors.about import ABOUT, StoreAbout, StoredType, begin, check_same
+from biassay.vectors.npy import npy_header
 
 __all__ = ["ABOUT", "ShardStore", "StoreAbout", "StoredType"]
 
@@ -191,7 +192,7 @@ class ShardStore:
             if not self._intact(number):
                 raise MeasurementError(f"{file}: damaged and removed; run again to compute it anew")
             shape = (len(self.rows_of(number)), self._dimension or 0)
-            start = len(_header(shape, self.about.dtype))
+            start = len(npy_header(shape, self.about.dtype))
             self._arrays[number] = np.memmap(file, self.about.dtype, "r", start, shape)
         return self._arrays[number]
 
@@ -216,27 +217,16 @@ def _shard_starts(rows: int, most: int, breaks: Sequence[int]) -> NDArray[np.int
     return np.array(starts, dtype=np.int64)
 
 
-def _header(shape: tuple[int, int], dtype: str) -> bytes:
-    """The header that NumPy writes before an array of this shape."""
-    buffer = io.BytesIO()
-    content = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(buffer, content)
-    return buffer.getvalue()
-
-
 def _dimension(file: Path, rows: int, dtype: str) -> int | None:
-    """The length of the vectors by the size of a file; None where that, or the header, is not what we write.
-
-    The header is compared, never parsed: NumPy raises whatever it likes at a damaged one.
-    """
-    start = len(_header((rows, 1), dtype))
+    """The length of the vectors by the size of a file; None where that, or the header, is not what we write."""
+    start = len(npy_header((rows, 1), dtype))
     try:
         with open_file(file) as stream:
             size, header = os.fstat(stream.fileno()).st_size, stream.read(start)
     except OSError:
         return None
     dimension, rest = divmod(size - start, rows * np.dtype(dtype).itemsize)
-    return dimension if dimension > 0 and not rest and header == _header((rows, dimension), dtype) else None
+    return dimension if dimension > 0 and not rest and header == npy_header((rows, dimension), dtype) else None
 
 
 def _is_intact(file: Path) -> bool:
