@@ -88,7 +88,7 @@ def test_a_translation_may_not_lose_what_is_filled_in(section: str, old: str, ne
 
 def test_a_translation_that_is_absent(tmp_path: Path) -> None:
     said = refusal(write(tmp_path, OWN.replace('"english"', '"klingon.toml"')))
-    assert said == f"{tmp_path / 'klingon.toml'}: texts cannot be read: No such file or directory"
+    assert said == f"{tmp_path / 'klingon.toml'}: cannot be read: No such file or directory"
 
 
 def test_what_is_filled_in_is_not_looked_at_again() -> None:
