@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import false_discovery_control
 
 import biassay
 from biassay.cli import discover as module
@@ -94,9 +96,11 @@ def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
     assert flat.count(" words (none)") == 2
     assert "199 permutations may be too few" in flat
     wanted = int(flat.rpartition("Try --permutations ")[2].split()[0].rstrip("."))
-    # Were all words above the threshold to have the smallest p-value, it would be significant; with few less it is not.
-    for permutations, enough in ((wanted, True), (wanted - 3, False)):
-        assert (found.num_words / (permutations + 1) / found.num_above <= 0.05) is enough
+    # Were five words to have the smallest p-value, they would be found; with one permutation less they would not.
+    for permutations, enough in ((wanted, True), (wanted - 1, False)):
+        p = np.ones(found.num_words)
+        p[:5] = 1 / (permutations + 1)
+        assert np.any(false_discovery_control(p) <= 0.05) == enough
 
 
 def test_a_search_against_every_group(cli: Cli) -> None:
@@ -209,6 +213,7 @@ def test_too_few_words_for_a_test_are_an_error_that_says_what_to_do(cli: Cli, tm
     assert code == 1
     assert f"rather than the other: 0 were found of {FEMALES} and " in stderr
     assert "--alpha" in stderr
+    assert "--permutations 79835 or more" in stderr
     assert not path.exists()
 
 

@@ -321,9 +321,26 @@ def test_the_columns_are_told_as_they_were_asked_for(found: Discovery) -> None:
         assert (" against every other group." in " ".join(discovery_summary(asked))) is (compare == "any")
 
 
-def test_permutations_that_found_words_are_not_called_too_few(found: Discovery) -> None:
-    assert all(findings.num_associated for findings in found.results)
-    assert "permutations may be too few" not in " ".join(discovery_summary(found))
+@pytest.mark.parametrize(
+    ("permutations", "associated", "together", "wanted"),
+    [
+        (9_999, 0, 40, 79_835),  # 19,959 words at 0.05: 39 at 1 / 10,000 are not found, 40 are
+        (9_999, 80, 40, 79_835),
+        (9_999, 400, 40, None),
+        (79_834, 0, 6, 79_835),
+        (79_835, 0, 5, None),
+        (99_999, 0, 4, None),
+    ],
+)
+def test_words_that_hang_on_the_seed_are_told(
+    found: Discovery, permutations: int, associated: int, together: int, wanted: int | None
+) -> None:
+    manifest = dataclasses.replace(found.manifest, permutations=permutations, alpha=0.05)
+    one = dataclasses.replace(found.of(FEMALES), num_associated=associated)
+    made = Discovery(manifest, (one,))
+    assert (one.num_words, made.at_the_floor(one), made.permutations_wanted(one)) == (19_959, together, wanted)
+    said = " ".join(discovery_summary(made))
+    assert ("permutations may be too few" in said) == (f"--permutations {wanted} " in said) == (wanted is not None)
 
 
 def test_write_report_puts_one_file_into_the_folder(found: Discovery, tmp_path: Path) -> None:

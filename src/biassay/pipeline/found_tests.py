@@ -53,8 +53,9 @@ def found_tests(discovery: Discovery, group: str, against: str, size: int) -> tu
                 continue
             raise MeasurementError(
                 f"a test needs at least two words a side that lean to one of the two groups rather than the other: "
-                f"{len(A)} were found of {group} and {len(B)} of {against}; search other words (--words), keep more "
-                "(--keep), allow more false findings (--alpha) or lower the threshold (--threshold)"
+                f"{len(A)} were found of {group} and {len(B)} of {against}; {_more_permutations(discovery)}search other "
+                "words (--words), keep more (--keep), allow more false findings (--alpha) or lower the threshold "
+                "(--threshold)"
             )
         if emergent and tests and set(A) == set(tests[0].A.words):
             continue  # the same test again
@@ -71,6 +72,11 @@ def found_tests(discovery: Discovery, group: str, against: str, size: int) -> tu
             )
         )
     return tuple(tests)
+
+
+def _more_permutations(discovery: Discovery) -> str:
+    wanted = max((discovery.permutations_wanted(found) or 0 for found in discovery.results), default=0)
+    return f"take more permutations (--permutations {wanted} or more), " if wanted else ""
 
 
 def check_size(size: int) -> None:

@@ -160,15 +160,14 @@ def _validation(found: GroupFindings, task: Task) -> str:
 
 
 def _floor(found: GroupFindings, discovery: Discovery) -> str:
-    """Said where nothing was found, and more permutations could find the words above the threshold."""
-    manifest = discovery.manifest
-    needed = found.num_words / (manifest.alpha * max(found.num_above, 1))
-    if found.num_associated or manifest.permutations + 1 >= needed:
+    """Said where so few permutations leave it to the seed whether words are found."""
+    wanted = discovery.permutations_wanted(found)
+    if wanted is None:
         return ""
     return (
-        f"{found.label}: {manifest.permutations:,} permutations may be too few: if only the words above the threshold "
-        f"had the smallest p-value they can give, it would not stand up to correction over {found.num_words:,} words. "
-        f"Try --permutations {int(needed) + 1}."
+        f"{found.label}: {discovery.manifest.permutations:,} permutations may be too few: no word can be found unless "
+        f"at least {discovery.at_the_floor(found):,} of {found.num_words:,} have the smallest p-value they can give, "
+        f"and another seed may find other words. Try --permutations {wanted} or more."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ DUAL_USE = (
     "can be misused, to write what stereotypes a group or to set people against each other; pass it on with care and "
     "with this note."
 )
+_TOGETHER = 5  # words at the smallest p-value; if more are needed there, a few deals decide whether any is found
+_CLEARED = 10  # times as many found: the last of them has a p-value of as many deals, which hardly hangs on the seed
 _OWN_COLUMNS = (
     "score",
     "p_value",
@@ -189,6 +192,17 @@ class Discovery:
         if group not in known:
             raise UnknownNameError("group", group, known, f"(groups that were looked at: {', '.join(known)})")
         return known[group]
+
+    def at_the_floor(self, found: GroupFindings) -> int:
+        """How many words must have the smallest p-value together before the correction lets any of them be found."""
+        return math.ceil(found.num_words / ((self.manifest.permutations + 1) * self.manifest.alpha))
+
+    def permutations_wanted(self, found: GroupFindings) -> int | None:
+        """With how many permutations findings would not hang on the seed; None where there are enough."""
+        together = self.at_the_floor(found)
+        if together <= _TOGETHER or found.num_associated >= _CLEARED * together:
+            return None
+        return math.ceil(found.num_words / (_TOGETHER * self.manifest.alpha)) - 1
 
     @property
     def note(self) -> str:
