@@ -86,11 +86,15 @@ def someone(place: Place, address: str = "192.0.2.1") -> Walker:
     return Walker(TestClient(place.app, client=(address, 1)), pairs=place.store.study.pairs, clock=place.clock)
 
 
-def test_one_address_cannot_hold_every_place(study: Callable[..., Place]) -> None:
+def test_one_address_cannot_hold_every_place(study: Callable[..., Place], caplog: pytest.LogCaptureFixture) -> None:
     place = study(limits=Limits(0, 0, 0, unfinished=2))
     first, second, third = (someone(place) for _ in range(3))
     assert first.begin().kind == second.begin().kind == "instructions"
-    assert third.begin().status == 429
+    refused = third.begin()
+    assert refused.status == 429
+    assert place.store.study.texts["crowded"]["body"] in refused.text
+    (line,) = [line for line in caplog.messages if "--unfinished-limit 2" in line]
+    assert "192.0.2" not in line
     assert len(place.rows("SELECT * FROM participants")) == 2
     assert someone(place, "192.0.2.2").begin().kind == "instructions"
     first.go()

@@ -215,8 +215,8 @@ def test_a_number_without_its_own_signature_is_refused(study: Callable[..., Plac
         assert answer.status_code == 403, given
         assert "set-cookie" not in answer.headers
     assert place.rows("SELECT * FROM participants") == []
-    # A number is not required here; and who has begun with one may come back by any link.
-    assert place.browser().begin().kind == "instructions"
+    # Nor does it help to leave the number out; and who has begun with one may come back by any link.
+    assert place.browser().begin().status == 403
     person = place.browser()
     person.begin(f"abc123&signature={right}")
     assert person.get("/?PROLIFIC_PID=abc123").kind == "instructions"

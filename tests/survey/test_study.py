@@ -232,7 +232,7 @@ def test_the_fingerprint_changes_with_every_value_of_the_file_but_those_of_the_p
     ("there", "instead"),
     [
         ('parameter = "PID"', 'parameter = "PROLIFIC_PID"'),
-        ("required = true", "required = false"),
+        ("required = true\nsigned = true", "required = false\nsigned = false"),
         ("signed = true", "signed = false"),
         ("https://pool.example/?cc={code}", "https://other.example/"),
         ('completion_code = "C1"', 'completion_code = "C2"'),
@@ -252,11 +252,13 @@ def test_the_fingerprint_is_that_of_earlier_versions() -> None:
     assert read_study("cao2022").digest == "5d41842fe9d5c6d5"
 
 
-def test_the_fingerprint_changes_with_every_text() -> None:
+def test_the_fingerprint_changes_with_every_text_a_participant_reads() -> None:
     study = read_study("cao2022")
     digests = {study.digest}
     number = 0
     for section, texts in study.texts.sections.items():
+        if section == "crowded":  # for those who cannot begin
+            continue
         for name, text in texts.items():
             other = {**study.texts.sections, section: {**texts, name: f"{text} "}}
             digests.add(replace(study, texts=replace(study.texts, sections=other)).digest)

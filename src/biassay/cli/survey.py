@@ -94,21 +94,21 @@ def check(study: str) -> None:
     type=click.IntRange(min=0),
     default=60,
     show_default=True,
-    help="Who may begin from one address in a minute; 0: all.",
+    help="How many people may begin from one address in a minute; 0: no limit.",
 )
 @click.option(
     "--page-limit",
     type=click.IntRange(min=0),
     default=120,
     show_default=True,
-    help="Pages of one participant in a minute; 0: any number.",
+    help="How many pages one participant may send in a minute; 0: no limit.",
 )
 @click.option(
     "--unfinished-limit",
     type=click.IntRange(min=0),
     default=60,
     show_default=True,
-    help="Who may, from one address, have begun and not ended at the same time; 0: all.",
+    help="How many people from one address may be taking part at the same time; 0: no limit.",
 )
 def serve(
     study: str,

@@ -48,7 +48,7 @@ proxies_option = click.option(
     "proxies",
     callback=_proxies,
     metavar="ADDRESS[,...]",
-    help="Addresses or networks of your proxies: of these alone headers are believed that say who is behind them.",
+    help="Addresses or networks of your reverse proxies. Only their X-Forwarded-For headers are believed.",
 )
 
 

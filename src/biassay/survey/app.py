@@ -94,6 +94,10 @@ def make_app(
     return app
 
 
+class _Crowded(HTTPException):
+    """Too many of one address have begun and not ended."""
+
+
 class _Site:
     """Answers requests. Work on the database is done in threads: one for SQLite, which has one writer."""
 
@@ -149,6 +153,8 @@ class _Site:
             # The same page sent twice, or once more after its answer was lost, begins once.
             own = self.sessions.participant(session.nonce)
             participant = await self.work(self.begin_from, address, session.pool_id, own)
+        except _Crowded as error:
+            return self.pages.message("crowded", error.status_code)
         except TakesPartAlready:
             return self.pages.message("twice", 409)
         except UsageError as error:
@@ -167,7 +173,12 @@ class _Site:
             self.addresses = {who: where for who, where in self.addresses.items() if who in unfinished}
             others = sum(where == address for who, where in self.addresses.items() if who != own)
             if 0 < self.limits.unfinished <= others:
-                raise HTTPException(429)
+                log.warning(
+                    "somebody could not begin: of their address %d have begun and not ended (--unfinished-limit %d)",
+                    others,
+                    self.limits.unfinished,
+                )
+                raise _Crowded(429)
             participant = self.store.begin(pool_id, own)
             if participant is not None:
                 self.addresses[participant.id] = address

@@ -55,7 +55,8 @@ class Rules:
 class Pool:
     """How participants come from a pool and go back to it; empty texts: they do not.
 
-    ``required``: nobody takes part without a number of the pool; ``signed``: a number counts only in a signed link.
+    ``required``: nobody takes part without a number of the pool; ``signed``: a number counts only in a signed link,
+    which is then required.
     """
 
     parameter: str
@@ -97,8 +98,10 @@ class Study:
         """Of all that answers depend on; how people come and go may be mended while a study runs."""
         # The pool as it was empty when there were fewer fields: databases know their study by this text.
         pool = {"parameter": "", "completion_url": "", "completion_code": "", "required": False}
-        content = json.dumps({**dataclasses.asdict(self), "pool": pool}, ensure_ascii=False, sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        content = {**dataclasses.asdict(self), "pool": pool}
+        content["texts"]["sections"].pop("crowded", None)  # came later, and is read by nobody who takes part
+        text = json.dumps(content, ensure_ascii=False, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def pair_names(self) -> tuple[str, ...]:
@@ -190,6 +193,7 @@ class _Reader(FieldReader):
         for name in flags:
             if flags[name] and not values.get("parameter"):
                 self.fail(f"pool.{name}", f"a number is {name}, and pool.parameter does not say where it stands")
+        flags["required"] |= flags["signed"]  # or who leaves the number out needs no signature
         if flags["signed"] and values["parameter"] == SIGNATURE:
             self.fail("pool.parameter", f"{SIGNATURE!r} is where a link carries the signature; expected another name")
         url = values.get("completion_url", "")
