@@ -11,7 +11,7 @@ from biassay.encoders.base import Encoded
 from biassay.errors import StimulusError
 from biassay.measures.seat import Measurement, Settings, check_tests, measure
 from biassay.stimuli.catalogue import catalogue
-from biassay.stimuli.model import ROLES, GivenText, Test
+from biassay.stimuli.model import ROLES, Concept, GivenText, Test
 from biassay.texts.sentences import Text, texts_of
 
 
@@ -44,6 +44,18 @@ def test_lost_words_are_left_out_and_listed() -> None:
     assert found.association is not None
     assert found.association.sizes == (24, 23, 25, 25)
     assert "zinnia" not in found.leaning["X"]
+
+
+def test_of_several_words_a_text_is_about_the_unknown_are_listed() -> None:
+    """Nothing stands in the place of another here, so that every word of one set may be what its text is about."""
+    finished = {"X": ("Tom drove a lorry", "He is a smith"), "Y": ("Ann sang", "She wept")}
+    finished |= {"A": ("Work pays", "Desks creak"), "B": ("Homes glow", "Ovens warm")}
+    sets = {role: Concept(role, role, texts, given=tuple(map(GivenText, texts))) for role, texts in finished.items()}
+    test = Test("own", "own", **sets, source=catalogue().tests["weat1"].source)
+    assert texts_of(test).X[0].form == "Tom drove a lorry"
+    found = measure(test, texts_of(test), encoded(test, ("lorry",)), Settings(max_lost=0.5))
+    assert found.lost == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
+    assert found.num_texts["X"] == 1
 
 
 def test_words_of_the_template_may_be_unknown() -> None:

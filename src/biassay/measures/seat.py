@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -79,9 +79,9 @@ def measure(
     lost: dict[str, tuple[str, ...]] = {}
     for role in ROLES:
         of_role = encoded[role]
-        gone = [i for i, t in enumerate(texts.role(role)) if _is_lost(t, of_role.unknown[i], of_role.cut[i])]
-        kept[role] = sorted(set(range(len(texts.role(role)))) - set(gone))
-        lost[role] = forms([texts.role(role)[i] for i in gone])
+        gone = [_lost(t, of_role.unknown[i], of_role.cut[i]) for i, t in enumerate(texts.role(role))]
+        kept[role] = [i for i, spans in enumerate(gone) if not spans]
+        lost[role] = forms(replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans)
     reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
     if reason is not None and lost_hint:
         reason += f"; {lost_hint}"
@@ -114,10 +114,12 @@ def measure(
     return Measurement(found, "measured", None, **counts, lost=lost, leaning=_leaning(found, vectors, chosen))
 
 
-def _is_lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> bool:
-    """Did the model not know a word that the text is about, or not read as far as it?"""
-    return any(
-        (cut is not None and cut < end) or any(a < end and start < b for a, b in unknown) for start, end in text.spans
+def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
+    """The places of those words that the text is about and the model did not know, or did not read as far as."""
+    return tuple(
+        (start, end)
+        for start, end in text.spans
+        if (cut is not None and cut < end) or any(a < end and start < b for a, b in unknown)
     )
 
 
