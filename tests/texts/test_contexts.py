@@ -93,6 +93,7 @@ def test_a_damaged_file_is_refused_or_read_as_it_was(tmp_path: Path) -> None:
             found = read_contexts(path)
         except UsageError as error:
             assert str(path) in str(error)  # noqa: PT017
+            assert "`biassay contexts`" in str(error)  # noqa: PT017
             continue
         taken += 1
         assert found.checked

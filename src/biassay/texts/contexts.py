@@ -38,6 +38,7 @@ UNCHECKED = (
     "the file of contexts has no digest, for an earlier biassay made it: damage to it may go unnoticed; "
     "`biassay contexts` makes one that has"
 )
+_IF_DAMAGED = "a damaged file is made again by `biassay contexts`, or restored from a copy"
 _METADATA, _ROWS = b"biassay", "rows_digest"
 _HASHED_AT_ONCE = 100_000
 _ROWS_IN_A_GROUP = 100_000
@@ -140,7 +141,7 @@ def _table(path: Path) -> Any:
     except FileNotFoundError:
         raise UsageError(f"no file of contexts at {str(path)!r}; `biassay contexts` makes one") from None
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise UsageError(f"{str(path)!r} cannot be read as a file of contexts: {error}") from error
+        raise UsageError(f"{str(path)!r} cannot be read as a file of contexts: {error}; {_IF_DAMAGED}") from error
 
 
 def _metadata(path: Path, table: Any) -> dict[str, Any]:
@@ -151,7 +152,9 @@ def _metadata(path: Path, table: Any) -> dict[str, Any]:
         metadata: dict[str, Any] = dict(json.loads(content))
         version, _ = int(metadata.get("format", 0)), tuple(metadata["stimuli"])
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise UsageError(f"{str(path)!r} is damaged: what it says of itself cannot be read ({error})") from error
+        raise UsageError(
+            f"{str(path)!r} is damaged: what it says of itself cannot be read ({error}); {_IF_DAMAGED}"
+        ) from error
     if version > FORMAT_VERSION:
         raise UsageError(
             f"{str(path)!r} has format {version} of contexts, this biassay reads up to {FORMAT_VERSION}; "
@@ -166,9 +169,7 @@ def _check(path: Path, table: Any, metadata: dict[str, Any]) -> bool:
     if same is None and rows is None:
         return False
     if not same or rows != _rows_digest(table):
-        raise UsageError(
-            f"{str(path)!r} is damaged: not the contexts that were written; `biassay contexts` makes it anew"
-        )
+        raise UsageError(f"{str(path)!r} is damaged: not the contexts that were written; {_IF_DAMAGED}")
     return True
 
 
