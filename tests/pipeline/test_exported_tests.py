@@ -28,7 +28,7 @@ from biassay.texts.sentences import given_texts, texts_of
 
 pytestmark = pytest.mark.slow
 
-ABOUT_THE_FILE = ("title", "source", "test_version", "test_digest")
+ABOUT_THE_FILE = ("title", "source", "test_version")
 FORMS: dict[str, Callable[[Test], str]] = {
     "json": lambda test: to_sent_bias(test, given_texts(test)),
     "toml": lambda test: to_toml(test),

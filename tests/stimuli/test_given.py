@@ -11,7 +11,7 @@ import pytest
 from biassay.errors import StimulusError
 from biassay.stimuli.catalogue import load_tests
 from biassay.stimuli.model import GivenText
-from biassay.texts.sentences import assumed_words, texts_of
+from biassay.texts.sentences import assumed_words, digest_of, texts_of
 
 SENTENCES = {
     "targ1": ["This is Ann.", "Ann sings.", "This is Eve.", "Eve sings."],
@@ -56,7 +56,7 @@ def test_words_without_places_are_looked_for(tmp_path: Path) -> None:
 
 def test_what_is_told_is_part_of_the_fingerprint(tmp_path: Path) -> None:
     told = ({}, {"words": WORDS}, {"words": WORDS, "spans": SPANS}, {"words": WORDS, "spans": [[0, 4], *SPANS[1:]]})
-    assert len({load_tests(write(tmp_path, **more))[0].digest for more in told}) == 4
+    assert len({digest_of(load_tests(write(tmp_path, **more))[0]) for more in told}) == 4
 
 
 def test_a_full_stop_alone_makes_no_sentence(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_t
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.groups import Grouping
 from biassay.stimuli.model import ROLES, Test
-from biassay.texts.sentences import assumed_words, given_texts, texts_of
+from biassay.texts.sentences import assumed_words, digest_of, given_texts, texts_of
 
 __all__ = ["command"]
 
@@ -135,7 +135,7 @@ def _about(test: Test) -> dict[str, object]:
         "licence": test.source.licence,
         "version": test.source.version,
         "supplementary": test.source.supplementary,
-        "digest": test.digest,
+        "digest": digest_of(test),
         "assumed": assumed_words(test),
     }
 

@@ -34,7 +34,7 @@ from biassay.results.run import Run, with_corrections
 from biassay.stats.permutation import Alternative, Protocol
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
-from biassay.texts.sentences import TestTexts, texts_of
+from biassay.texts.sentences import TestTexts, digest_of, texts_of
 from biassay.vectors.fill import encode_missing
 from biassay.vectors.store import ModelStore, VectorStore
 
@@ -116,7 +116,7 @@ def resume(
     patterns = tuple(dict.fromkeys(test.pattern for test in earlier.manifest.tests))
     by_name = {t.name: t for t in select_tests([] if patterns == ("",) else patterns)}
     for test in earlier.manifest.tests:
-        if test.name not in by_name or by_name[test.name].digest != test.digest:
+        if test.name not in by_name or digest_of(by_name[test.name]) != test.digest:
             raise StimulusError(f"{folder}: the test {test.name!r} has changed since the run began; start a new run")
     plan = _plan(earlier.manifest, tuple(by_name[test.name] for test in earlier.manifest.tests), asked)
     check_unchanged(folder, earlier.manifest.models, plan.identities)

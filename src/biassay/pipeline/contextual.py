@@ -30,6 +30,7 @@ from biassay.results.samples import Samples
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.contexts import UNCHECKED, read_contexts
+from biassay.texts.sentences import digest_of
 
 __all__ = ["resume_ceat", "run_ceat"]
 
@@ -129,7 +130,7 @@ def resume_ceat(
         raise UsageError(f"{folder}: the contexts in {record.file} have changed since the run began; start a new run")
     by_name = {t.name: t for t in select_tests(tuple(dict.fromkeys(t.pattern for t in earlier.manifest.tests)))}
     for asked in earlier.manifest.tests:
-        if asked.name not in by_name or by_name[asked.name].digest != asked.digest:
+        if asked.name not in by_name or digest_of(by_name[asked.name]) != asked.digest:
             raise StimulusError(f"{folder}: the test {asked.name!r} has changed since the run began; start a new run")
     tests = tuple(by_name[asked.name] for asked in earlier.manifest.tests)
     place = vectors if vectors is not None else record.vectors

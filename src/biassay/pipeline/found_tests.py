@@ -53,9 +53,9 @@ def found_tests(discovery: Discovery, group: str, against: str, size: int) -> tu
                 continue
             raise MeasurementError(
                 f"a test needs at least two words a side that lean to one of the two groups rather than the other: "
-                f"{len(A)} were found of {group} and {len(B)} of {against}; {_more_permutations(discovery)}search other "
-                "words (--words), keep more (--keep), allow more false findings (--alpha) or lower the threshold "
-                "(--threshold)"
+                f"{len(A)} were found of {group} and {len(B)} of {against}; {_more_permutations(discovery)}"
+                "search other words (--words), keep more (--keep), allow more false findings (--alpha) or lower the "
+                "threshold (--threshold)"
             )
         if emergent and tests and set(A) == set(tests[0].A.words):
             continue  # the same test again

@@ -28,7 +28,7 @@ from biassay.results.records import (
 from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice, smallest_p
 from biassay.stats.tails import TailProbability
 from biassay.stimuli.model import ROLES, Test
-from biassay.texts.sentences import assumed_words
+from biassay.texts.sentences import assumed_words, digest_of
 
 # Libraries whose version can change a vector, by family of models.
 _LIBRARIES = {
@@ -91,7 +91,7 @@ def new_manifest(
 
 def _test_record(test: Test, pattern: str) -> TestRecord:
     source = (test.source.name, test.source.citation, test.source.licence, test.source.version)
-    return TestRecord(test.name, pattern, test.digest, *source, assumed_words(test))
+    return TestRecord(test.name, pattern, digest_of(test), *source, assumed_words(test))
 
 
 def beginning() -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _asked(test: Test, identity: Identity, settings: Settings | ContextSettings)
         "seed": settings.seed,
         "source": test.source.name,
         "test_version": test.source.version,
-        "test_digest": test.digest,
+        "test_digest": digest_of(test),
         "p_value_holm": None,
         "significant": None,
         "significant_holm": None,

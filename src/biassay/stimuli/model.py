@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -81,12 +79,6 @@ class TemplateSet:
     articles: tuple[tuple[str, str], ...] = ()
 
     @property
-    def content(self) -> list[object]:
-        """Everything that decides which sentences are made."""
-        classes = [[c.name, c.rule, c.templates, sorted(c.words), c.except_ending] for c in self.classes]
-        return [classes, self.plurals, self.articles]
-
-    @property
     def uses_pronouns(self) -> bool:
         return any(slot in text for c in self.classes for text in c.templates for slot in PRONOUN_SLOTS)
 
@@ -127,13 +119,3 @@ class Test:
 
     def templates(self, role: str) -> TemplateSet | None:
         return self.targets if role in "XY" else self.attributes
-
-    @property
-    def digest(self) -> str:
-        """A short fingerprint of everything that decides which texts are asked."""
-        content: list[list[object]] = [
-            [self.concept(role).words, self.concept(role).gender, t and t.content]
-            for role, t in ((role, self.templates(role)) for role in ROLES)
-        ]
-        content += [[t.text, t.word, t.span] for role in ROLES for t in self.concept(role).given]
-        return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()

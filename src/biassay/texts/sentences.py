@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +12,7 @@ from biassay.errors import StimulusError
 from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateClass, TemplateSet, Test
 from biassay.texts.varying import what_varies
 
-__all__ = ["TestTexts", "Text", "assumed_words", "forms", "given_texts", "texts_of"]
+__all__ = ["TestTexts", "Text", "assumed_words", "digest_of", "forms", "given_texts", "texts_of"]
 
 _SLOT = re.compile(r"\{(T|a T|Ts|she|her|She|Her)\}")
 _PRONOUNS = {
@@ -81,6 +83,12 @@ def given_texts(test: Test) -> dict[str, tuple[GivenText, ...]]:
         )
         for role in ROLES
     }
+
+
+def digest_of(test: Test) -> str:
+    """A short fingerprint of its texts, and of what is told of the word in each, whatever file they come from."""
+    content = [[[t.text, t.word, t.span] for t in texts] for texts in given_texts(test).values()]
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
 
 
 def assumed_words(test: Test) -> dict[str, tuple[str, ...]]:
