@@ -341,3 +341,9 @@ def test_commands_are_named_in_the_help(cli: Cli) -> None:
     assert all(
         f"  {name} " in stdout for name in ("new", "check", "serve", "links", "status", "export", "means", "delete")
     )
+
+
+def test_limits_say_what_none_is(cli: Cli) -> None:
+    code, stdout, _ = cli("survey", "serve", "--help")
+    assert code == 0
+    assert " ".join(stdout.split()).count("0: no limit") == 3

@@ -99,7 +99,7 @@ class Study:
         # The pool as it was empty when there were fewer fields: databases know their study by this text.
         pool = {"parameter": "", "completion_url": "", "completion_code": "", "required": False}
         content = {**dataclasses.asdict(self), "pool": pool}
-        content["texts"]["sections"].pop("crowded", None)  # came later, and is read by nobody who takes part
+        content["texts"]["sections"].pop("crowded", None)  # came later; who takes part does not read it
         text = json.dumps(content, ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
