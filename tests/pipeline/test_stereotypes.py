@@ -285,6 +285,7 @@ def test_an_older_folder_is_read_without_what_the_pilot_flatters(place: Place, t
     for name in ("tau", "tau_with_pilot", "p_value", "precision", "precision_with_pilot", "num_groups", "num_cells"):
         assert getattr(other, name) == getattr(one, name) is not None
     assert other.tau_groups is other.tau_both is other.tau_shuffled is other.p_value_shuffled is None
+    assert (one.num_annotators, other.num_annotators) == (9, None)  # it counted those of the pilot groups too
     assert new.intersections[0].num_both_orders == 6
     assert read.intersections[0].num_emergent is None
     assert {trait.q_value_additive for trait in read.intersections[0].emergent} == {None}
@@ -339,6 +340,17 @@ def test_annotators_are_counted_who_rated_a_group_that_is_asked_about(place: Pla
     path = tmp_path / "human.json"
     path.write_text(json.dumps(content))
     overall = place(groups=["south"], measures="ilps", human=path).results[0].measures[0].alignments[0]
+    assert overall.num_annotators == 7
+
+
+def test_annotators_of_pilot_groups_only_are_not_counted(place: Place, tmp_path: Path) -> None:
+    content = json.loads(place.human.read_text())
+    for name in ("annotator0", "annotator1"):
+        content[name] = {"northerners": content[name]["northerners"]}
+    path = tmp_path / "human.json"
+    path.write_text(json.dumps(content))
+    overall = place(measures="ilps", human=path).results[0].measures[0].alignments[0]
+    assert overall.tau_with_pilot is not None
     assert overall.num_annotators == 7
 
 

@@ -69,7 +69,7 @@ def stereotypes_summary(found: Stereotypes) -> list[str]:
     if ceiling is not None and ceiling.tau is not None:
         sentences.append(
             f"People against people: the means of two random halves of the annotators agree with tau {ceiling.tau:.2f}"
-            f"{_span(ceiling.interval)}."
+            f"{_span(ceiling.interval)}, over all groups that were rated, pilot groups included."
         )
     return sentences
 

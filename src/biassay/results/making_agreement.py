@@ -69,7 +69,7 @@ def _alignment(
     cells = ~np.isnan(model[held] + ratings.means[held])
     return AlignmentRecord(
         annotators=label,
-        num_annotators=int((~np.isnan(ratings.ratings)).any(axis=(1, 2)).sum()) or None,
+        num_annotators=int((~np.isnan(ratings.ratings[:, held])).any(axis=(1, 2)).sum()) or None,
         num_groups=int(cells.any(axis=1).sum()),
         num_cells=int(cells.sum()),
         pilot_tau=pilot_tau,
@@ -124,7 +124,10 @@ def _by_group(
 
 
 def ceiling_of(human: Human, draws: int, seed: int) -> CeilingRecord | None:
-    """How well people agree with people; None where no group was rated by two of them."""
+    """How well people agree with people; None where no group was rated by two of them.
+
+    Over all groups that were rated, the pilot's included: it is one for all measures, whatever their templates.
+    """
     if max(human.ratings.raters, default=0) < 2:
         return None
     found = noise_ceiling(human.ratings.ratings, n=draws, rng=np.random.default_rng(seed_of(seed, "ceiling", "halves")))

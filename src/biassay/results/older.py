@@ -44,7 +44,7 @@ def _leave_pilot_out(found: dict[str, Any], measure: dict[str, Any]) -> None:
     for name in ("tau", "p_value", "precision"):
         found |= {f"{name}_with_pilot": found[name], name: found[f"{name}_held_out"]}
     spans = (f"{of}_{other}" for of in ("tau", "precision") for other in ("annotators", "groups", "both"))
-    found |= dict.fromkeys((*spans, "tau_shuffled", "p_value_shuffled"))
+    found |= dict.fromkeys((*spans, "tau_shuffled", "p_value_shuffled", "num_annotators"))
     held = {group["group"] for group in found["groups"] if not group["pilot"]}
     rated = [profile for profile in measure["profiles"] if profile["group"] in held and profile["human"]]
     cells = [sum(None not in cell for cell in zip(p["scores"], p["human"], strict=True)) for p in rated]

@@ -89,7 +89,10 @@ class AlignmentRecord(Record):
 
 @dataclass(frozen=True)
 class CeilingRecord(Record):
-    """How well one half of the people agrees with the other; no upper bound, for both halves are noisier than all."""
+    """How well one half of the people agrees with the other, over all groups that were rated, the pilot's included.
+
+    No upper bound, for both halves are noisier than all.
+    """
 
     tau: float | None
     interval: Interval
