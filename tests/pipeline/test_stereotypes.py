@@ -268,7 +268,7 @@ def test_a_folder_holds_everything(place: Place, compared: Stereotypes, tmp_path
 
 
 def test_an_older_folder_is_read_without_what_the_pilot_flatters(place: Place, tmp_path: Path) -> None:
-    """It had the pilot groups in all numbers but three, and additive p-values for normal noise only."""
+    """It had the pilot groups in all numbers but three, and counted emergent traits as if it knew the noise."""
     found = place(human=place.human, measures="ilps", intersections=True)
     path = found.save(tmp_path / "run") / "results.json"
     content = json.loads(path.read_text())
@@ -279,6 +279,7 @@ def test_an_older_folder_is_read_without_what_the_pilot_flatters(place: Place, t
         alignment |= {f"{name}_held_out": alignment[name], name: alignment.pop(f"{name}_with_pilot")}
     alignment |= {"num_groups": 5, "num_cells": 80}
     del crossed["num_both_orders"]
+    crossed["num_emergent"] = 3
     path.write_text(json.dumps(content))
     (new,), (read,) = found.results, Stereotypes.load(tmp_path / "run").results
     one, other = new.measures[0].alignments[0], read.measures[0].alignments[0]
@@ -287,7 +288,7 @@ def test_an_older_folder_is_read_without_what_the_pilot_flatters(place: Place, t
     assert other.tau_groups is other.tau_both is other.tau_shuffled is other.p_value_shuffled is None
     assert (one.num_annotators, other.num_annotators) == (9, None)  # it counted those of the pilot groups too
     assert new.intersections[0].num_both_orders == 6
-    assert read.intersections[0].num_emergent is None
+    assert new.intersections[0].num_emergent is read.intersections[0].num_emergent is None
     assert {trait.q_value_additive for trait in read.intersections[0].emergent} == {None}
 
 

@@ -131,7 +131,7 @@ def test_paired_groups_have_their_tables(found: Stereotypes, page: Page) -> None
         assert rows == [
             [
                 *(e.group, e.trait, e.direction, f"{e.excess:.3f}", f"{e.bound:.3f}"),
-                *(shown_p(e.p_value), shown_p(e.q_value_additive)),
+                *(shown_p(e.p_value), shown_p(e.p_value_additive)),
             ]
             for e in crossed.emergent
         ]

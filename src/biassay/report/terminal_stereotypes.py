@@ -105,9 +105,9 @@ def _profiles(record: MeasureRecord, pairs: Sequence[str]) -> Table:
 
 
 def _emergent(crossed: IntersectionRecord) -> Table:
-    columns = ("group", "trait", "", "beyond both by", "of its groups", "p", "q, additive")
+    columns = ("group", "trait", "", "beyond both by", "of its groups", "p", "p, additive")
     table = _table(*columns, left=columns[:3])
     for found in crossed.emergent[:_EMERGENT_SHOWN]:
-        numbers = (f"{found.excess:.3f}", f"{found.bound:.3f}", p_text(found.p_value), p_text(found.q_value_additive))
+        numbers = (f"{found.excess:.3f}", f"{found.bound:.3f}", p_text(found.p_value), p_text(found.p_value_additive))
         table.add_row(Text(printable(found.group)), Text(printable(found.trait)), found.direction, *numbers)
     return table

@@ -199,11 +199,11 @@ def intersection_summary(result: ModelStereotypes, crossed: IntersectionRecord) 
     if dominating:
         listed = "; ".join(f"{domain} over {', '.join(others)}" for domain, others in dominating.items())
         sentences.append(f"{name}: domains that dominate others by 0.1 or more: {listed}.")
-    if crossed.num_emergent is not None:
-        sentences.append(
-            f"{name}: {crossed.num_emergent:,} traits of the {crossed.num_both_orders:,} pairs that stand in both "
-            "orders lie beyond what their two groups contribute together, in both of them (q <= 0.05)."
+    if crossed.emergent:
+        listed = "; ".join(
+            f"{e.group}: {e.direction} {e.trait}, by {e.excess:.2f}" for e in crossed.emergent[:_STRONGEST]
         )
+        sentences.append(f"{name}: furthest beyond both of their groups (described, not tested): {listed}.")
     rated = crossed.rated
     if rated is not None:
         sentences.append(

@@ -132,8 +132,6 @@ def intersection_of(
     found = emergence(of_traits, top=_TOP)
     sides = (("more", found.increase), ("less", found.decrease))
     emergent = [_emergent(sheet, singles, side, way, g, t) for way, side in sides for g, t in side.top.tolist()]
-    once = of_traits.reverse < np.arange(len(of_traits.reverse))  # of a pair in both orders the second
-    significant = sum(int((side.adjusted_additive[once] <= 0.05).sum()) for _, side in sides)
     return IntersectionRecord(
         measure=record.measure,
         num_groups=len(sheet.groups) - singles,
@@ -144,7 +142,7 @@ def intersection_of(
         dominance=_dominance(abc, of_pairs, np.random.default_rng(seed_of(seed, measure, "dominance"))),
         emergent=tuple(sorted(emergent, key=lambda e: -e.excess)[:_TOP]),
         num_both_orders=int((of_traits.reverse >= 0).sum()) // 2,
-        num_emergent=significant,
+        num_emergent=None,
         rated=_rated(abc, sheet, singles, found.increase),
     )
 

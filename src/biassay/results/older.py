@@ -23,15 +23,15 @@ def update_discovery(manifest: DiscoveryManifest, content: Any) -> None:
 
 
 def update_stereotypes(_: StereotypeManifest, content: Any) -> None:
-    """Folders that counted the pilot groups in, and took noise for normal: what follows from either is not known."""
+    """Folders that counted the pilot groups in, or emergent traits by a guess about noise: neither is known."""
     for result in content["results"]:
         for measure in result["measures"]:
             for found in measure["alignments"]:
                 if "tau_held_out" in found:
                     _leave_pilot_out(found, measure)
         for crossed in result["intersections"]:
-            if "num_both_orders" not in crossed:
-                crossed |= {"num_both_orders": 0, "num_emergent": None}
+            if crossed["num_emergent"] is not None:
+                crossed |= {"num_both_orders": crossed.get("num_both_orders", 0), "num_emergent": None}
                 for trait in crossed["emergent"]:
                     trait |= {"p_value_additive": None, "q_value_additive": None}
 

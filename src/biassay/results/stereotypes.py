@@ -155,7 +155,10 @@ class DominanceRecord(Record):
 
 @dataclass(frozen=True)
 class EmergentRecord(Record):
-    """A trait that a paired group has more, or less, than both of its components."""
+    """A trait that a paired group has more, or less, than both of its components: described, not tested.
+
+    Both p-values rank (see `biassay.stats.emergence`); the additive q-value is 1 whatever the scores.
+    """
 
     group: str
     parts: tuple[str, ...]
@@ -190,8 +193,8 @@ class RatedRecord(Record):
 class IntersectionRecord(Record):
     """Paired groups under one measure: order (Q1), dominance (Q2), emergence (Q3).
 
-    ``num_emergent``: how many traits of the ``num_both_orders`` pairs that stand in both orders exceed the sum of what
-    the two groups contribute, in both of them, with an additive q-value of 0.05 or less.
+    ``num_both_orders``: how many pairs stand in both orders. ``num_emergent`` is None: traits that emerge are ranked,
+    and none can be established without knowing the noise.
     """
 
     measure: str

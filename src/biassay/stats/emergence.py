@@ -30,8 +30,8 @@ class EmergentSide:
     p_value, adjusted
         Of the permutation; by Benjamini and Hochberg over all cells of both sides.
     p_additive, adjusted_additive
-        Of the score against the sum of what its components contribute, by permuting residuals; likewise. NaN where the
-        paired groups of the two domains are too few to tell.
+        Of the score against the sum of what its components contribute, by permuting residuals; likewise (1 always, for
+        it ranks). NaN where the paired groups of the two domains are too few to tell.
     top : (k, 2) int
         Paired group and trait of the largest excesses above zero, the largest first.
     """
@@ -88,13 +88,13 @@ def emergence(paired: Paired, *, top: int = 50) -> Emergence:
     ranks cells and cannot establish one.
 
     **Additive.** Null hypothesis: the score is the sum of what either component contributes to pairs of these domains,
-    and noise of any shape that the m pairs and all traits share (its size may differ between traits), unrelated to that
-    of the same pair in the other order. A component that raises a trait in all its pairs ("mechanic" and trustworthy,
-    in the paper) is no emergence by it. Of one order the p-value is how often a residual of the m pairs and all traits,
-    studentised and placed at random, is as large. It needs no distribution, and by itself it can only rank: whatever
-    the scores are, no more than a share x of them has a p-value of x or less. Of a pair in both orders ``p_additive``
-    is therefore the square of the larger of its two p-values, for the larger of two unrelated ones is at most x with a
-    probability of at most x^2: small only if a trait emerges in both wordings, and then fit for correction.
+    and noise of any shape that the m pairs and all traits share (its size may differ between traits). A component that
+    raises a trait in all its pairs ("mechanic" and trustworthy, in the paper) is no emergence by it. ``p_additive`` is
+    how often a residual of the m pairs and all traits, studentised and placed at random, is as large; pairs in both
+    orders are a set of their own, with the mean of both residuals, for the two share their words and hence their noise,
+    and are no independent evidence. It needs no distribution, and it can only rank: whatever the scores are, no more
+    than a share x of them has a p-value of x or less, so that correction leaves 1 everywhere. With one residual a pair
+    and trait, a trait that emerges cannot be told from noise with heavy tails.
     """
     if top < 0:
         raise UsageError(f"the number of largest excesses cannot be negative, got {top}")
@@ -104,8 +104,7 @@ def emergence(paired: Paired, *, top: int = 50) -> Emergence:
     sides = [(paired.scores, np.maximum(one, other)), (-paired.scores, -np.minimum(one, other))]
     permuted = np.stack([_random_place_p(scores, bound, blocks) for scores, bound in sides])
     residuals = _studentised(paired, blocks)
-    ranked = (_share_as_large(sign * residuals, blocks) for sign in (1.0, -1.0))
-    additive = np.stack([_in_both_orders(p, paired.reverse) for p in ranked])
+    additive = np.stack([_residual_p(sign * residuals, blocks, paired.reverse) for sign in (1.0, -1.0)])
     tails = [(p, benjamini_hochberg(p.ravel()).adjusted.reshape(p.shape)) for p in (permuted, additive)]
     made = [
         EmergentSide(
@@ -204,12 +203,11 @@ def _share_as_large(residuals: Floats, blocks: Places) -> Floats:
     return p
 
 
-def _in_both_orders(p: Floats, reverse: Places) -> Floats:
-    """The p-values of one order, or, of pairs in both, that of the larger of two unrelated ones."""
-    both = np.flatnonzero(reverse >= 0)
-    found = p.copy()
-    found[both] = np.maximum(p[both], p[reverse[both]]) ** 2
-    return found
+def _residual_p(residuals: Floats, blocks: Places, reverse: Places) -> Floats:
+    """Of pairs in one order among the residuals of such pairs; of those in both, of the mean among such means."""
+    both = reverse >= 0
+    own = np.where(both[:, None], (residuals + residuals[reverse]) / 2.0, residuals)
+    return _share_as_large(own, 2 * blocks + both)
 
 
 def _slack(*sides: Floats) -> float:
