@@ -260,7 +260,7 @@ def test_p_values_are_uniform_under_their_null_hypothesis() -> None:
 
 @pytest.mark.parametrize(("freedom", "shared"), [(1e6, 0.0), (3.0, 0.0), (1e6, 0.3), (1e6, 0.8), (1.0, 0.8)])
 def test_sums_with_noise_are_never_emergent_whatever_the_noise(freedom: float, shared: float) -> None:
-    """Normal, t3 and Cauchy, related between the two orders or not: a cell has p <= 0.05 in 5% of worlds, and none a q below 1.
+    """Normal, t3 and Cauchy: one cell has p <= 0.05 in 5% of worlds, and none has a q below 1.
 
     ``shared``: which part of its variance the noise of the two orders of a pair has in common.
     """
