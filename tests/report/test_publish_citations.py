@@ -124,6 +124,16 @@ def test_sources_of_ones_own_are_cited_in_their_own_words(run: Run) -> None:
     assert [c.uses for c in cited] == [("test own0",), ("test own1",), ("test own2",)]
 
 
+def test_a_source_that_is_not_stated_is_told_and_is_no_entry(run: Run) -> None:
+    own = with_sources(run, ("user", "not stated"), ("my-lists", "Me 2025, My lists"), ("else", "not stated"))
+    cited = citations(own)
+    assert "no source stated (for: test own0; test own2)" in to_text(cited).splitlines()
+    found = entries(to_bibtex(cited))
+    assert "not stated" not in to_bibtex(cited)
+    assert set(found) == {"my-lists", "caliskan2017", "may2019", "holm1979", "biassay"}
+    assert all(("author" in fields) != (fields.get("key") == key) for key, fields in found.items())
+
+
 def test_a_source_that_names_a_known_work_is_cited_beside_it(run: Run) -> None:
     source = run.manifest.tests[-1]
     assert source.citation.startswith("Guo")

@@ -19,7 +19,9 @@ from biassay.results.stereotypes import IntersectionRecord, Stereotypes
 __all__ = ["Citation", "citations", "to_bibtex", "to_text"]
 
 _NOT_FIELDS = ("type", "cited_as")
-_PLAIN = ("doi",)  # fields that are no text
+_NOT_STATED = "not stated"  # the citation of what a file without a source defines
+_UNSTATED = "unstated"
+_PLAIN = ("doi", "key")  # fields that are no text
 _EDGES = re.compile(r"^[\s,;]*(?:and )?(?:its )?|[\s,;.]+$")
 
 
@@ -27,7 +29,8 @@ _EDGES = re.compile(r"^[\s,;]*(?:and )?(?:its )?|[\s,;.]+$")
 class Citation:
     """A work, the fields of its entry, and what it is cited for.
 
-    A source of the user's own has the type ``misc``, and its free text is the title.
+    A source of the user's own has the type ``misc``, and its free text is the title. One that is not stated has the
+    type ``unstated``, and is no work to refer to.
     """
 
     key: str
@@ -39,7 +42,7 @@ class Citation:
     def text(self) -> str:
         """Authors, year, title and venue in a line."""
         fields = dict(self.fields)
-        if self.type == "misc":
+        if self.type in ("misc", _UNSTATED):
             return fields["title"]
         if self.type == "manual":
             return f"{fields['organization']}. {fields['title']}. {fields['note']}."
@@ -86,7 +89,7 @@ def to_text(cited: Iterable[Citation]) -> str:
 
 def to_bibtex(cited: Iterable[Citation]) -> str:
     """An entry a work; what it is cited for stands above it, where BibTeX reads nothing but an at sign."""
-    return "\n".join(_entry(one) for one in cited)
+    return "\n".join(_entry(one) for one in cited if one.type != _UNSTATED)
 
 
 @cache
@@ -102,6 +105,8 @@ def _citation(work: str, text: str, cited: Iterable[_Use], keys: set[str]) -> Ci
         entry = _references()[work]
         fields = tuple((name, value) for name, value in entry.items() if name not in _NOT_FIELDS)
         return Citation(work, entry["type"], fields, uses)
+    if text == _NOT_STATED:
+        return Citation("", _UNSTATED, (("title", "no source stated"),), uses)
     return Citation(_key(cited[0].name, keys), "misc", (("title", clean(text)),), uses)
 
 
@@ -185,7 +190,9 @@ def _first_name_first(name: str) -> str:
 
 
 def _entry(citation: Citation) -> str:
-    lines = [f"  {name} = {{{_value(name, value)}}}" for name, value in citation.fields]
+    named = any(name == "author" for name, _ in citation.fields)
+    fields = citation.fields if named else (*citation.fields, ("key", citation.key))  # what styles sort and label by
+    lines = [f"  {name} = {{{_value(name, value)}}}" for name, value in fields]
     uses = "; ".join(citation.uses).replace("@", "(at)")
     return f"% For: {uses}\n@{citation.type}{{{citation.key},\n" + ",\n".join(lines) + "\n}\n"
 
