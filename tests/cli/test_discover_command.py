@@ -74,7 +74,7 @@ def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:
     # What EIBD finds is not emergent by itself: 199 permutations show no excess among 20,000 words.
     assert (found.num_eibd > 7, found.num_emergent) == (True, 0)
     assert "African American females: emergent words (none)" in lines
-    for curve, name in ((found.curve, "associated (IBD)"), (found.curve_emergent, "emergent (EIBD)")):
+    for curve, name in ((found.curve, "associated (IBD)"), (found.curve_emergent, "EIBD")):
         row = next(cells(line) for line in lines if line.startswith(f"│ {name} "))
         assert row[1:3] == [f"{curve.area:.3f}", f"{curve.chosen:g}"]
         assert row[4:] == [

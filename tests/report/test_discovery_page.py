@@ -61,7 +61,7 @@ def changed(discovery: Discovery, **given: Any) -> Discovery:
 
 
 def curves(findings: GroupFindings) -> list[tuple[str, CurveRecord]]:
-    named = (("associated (IBD)", findings.curve), ("emergent (EIBD)", findings.curve_emergent))
+    named = (("associated (IBD)", findings.curve), ("EIBD", findings.curve_emergent))
     return [(name, curve) for name, curve in named if curve is not None]
 
 

@@ -96,7 +96,7 @@ class Task:
 
 
 def tasks(found: GroupFindings) -> list[Task]:
-    named = (("associated (IBD)", found.curve), ("emergent (EIBD)", found.curve_emergent))
+    named = (("associated (IBD)", found.curve), ("EIBD", found.curve_emergent))
     return [Task(name, curve) for name, curve in named if curve is not None]
 
 
@@ -126,7 +126,7 @@ def _about(found: GroupFindings, discovery: Discovery) -> list[str]:
         f"({_SOURCES[found.threshold_source]}) and by more than chance (q <= {alpha:g}).{also}",
         f"{found.label}: {_number(found.num_emergent)} {_are(found.num_emergent)} emergent: found by EIBD (threshold "
         f"{found.threshold_emergent:g}), with an association that exceeds what the categories contribute together "
-        f"(q excess <= {alpha:g}). EIBD, the published rule, by itself finds {_number(found.num_eibd)}.",
+        f"(q excess <= {alpha:g}). EIBD, the published rule, finds {_number(found.num_eibd)} with q <= {alpha:g}.",
     ]
     if found.num_associated > _MANY * found.num_words:
         sentences.append(
