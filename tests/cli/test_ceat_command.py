@@ -53,7 +53,7 @@ def test_the_table_is_what_the_folder_holds(ceat: Cli, model: str, other: str, t
             assert float(cell.rstrip("*‡")) == pytest.approx(value, **exact)
     assert f"written to {out}; open {out / 'report.html'}" in stdout
     for text in (model, other):
-        assert {f"{text}: encoded 128 of 128 texts", f"{text}: measured 1 of 1 tests"} <= set(stderr.splitlines())
+        assert {f"{text}: encoded 128 of 128 texts", f"{text}: 1 of 1 tests done"} <= set(stderr.splitlines())
 
 
 def test_json_on_stdout_is_what_the_folder_holds(ceat: Cli, model: str, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path
         row = next(line for line in done.stdout.splitlines() if f" {name} " in line)
         assert f"{result.effect_size:.2f}" in row
     assert str(out / "report.html") in done.stdout
-    assert done.stderr.splitlines() == ["glove: encoded 64 of 64 texts", "glove: measured 2 of 2 tests"]
+    assert done.stderr.splitlines() == ["glove: encoded 64 of 64 texts", "glove: 2 of 2 tests done"]
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_json_on_stdout_is_what_the_folder_holds(tmp_path: Path, cli: Cli) -> No
     printed = json.loads(stdout)
     assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
     assert printed["manifest"] == manifest_in(out)
-    assert "glove: measured 2 of 2 tests" in stderr
+    assert "glove: 2 of 2 tests done" in stderr
 
 
 def test_json_with_quiet_is_json_and_nothing_else(cli: Cli) -> None:
@@ -292,7 +292,7 @@ def test_markup_in_names_is_printed_as_it_is(tmp_path: Path, cli: Cli) -> None:
     assert code == 0
     assert "[bold]own" in stdout
     assert "vectors:[red]v.txt" in stdout
-    assert f"vectors:{vectors}: measured 1 of 1 tests" in stderr
+    assert f"vectors:{vectors}: 1 of 1 tests done" in stderr
 
 
 @pytest.mark.extras
@@ -302,4 +302,4 @@ def test_the_default_model_is_use(cli: Cli) -> None:
     assert code == 0
     result = measured(stdout)["weat6"]
     assert (result["model"], result["options"], result["lost"]) == ("use", "", {"X": [], "Y": [], "A": [], "B": []})
-    assert stderr.splitlines() == ["use: encoded 32 of 32 texts", "use: measured 1 of 1 tests"]
+    assert stderr.splitlines() == ["use: encoded 32 of 32 texts", "use: 1 of 1 tests done"]

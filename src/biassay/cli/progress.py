@@ -85,7 +85,7 @@ class Lines:
         self._say(f"{model}: encoded {done} of {total} texts", last=done == total)
 
     def measuring(self, model: str, done: int, total: int) -> None:
-        self._say(f"{model}: measured {done} of {total} tests", last=done == total)
+        self._say(f"{model}: {done} of {total} tests done", last=done == total)
 
     def searching(self, model: str, done: int, total: int) -> None:
         self._say(f"{model}: searched {100 * done // max(total, 1)} % of the words", last=done == total)
