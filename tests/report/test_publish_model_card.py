@@ -23,7 +23,7 @@ import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish import model_card
 from biassay.report.publish.metadata import scalar
-from biassay.report.words import concept, model_labels, size_word
+from biassay.report.words import concept, model_labels, p_by_word, size_word
 from biassay.results.discovery import DUAL_USE, Discovery
 from biassay.results.run import Run
 from biassay.results.stereotypes import Stereotypes
@@ -186,7 +186,9 @@ def test_the_section_tells_what_stands_up_to_correction(run: Run) -> None:
         assert r.effect_size_by_word is not None
         x, y, a, b = map(concept, (r.targ1, r.targ2, r.attr1, r.attr2))
         assert f"{x} lean to {a}, {y} to {b}, effect size by word {r.effect_size_by_word:.2f}, " in item
-        assert f"{size_word(r.effect_size_by_word)} ({r.test}; p by word " in item.replace("\\_", "_")
+        assert f"{size_word(r.effect_size_by_word)} ({r.test}; p by word {p_by_word(r).rstrip('*')})" in item.replace(
+            "\\_", "_"
+        )
     assert len(items) == min(6, len(standing))
     refused = ", ".join(r.test for r in run.results if r.status == "refused")
     assert f"could not be measured: {refused}." in text
@@ -201,7 +203,7 @@ def test_a_negative_effect_leans_the_other_way(run: Run) -> None:
         other = dataclasses.replace(one, effect_size=by_text, effect_size_by_word=by_word)
         text = section(model_card(Run(run.manifest, (other,))))
         assert f"{x} lean to {b}, {y} to {a}, effect size by word -0.60, medium" in text
-        assert "1 of them stands up" in text
+        assert "0 of 1 test found the association" in text
 
 
 def test_without_any_number_there_is_no_metadata(run: Run) -> None:

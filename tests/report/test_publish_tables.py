@@ -6,12 +6,9 @@ import csv
 import dataclasses
 import io
 import math
-from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.report.publish_runs import (
     as_refused,
     changed,
@@ -23,11 +20,10 @@ from tests.report.publish_runs import (
 
 from biassay.errors import UsageError
 from biassay.report.publish import associations_table, contexts_table, nine_columns
-from biassay.report.publish.layout import Cell, Table, effect_text, p_rounded_up, shade_of
+from biassay.report.publish.layout import Cell, Table, effect_text, shade_of
+from biassay.report.words import p_by_text, p_by_word
 from biassay.results.records import PAPER_COLUMNS
 from biassay.results.run import Run
-
-_SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +79,7 @@ def test_tests_that_share_a_title_stand_together_words_first(run: Run) -> None:
 
 def test_only_the_papers_tests_are_called_unbleached(run: Run) -> None:
     contexts = {row.stub[1] for row in associations_table(changed(run, source="own")).rows}
-    assert contexts == {"word", "sent"}
+    assert contexts == {"word", "sentences"}
 
 
 @pytest.mark.parametrize("by", ["word", "text"])
@@ -103,6 +99,16 @@ def test_the_caption_says_what_the_numbers_are(run: Run, by: Any) -> None:
     assert "not finished" not in caption
     running = Run(dataclasses.replace(run.manifest, status="running"), run.results)
     assert "not finished" in associations_table(running, by).caption
+
+
+def test_p_values_are_called_exact_only_where_their_records_say_so(run: Run, in_contexts: Run) -> None:
+    """Else the largest error that they state is told."""
+    for measured, table in ((run, associations_table), (in_contexts, contexts_table)):
+        assert {r.p_error_by_word for r in measured.results} == {0.0, None}
+        assert " exact" in table(measured).caption
+        near = with_first(changed(measured, p_error_by_word=1e-12), p_error_by_word=3.21e-7)
+        assert "exact" not in table(near).caption
+        assert "relative error of 3.2e-7" in table(near).caption
 
 
 def test_a_p_value_that_is_nan_is_not_counted_in_the_family(run: Run) -> None:
@@ -163,7 +169,7 @@ def test_models_that_differ_in_revision_only_have_columns_of_their_own(run: Run)
 def test_an_empty_run_has_an_empty_table(run: Run, in_contexts: Run) -> None:
     for table in (associations_table(Run(run.manifest)), contexts_table(Run(in_contexts.manifest))):
         assert table.models == table.rows == ()
-        assert "over all 0 p-values" in table.caption
+        assert "p-values by word of the run" not in table.caption
 
 
 def test_a_run_of_the_other_kind_is_refused(run: Run, in_contexts: Run) -> None:
@@ -173,11 +179,6 @@ def test_a_run_of_the_other_kind_is_refused(run: Run, in_contexts: Run) -> None:
         contexts_table(run)
     with pytest.raises(UsageError, match="'word' or 'text', got 'sample'"):
         associations_table(run, "sample")  # type: ignore[arg-type]
-
-
-def value_of(shown: str) -> Decimal:
-    digits, _, power = shown.partition("×10")
-    return Decimal(digits).scaleb(int(power.translate(_SUPERSCRIPT)) if power else 0)
 
 
 def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> None:
@@ -200,12 +201,19 @@ def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> Non
             assert d.text == f"{r.effect_size:.2f}".replace("-0.00", "0.00")
             assert d.shade == sum(abs(r.effect_size) >= size for size in (0.2, 0.5, 0.8))
             shades.add(d.shade)
-            assert (p.text == "<10⁻³⁰") == (r.p_value < 1e-30)
+            assert p.text == p_by_text(r).rstrip("*")
             assert by_word.mark == stars(r.significant_by_word, r.significant_by_word_holm)
-            assert value_of(by_word.text) >= Decimal(repr(r.p_value_by_word))
+            assert by_word.text + by_word.mark == p_by_word(r)
     assert len(shades) > 1
     caption = table.caption
-    for told in ("120 samples", "draws of its own", "paper rounds down", "rounded up", "Protocol ceat", "over all 6 "):
+    for told in (
+        "120 samples",
+        "draws of its own",
+        "paper rounds down",
+        "same target words, exact.",
+        "Protocol ceat",
+        "over all 6 ",
+    ):
         assert told in caption
 
 
@@ -218,27 +226,6 @@ def test_what_one_model_was_measured_with_has_a_row_for_all(in_contexts: Run) ->
     assert Cell("–") not in cells[3:]
     assert "– not measured on one (layer=-1): C9, C1." in table.notes
     assert "– not measured on two (layer=-1): C1." in table.notes
-
-
-@given(st.floats(1e-30, 1.0))
-def test_p_values_are_rounded_up_to_two_digits(p: float) -> None:
-    shown = p_rounded_up(p)
-    exact = Decimal(repr(p))
-    rounded = value_of(shown)
-    assert rounded >= exact
-    assert rounded - exact < Decimal(1).scaleb(exact.adjusted() - 1)
-    assert len(shown.partition("×")[0].lstrip("0.").replace(".", "")) == 2
-
-
-@pytest.mark.parametrize(
-    ("p", "shown"),
-    [
-        (0.2, "0.20"), (1.0, "1.0"), (0.016, "0.016"), (0.0161, "0.017"), (0.0999, "0.10"), (9.96e-5, "1.0×10⁻⁴"),
-        (1e-30, "1.0×10⁻³⁰"), (9.9e-31, "<10⁻³⁰"), (0.0, "<10⁻³⁰"), (math.nan, "NaN"), (math.inf, "inf"), (None, "–"),
-    ],
-)  # fmt: skip
-def test_p_values_at_the_edges(p: float | None, shown: str) -> None:
-    assert p_rounded_up(p) == shown
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.report.read_runs import as_refused, changed, printed
 
 import biassay
 from biassay.report.html import render_page, render_report, write_report
+from biassay.report.publish import associations_table
 from biassay.report.words import headline, p_by_text, p_by_word, size_word
 from biassay.results.gathering import gather
 from biassay.results.intervals import interval_of
@@ -42,6 +44,26 @@ def test_the_page_opens_without_a_network(page: Page) -> None:
 def test_the_way_through_the_page_names_its_sections(page: Page) -> None:
     assert page.links == ["To the results", *page.headings()]
     assert len(page.anchors) == len(set(page.anchors))
+
+
+def test_finished_sentences_without_words_have_no_sections_by_word(tmp_path: Path, page: Page) -> None:
+    """Nothing is known of their words: no interval, no share of a word, no templates that they were made with."""
+    given = {
+        "targ1": ("Men", ["John is here.", "Paul was there.", "Mike came in."]),
+        "targ2": ("Women", ["Amy is here.", "Joan was there.", "Lisa came in."]),
+        "attr1": ("Career", ["The office is big.", "A salary was paid."]),
+        "attr2": ("Family", ["The home is big.", "A wedding was held."]),
+    }
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps({role: {"category": name, "examples": texts} for role, (name, texts) in given.items()}))
+    run = biassay.run("glove", tests=str(path), cache=tmp_path / "vectors")
+    assert [(r.status, r.p_value_by_word) for r in run.results] == [("measured", None)]
+    bare = Page(render_report(run))
+    by_word = {"Effect sizes with their intervals", "Which words an effect comes from"}
+    assert by_word <= set(page.headings())
+    assert not by_word & set(bare.headings())
+    assert "shares" not in bare.data["texts"]
+    assert [row.stub[1] for row in associations_table(run).rows] == ["sentences"]
 
 
 def test_the_numbers_on_the_page_are_those_of_the_results(measured: Run, page: Page) -> None:
@@ -242,8 +264,11 @@ def test_words_that_are_no_number_are_left_out(role: str, measured: Run) -> None
     one = measured.results[0]
     words = dict.fromkeys(one.leaning[role], math.nan)
     page = Page(render_report(Run(measured.manifest, (dataclasses.replace(one, leaning=one.leaning | {role: words}),))))
+    if role == "X":  # there is no effect by word that words could add to
+        assert "shares" not in page.data["texts"]
+        return
     (shares,) = page.data["texts"]["shares"]
-    assert shares is None or set(shares[2]) == {None}
+    assert set(shares[2]) == {None}
 
 
 def test_two_models_stand_side_by_side(measured: Run) -> None:

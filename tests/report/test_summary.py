@@ -11,7 +11,9 @@ from tests.report.pages import Page
 
 import biassay
 from biassay.report.html import render_report
+from biassay.report.publish import model_card
 from biassay.report.words import format_p, headline, model_labels, p_by_text, p_by_word, size_word, summary
+from biassay.report.words_contexts import by_samples
 from biassay.results.intervals import interval_of
 from biassay.results.records import Manifest, Result
 from biassay.results.run import Run
@@ -78,7 +80,7 @@ def test_the_summary_counts_what_was_found(measured: Run, page: Page) -> None:
     counts = f"{by_word} of {len(rows)} tests found the association they look for at p <= 0.01, {corrected} of them"
     assert found.text.startswith(f"glove: with words as observations, {counts} also after correction")
     assert found.about == "glove"
-    assert f"it would be {by_text} and {by_text_corrected}." in found.text
+    assert f"it would be {by_text} and {by_text_corrected} of {len(rows)} tests." in found.text
     refused = ", ".join(r.test for r in measured.results if r not in rows)
     assert found.text.endswith(f" Not measured: {refused}.")
     largest = max((r for r in rows if r.significant_by_word_holm), key=lambda r: abs(r.effect_size_by_word or 0))
@@ -112,7 +114,7 @@ def test_intervals_in_the_summary_are_those_over_words(measured: Run) -> None:
 
 def test_effects_in_the_summary_are_in_order_and_no_more_than_eight(measured: Run) -> None:
     one = next(r for r in measured.results if r.significant_by_word_holm)
-    sizes = [0.3, 1.1, -1.9, 0.7, 0.1, 1.3, 0.5, 1.7, 0.9, 1.5]
+    sizes = [0.3, 1.1, 1.9, 0.7, 0.1, 1.3, 0.5, 1.7, 0.9, 1.5]
     rows = [
         dataclasses.replace(one, test=f"t{i}", targ1=f"T{i}", effect_size=9.99, effect_size_by_word=size)
         for i, size in enumerate(sizes)
@@ -161,7 +163,7 @@ def test_the_other_way_is_named_where_the_opposite_is_significant(opposite: floa
 
 
 def test_a_test_turned_round_is_told_by_its_direction(tmp_path: Path) -> None:
-    """Insects as the first targets: one-sided the other way, two-sided a finding."""
+    """Insects as the first targets: the other way, whether one-sided or two-sided, and nothing that was found."""
     words = {
         "X": ["ant", "spider", "fly", "mosquito", "cockroach", "wasp", "moth", "beetle"],
         "Y": ["rose", "lily", "tulip", "daisy", "orchid", "violet", "daffodil", "iris"],
@@ -173,13 +175,49 @@ def test_a_test_turned_round_is_told_by_its_direction(tmp_path: Path) -> None:
     source = '[source]\nname = "own"\ncitation = "own"\nlicence = "own"\nversion = "1"\n'
     path = tmp_path / "own.toml"
     path.write_text(f'{source}{concepts}[tests.turned]\ntitle = "turned"\n{roles}')
-    for alternative, begin in (("greater", "the other way, which these tests do not look for: "), ("two-sided", "")):
+    for alternative in ("greater", "two-sided"):
         run = biassay.run("glove", tests=str(path), alternative=alternative, cache=tmp_path / "vectors")
         (r,), (found,) = run.results, summary(run)
         assert bool(r.significant_by_word) is (alternative == "two-sided")
         (point,) = found.points
-        assert point.startswith(f"{begin}LX lean to LB, LY to LA: large, {r.effect_size_by_word:.2f} (turned, 95% ")
-        assert f"{int(alternative == 'two-sided')} of 1 test found the association they look for" in found.text
+        said = f"LX lean to LB, LY to LA: large, {r.effect_size_by_word:.2f} (turned, 95% "
+        assert point.startswith(f"the other way, which these tests do not look for: {said}")
+        assert "0 of 1 test found" in found.text
+        assert "it would be 0 and 0 of 1 test." in found.text
+        assert "0 of 1 test found" in model_card(run)
+        assert f"the other way, which these tests do not look for: {r.title}: LX lean to LB" in model_card(run)
+
+
+def test_only_effects_of_the_sign_that_is_looked_for_are_counted(measured: Run) -> None:
+    """Over very many models too, and over contexts, where p-values are always two-sided."""
+    one = next(r for r in measured.results if r.significant_by_word_holm and r.significant_holm)
+    sizes = [1.2, 0.4, -0.26] * 5
+    rows = tuple(
+        dataclasses.replace(one, model=f"m{i}", effect_size=size, effect_size_by_word=size)
+        for i, size in enumerate(sizes)
+    )
+    (told,) = summary(Run(measured.manifest, rows))
+    assert "10 of 15 results found" in told.text
+    assert "5 found the opposite" in told.text
+    assert len(told.points) == 1
+    assert "in 10 of 15 models, median effect 0.80" in told.points[0]
+    assert " 2 of 3." in by_samples(rows[:3])
+
+
+def test_a_test_without_words_is_not_counted_by_word(measured: Run) -> None:
+    none = {f.name: None for f in dataclasses.fields(Result) if "by_word" in f.name}
+    first, second = [r for r in measured.results if r.significant_by_word_holm and r.significant_holm][:2]
+    wordless = dataclasses.replace(second, **none, leaning={})
+    for rows, counts in (((first, wordless), "1 of 1 test found"), ((wordless,), None)):
+        run = Run(measured.manifest, rows)
+        (told,) = summary(run)
+        card = model_card(run).replace("\\_", "_")
+        for text in (told.text, card):
+            assert f"p by word was not computed for {wordless.test}:" in text
+            assert counts is None or counts in text
+            assert (" found the association" in text) is (counts is not None)
+        assert f"they were not computed: effect_size_by_word of {wordless.test}, p_value_by_word of" in card
+        assert "finite" not in card
 
 
 def test_checks_of_the_method_are_counted_apart(measured: Run) -> None:

@@ -9,6 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from biassay.report.words_contexts import by_samples
+from biassay.report.words_found import (
+    effect_by_word,
+    found_by_text,
+    found_by_word,
+    known_by_word,
+    other_way,
+    without_words,
+)
 from biassay.results.intervals import interval_of
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.results.records import Result
@@ -17,13 +25,13 @@ from biassay.results.run import Run
 __all__ = [
     "LEGEND",
     "MEANING",
+    "OTHER_WAY",
     "Finding",
     "association",
     "cannot_reach",
     "concept",
     "counted",
     "decimals",
-    "effect_by_word",
     "format_p",
     "format_plain_p",
     "headline",
@@ -31,6 +39,7 @@ __all__ = [
     "model_labels",
     "p_by_text",
     "p_by_word",
+    "p_text",
     "printable",
     "size_word",
     "stars",
@@ -50,13 +59,13 @@ MEANING = (
     "other way. Of many tests some come out significant by chance; those that stand up to correction are unlikely to. "
     "All of it speaks of these words; and a test that finds nothing does not show that the model is free of bias."
 )
+OTHER_WAY = "the other way, which these tests do not look for: "
 
 
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMED = 8
 _MANY = 12
 _NOT_PEOPLE = {"Flowers", "Insects", "Instruments", "Weapons"}
-_OTHER_WAY = "the other way, which these tests do not look for: "
 
 
 def size_word(effect_size: float) -> str:
@@ -84,10 +93,15 @@ def association(result: Result) -> str:
 
 
 def p_by_text(result: Result) -> str:
-    """The p-value over texts with its stars; of the paper's over contexts no more than that it is very small."""
+    """The p-value over texts with its stars."""
+    return p_text(result) + stars(result.significant, result.significant_holm)
+
+
+def p_text(result: Result) -> str:
+    """The p-value over texts; of the paper's over contexts no more than that it is very small."""
     if result.contextual is not None and result.p_value is not None and result.p_value < 1e-30:
-        return "<1e-30" + stars(result.significant, result.significant_holm)
-    return format_p(result.p_value, result.log10_p_value) + stars(result.significant, result.significant_holm)
+        return "<1e-30"
+    return format_p(result.p_value, result.log10_p_value)
 
 
 def p_by_word(result: Result) -> str:
@@ -181,11 +195,13 @@ def summary(run: Run) -> list[Finding]:
 
 def _about_many(run: Run, models: int) -> Finding:
     measured = [r for r in run.results if r.status == "measured"]
-    found, corrected = ([r for r in measured if getattr(r, f"significant_by_word{end}")] for end in ("", "_holm"))
+    known, reverse = known_by_word(measured), other_way(measured, run.manifest.alpha)
+    found, corrected = (found_by_word(measured, corrected=holm) for holm in (False, True))
     unmeasured = len(run.results) - len(measured)
     text = (
-        f"With words as observations, {len(found):,} of {len(measured):,} results found the association at p <= "
+        f"With words as observations, {len(found):,} of {len(known):,} results found the association at p <= "
         f"{run.manifest.alpha:g}, {len(corrected):,} of them also after correction for the number of results; "
+        f"{len(reverse):,} found the opposite, {len(measured) - len(known):,} have no p by word, "
         f"{unmeasured:,} could not be measured."
     )
     by_test: dict[str, list[Result]] = {}
@@ -211,17 +227,16 @@ def _about_model(
     refused = ", ".join(r.test for r in rows if r.status != "measured")
     if not measured:
         return Finding(f"{label}: no test could be measured ({refused}).", about=label)
-    by_word = [r for r in measured if r.significant_by_word]
-    corrected = [r for r in measured if r.significant_by_word_holm]
-    text = (
-        f"{label}: with words as observations, {len(by_word)} of {counted(len(measured), 'test')} found the "
-        f"association they look for at p <= {alpha:g}, {len(corrected)} of them also after correction for the number "
-        f"of tests.{_checks(measured)} {otherwise(measured)}"
+    known = known_by_word(measured)
+    by_word, corrected = (found_by_word(measured, corrected=holm) for holm in (False, True))
+    counts = (
+        f"with words as observations, {len(by_word)} of {counted(len(known), 'test')} found the association they look "
+        f"for at p <= {alpha:g}, {len(corrected)} of them also after correction for the number of tests."
     )
-    if refused:
-        text += f" Not measured: {refused}."
+    sentences = [counts if known else "", _checks(known), without_words(measured), otherwise(measured)]
+    text = f"{label}: " + " ".join(filter(None, [*sentences, f"Not measured: {refused}." if refused else ""]))
     points = _named(corrected or by_word, "" if corrected else "before correction only: ")
-    return Finding(text, (*points, *_named(_other_way(measured, alpha), _OTHER_WAY)), label)
+    return Finding(text, (*points, *_named(other_way(measured, alpha), OTHER_WAY)), label)
 
 
 def _checks(measured: Sequence[Result]) -> str:
@@ -229,16 +244,11 @@ def _checks(measured: Sequence[Result]) -> str:
     checks = [r for r in measured if {r.targ1, r.targ2} <= _NOT_PEOPLE]
     if not checks:
         return ""
-    found, corrected = (sum(bool(getattr(r, f"significant_by_word{end}")) for r in checks) for end in ("", "_holm"))
+    found, corrected = (len(found_by_word(checks, corrected=holm)) for holm in (False, True))
     return (
-        f" {found} and {corrected} of these are checks of the method and not about people (flowers and insects, "
+        f"{found} and {corrected} of these are checks of the method and not about people (flowers and insects, "
         "instruments and weapons)."
     )
-
-
-def _other_way(measured: Sequence[Result], alpha: float) -> list[Result]:
-    """What a test of the opposite direction would have found; a run that did not compute it claims nothing."""
-    return [r for r in measured if r.p_value_by_word_opposite is not None and r.p_value_by_word_opposite <= alpha]
 
 
 def _named(results: Sequence[Result], begin: str) -> tuple[str, ...]:
@@ -251,12 +261,6 @@ def _named(results: Sequence[Result], begin: str) -> tuple[str, ...]:
         for said, rows in list(lines.items())[:_NAMED]
     ]
     return (*shown, f"{begin}and {len(lines) - _NAMED} more") if len(lines) > _NAMED else tuple(shown)
-
-
-def effect_by_word(result: Result) -> float:
-    """The effect that the p-value by word is of."""
-    size = result.effect_size if result.effect_size_by_word is None else result.effect_size_by_word
-    return size or 0.0
 
 
 def _number(result: Result) -> str:
@@ -278,8 +282,8 @@ def _examples(result: Result) -> str:
 
 
 def _by_text(measured: Sequence[Result]) -> str:
-    counts = (sum(bool(getattr(r, name)) for r in measured) for name in ("significant", "significant_holm"))
-    return f"With every text as an observation it would be {' and '.join(map(str, counts))}."
+    found, corrected = (len(found_by_text(measured, corrected=holm)) for holm in (False, True))
+    return f"With every text as an observation it would be {found} and {corrected} of {counted(len(measured), 'test')}."
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from biassay.report.words_found import found_by_text
 from biassay.results.records import Result
 from biassay.results.run import Run
 
@@ -78,5 +79,5 @@ def _unplaced(result: Result, role: str, word: str) -> str:
 
 def by_samples(measured: Sequence[Result]) -> str:
     """What the paper's p-value would say of the tests that were measured."""
-    found = sum(bool(result.significant) for result in measured)
+    found = f"{len(found_by_text(measured))} of {len(measured)}"
     return f"By the paper's p-value, which takes samples of contexts as observations, it would be {found}."

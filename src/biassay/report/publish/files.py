@@ -24,7 +24,8 @@ from biassay.report.sections.comparison import difference_figures
 from biassay.report.sections.discovery import roc_figures
 from biassay.report.sections.stereotypes import profile_figures
 from biassay.report.view import NOT_MEASURED, RunView, found_code
-from biassay.report.words import decimals, effect_by_word
+from biassay.report.words import decimals
+from biassay.report.words_found import effect_by_word
 from biassay.results.comparison import Comparison
 from biassay.results.discovery import Discovery
 from biassay.results.gathering import Found, Gathered

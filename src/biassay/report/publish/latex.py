@@ -40,8 +40,7 @@ _MARKS = {"*": "*", "†": r"\dagger", "‡": r"\ddagger"}
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')")
 # After a sign that closes or joins, and after a character that is given by its number.
 _BREAKABLE = r"(?<=[^\w\s'(\[{{<]|_)(?=[^\s*])|(?<=[^\W_]{{{run}}})(?=[^\W_])|(?<=[^\x00-\u024f])(?=\S)"
-_NUMBER = re.compile(r"(<?)(-?)([0-9.]+)(?:(×10)?([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?")
-_PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_NUMBER = re.compile(r"(<?)(-?)([0-9.]+)(?:e(-?[0-9]+))?")
 _LABEL = re.compile(r"[A-Za-z0-9:._-]+")
 
 
@@ -207,11 +206,11 @@ def _number(text: str) -> str:
     found = _NUMBER.fullmatch(text)
     if found is None:
         return escape(text) if not text.startswith("-") else f"$-${escape(text[1:])}"
-    less, minus, digits, times, power = found.groups(default="")
+    less, minus, digits, power = found.groups(default="")
     if not (less or minus or power):
         return digits
-    base = f"{digits}\\times10" if times else digits
-    return f"${less}{minus}{base}{f'^{{{power.translate(_PLAIN)}}}' if power else ''}$"
+    times = rf"\times10^{{{power}}}" if power else ""
+    return f"${less}{minus}{digits}{times}$"
 
 
 def _breaking(text: str, run: int = 16) -> str:

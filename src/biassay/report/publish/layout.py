@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from typing import Literal
 
 from biassay.report.words import printable, size_word
 
-__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "effect_text", "p_rounded_up", "shade_of"]
+__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "effect_text", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
 _SHADES: dict[str, Shade] = {"negligible": 0, "small": 1, "medium": 2, "large": 3}
-_SMALLEST_P = 1e-30  # the paper's; below it a p-value says no more than that it is small
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -90,18 +87,3 @@ def effect_text(value: float | None) -> str:
 def shade_of(effect_size: float | None) -> Shade:
     """None, small, medium and large effects, by convention."""
     return 0 if effect_size is None else _SHADES[size_word(effect_size)]
-
-
-def p_rounded_up(value: float | None) -> str:
-    """A p-value to two digits, never below what it is."""
-    if value is None or not math.isfinite(value):
-        return effect_text(value)
-    if value < _SMALLEST_P:
-        return "<10" + "-30".translate(_SUPERSCRIPT)
-    # Of the shortest decimal that is this float: 0.2 is a little more in binary and would become 0.21.
-    exact = Decimal(repr(value))
-    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING)
-    exponent = rounded.adjusted()
-    if exponent >= -3:
-        return f"{rounded:.{1 - exponent}f}"
-    return f"{rounded.scaleb(-exponent):.1f}×10{str(exponent).translate(_SUPERSCRIPT)}"

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish.citations import citations
-from biassay.report.publish.layout import effect_text, p_rounded_up
+from biassay.report.publish.layout import effect_text
 from biassay.report.publish.markdown import escape
 from biassay.report.publish.metadata import Indexed, Metric, model_index
 from biassay.report.publish.tables import ABSENCE, holm_family
-from biassay.report.words import association, counted, effect_by_word, model_key, model_labels, size_word
+from biassay.report.words import (
+    OTHER_WAY,
+    association,
+    counted,
+    format_p,
+    format_plain_p,
+    model_key,
+    model_labels,
+    size_word,
+)
 from biassay.report.words_discovery import MEANING_OF_WORDS, discovery_headline, discovery_summary
+from biassay.report.words_found import effect_by_word, found_by_word, known_by_word, other_way, without_words
 from biassay.report.words_stereotypes import (
     MEANING_OF_PROFILES,
     measure_name,
@@ -76,7 +85,10 @@ def _of_run(run: Run, model: str | None) -> str:
         entries,
         run,
         [_what(run, own), *_standing(measured, run)],
-        _largest(measured),
+        [
+            *_largest(found_by_word(measured, corrected=True)),
+            *_largest(other_way(measured, run.manifest.alpha), OTHER_WAY),
+        ],
         [*not_measured, *_left_out(entries, {r.test for r in own if r.effect_size is None}), _OTHER],
         [_POSITIVE, ABSENCE],
     )
@@ -115,21 +127,31 @@ def _what(run: Run, own: Sequence[Result]) -> str:
 def _standing(measured: Sequence[Result], run: Run) -> list[str]:
     if not measured:
         return ["No test could be measured."]
-    found = sum(bool(r.significant_by_word) for r in measured)
-    corrected = sum(bool(r.significant_by_word_holm) for r in measured)
+    unknown = [without_words(measured)] if without_words(measured) else []
+    known = known_by_word(measured)
+    if not known:
+        return unknown
+    found, corrected = (len(found_by_word(measured, corrected=holm)) for holm in (False, True))
     return [
-        f"With words as observations, {found} of {counted(len(measured), 'test')} found the association at p <= "
+        f"With words as observations, {found} of {counted(len(known), 'test')} found the association at p <= "
         f"{run.manifest.alpha:g}; {corrected} of them {'stands' if corrected == 1 else 'stand'} up to Holm's "
-        f"correction over the {holm_family(run, 'word')} p-values of the run."
+        f"correction over the {holm_family(run, 'word')} p-values of the run.",
+        *unknown,
     ]
 
 
-def _largest(measured: Sequence[Result]) -> list[str]:
-    """Those that stand up to correction, the largest first."""
-    corrected = [r for r in measured if r.significant_by_word_holm and math.isfinite(effect_by_word(r))]
-    ordered = sorted(corrected, key=lambda r: -abs(effect_by_word(r)))
-    items = [f"{_leaning(r)} ({r.test}; p by word {p_rounded_up(r.p_value_by_word)})" for r in ordered[:_LARGEST]]
-    return [*items, f"and {len(ordered) - _LARGEST} more"] if len(ordered) > _LARGEST else items
+def _largest(results: Sequence[Result], begin: str = "") -> list[str]:
+    """The largest effects first."""
+    ordered = sorted(results, key=lambda r: -abs(effect_by_word(r)))
+    items = [f"{begin}{_leaning(r)} ({r.test}; p by word {_p(r)})" for r in ordered[:_LARGEST]]
+    return [*items, f"{begin}and {len(ordered) - _LARGEST} more"] if len(ordered) > _LARGEST else items
+
+
+def _p(result: Result) -> str:
+    """Of the direction that the effect has."""
+    if result.p_value_by_word_opposite is not None:
+        return format_plain_p(result.p_value_by_word_opposite)
+    return format_p(result.p_value_by_word, result.log10_p_value_by_word)
 
 
 def _leaning(result: Result) -> str:
@@ -202,13 +224,18 @@ def _measure_entries(own: ModelStereotypes, found: Stereotypes) -> Iterable[Inde
 def _left_out(entries: Iterable[Indexed], known: Iterable[str] = ()) -> list[str]:
     """Numbers that are not in the metadata, but for what is told elsewhere."""
     missing = [
-        f"{metric.type} of {entry.config or entry.dataset}"
+        (metric.value is None, f"{metric.type} of {entry.config or entry.dataset}")
         for entry in entries
         if entry.dataset not in known
         for metric in entry.metrics
         if not metric.finite
     ]
-    return [f"Not in the metadata, for they are no finite numbers: {', '.join(missing)}."] if missing else []
+    reasons = {True: "they were not computed", False: "they are no finite numbers"}
+    return [
+        f"Not in the metadata, for {reason}: {', '.join(names)}."
+        for none, reason in reasons.items()
+        if (names := [name for is_none, name in missing if is_none is none])
+    ]
 
 
 def _card(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from biassay.errors import UsageError
-from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, p_rounded_up, shade_of
-from biassay.report.words import cannot_reach, model_key, model_labels, stars
+from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, shade_of
+from biassay.report.words import cannot_reach, format_p, format_plain_p, model_key, model_labels, p_text, stars
 from biassay.results.records import Result
 from biassay.results.run import Run
 
@@ -17,7 +17,13 @@ __all__ = ["ABSENCE", "By", "associations_table", "contexts_table", "holm_family
 By = Literal["word", "text"]
 Key = tuple[str, str, str | None]
 ABSENCE = "A test that finds nothing does not show that a model is free of bias."
-_CONTEXTS = ("word", "sent", "sent (u)", "context")
+_CONTEXTS = {
+    "word": "word",
+    "sent": "sent (bleached sentences)",
+    "sent (u)": "sent (u) (unbleached sentences, which say more)",
+    "sentences": "sentences (of other tests)",
+    "context": "context",
+}
 _IN_SENTENCES = ", in sentences"
 _UNBLEACHED = ("_one_sentence", "_1", "_1-", "_1+3-")  # how the supplement ends the names of these tests
 _LONG = 48  # characters of a model's name, beyond which it stands below the table
@@ -48,7 +54,7 @@ def associations_table(run: Run, by: By = "word") -> Table:
                 clean(title),
                 tuple(
                     Row((clean(test), _context(any_)), tuple(_effect(cells.get((test, key)), by) for key in labels))
-                    for test, any_ in sorted(tests.items(), key=lambda item: _CONTEXTS.index(_context(item[1])))
+                    for test, any_ in sorted(tests.items(), key=lambda item: list(_CONTEXTS).index(_context(item[1])))
                 ),
             )
             for title, tests in groups.items()
@@ -108,11 +114,12 @@ def _spans(run: Run, labels: Mapping[Key, str], columns: tuple[str, ...]) -> tup
 
 
 def _context(result: Result) -> str:
-    """The paper's three kinds; only its own tests are known to be unbleached."""
+    """The paper's three kinds; of sentences that are not its own tests' no more is known than that they are some."""
     if result.level != "sentence":
         return result.level
-    unbleached = result.source == "may2019" and result.test.endswith(_UNBLEACHED)
-    return "sent (u)" if unbleached else "sent"
+    if result.source != "may2019":
+        return "sentences"
+    return "sent (u)" if result.test.endswith(_UNBLEACHED) else "sent"
 
 
 def _effect(result: Result | None, by: By) -> Cell:
@@ -136,8 +143,8 @@ def _over_contexts(result: Result | None) -> tuple[Cell, Cell, Cell]:
     marks = stars(result.significant_by_word, result.significant_by_word_holm)
     return (
         Cell(effect_text(result.effect_size), shade=shade_of(result.effect_size)),
-        Cell(p_rounded_up(result.p_value)),
-        Cell(p_rounded_up(result.p_value_by_word), "‡" if cannot_reach(result) else marks),
+        Cell(p_text(result)),
+        Cell(format_p(result.p_value_by_word, result.log10_p_value_by_word), "‡" if cannot_reach(result) else marks),
     )
 
 
@@ -146,11 +153,12 @@ def _associations_caption(run: Run, by: By) -> str:
     sides = _SIDES.get(made.alternative, made.alternative)
     if by == "word":
         what = "Effect sizes of association tests, with words as observations: the texts of a word are averaged."
-        how = f"These p-values are exact and {sides}."
+        how = f"These p-values are {exact} and {sides}." if (exact := _exactness(run)) else ""
     else:
         what = "Effect sizes of association tests, with every text as an observation."
         how = f"Protocol {made.protocol}, {sides}; it takes texts of one word to be independent, which they are not."
-    contexts = "Context: word, sent (bleached sentences), sent (u) (unbleached sentences, which say more)."
+    shown = set(map(_context, run.results))
+    contexts = f"Context: {', '.join(said for name, said in _CONTEXTS.items() if name in shown)}." if shown else ""
     return _sentences(what, contexts, _stars_legend(run, by), how, _unfinished(run), ABSENCE)
 
 
@@ -161,14 +169,24 @@ def _contexts_caption(run: Run) -> str:
     what = f"Effects over contexts (CEAT), pooled over {over.n_samples:,} samples of contexts, {drawn}."
     d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
     p = (
-        "p: of the random-effects model over samples, two-sided, rounded up. p by word: of a random split of the same "
-        "target words, exact, rounded up."
+        "p: of the random-effects model over samples, two-sided. p by word: of a random split of the same target words"
+        f"{f', {exact}' if (exact := _exactness(run)) else ''}."
     )
     protocol = f"Protocol {run.manifest.protocol}."
     return _sentences(what, d, p, _stars_legend(run, "word"), protocol, _unfinished(run), ABSENCE)
 
 
+def _exactness(run: Run) -> str:
+    """How exact the p-values by word are, as their records say; nothing where there are none."""
+    errors = [r.p_error_by_word or 0.0 for r in run.results if r.p_value_by_word is not None]
+    if not errors:
+        return ""
+    return f"within a relative error of {format_plain_p(max(errors))}" if any(errors) else "exact"
+
+
 def _stars_legend(run: Run, by: By) -> str:
+    if not holm_family(run, by):
+        return ""
     return (
         f"* p by {by} at most {run.manifest.alpha:g}; ** also after Holm's correction over all {holm_family(run, by)} "
         f"p-values by {by} of the run."

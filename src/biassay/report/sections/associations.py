@@ -14,7 +14,7 @@ from biassay.report.charts.forest import ForestRow, forest
 from biassay.report.charts.style import Style
 from biassay.report.sections.section import Part, Renderer, Section
 from biassay.report.sections.tables_data import data_of, shows_words
-from biassay.report.view import NOT_MEASURED, UNREACHABLE, RunView, found_code
+from biassay.report.view import UNREACHABLE, RunView, found_code
 from biassay.report.words import (
     LEGEND,
     MEANING,
@@ -112,7 +112,7 @@ def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
     sizes = [r.effect_size for r in results if r.effect_size is not None and math.isfinite(r.effect_size)]
     return {
         "test": test,
-        "measured": sum(code != NOT_MEASURED for code in codes),
+        "measured": sum(r.effect_size is not None for r in results),
         "found": sum(code in (1, 2) for code in codes),
         "corrected": codes.count(2),
         "unreachable": codes.count(UNREACHABLE),
@@ -121,9 +121,10 @@ def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _forest(view: RunView, renderer: Renderer) -> Section | None:
-    if len(view.models) > MOST_MODELS or not any(r.effect_size is not None for r in view.run.results):
+    made = [] if len(view.models) > MOST_MODELS else forest_figures(view)
+    if not made:
         return None
-    figures = renderer.figures([make for _, make in forest_figures(view)])
+    figures = renderer.figures([make for _, make in made])
     return renderer.section("forest", "Effect sizes with their intervals", view=view, figures=figures)
 
 

@@ -52,7 +52,7 @@ def _is_detailed(view: RunView) -> bool:
 
 def shows_words(view: RunView) -> bool:
     """Are the words behind the results known, and few enough to be put on a page?"""
-    return _is_detailed(view) and any(r.leaning for r in view.run.results)
+    return _is_detailed(view) and any(contributions(r) is not None for r in view.run.results)
 
 
 def _columns(view: RunView, *, detailed: bool) -> list[str]:
