@@ -80,7 +80,9 @@ def test_the_summary_counts_what_was_found(measured: Run, page: Page) -> None:
     counts = f"{by_word} of {len(rows)} tests found the association they look for at p <= 0.01, {corrected} of them"
     assert found.text.startswith(f"glove: with words as observations, {counts} also after correction")
     assert found.about == "glove"
-    assert f"it would be {by_text} and {by_text_corrected} of {len(rows)} tests." in found.text
+    assert (
+        f"{by_text} of {len(rows)} tests found their association, {by_text_corrected} after correction." in found.text
+    )
     refused = ", ".join(r.test for r in measured.results if r not in rows)
     assert found.text.endswith(f" Not measured: {refused}.")
     largest = max((r for r in rows if r.significant_by_word_holm), key=lambda r: abs(r.effect_size_by_word or 0))
@@ -183,7 +185,7 @@ def test_a_test_turned_round_is_told_by_its_direction(tmp_path: Path) -> None:
         said = f"LX lean to LB, LY to LA: large, {r.effect_size_by_word:.2f} (turned, 95% "
         assert point.startswith(f"the other way, which these tests do not look for: {said}")
         assert "0 of 1 test found" in found.text
-        assert "it would be 0 and 0 of 1 test." in found.text
+        assert "0 of 1 test found their association, 0 after" in found.text
         assert "0 of 1 test found" in model_card(run)
         assert f"the other way, which these tests do not look for: {r.title}: LX lean to LB" in model_card(run)
 

@@ -283,7 +283,8 @@ def _examples(result: Result) -> str:
 
 def _by_text(measured: Sequence[Result]) -> str:
     found, corrected = (len(found_by_text(measured, corrected=holm)) for holm in (False, True))
-    return f"With every text as an observation it would be {found} and {corrected} of {counted(len(measured), 'test')}."
+    of = counted(len(measured), "test")
+    return f"With every text as an observation {found} of {of} found their association, {corrected} after correction."
 
 
 def counted(number: int, noun: str) -> str:

@@ -21,7 +21,7 @@ _CONTEXTS = {
     "word": "word",
     "sent": "sent (bleached sentences)",
     "sent (u)": "sent (u) (unbleached sentences, which say more)",
-    "sentences": "sentences (of other tests)",
+    "sentences": "sentences",
     "context": "context",
 }
 _IN_SENTENCES = ", in sentences"
