@@ -66,6 +66,21 @@ def test_copies_of_a_file_under_one_name_are_two_models(test: str, tmp_path: Pat
     assert effects(run)[0] == effects(run)[1]
 
 
+def test_files_of_one_name_are_two_models_in_every_table(test: str, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    models = [write_vectors(tmp_path / folder / "v.txt", seed=seed) for seed, folder in enumerate("ab")]
+    run = biassay.run([*models, f"{models[1]}?case=fold"], test, out=tmp_path / "run")
+    lines = (tmp_path / "run" / "results.tsv").read_text().splitlines()
+    names = [("vectors:v.txt", "case=keep"), ("vectors:v.txt #2", "case=keep"), ("vectors:v.txt", "case=fold")]
+    assert [tuple(line.split("\t")[:2]) for line in lines[1:]] == names
+    assert [(r.model, r.options) for r in run.results] == names
+    assert effects(run) == [biassay.run(model, test).results[0].effect_size for model in (*models, models[1])]
+    stopped = dataclasses.replace(run.manifest, status="running", finished=None)
+    Run(stopped, run.results[:1]).save(Run(stopped).save(tmp_path / "stopped"))
+    assert biassay.resume(tmp_path / "stopped").results == run.results
+
+
 def test_a_run_of_objects_says_how_it_goes_on(test: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     whole = biassay.run({"a": Seeded(1), "b": Seeded(2)}, test)
@@ -80,14 +95,29 @@ def test_a_run_of_objects_says_how_it_goes_on(test: str, tmp_path: Path) -> None
     assert (resumed.results, resumed.manifest.status) == (whole.results, "complete")
 
 
-def test_objects_in_a_list_are_found_again_by_their_order(test: str, tmp_path: Path) -> None:
-    whole = biassay.run([Seeded(1), Seeded(2)], test)
-    interrupted = dataclasses.replace(whole.manifest, status="running", finished=None)
-    Run(interrupted).save(tmp_path / "run")
-    assert biassay.resume(tmp_path / "run", [Seeded(1), Seeded(2)]).results == whole.results
-    Run(interrupted).save(tmp_path / "run")
+def test_objects_without_names_are_not_told_apart_by_their_order(test: str, tmp_path: Path) -> None:
+    """Which of them is which only their names say, and those stand in the refusal."""
+    out, whole = tmp_path / "run", biassay.run([Seeded(1), Seeded(2)], test)
+    with pytest.raises(MeasurementError):
+        biassay.run([Seeded(1), Seeded(2, fails=True)], test, out=out)
+    before = (out / "manifest.json").read_bytes()
+    names = [record.name for record in Run.load(out).manifest.models]
+    call = f"biassay.resume({str(out)!r}, models={{{names[0]!r}: ..., {names[1]!r}: ...}})"
+    for given in ([Seeded(2), Seeded(1)], [Seeded(1), Seeded(2)], Seeded(2)):
+        with pytest.raises(UsageError) as refused:
+            biassay.resume(out, models=given)
+        assert str(refused.value).endswith(call)
+    assert (out / "manifest.json").read_bytes() == before
     with pytest.raises(UsageError, match="has no model 'c'"):
-        biassay.resume(tmp_path / "run", {"c": Seeded(1)})
+        biassay.resume(out, {"c": Seeded(1)})
+    resumed = biassay.resume(out, {names[1]: Seeded(2), names[0]: Seeded(1)})
+    assert (resumed.results, resumed.manifest.status) == (whole.results, "complete")
+
+
+def test_an_only_object_needs_no_name(test: str, tmp_path: Path) -> None:
+    whole = biassay.run(Seeded(1), test)
+    Run(dataclasses.replace(whole.manifest, status="running", finished=None)).save(tmp_path / "run")
+    assert biassay.resume(tmp_path / "run", Seeded(1)).results == whole.results
 
 
 def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp_path: Path) -> None:

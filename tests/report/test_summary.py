@@ -264,3 +264,6 @@ def test_a_label_names_the_options(measured: Run) -> None:
     plain = dataclasses.replace(measured.results[0], options="")
     other = dataclasses.replace(plain, model_revision="another")
     assert list(model_labels(Run(measured.manifest, (plain, other))).values()) == ["glove", "glove #2"]
+    second = dataclasses.replace(plain, model="glove #2")  # the name that a run has given
+    together = model_labels(Run(measured.manifest, (plain, other, second)))
+    assert list(together.values()) == ["glove", "glove #3", "glove #2"]

@@ -6,7 +6,6 @@ A run folder may come from a stranger. What would run code, or says where texts 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from biassay.encoders.base import Encoder, Identity
 from biassay.encoders.python import OBJECT, wrap
 from biassay.encoders.registry import ModelName, open_encoder, parse_model
 from biassay.errors import UsageError
+from biassay.results.labels import numbered
 from biassay.results.making import identified
 from biassay.results.records import ModelRecord
 from biassay.results.run import MANIFEST
@@ -69,13 +69,7 @@ def asked_models(models: object) -> tuple[Asked, ...]:
 
 
 def _object_text(model: object, name: str | None, taken: set[str]) -> str:
-    return _free(f"{OBJECT}{name}" if name else wrap(model).identity.name, taken.__contains__)
-
-
-def _free(name: str, is_taken: Callable[[str], bool]) -> str:
-    """The name, with a number if another model has it."""
-    numbered = (f"{name} #{number}" for number in itertools.count(2))
-    return next(free for free in itertools.chain((name,), numbered) if not is_taken(free))
+    return numbered(f"{OBJECT}{name}" if name else wrap(model).identity.name, taken)
 
 
 def open_models(asked: Sequence[Asked]) -> tuple[Encoder, ...]:
@@ -85,11 +79,14 @@ def open_models(asked: Sequence[Asked]) -> tuple[Encoder, ...]:
 
 
 def identities_of(asked: Sequence[Asked], found: Sequence[Identity]) -> tuple[Identity, ...]:
-    """What was opened, under the names that the user gave; models that differ in nothing get a number."""
+    """What was opened, under the names that the user gave; a name that another model has gets a number.
+
+    Models of other settings may share a name, for results show the settings beside it.
+    """
     apart: list[Identity] = []
     for one, identity in zip(asked, found, strict=True):
-        same = {o.name for o in apart if (o.options, o.revision) == (identity.options, identity.revision)}
-        apart.append(dataclasses.replace(identity, name=_free(one.name or identity.name, same.__contains__)))
+        same = {other.name for other in apart if other.options == identity.options}
+        apart.append(dataclasses.replace(identity, name=numbered(one.name or identity.name, same)))
     return tuple(apart)
 
 
@@ -98,13 +95,25 @@ def models_again(folder: Path, records: Sequence[ModelRecord], models: object) -
 
     The others are opened as the folder names them, if that can do no harm.
     """
-    given = _placed(folder, records, () if models is None else asked_models(models))
+    asked = () if models is None else asked_models(models)
+    _check_named(folder, records, asked)
+    given = _placed(folder, records, asked)
     left = [record for place, record in enumerate(records) if place not in given]
     _check_consent(folder, left)
     return tuple(
         Asked(record.text, given[place].model if place in given else record.text, record.name)
         for place, record in enumerate(records)
     )
+
+
+def _check_named(folder: Path, records: Sequence[ModelRecord], given: Sequence[Asked]) -> None:
+    """Refuse objects without names where the run has several: nothing else says which of them is which."""
+    objects = [record for record in records if record.text.startswith(OBJECT)]
+    if len(objects) > 1 and any(one.name is None and not isinstance(one.model, str) for one in given):
+        raise UsageError(
+            f"{folder}: the run has {len(objects)} models that are objects; give each by the name that it has there: "
+            f"{_call(folder, to_give_again(records))}"
+        )
 
 
 def _placed(folder: Path, records: Sequence[ModelRecord], given: Sequence[Asked]) -> dict[int, Asked]:

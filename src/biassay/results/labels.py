@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Collection
+
 from biassay.results.records import Result
 from biassay.results.run import Run
 
-__all__ = ["ModelKey", "model_key", "model_labels"]
+__all__ = ["ModelKey", "model_key", "model_labels", "numbered"]
 
 ModelKey = tuple[str, str, str | None]
+
+
+def numbered(name: str, taken: Collection[str]) -> str:
+    """The name, with a number if it is taken."""
+    names = itertools.chain((name,), (f"{name} #{number}" for number in itertools.count(2)))
+    return next(free for free in names if free not in taken)
 
 
 def model_key(result: Result) -> ModelKey:
@@ -16,11 +25,13 @@ def model_key(result: Result) -> ModelKey:
 
 
 def model_labels(run: Run) -> dict[ModelKey, str]:
-    """A label for every model of a run; models that differ in nothing but their weights get a number."""
+    """A label for every model of a run.
+
+    Models of several runs put together, and of older runs, may differ in nothing but their weights: they get a number.
+    """
+    plain = {model_key(r): f"{r.model} ({r.options})" if r.options else r.model for r in run.results}
     labels: dict[ModelKey, str] = {}
-    for result in run.results:
-        if model_key(result) not in labels:
-            label = f"{result.model} ({result.options})" if result.options else result.model
-            same = sum(known[:2] == (result.model, result.options) for known in labels)
-            labels[model_key(result)] = f"{label} #{same + 1}" if same else label
+    for key, label in plain.items():
+        is_first = label not in labels.values()
+        labels[key] = label if is_first else numbered(label, {*plain.values(), *labels.values()})
     return labels
