@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,7 @@ def interrupted(patch: pytest.MonkeyPatch, after: int, call: Callable[[], tuple[
 def test_a_run_goes_on_with_its_own_folder_of_vectors(
     cli: Cli, ceat: Cli, model: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without --vectors, and from another folder than the one where all paths were relative."""
+    """By the command that is named, and from another folder than the one where all paths were relative."""
     whole = json.loads(ceat(model, "--json", "--cache", tmp_path / "elsewhere")[1])["results"]
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()
@@ -133,7 +134,11 @@ def test_a_run_goes_on_with_its_own_folder_of_vectors(
     before = {path.name: path.stat().st_mtime_ns for path in vectors.glob("*.npy")}
     assert len(before) == 20
     monkeypatch.chdir(tmp_path / "there")
-    code, stdout, stderr = cli("ceat", "--resume", out, "--cache", tmp_path / "cache", "--json")
+    code, _, stderr = cli("resume", out)
+    assert code == 2
+    again = shlex.split(stderr.partition("biassay ")[2])
+    assert again == ["resume", str(out), "--vectors", str(vectors.parent)]
+    code, stdout, stderr = cli(*again, "--cache", tmp_path / "cache", "--json")
     assert (code, json.loads(stdout)["results"]) == (0, whole)
     left = 128 - 10 * EACH
     assert f"{model}: encoded {left} of {left} texts" in stderr

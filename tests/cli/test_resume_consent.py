@@ -49,6 +49,8 @@ def planted(folder: Path, *texts: str, over_contexts: bool = False) -> Path:
         ("python:bait_module:Bait", "run the Python code bait_module:Bait"),
         ("hf:./model?trust_remote_code=true", "run code that comes with the model"),
         ("st:./model?trust_remote_code=1&device=cpu", "run code that comes with the model"),
+        ("api:m", "send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key"),
+        ("api:m?dimensions=8", "send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key"),
         (f"api:m?base_url={ELSEWHERE}", f"send texts to {ELSEWHERE}"),
         ("api:m?key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
         (f"api:m?base_url={ELSEWHERE}&key_env=AWS_SECRET_ACCESS_KEY", "send the key in AWS_SECRET_ACCESS_KEY along"),
@@ -74,6 +76,32 @@ def test_what_a_folder_cannot_decide_is_refused_by_every_door(
     assert not (bait / "ran").exists()
     assert "bait_module" not in sys.modules
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+@pytest.mark.parametrize("given", [(), ("--model", "python:bait_module:Bait")])
+def test_a_folder_of_vectors_is_not_taken_from_a_run(bait: Path, cli: Cli, given: tuple[str, ...]) -> None:
+    out, there = planted(bait / "run", "glove", *given[1:], over_contexts=True), bait / "not theirs"
+    run = Run.load(out)
+    assert run.manifest.contexts is not None
+    contexts = dataclasses.replace(run.manifest.contexts, vectors=str(there))
+    Run(dataclasses.replace(run.manifest, contexts=contexts)).save(out)
+    again = f"biassay resume {out} {' '.join((*given, '--vectors'))} '{there}'"
+    for door in ("ceat", "--resume", out), ("resume", out):
+        code, stdout, stderr = cli(*door, *(given if door[0] == "resume" else given[1:]))
+        assert (code, stdout) == (2, "")
+        assert " ".join(stderr.split()).endswith(again)
+    code, _, stderr = cli(*shlex.split(again)[1:])
+    assert "c.parquet" in stderr  # what comes next, and is not there
+    assert not there.exists()
+    assert not (bait / "ran").exists()
+
+
+def test_a_folder_of_vectors_that_would_write_to_the_terminal_is_not_shown(bait: Path, cli: Cli) -> None:
+    run = Run.load(planted(bait / "run", "glove", over_contexts=True))
+    contexts = context_record(vectors="\x1b]0;owned\x07")
+    out = Run(dataclasses.replace(run.manifest, contexts=contexts)).save(bait / "run")
+    code, _, stderr = cli("resume", out)
+    assert (code, "\x1b" in stderr) == (2, False)
 
 
 def test_only_what_is_missing_is_asked_for_again(bait: Path, cli: Cli) -> None:
@@ -121,4 +149,6 @@ def test_the_address_is_shown_before_texts_go_there(tmp_path: Path, cli: Cli) ->
     code, _, stderr = cli("run", model, "--tests", "weat6", "--out", tmp_path / "run")
     assert code == 1
     assert stderr.splitlines()[0] == f"api:m: texts go to {ELSEWHERE}, without a key"
+    assert cli("discover", model, "--group", "african-american-females")[2].splitlines()[0] == stderr.splitlines()[0]
+    assert not any("texts go to" in line for line in cli("run", model, "--tests", "weat6", "--quiet")[2].splitlines())
     assert stderr.splitlines()[-1] == f"go on with: biassay resume {tmp_path / 'run'} --model '{model}'"

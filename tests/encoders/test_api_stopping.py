@@ -15,7 +15,7 @@ from biassay.encoders.registry import parse_model
 from biassay.errors import MeasurementError
 
 from . import api_server
-from .api_server import TEXTS, Asked, Endpoint, Reply, opened
+from .api_server import TEXTS, Asked, Endpoint, Reply, good, opened
 
 pytestmark = pytest.mark.extras
 
@@ -31,6 +31,34 @@ def soon(condition: Callable[[], bool]) -> bool:
     while not condition() and time.monotonic() < end:
         time.sleep(0.005)
     return condition()
+
+
+def test_a_limit_that_passes_late_ends_its_own_request_only(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The timer of an answered request goes off while the next one is under way, on the same connection."""
+    timers: list[Callable[[], object]] = []
+
+    class Held:
+        def __init__(self, _: float, call: Callable[..., object], args: tuple[object, ...] = ()) -> None:
+            timers.append(lambda: call(*args))
+
+        def start(self) -> None:
+            pass
+
+        cancel = start
+
+    def answer(asked: Asked) -> Reply:
+        for late in timers[:-1]:
+            late()
+        return good(asked)
+
+    monkeypatch.setattr(threading, "Timer", Held)
+    endpoint.always = answer
+    encoder = opened(endpoint, "batch=1&concurrency=1&retries=0")
+    for text in TEXTS[:2]:
+        assert len(encoder.encode([text]).vectors) == 1
+    assert len(timers) == 2
 
 
 def test_after_a_failure_nothing_more_is_sent(endpoint: Endpoint) -> None:

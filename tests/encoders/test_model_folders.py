@@ -7,11 +7,14 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from biassay.encoders import hub
 from biassay.encoders.hub import Source, locate
 from biassay.encoders.registry import parse_model
+from biassay.errors import ModelError
 
 PARTS = [
     *("config.json", "model.safetensors", "vocab.txt", "bpe.codes", "modules.json", "modeling_own.py", "own/part.py"),
@@ -83,13 +86,29 @@ def test_the_same_content_is_the_same_model(folder: Path, change: Callable[[Path
     assert revision(change(folder)) == before
 
 
-@pytest.mark.parametrize("modules", ["", "{", "[1]", '[{"path": 3}]', '[{"path": "/"}, {"path": "../.."}]'])
+@pytest.mark.parametrize("modules", ["", "{", "[1]", '[{"path": 3}]', '[{"path": "/"}, 1]'])
 def test_a_list_of_modules_that_is_none_leads_nowhere(folder: Path, modules: str) -> None:
     (folder / "modules.json").write_text(modules)
     (folder.parent / "stranger.bin").write_text("not of the model")
     before = revision(folder)
     (folder.parent / "stranger.bin").write_text("changed")
     assert revision(folder) == before
+
+
+@pytest.mark.parametrize("path", ["/", "../stranger", "1_Pooling/../../stranger"])
+def test_a_module_outside_of_the_folder_is_refused(folder: Path, path: str) -> None:
+    (folder / "modules.json").write_text(json.dumps([{"path": ""}, {"path": path}]))
+    with pytest.raises(ModelError) as refused:
+        revision(folder)
+    assert repr(path) in str(refused.value)
+
+
+def test_a_reader_of_gguf_files_without_a_bar_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = SimpleNamespace()
+    monkeypatch.setattr(hub, "import_module", lambda _: module)
+    with hub._without_bar():
+        assert vars(module) == {}
+    assert vars(module) == {}
 
 
 def test_a_name_on_the_hub_is_known_by_its_commit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 
@@ -132,6 +133,20 @@ def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp
     assert resumed.results == whole.results
 
 
+def test_a_run_that_an_older_biassay_began_says_so(test: str, tmp_path: Path) -> None:
+    """Its manifest has no digest, and it knew models by something else than now."""
+    run = biassay.run(write_vectors(tmp_path / "v.txt"), test)
+    models = tuple(dataclasses.replace(record, revision="another") for record in run.manifest.models)
+    Run(dataclasses.replace(run.manifest, status="running", finished=None, models=models)).save(tmp_path / "run")
+    with pytest.raises(UsageError, match="has changed since the run began"):
+        biassay.resume(tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())
+    del manifest["digest"]
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match="an earlier version of biassay began the run"):
+        biassay.resume(tmp_path / "run")
+
+
 @pytest.mark.extras
 def test_a_run_of_another_kind_is_not_measured(test: str, tmp_path: Path) -> None:
     """`biassay.resume` goes on with either kind; each pipeline with its own only."""
@@ -145,9 +160,9 @@ def test_a_run_of_another_kind_is_not_measured(test: str, tmp_path: Path) -> Non
     for name, manifest in (("texts", over_texts), ("contexts", over_contexts)):
         Run(manifest).save(tmp_path / name)
     before = (tmp_path / "contexts" / "manifest.json").read_bytes()
-    with pytest.raises(UsageError, match="is a run over contexts"):
+    with pytest.raises(UsageError, match=r"is a run over contexts; .* by biassay\.resume$"):
         associations.resume(tmp_path / "contexts")
-    with pytest.raises(UsageError, match="is not a run over contexts"):
+    with pytest.raises(UsageError, match=r"is not a run over contexts; .* by biassay\.resume$"):
         contextual.resume_ceat(tmp_path / "texts")
     with pytest.raises(UsageError, match=r"none\.parquet"):
         biassay.resume(tmp_path / "contexts")

@@ -31,8 +31,8 @@ def command(
 ) -> None:
     """Go on with an interrupted run of `biassay run` or `biassay ceat`.
 
-    What runs code (`python:`, `trust_remote_code=`) or says where texts and keys go (`base_url=`, `key_env=`) is not
-    taken from the folder: give such a model again with --model.
+    What runs code (`python:`, `trust_remote_code=`) or sends texts away (`api:`) is not taken from the folder: give
+    such a model again with --model, and a folder of vectors with --vectors.
     """
     kept = {"cache": cache, "vectors": vectors}
     with telling_how_to_go_on(None, folder, kept), listener_for(quiet=quiet) as listener:

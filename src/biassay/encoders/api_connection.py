@@ -63,7 +63,7 @@ class _Connection:
         import httpx
 
         late = self._late = threading.Event()
-        timer = threading.Timer(seconds, self._end)
+        timer = threading.Timer(seconds, self._end, (late,))
         timer.daemon = True
         timer.start()
         try:
@@ -78,9 +78,11 @@ class _Connection:
             raise TimeoutError
         return response, body
 
-    def _end(self) -> None:
-        self._late.set()
-        self._cut()
+    def _end(self, late: threading.Event) -> None:
+        """End the request that ``late`` belongs to, and not one that came after it."""
+        late.set()
+        if late is self._late:
+            self._cut()
 
     def _cut(self) -> None:
         if self._socket is not None:

@@ -94,10 +94,16 @@ def _parts(folder: Path) -> list[Path]:
 
     Other subfolders (checkpoints, exports, runs) are not loaded with it.
     """
-    modules = [folder / "1_Pooling"]
+    named: list[Path] = []
     with suppress(OSError, ValueError, TypeError, KeyError):  # a list that is absent or damaged is noticed on loading
         named = [Path(part["path"]) for part in json.loads((folder / "modules.json").read_bytes())]
-        modules += [folder / path for path in named if path.parts and not path.is_absolute() and ".." not in path.parts]
+    outside = next((path for path in named if path.is_absolute() or ".." in path.parts), None)
+    if outside is not None:
+        raise ModelError(
+            f"{folder / 'modules.json'} names a module outside of the model's folder, {str(outside)!r}; "
+            "put the module into the folder and name it by its path there"
+        )
+    modules = [folder / path for path in (Path("1_Pooling"), *named) if path.parts]
     found = {*folder.iterdir(), *folder.rglob("*.py")}.union(*(module.rglob("*") for module in modules))
     return sorted(path for path in found if path.is_file() and _is_part(path.relative_to(folder)))
 
@@ -150,9 +156,12 @@ def _quiet_library() -> Any:
 
 @contextmanager
 def _without_bar() -> Iterator[None]:
-    """The reader of GGUF files shows a bar whatever the library was told."""
+    """The reader of GGUF files shows a bar whatever the library was told; one that has no such bar is left alone."""
     module: Any = import_module("transformers.modeling_gguf_pytorch_utils")
-    shown = module.tqdm
+    shown = getattr(module, "tqdm", None)
+    if shown is None:
+        yield
+        return
     module.tqdm = partial(shown, disable=True)
     try:
         yield

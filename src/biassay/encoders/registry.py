@@ -146,10 +146,12 @@ class ModelName:
 
     @property
     def needs_consent(self) -> tuple[str, ...]:
-        """What opening the model does that only the user may decide: run code, and say where texts and keys go."""
-        code = (f"run the Python code {self.name}",) if self.family == "python" else ()
+        """What the model does that only the user may decide: run code, and send texts and keys, at the user's cost."""
         asked = {name: value for name, value in self.settings.items() if value.lower() not in ("false", "0")}
-        return (*code, *(does.format(asked[name]) for name, does in _CONSENT.items() if name in asked))
+        does = [f"run the Python code {self.name}"] if self.family == "python" else []
+        if self.family == "api" and "base_url" not in asked:
+            does.append("send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key")
+        return (*does, *(text.format(asked[name]) for name, text in _CONSENT.items() if name in asked))
 
 
 def parse_model(text: str) -> ModelName:

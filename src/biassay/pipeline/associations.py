@@ -17,7 +17,7 @@ from biassay.encoders.base import Encoded, Encoder, Identity
 from biassay.errors import StimulusError, UsageError
 from biassay.files import default_cache
 from biassay.measures.seat import Settings, check_tests, measure
-from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty, tell_where_texts_go
 from biassay.pipeline.models import (
     Asked,
     asked_models,
@@ -109,7 +109,7 @@ def resume(
     folder = Path(folder)
     earlier = Run.load(folder)
     if earlier.manifest.contexts is not None:
-        raise UsageError(f"{folder} is a run over contexts; go on with it by biassay.resume_ceat")
+        raise UsageError(f"{folder} is a run over contexts; go on with it by biassay.resume")
     if earlier.manifest.status == "complete":
         return earlier
     asked = models_again(folder, earlier.manifest.models, models)
@@ -167,8 +167,7 @@ def _one_model(plan: _Plan, current: Run, place: int, store: VectorStore, listen
         return current
     began = time.monotonic()
     texts = list(dict.fromkeys(text.text for _, asked in waiting for text in asked))
-    if identity.sends_to:
-        listener.notice(f"{record.name}: texts go to {identity.sends_to}")
+    tell_where_texts_go(identity, listener)
     kept = store.of(identity)
     if kept.damaged:
         listener.notice(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from biassay.encoders.base import Identity
 from biassay.errors import RunFolderError, UsageError
 from biassay.report.html import REPORT
 from biassay.results.codec import from_json
@@ -16,7 +17,7 @@ from biassay.results.records import FORMAT_VERSION, Provenance
 from biassay.results.run import MANIFEST, RESULTS_JSON, RESULTS_TSV, Run
 from biassay.results.samples import SAMPLES
 
-__all__ = ["Listener", "PathLike", "Silent", "check_free", "taken_back_if_empty"]
+__all__ = ["Listener", "PathLike", "Silent", "check_free", "taken_back_if_empty", "tell_where_texts_go"]
 
 PathLike = str | os.PathLike[str]
 
@@ -60,6 +61,12 @@ class Silent:
 
     def notice(self, message: str) -> None:
         pass
+
+
+def tell_where_texts_go(identity: Identity, listener: Listener) -> None:
+    """Say it before the first text goes, where a model is not on this machine."""
+    if identity.sends_to:
+        listener.notice(f"{identity.name}: texts go to {identity.sends_to}")
 
 
 def check_free(folder: Path) -> None:

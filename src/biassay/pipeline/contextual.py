@@ -20,7 +20,7 @@ from biassay.errors import StimulusError, UsageError
 from biassay.measures.contextual import cover, measure_in_contexts
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
 from biassay.pipeline.embedding import embed
-from biassay.pipeline.models import asked_models, check_unchanged, models_again
+from biassay.pipeline.models import asked_models, check_unchanged, models_again, refuse_vectors
 from biassay.pipeline.planning import Plan, contexts_record, make_plan
 from biassay.report.html import write_report
 from biassay.results.making import contextual_result_of, finished, is_of, new_manifest
@@ -125,6 +125,8 @@ def resume_ceat(
     if earlier.manifest.status == "complete":
         return earlier
     models_asked = models_again(folder, earlier.manifest.models, models)
+    if vectors is None and record.vectors is not None:
+        refuse_vectors(folder, record.vectors, models_asked)
     kept = read_contexts(Path(record.file))
     if kept.digest != record.digest:
         raise UsageError(f"{folder}: the contexts in {record.file} have changed since the run began; start a new run")
@@ -133,8 +135,7 @@ def resume_ceat(
         if asked.name not in by_name or digest_of(by_name[asked.name]) != asked.digest:
             raise StimulusError(f"{folder}: the test {asked.name!r} has changed since the run began; start a new run")
     tests = tuple(by_name[asked.name] for asked in earlier.manifest.tests)
-    place = vectors if vectors is not None else record.vectors
-    plan = make_plan(earlier.manifest, models_asked, kept, tests, cache, place)
+    plan = make_plan(earlier.manifest, models_asked, kept, tests, cache, vectors)
     check_unchanged(folder, earlier.manifest.models, plan.identities)
     return _carry_out(dataclasses.replace(plan, manifest=earlier.manifest), earlier, folder, engine, listener)
 

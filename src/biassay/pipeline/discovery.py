@@ -27,7 +27,7 @@ from biassay.measures.discovery import Search
 from biassay.measures.panel import known_rows, make_panel
 from biassay.measures.seeds import seed_of
 from biassay.measures.validation import validate
-from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
+from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty, tell_where_texts_go
 from biassay.report.html import write_report
 from biassay.results.discovery import DUAL_USE, KIND, Discovery, DiscoveryManifest
 from biassay.results.making import beginning, identified, libraries, now
@@ -199,6 +199,7 @@ class _Work:
     def carry_out(self, listed: _Listed | None) -> Discovery:
         began = time.monotonic()
         manifest = beginning()
+        tell_where_texts_go(self.encoder.identity, self.listener)
         names = [name for group in self.grouping.groups for name in group.names]
         validation = self.grouping.validation_words
         encoded = self._encoded([*names, *validation])

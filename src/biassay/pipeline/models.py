@@ -1,6 +1,6 @@
 """The models of a run: as a user gives them, and as they are found again when an interrupted run goes on.
 
-A run folder may come from a stranger. What would run code, or says where texts and keys go, is never taken from it.
+A run folder may come from a stranger: what would run code, send texts and keys, or write elsewhere is given again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from biassay.encoders.base import Encoder, Identity
 from biassay.encoders.python import OBJECT, wrap
 from biassay.encoders.registry import ModelName, open_encoder, parse_model
 from biassay.errors import UsageError
+from biassay.files import check_digest, read_json
 from biassay.results.labels import numbered
 from biassay.results.making import identified
 from biassay.results.records import ModelRecord
@@ -28,6 +30,7 @@ __all__ = [
     "identities_of",
     "models_again",
     "open_models",
+    "refuse_vectors",
     "telling_how_to_resume",
     "to_give_again",
 ]
@@ -155,13 +158,27 @@ def _check_consent(folder: Path, records: Sequence[ModelRecord]) -> None:
 def _refusal(folder: Path, models: Sequence[ModelName]) -> str:
     """What the models would do, and the command that lets them; a terminal is not given what it might obey."""
     asks = "; ".join(f"{model.head!r} would {' and '.join(model.needs_consent)}" for model in models)
-    again = " ".join(f"--model {shlex.quote(model.text)}" for model in models)
+    again = _command(folder, [model.text for model in models])
     if not f"{asks}{again}".isprintable():
         return "a model of the run has a name that cannot be shown; start a new run"
-    return (
-        f"{asks}. That is not taken from a folder. If you want it, give the model again: "
-        f"biassay resume {shlex.quote(str(folder))} {again}"
+    return f"{asks}. That is not taken from a folder. If you want it, give the model again: {again}"
+
+
+def refuse_vectors(folder: Path, vectors: str, asked: Sequence[Asked]) -> NoReturn:
+    """Refuse to write to a folder that only the run names; the command that allows it gives the same models again."""
+    strings = [one for one in asked if isinstance(one.model, str)]
+    given = [str(one.model) for one in strings if one.model != one.text or parse_model(one.text).needs_consent]
+    again = f"{_command(folder, given)} --vectors {shlex.quote(vectors)}"
+    if not again.isprintable():
+        raise UsageError(f"{folder}: the run has a folder of vectors that cannot be shown; start a new run")
+    raise UsageError(
+        f"{folder}: the run would write vectors to {vectors!r}. That is not taken from a folder. If you want it, "
+        f"give the folder of vectors again: {again}"
     )
+
+
+def _command(folder: Path, models: Sequence[str]) -> str:
+    return " ".join(["biassay resume", shlex.quote(str(folder)), *(f"--model {shlex.quote(text)}" for text in models)])
 
 
 def _call(folder: Path, records: Sequence[ModelRecord]) -> str:
@@ -185,4 +202,9 @@ def check_unchanged(folder: Path, records: Sequence[ModelRecord], identities: Se
     for record, identity in zip(records, identities, strict=True):
         now = identified(record.text, identity)
         if (record.family, record.revision, record.settings) != (now.family, now.revision, now.settings):
+            if check_digest(read_json(folder / MANIFEST)) is None:
+                raise UsageError(
+                    f"{folder}: an earlier version of biassay began the run, and this one cannot tell whether the "
+                    f"model {record.text!r} is still the same; start a new run"
+                )
             raise UsageError(f"{folder}: the model {record.text!r} has changed since the run began; start a new run")

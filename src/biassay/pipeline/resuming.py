@@ -29,12 +29,12 @@ def resume(
     folder : path
         The folder of the run.
     models : str, object, list of them, or dict from names, optional
-        Models of the run, given again: objects, and strings that run code (``python:``, ``trust_remote_code``) or say
-        where texts and keys go (``base_url``, ``key_env``). Those are never taken from the folder.
+        Models of the run, given again: objects, and strings that run code (``python:``, ``trust_remote_code``) or send
+        texts away (``api:``). Those are never taken from the folder.
     cache, listener
         As in `biassay.run`.
     vectors, engine
-        As in `biassay.run_ceat`, for a run over contexts.
+        As in `biassay.run_ceat`, for a run over contexts. A folder of vectors that the run had is given again.
     """
     if read_manifest(Path(folder)).contexts is not None:
         return contextual.resume_ceat(folder, models, cache=cache, vectors=vectors, engine=engine, listener=listener)
