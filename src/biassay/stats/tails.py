@@ -11,6 +11,7 @@ import numpy as np
 from biassay.errors import MeasurementError, UnknownNameError
 from biassay.stats.counting import count_by_halves, count_by_middle, states_of_halves, work_by_middle
 from biassay.stats.enumeration import count_by_enumeration
+from biassay.stats.rounded_counting import bounds_by_rounding
 from biassay.stats.saddlepoint import saddlepoint_tail
 from biassay.stats.subsets import SubsetTail
 
@@ -41,10 +42,10 @@ class TailProbability:
     log10 : float
         Its decimal logarithm.
     route : str
-        ``enumeration`` and ``counting`` are exact; ``saddle-point`` is an integral; ``sampling`` and ``normal fit`` are
-        the papers' protocols.
+        ``enumeration`` and ``counting`` are exact; ``saddle-point`` is an integral; ``rounded counting`` lies between two
+        bounds; ``sampling`` and ``normal fit`` are the papers' protocols.
     error : float
-        Relative error: 0 for an exact count, a bound for an integral, one standard error for a sample, NaN for the
+        Relative error: 0 for an exact count, a bound for an integral or a rounded count, one standard error for a sample, NaN for the
         normal fit.
     """
 
@@ -61,6 +62,11 @@ class TailProbability:
     @classmethod
     def from_log(cls, log_p: float, route: str, error: float) -> TailProbability:
         return cls(math.exp(log_p), log_p / math.log(10.0), route, error)
+
+    @classmethod
+    def between(cls, low: float, high: float) -> TailProbability:
+        """The geometric middle of two bounds, given by their logarithms."""
+        return cls.from_log((low + high) / 2.0, "rounded counting", float(np.expm1((high - low) / 2.0)) + 1e-9)
 
     def times(self, part: int, whole: int) -> TailProbability:
         """The probability of the same tail in ``part`` of the ``whole``."""
@@ -111,7 +117,7 @@ def _automatic(tail: SubsetTail) -> TailProbability:
         return smooth
     patient = states_of_halves(len(tail.levels), tail.size) <= _PATIENT_STATES
     found = _counted(tail, _PATIENT_STATES if patient else _SOME_STATES) or _without_outliers(tail)
-    return found or _forced(smooth, tail, "the tail can be neither counted nor integrated")
+    return found or smooth or TailProbability.between(*bounds_by_rounding(tail))
 
 
 def _quickly_counted(tail: SubsetTail) -> TailProbability | None:
