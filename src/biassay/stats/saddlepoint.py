@@ -175,6 +175,7 @@ class _Integral:
             sizes += float((weights * np.abs(values)).sum())
             used += len(us) * len(self._distinct[0]) * len(angles)
             u += width * chunk
+            chunk = max(chunk, min(2 * chunk, 16_384 // len(self._distinct[0])))
             if u >= end:
                 return total, aliased
             bracket = np.inf if self.step else self._gap(u) * sizes
@@ -262,15 +263,18 @@ def _integrand(
     ``distinct`` holds the distinct scores s, their chances p, and how often each occurs.
     """
     s, p, times = distinct
-    alike = [(int(count), times == count) for count in np.unique(times)]
     turned = p[:, None] * np.exp(1j * np.multiply.outer(s, us))
+    # Powers by squaring: NumPy's own take ten times as long.
+    bits = [np.flatnonzero(times >> bit & 1) for bit in reversed(range(int(times.max()).bit_length()))]
     factors = np.empty_like(turned)
     total = np.zeros(len(us), dtype=np.complex128)
     for angle in angles:
         np.multiply(turned, np.exp(1j * angle), out=factors)
         factors += (1.0 - p)[:, None]
-        product = np.full(len(us), np.exp(-1j * angle * n))
-        for count, those in alike:
-            product *= np.multiply.reduce(factors[those] if len(alike) > 1 else factors, axis=0) ** count
+        product = np.multiply.reduce(factors if len(bits[0]) == len(s) else factors[bits[0]], axis=0)
+        for those in bits[1:]:
+            product *= product
+            product *= np.multiply.reduce(factors[those], axis=0)
+        product *= np.exp(-1j * angle * n)
         total += product
     return np.asarray(total * np.exp(-1j * us * t))

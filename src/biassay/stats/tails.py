@@ -117,7 +117,10 @@ def _automatic(tail: SubsetTail) -> TailProbability:
         return smooth
     patient = states_of_halves(len(tail.levels), tail.size) <= _PATIENT_STATES
     found = _counted(tail, _PATIENT_STATES if patient else _SOME_STATES) or _without_outliers(tail)
-    return found or smooth or TailProbability.between(*bounds_by_rounding(tail))
+    if found is not None:
+        return found
+    rounded = TailProbability.between(*bounds_by_rounding(tail))
+    return rounded if smooth is None else min(smooth, rounded, key=lambda either: either.error)
 
 
 def _quickly_counted(tail: SubsetTail) -> TailProbability | None:
