@@ -19,6 +19,7 @@ from biassay.errors import MeasurementError, UnknownNameError
 from biassay.stats.counting import count_by_halves, count_by_middle
 from biassay.stats.enumeration import count_by_enumeration
 from biassay.stats.lattice import lattice_step
+from biassay.stats.rounded_counting import bounds_by_rounding
 from biassay.stats.saddlepoint import saddlepoint_tail
 from biassay.stats.subsets import SubsetTail, log_binomial
 from biassay.stats.tails import tail_probability
@@ -287,7 +288,7 @@ def test_scores_over_many_decades_have_a_finite_error(decades: int) -> None:
     rng = np.random.default_rng(1)
     found = tail_probability(SubsetTail.of(*(10.0 ** rng.uniform(0, decades, (2, 60)))))
     assert found.error < 0.01
-    assert found.route in ("saddle-point", "counting", "counting and saddle-point")
+    assert found.route in ("saddle-point", "rounded counting", "counting", "counting and saddle-point")
 
 
 @pytest.mark.parametrize("seed", [2, 3, 11])
@@ -385,3 +386,33 @@ def test_smooth_tail_falls_as_the_threshold_rises(n: int, m: int, shift: float, 
     low, high = saddlepoint_tail(tail), saddlepoint_tail(higher)
     if low is not None and high is not None:
         assert high.log_p < low.log_p <= 0.0
+
+
+def _log_uniform(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores over twelve decades; the highest quarter of all is in X."""
+    rng = np.random.default_rng(seed)
+    scores = np.sort(10.0 ** rng.uniform(-12, 0, 2 * n))[::-1]
+    rest = rng.permutation(scores[n // 2 :])
+    return np.concatenate([scores[: n // 2], rest[: n - n // 2]]), rest[n - n // 2 :]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("work", [1 << 9, 1 << 12, 1 << 20])
+def test_rounded_counts_lie_around_the_exact_one(seed: int, work: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("biassay.stats.rounded_counting._WORK", work)
+    clusters = np.random.default_rng(seed).choice([0.0, 1.0, np.pi], 28) + 1e-5 * np.arange(28)
+    for x, y in (_log_uniform(14, seed), separated(14, 0.3, seed), (clusters[:12], clusters[12:])):
+        tail = SubsetTail.of(x, y)
+        low, high = (math.exp(bound) * tail.n_partitions for bound in bounds_by_rounding(tail))
+        count = count_by_halves(tail, 1 << 20)
+        assert count is not None
+        assert low * (1.0 - 1e-9) <= count <= high * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_over_decades_whose_highest_are_in_one_set_have_a_p_value(seed: int) -> None:
+    """A quarter of the scores is decided and the rest are too small to make a bell."""
+    found = tail_probability(SubsetTail.of(*_log_uniform(60, seed)))
+    assert found.error < 0.01
+    wider = tail_probability(SubsetTail.of(*_log_uniform(500, seed)))
+    assert wider.error < math.inf

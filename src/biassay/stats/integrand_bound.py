@@ -16,7 +16,7 @@ __all__ = ["bound_integrand"]
 _SIDE = 512  # points in a row, and rows
 _SPACING = 1.0  # of the points, in units of one over the range of scores
 _CURVATURE = _SPACING**2 / 32.0  # of the coins' weight: how far |g| rises between two points above both
-_ENOUGH_COINS = 40.0  # variance of the coins that bound the integrand by exp(-40) far out, if phases are random
+_ENOUGH_COINS = 24.0  # variance of the coins that bound the integrand by exp(-24) far out, if phases are random
 _UNDECIDED = 1e-3  # of the largest variance of a coin
 _CHANCE = 4.5  # deviations of a sum of random phases: chance goes no further at so many points
 _HALF = 0.5  # of the coins in phase is more than chance, however few they are
@@ -24,7 +24,7 @@ _HALF = 0.5  # of the coins in phase is more than chance, however few they are
 
 def bound_integrand(
     s: NDArray[np.float64], w: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]] | None:
+) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.bool_]] | None:
     """Places u, a bound on the integrand's size at each, and where more phases agree than chance makes agree.
 
     ``s`` are the scores and ``w`` the variances of their coins. A factor is at most one, so that some of the coins
@@ -43,20 +43,37 @@ def bound_integrand(
 
 def _sizes(
     s: NDArray[np.float64], w: NDArray[np.float64], spacing: float, rows: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """The bound at the places of the first rows, and where more phases agree than chance makes agree."""
     steeper = w / (1.0 - 2.0 * w)
-    g, h = (_transform(s, weight, spacing, rows) for weight in (w, steeper))
+    g, h = _transforms(s, np.array([w, steeper]), spacing, rows)
     together = g > min(_CHANCE * float(np.linalg.norm(w)), _HALF * float(w.sum()))
-    at_one, at_zero = g - w.sum(), h + 0.5 * np.log1p(-2.0 * w).sum()
     # exp(-x) I0(x) is below 1 / sqrt(1 + 2 x).
-    size = np.exp(np.minimum(at_one - 0.5 * np.log1p(2.0 * g), at_zero - 0.5 * np.log1p(2.0 * h)))
-    return np.asarray(np.minimum(size, 1.0)), together
+    at_one = _exp(g - np.float32(w.sum())) / np.sqrt(1.0 + 2.0 * g)
+    at_zero = _exp(h + np.float32(0.5 * np.log1p(-2.0 * w).sum())) / np.sqrt(1.0 + 2.0 * h)
+    return np.minimum(np.minimum(at_one, at_zero), np.float32(1.0)), together
 
 
-def _transform(s: NDArray[np.float64], weight: NDArray[np.float64], spacing: float, rows: int) -> NDArray[np.float64]:
-    """A bound on |g| around every place. A place is a coarse and a fine step: one matrix product."""
-    coarse = np.exp(1j * spacing * _SIDE * np.multiply.outer(np.arange(rows), s)) * weight
-    fine = np.exp(1j * spacing * np.multiply.outer(s, np.arange(1, _SIDE + 1)))
-    g = np.abs(coarse.astype(np.complex64) @ fine.astype(np.complex64)).ravel().astype(np.float64)
-    return np.asarray(g + (_CURVATURE + 1e-6) * weight.sum())
+def _exp(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """exp(x), without overflow: in both directions far beyond what matters."""
+    return np.asarray(np.exp(np.clip(x, np.float32(-80.0), np.float32(80.0))))
+
+
+def _transforms(
+    s: NDArray[np.float64], weights: NDArray[np.float64], spacing: float, rows: int
+) -> NDArray[np.float32]:
+    """A bound on |g| around every place, for each of the weights (2, N). A place is a coarse and a fine step."""
+    coarse = _turns(spacing * _SIDE * s, rows)
+    fine = (_turns(spacing * s, _SIDE) * np.exp(1j * spacing * s)).astype(np.complex64)
+    weighted = (weights[:, None, :] * coarse).astype(np.complex64).reshape(-1, len(s))
+    g = np.abs(weighted @ fine.T).reshape(len(weights), -1)
+    g += ((_CURVATURE + 2e-6) * weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(g)
+
+
+def _turns(phase: NDArray[np.float64], count: int) -> NDArray[np.complex128]:
+    """exp(i k phase) for k below ``count``, shape (count, N), from the exponentials of every 32nd and of 32."""
+    few = min(count, 32)
+    large = np.exp(1j * np.multiply.outer(few * np.arange(count // few), phase))
+    small = np.exp(1j * np.multiply.outer(np.arange(few), phase))
+    return np.asarray((large[:, None, :] * small).reshape(count, -1))
