@@ -227,13 +227,18 @@ class _Integral:
         if bound is None:
             return np.array([1.0 / self._deviation]), np.array([np.inf])
         places, size, together = bound
-        kernel = np.abs(self._kernel(places)) + (self._gap(float(places[-1])) if self.step is None else 0.0)
-        amount = np.where(places > end, 0.0, size * kernel * (places[0] / np.pi))
-        sure = np.cumsum(np.where(together, amount, 0.0)[::-1])[::-1]
+        kernel = np.abs(self._kernel(places)) if self.step else 1.0 / np.sqrt(self._b**2 + places * places)
+        if self.step is None:
+            kernel += self._gap(float(places[-1]))
+        amount = size * kernel
+        amount *= places[0] / np.pi
+        amount[int(np.searchsorted(places, end, side="right")) :] = 0.0
+        to_come = np.cumsum((amount * together)[::-1])[::-1]
         # Phases are alike over some distance along u, and random beyond.
         alike = max(1.0, math.sqrt(2.0 * np.pi) / self._deviation / float(places[0]))
-        random = np.cumsum(np.where(together, 0.0, amount**2)[::-1])[::-1] * alike
-        to_come = sure + _NOISE * np.sqrt(random)
+        amount[together] = 0.0
+        amount *= amount
+        to_come += _NOISE * np.sqrt(alike * np.cumsum(amount[::-1])[::-1])
         return places, to_come if places[-1] > end or self.step is None else to_come + np.inf
 
     def _angles_needed(self, places: NDArray[np.float64], to_come: NDArray[np.float64]) -> NDArray[np.float64]:
