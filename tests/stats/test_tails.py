@@ -398,12 +398,11 @@ def _log_uniform(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("work", [1 << 9, 1 << 12, 1 << 20])
-def test_rounded_counts_lie_around_the_exact_one(seed: int, work: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.stats.rounded_counting._WORK", work)
+def test_rounded_counts_lie_around_the_exact_one(seed: int, work: int) -> None:
     clusters = np.random.default_rng(seed).choice([0.0, 1.0, np.pi], 28) + 1e-5 * np.arange(28)
     for x, y in (_log_uniform(14, seed), separated(14, 0.3, seed), (clusters[:12], clusters[12:])):
         tail = SubsetTail.of(x, y)
-        low, high = (math.exp(bound) * tail.n_partitions for bound in bounds_by_rounding(tail))
+        low, high = (math.exp(bound) * tail.n_partitions for bound in bounds_by_rounding(tail, work))
         count = count_by_halves(tail, 1 << 20)
         assert count is not None
         assert low * (1.0 - 1e-9) <= count <= high * (1.0 + 1e-9)

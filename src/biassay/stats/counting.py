@@ -23,7 +23,7 @@ __all__ = ["count_by_halves", "count_by_middle", "states_of_halves", "work_by_mi
 _Ints = NDArray[np.int64]
 _Counts = NDArray[np.int64] | NDArray[np.object_]
 _WORK_PER_STATE = 30
-_WORK_PER_SIZE = 512  # what an array costs beside its numbers
+_WORK_PER_SIZE = 512  # what an array costs beside its numbers, and half of that in Python's, which are merged
 _SLOW = 16  # times as long for a number of Python's
 _States = dict[int, tuple[_Ints, _Counts | None]]  # subset size -> distinct sums, and how often each occurs
 
@@ -83,7 +83,7 @@ def _reachable_sums(
     own: _Ints, other: _Ints, size: int, level: int, max_states: int, ones: _Counts | None
 ) -> _States | None:
     """Sums of subsets of ``own``, by subset size, that some completion from ``other`` lifts to ``level``."""
-    work, per_size = 0, _WORK_PER_SIZE if ones is None or ones.dtype != object else _WORK_PER_SIZE // _SLOW
+    work, per_size = 0, _WORK_PER_SIZE if ones is None or ones.dtype != object else _WORK_PER_SIZE // 2
     sums: _States = {0: (np.zeros(1, dtype=np.int64), ones)}
     for i, score in enumerate(own):
         left = np.concatenate([own[i + 1 : i + 1 + size], other[:size]])  # both are in descending order

@@ -16,7 +16,7 @@ __all__ = ["bound_integrand"]
 _SIDE = 512  # points in a row, and rows
 _SPACING = 1.0  # of the points, in units of one over the range of scores
 _CURVATURE = _SPACING**2 / 32.0  # of the coins' weight: how far |g| rises between two points above both
-_ENOUGH_COINS = 24.0  # variance of the coins that bound the integrand by exp(-24) far out, if phases are random
+_ENOUGH_COINS = 40.0  # variance of the coins that bound the integrand by exp(-40) far out, if phases are random
 _UNDECIDED = 1e-3  # of the largest variance of a coin
 _CHANCE = 4.5  # deviations of a sum of random phases: chance goes no further at so many points
 _HALF = 0.5  # of the coins in phase is more than chance, however few they are
@@ -59,9 +59,7 @@ def _exp(x: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(np.exp(np.clip(x, np.float32(-80.0), np.float32(80.0))))
 
 
-def _transforms(
-    s: NDArray[np.float64], weights: NDArray[np.float64], spacing: float, rows: int
-) -> NDArray[np.float32]:
+def _transforms(s: NDArray[np.float64], weights: NDArray[np.float64], spacing: float, rows: int) -> NDArray[np.float32]:
     """A bound on |g| around every place, for each of the weights (2, N). A place is a coarse and a fine step."""
     coarse = _turns(spacing * _SIDE * s, rows)
     fine = (_turns(spacing * s, _SIDE) * np.exp(1j * spacing * s)).astype(np.complex64)

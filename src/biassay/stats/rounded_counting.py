@@ -17,23 +17,24 @@ from biassay.stats.subsets import SubsetTail
 
 __all__ = ["bounds_by_rounding"]
 
-_WORK = 1 << 20  # partial subsets in all: some tenths of a second
-
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
 
 
-def bounds_by_rounding(tail: SubsetTail) -> tuple[float, float]:
+def bounds_by_rounding(tail: SubsetTail, work: int) -> tuple[float, float]:
     """Natural logarithms of a lower and of an upper bound on P[sum >= threshold].
 
-    Sums that may be a tie are in the upper one only. The observed split always counts.
+    ``work`` is how many partial subsets are looked at: a million takes a tenth of a second. Sums that may be a tie are
+    in the upper bound only. The observed split always counts.
     """
     tail = tail.smaller_side()
     single = -math.log(tail.n_partitions)
-    return max(single, _rounded(tail, tail.least, up=False)), max(single, _rounded(tail, tail.level, up=True))
+    most = work // len(tail.levels)
+    low, high = _rounded(tail, tail.least, most, up=False), _rounded(tail, tail.level, most, up=True)
+    return max(single, low), max(single, high)
 
 
-def _rounded(tail: SubsetTail, level: int, up: bool) -> float:
+def _rounded(tail: SubsetTail, level: int, most: int, up: bool) -> float:
     """Logarithm of the tail at ``level``, with sums rounded down, or up."""
     scores = np.sort(tail.levels)
     before = np.concatenate([[0], np.cumsum(scores)])
@@ -50,12 +51,12 @@ def _rounded(tail: SubsetTail, level: int, up: bool) -> float:
         size, needed = np.concatenate([size, size - 1]), np.concatenate([needed, needed - score])
         possible = chance > -math.inf
         size, needed, chance = size[possible], needed[possible], chance[possible]
-        least, most = before[low + size] - before[low], before[high] - before[high - size]
-        sure = needed <= least
+        lowest, highest = before[low + size] - before[low], before[high] - before[high - size]
+        sure = needed <= lowest
         reached = float(np.logaddexp.reduce(chance[sure], initial=reached))
-        open_ = ~sure & (needed <= most)
-        share = (needed[open_] - least[open_]) / (most[open_] - least[open_])
-        size, needed, chance = _merged(size[open_], needed[open_], chance[open_], share, _WORK // len(scores), up)
+        open_ = ~sure & (needed <= highest)
+        share = (needed[open_] - lowest[open_]) / (highest[open_] - lowest[open_])
+        size, needed, chance = _merged(size[open_], needed[open_], chance[open_], share, most, up)
     return min(0.0, reached)
 
 

@@ -26,6 +26,8 @@ _SOME_STATES = 1 << 20  # half a second at the most
 _PATIENT_STATES = 1 << 23  # where nothing else will do: 23 v 23, a second
 _MOST_STATES = 1 << 26  # 25 v 25: two halves of 33 million sums, about a gigabyte
 _QUICK_WORK = 6_000_000  # sums beside a middle score: 5 v 250
+_ROUNDED = 1 << 20  # partial subsets: a tenth of a second
+_ROUNDED_ALONE = 1 << 22
 _SMOOTH_ENOUGH = 1e-3
 _OUTLYING = 8.0  # deviations of the other scores
 _MOST_PARTS = 8
@@ -42,11 +44,11 @@ class TailProbability:
     log10 : float
         Its decimal logarithm.
     route : str
-        ``enumeration`` and ``counting`` are exact; ``saddle-point`` is an integral; ``rounded counting`` lies between two
-        bounds; ``sampling`` and ``normal fit`` are the papers' protocols.
+        ``enumeration`` and ``counting`` are exact; ``saddle-point`` is an integral; ``rounded counting`` lies between
+        two bounds; ``sampling`` and ``normal fit`` are the papers' protocols.
     error : float
-        Relative error: 0 for an exact count, a bound for an integral or a rounded count, one standard error for a sample, NaN for the
-        normal fit.
+        Relative error: 0 for an exact count, a bound for an integral or a rounded count, one standard error for a
+        sample, NaN for the normal fit.
     """
 
     value: float
@@ -91,7 +93,8 @@ def tail_probability(tail: SubsetTail, route: Route = "auto") -> TailProbability
     """P[sum >= threshold] over all subsets of the given size, without sampling.
 
     ``auto`` enumerates up to twenty million partitions, counts where that is quick, and integrates along the saddle
-    point elsewhere. Naming a route forces it; ``counting`` then takes seconds and about a gigabyte for 25 v 25.
+    point elsewhere; where that is not precise, it may count rounded sums. Naming a route forces it;
+    ``counting`` then takes seconds and about a gigabyte for 25 v 25.
     """
     if tail.level <= tail.extremes[0]:
         return TailProbability(1.0, 0.0, "enumeration", 0.0)
@@ -119,7 +122,7 @@ def _automatic(tail: SubsetTail) -> TailProbability:
     found = _counted(tail, _PATIENT_STATES if patient else _SOME_STATES) or _without_outliers(tail)
     if found is not None:
         return found
-    rounded = TailProbability.between(*bounds_by_rounding(tail))
+    rounded = TailProbability.between(*bounds_by_rounding(tail, _ROUNDED_ALONE if smooth is None else _ROUNDED))
     return rounded if smooth is None else min(smooth, rounded, key=lambda either: either.error)
 
 
