@@ -54,7 +54,7 @@ def count_by_middle(tail: SubsetTail) -> int:
         for place, score in enumerate(tail.levels.tolist()):
             left = first[: math.comb(place, before)]
             right = second[: math.comb(len(tail.levels) - 1 - place, behind)]
-            count += _pairs_at_least((left, None), (right, None), level - score)
+            count += _pairs_at_least((np.sort(left), None), (np.sort(right), None), level - score)
         return count
 
     return tail.settled(count_at)
@@ -75,6 +75,8 @@ def count_by_halves(tail: SubsetTail, max_states: int) -> int | None:
     right = left and _reachable_sums(halves[1], halves[0], tail.size, tail.level, max_states, ones)
     if left is None or right is None:
         return None
+    for values, _ in (*left.values(), *right.values()):
+        values.sort()  # those with numbers are in ascending order after merging
     pairs = [(first, right[tail.size - size]) for size, first in left.items() if tail.size - size in right]
     return tail.settled(lambda level: sum(_pairs_at_least(first, second, level) for first, second in pairs))
 
@@ -131,12 +133,10 @@ def _kept(state: tuple[_Ints, _Counts | None], lowest: int) -> tuple[_Ints, _Cou
 
 
 def _pairs_at_least(first: tuple[_Ints, _Counts | None], second: tuple[_Ints, _Counts | None], level: int) -> int:
-    """Number of pairs of subsets, one of each half, whose sum is at least ``level``."""
+    """Number of pairs of subsets, one of each half, whose sum is at least ``level``; sums are in ascending order."""
     if first[1] is None or second[1] is None:
-        needed = np.sort(level - first[0])
-        below = np.searchsorted(np.sort(second[0]), needed, side="left")
+        below = np.searchsorted(second[0], level - first[0][::-1], side="left")
         return len(first[0]) * len(second[0]) - int(below.sum())
-    # Sums and their numbers are in ascending order after merging.
     above = np.concatenate([np.cumsum(second[1][::-1])[::-1], [0]])
     place = np.searchsorted(second[0], level - first[0], side="left")
     return int((first[1] * above[place]).sum())
