@@ -78,6 +78,7 @@ def test_what_a_folder_cannot_decide_is_refused_by_every_door(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("given", [(), ("--model", "python:bait_module:Bait")])
 def test_a_folder_of_vectors_is_not_taken_from_a_run(bait: Path, cli: Cli, given: tuple[str, ...]) -> None:
     out, there = planted(bait / "run", "glove", *given[1:], over_contexts=True), bait / "not theirs"
