@@ -218,8 +218,9 @@ def _object(items: list[tuple[str, Any]]) -> _Object:
 
 
 def _parsed(path: Path) -> Any:
+    text = read_text(path)
     try:
-        return json.loads(read_text(path), object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
