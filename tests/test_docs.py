@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from biassay.cli import main
+from biassay.cli.discover import command as discover
 from biassay.encoders.static import frequent_words
 from biassay.stimuli.abc import load_abc
 
@@ -60,7 +61,11 @@ def test_python_examples_run(page: Path) -> None:
 
 @pytest.mark.extras
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_run(page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_run(
+    page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (permutations,) = (option for option in discover.params if option.name == "permutations")
+    monkeypatch.setattr(permutations, "default", 9_999)  # a tenth of the time; what is found is not looked at
     if re.search(r"reviews\.csv|my-language-model", page.read_text()):
         corpus_and_model(empty_folder)
     (empty_folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
