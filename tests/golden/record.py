@@ -6,11 +6,15 @@ has changed is what `git diff` shows.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+
+from biassay.files import json_with_digest
 
 from .cases import CASES, Case
 from .numbers import shown
@@ -18,8 +22,7 @@ from .running import Outcome, Place
 from .tables import Table, differences, from_text, to_text
 
 RECORDED = Path(__file__).parent / "recorded"
-# Folders that are kept hold paths: not those of whoever records.
-WORKING = Path("/tmp/biassay-golden")
+WORKING = Path(tempfile.gettempdir()) / "biassay-golden"
 
 
 def recorded(name: str) -> Table:
@@ -59,6 +62,14 @@ def _keep(case: Case, outcome: Outcome) -> None:
         raise RuntimeError(f"{case.name}: there is no folder to keep")
     shutil.rmtree(kept(case.name), ignore_errors=True)
     shutil.copytree(source, kept(case.name), ignore=shutil.ignore_patterns("report.html"))
+    _without_paths(kept(case.name) / "manifest.json")
+
+
+def _without_paths(manifest: Path) -> None:
+    """A manifest names files by their whole path: not that of whoever records."""
+    content = json.loads(manifest.read_text(encoding="utf-8").replace(f"{WORKING}{os.sep}", ""))
+    del content["digest"]
+    manifest.write_text(json_with_digest(content), encoding="utf-8")
 
 
 def main(names: Iterable[str]) -> None:
