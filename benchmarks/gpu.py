@@ -25,7 +25,7 @@ import transformers
 from biassay.encoders import hf_words
 from biassay.encoders.elmo import Options
 from biassay.encoders.elmo_model import ElmoModel, data_sets
-from biassay.encoders.registry import open_encoder, open_word_encoder
+from biassay.encoders.registry import open_as
 
 SHORT = 200_000
 LONG = 40_000
@@ -59,12 +59,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = save_bert_base(Path(place) / "bert")
         for count, words, name in ((SHORT, 4, "short sentences (7 tokens)"), (LONG, 125, "texts of 128 tokens")):
-            measure_texts(open_encoder(f"hf:{folder}?dtype=bfloat16&device=cuda"), name, texts(count, words), words + 3)
+            measure_texts(
+                open_as(f"hf:{folder}?dtype=bfloat16&device=cuda", "texts"), name, texts(count, words), words + 3
+            )
         for dtype in ("bfloat16", "float32"):
-            measure_words(open_word_encoder(f"hf:{folder}?dtype={dtype}&device=cuda"), f"words in context, {dtype}")
+            measure_words(open_as(f"hf:{folder}?dtype={dtype}&device=cuda", "words"), f"words in context, {dtype}")
         folder = save_gpt2(Path(place) / "gpt2")
         words = "words in context, GPT-2 small, bfloat16"
-        measure_words(open_word_encoder(f"hf:{folder}?dtype=bfloat16&device=cuda"), words)
+        measure_words(open_as(f"hf:{folder}?dtype=bfloat16&device=cuda", "words"), words)
     measure_elmo()
 
 

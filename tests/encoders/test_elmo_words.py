@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from biassay.encoders.base import InContext, Span
 from biassay.encoders.elmo import ElmoEncoder
 from biassay.encoders.elmo_words import NOT_COVERED
-from biassay.encoders.registry import open_encoder, open_word_encoder
+from biassay.encoders.registry import open_as, open_encoder
 from biassay.errors import UnknownNameError, UsageError, VectorError
 
 from .elmo_models import write_model
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def encode(model: str, texts: list[str], spans: list[Span]) -> InContext:
-    encoder = open_word_encoder(model)
+    encoder = open_as(model, "words")
     encoder.prepare()
     return encoder.encode_words(texts, spans)
 
@@ -67,11 +67,11 @@ def test_words_equal_the_layers_at_their_tokens(part: str, layers: str, folder: 
 
 
 def test_the_last_token_and_the_sum_of_layers_are_the_default(folder: Path) -> None:
-    plain = open_word_encoder(f"elmo:{folder}")
+    plain = open_as(f"elmo:{folder}", "words")
     assert plain.identity.settings == (("word", "last"), ("layers", "sum"))
-    assert plain.identity.key == open_word_encoder(f"elmo:{folder}?word=last&layers=sum&device=cpu").identity.key
+    assert plain.identity.key == open_as(f"elmo:{folder}?word=last&layers=sum&device=cpu", "words").identity.key
     assert plain.identity.key != open_encoder(f"elmo:{folder}").identity.key
-    assert plain.identity.key != open_word_encoder(f"elmo:{folder}?word=mean").identity.key
+    assert plain.identity.key != open_as(f"elmo:{folder}?word=mean", "words").identity.key
 
 
 def test_a_span_without_a_token_is_missing(folder: Path) -> None:
@@ -95,7 +95,7 @@ def test_the_same_call_gives_the_same_bits(folder: Path) -> None:
 )
 def test_wrong_settings(query: str, error: type[Exception], message: str, folder: Path) -> None:
     with pytest.raises(error, match=message):
-        open_word_encoder(f"elmo:{folder}?{query}")
+        open_as(f"elmo:{folder}?{query}", "words")
 
 
 def test_a_span_that_is_none_is_refused(folder: Path) -> None:

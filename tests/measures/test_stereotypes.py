@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.encoders.tiny_models import save_tiny
 
-from biassay.encoders.lm import LanguageModel, Question, open_language_model
+from biassay.encoders.lm import LanguageModel, Question
+from biassay.encoders.registry import open_as
 from biassay.measures.stereotypes import Item, Prior, Questionnaire, pair_scores_of
 from biassay.measures.word_associations import MEASURES, VARIANTS
 from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
@@ -131,7 +132,7 @@ def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="module", params=["bert", "gpt2"])
 def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
-    return open_language_model(f"hf:{save_tiny(request.param, tmp_path_factory.mktemp('m') / 'm', head=True)}")
+    return open_as(f"hf:{save_tiny(request.param, tmp_path_factory.mktemp('m') / 'm', head=True)}", "blanks")
 
 
 def difference(own: np.ndarray, prior: np.ndarray, measure: str, variant: str, from_piece: int) -> float:
@@ -263,7 +264,7 @@ def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: Abc) -> Non
 @pytest.mark.extras
 def test_adjectives_of_unknown_tokens_on_a_tiny_model(abc: Abc, tmp_path: Path) -> None:
     """Of all 16 shipped pairs the tiny vocabulary knows next to nothing; of its own pair it lacks the zebra."""
-    model = open_language_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
     sheet = Questionnaire(model, abc, groups, templates, prior="mask", all_adjectives=True)
     known = {"loves", "loveing", "bad", "good", "war", "wars", "warsing", "joy"}
@@ -305,7 +306,7 @@ def test_tiny_models_asked_one_by_one(abc: Abc, tiny: LanguageModel) -> None:
 @pytest.mark.extras
 def test_adjectives_that_share_their_first_piece_are_told_apart(abc: Abc, tmp_path: Path) -> None:
     """'loves' and 'loveing' are one question under ILPS, and two under the others; 'war' begins 'wars'."""
-    model = open_language_model(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}")
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
     sheet = Questionnaire(model, abc, groups, templates, prior="mask")
     answers, names = model.answers(sheet.questions), [pair.name for pair in abc.pairs]

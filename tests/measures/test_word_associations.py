@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biassay.encoders.lm import LanguageModel, open_language_model
+from biassay.encoders.lm import LanguageModel
+from biassay.encoders.registry import open_as
 from biassay.measures.word_associations import MEASURES, VARIANTS, Measure, Pieces, Variant, word_scores
 
 # The reference is a float32 model's; see the tolerances in its README.
@@ -26,7 +27,7 @@ class Reference:
 
     def __init__(self, folder: Path, name: str) -> None:
         content = json.loads((folder / "expected.json").read_text())
-        self.model: LanguageModel = open_language_model(f"hf:{folder / name}")
+        self.model: LanguageModel = open_as(f"hf:{folder / name}", "blanks")
         self.templates: list[dict[str, Any]] = content["templates"]
         self.scores: list[dict[str, Any]] = content["models"][name]["scores"]
         self.traits: list[list[str]] = [content["traits"][trait] for trait in content["trait_order"]]

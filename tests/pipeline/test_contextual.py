@@ -17,7 +17,7 @@ import pytest
 from tests.texts.old_contexts import without_digest
 
 import biassay
-from biassay.encoders.registry import open_word_encoder
+from biassay.encoders.registry import open_as
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
 from biassay.measures.seeds import seed_of
 from biassay.pipeline import embedding
@@ -64,7 +64,7 @@ class Heard(Silent):
 
 def vectors_of(model: str, contexts: Path, words: int | None, dtype: str) -> dict[str, np.ndarray]:
     """Every context encoded by itself, without batches or a store."""
-    kept, encoder = read_contexts(contexts), open_word_encoder(model)
+    kept, encoder = read_contexts(contexts), open_as(model, "words")
     encoder.prepare()
     found = {}
     for word in (w for group in WORDS.values() for w in group):

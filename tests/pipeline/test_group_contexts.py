@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from biassay.encoders.registry import open_word_encoder
+from biassay.encoders.registry import open_as
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
 from biassay.pipeline.corpus import find_contexts
@@ -73,7 +73,7 @@ def asked(abc: Abc, file: Path, **settings: Any) -> GroupContexts:
 
 def vectors_of(model: str, given: GroupContexts, words: Sequence[str]) -> np.ndarray:
     """As unit vectors, straight from the encoder."""
-    encoder = open_word_encoder(model)
+    encoder = open_as(model, "words")
     encoder.prepare()
     rows = [given.contexts.of(word) for word in words]
     texts = [text for part in rows for text in given.contexts.texts(part)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from biassay.encoders.lm import open_language_model
+from biassay.encoders.registry import open_as
 from biassay.results.stereotypes import IntersectionRecord, Stereotypes
 from biassay.stimuli.abc import paired_groups
 from biassay.texts.prompts import prior_prompt, prompt_of
@@ -30,7 +30,7 @@ def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes
 @pytest.fixture(scope="module")
 def traits(place: Place, found: Stereotypes) -> Table:
     """ILPS of every group and adjective, the mean over the templates chosen, by the first pieces."""
-    model = open_language_model(place.model)
+    model = open_as(place.model, "blanks")
     chosen = [t for t in place.abc.templates if t.name in found.results[0].measures[0].chosen]
     words = [word for pair in place.abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
     groups = [group for group in place.abc.groups if group.name in GROUPS] + list(paired_groups(place.abc))

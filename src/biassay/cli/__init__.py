@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
 import click
 
-from biassay.errors import BiassayError, nearest_names
+from biassay.errors import BiassayError, PluginWarning, nearest_names
 
 __all__ = ["main"]
 
@@ -61,7 +64,8 @@ def _biassay() -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line; an error becomes one plain sentence and an exit code."""
     try:
-        code = _biassay.main(args=args, standalone_mode=False)
+        with _plain_warnings():
+            code = _biassay.main(args=args, standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except (click.Abort, KeyboardInterrupt) as error:
@@ -84,6 +88,22 @@ def main(args: list[str] | None = None) -> None:
         _say(f"error: {where}{error.strerror or error}", error)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Of what other packages add and cannot be used, one line; other warnings as ever."""
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+            if issubclass(category, PluginWarning):
+                click.echo(f"warning: {message}", err=True)
+            else:
+                shown(message, category, *rest, **named)
+
+        warnings.showwarning = show
+        yield
 
 
 def _say(message: str, error: BaseException) -> None:

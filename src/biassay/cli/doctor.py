@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import click
 
-from biassay.encoders.registry import FAMILIES
+from biassay.encoders.family import Family
+from biassay.encoders.registry import families
 from biassay.encoders.selftest import Outcome, device, self_test
 from biassay.files import default_cache
 
@@ -36,17 +37,18 @@ def command(quiet: bool, as_json: bool) -> None:
     nothing is left behind.
     """
     plain = not quiet and not as_json
-    versions, cache = _versions(), _cache(default_cache())
+    known = families()
+    versions, cache = _versions(known.values()), _cache(default_cache())
     if plain:
         _rows(versions | {"cache": f"{cache.folder} ({_size(cache.bytes)} in {cache.files} files)"})
     on = device()
     if plain:
         _rows({"device": on or "not known: torch is not installed"})
     outcomes = []
-    for outcome in _outcomes(quiet=quiet):
+    for outcome in _outcomes(known, quiet=quiet):
         outcomes.append(outcome)
         if plain:
-            click.echo(_in_words(outcome))
+            click.echo(_in_words(outcome, known[outcome.family]))
     if as_json:
         content = {"versions": versions, "device": on, "cache": asdict(cache), "selftests": [*map(asdict, outcomes)]}
         click.echo(json.dumps(content, indent=1, ensure_ascii=False))
@@ -57,25 +59,25 @@ def command(quiet: bool, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _outcomes(*, quiet: bool) -> Iterator[Outcome]:
+def _outcomes(known: Mapping[str, Family], *, quiet: bool) -> Iterator[Outcome]:
     """One self-test after the other; told beforehand, since the first that needs torch waits for it."""
-    for number, family in enumerate(FAMILIES, start=1):
-        if not quiet and not FAMILIES[family].missing:
-            click.echo(f"self-test {number} of {len(FAMILIES)}: {family} ...", err=True)
+    for number, family in enumerate(known.values(), start=1):
+        if not quiet and not family.missing and family.selftest is not None:
+            click.echo(f"self-test {number} of {len(known)}: {family.name} ...", err=True)
         yield self_test(family)
 
 
-def _in_words(outcome: Outcome) -> str:
+def _in_words(outcome: Outcome, family: Family) -> str:
     line = f"{outcome.family:<12}{outcome.status}"
-    if outcome.seconds is None:
-        return f"{line} (not installed: {FAMILIES[outcome.family].install})"
-    return f"{line} {outcome.seconds:8.2f} s"
+    if outcome.seconds is not None:
+        return f"{line} {outcome.seconds:8.2f} s"
+    return f"{line} ({f'not installed: {family.install}' if family.missing else 'it has no self-test'})"
 
 
-def _versions() -> dict[str, str]:
+def _versions(known: Iterable[Family]) -> dict[str, str]:
     """Of Python, of biassay, and of the packages that it computes with, as far as they are installed."""
     found = {"Python": platform.python_version(), "biassay": metadata.version("biassay")}
-    for package in _PACKAGES:
+    for package in dict.fromkeys((*_PACKAGES, *(package for family in known for package in family.packages))):
         with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
     return found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
 from biassay.cli.common import console_for_tables
-from biassay.encoders.registry import FAMILIES, Family
+from biassay.encoders.family import Family
+from biassay.encoders.registry import families
 
 __all__ = ["command"]
 
@@ -17,28 +19,41 @@ __all__ = ["command"]
 @click.command("models")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(as_json: bool) -> None:
-    """The families of models: how to name a model, its settings, and whether it can be used now."""
+    """The families of models: how to name a model, what it can do, its settings, and whether it can be used now.
+
+    Models encode texts (WEAT, SEAT, discovery), encode words in their contexts (CEAT), or fill blanks (stereotypes).
+    """
+    known = families()
     if as_json:
-        content = [_about(name, family) for name, family in FAMILIES.items()]
-        click.echo(json.dumps(content, indent=1, ensure_ascii=False))
+        click.echo(json.dumps([*map(_about, known.values())], indent=1, ensure_ascii=False))
         return
+    console_for_tables().print(_table(known.values()))
+    click.echo("Settings are written behind the name: hf:NAME?pool=mean&layer=-2")
+    for family in known.values():
+        if family.settings:
+            click.echo(f"\n{family.form}")
+        for name, about in family.settings.items():
+            click.echo(f"  {name:<18} {about}")
+
+
+def _table(known: Iterable[Family]) -> Table:
     table = Table()
     # A command to copy must not be broken over lines.
-    for column, whole in {"model": True, "what it is": False, "settings": False, "usable": True}.items():
+    for column, whole in {"model": True, "what it is": False, "can do": False, "usable": True}.items():
         table.add_column(column, no_wrap=whole, overflow="fold")
-    for family in FAMILIES.values():
+    for family in known:
         usable = f"no: {family.install}" if family.missing else "yes"
-        table.add_row(*map(escape, (family.form, family.about, ", ".join(family.settings), usable)))
-    console_for_tables().print(table)
-    click.echo("Settings are written behind the name: hf:NAME?pool=mean&layer=-2")
+        table.add_row(*map(escape, (family.form, family.about, ", ".join(family.abilities), usable)))
+    return table
 
 
-def _about(name: str, family: Family) -> dict[str, object]:
+def _about(family: Family) -> dict[str, object]:
     return {
-        "family": name,
+        "family": family.name,
         "form": family.form,
         "about": family.about,
-        "settings": family.settings,
+        "abilities": family.abilities,
+        "settings": dict(family.settings),
         "usable": not family.missing,
         "needs": family.needs,
         "missing": family.missing,

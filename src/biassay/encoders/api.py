@@ -11,27 +11,29 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.api_connection import Connections, MalformedError
-from biassay.encoders.api_settings import Key, Options, find_key, read_address, read_options, who
+from biassay.encoders.api_settings import SETTINGS, Key, Options, consent, find_key, read_address, read_options, who
 from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.registry import ModelName
-from biassay.errors import MeasurementError, MissingExtraError, VectorError
+from biassay.encoders.family import Family, ModelName
+from biassay.errors import MeasurementError, VectorError
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ApiEncoder", "Pace", "provide"]
+__all__ = ["FAMILY", "ApiEncoder", "Pace", "provide"]
 
 _FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
 # 16,000 numbers of 20 characters each are 320 kB; what is longer is no answer to what was asked.
@@ -39,10 +41,8 @@ _BYTES_A_TEXT, _BYTES_AROUND = 512 * 1024, 64 * 1024
 
 
 def provide(model: ModelName, pace: Pace | None = None) -> ApiEncoder:
-    try:
-        import httpx
-    except ImportError as error:
-        raise MissingExtraError("a model 'api:...'", "api") from error
+    import httpx
+
     options, address = read_options(model), read_address(model)
     key = find_key(model, address)
     trust_env = not address.is_loopback  # a proxy is not asked for this very machine
@@ -268,3 +268,26 @@ def _message(body: bytes) -> str:
         while isinstance(found, dict) and found.get(name):
             found = found[name]
     return found if isinstance(found, str) else body.decode(errors="replace")
+
+
+@contextmanager
+def _selftest(_: Path) -> Iterator[str]:
+    from biassay.encoders.tiny import embeddings_endpoint, environment
+
+    key = "BIASSAY_SELFTEST_KEY"  # the user's own key is for other servers
+    with environment({key: "none"}), embeddings_endpoint() as address:
+        yield f"api:tiny?base_url={address}&key_env={key}&retries=0"
+
+
+FAMILY = Family(
+    name="api",
+    form="api:MODEL",
+    about="any OpenAI-compatible embeddings endpoint",
+    settings=SETTINGS,
+    extra="api",
+    needs=("httpx",),
+    texts=provide,
+    splits=False,  # concurrency= says how many requests are on their way at once
+    consent=consent,
+    selftest=_selftest,
+)

@@ -17,17 +17,36 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from biassay.encoders.registry import ModelName
+from biassay.encoders.family import ModelName, consent_by_settings
 from biassay.errors import UsageError
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Address", "Key", "Options", "find_key", "read_address", "read_options", "who"]
+__all__ = ["SETTINGS", "Address", "Key", "Options", "consent", "find_key", "read_address", "read_options", "who"]
 
 _OPENAI = "https://api.openai.com/v1"
 _OWN_VARIABLE, _OPENAI_VARIABLE = "BIASSAY_API_KEY", "OPENAI_API_KEY"
 _SHOWN = 300  # characters of a server's message
+
+
+SETTINGS = {
+    "base_url": "address of the server, the part before /embeddings; by default OpenAI or OPENAI_BASE_URL",
+    "key_env": "the environment variable that holds the key, never the key itself",
+    "batch": "texts in one request; the default is 64",
+    "concurrency": "requests at a time; the default is 4",
+    "retries": "further attempts when a request fails; the default is 5",
+    "timeout": "seconds to wait for an answer; the default is 60",
+    "dimensions": "numbers in a vector, where the model can shorten them",
+}
+
+
+def consent(model: ModelName) -> tuple[str, ...]:
+    """Texts leave this machine, whether or not a setting says where to."""
+    asked = consent_by_settings(model)
+    if model.settings.get("base_url", "false").lower() not in ("false", "0"):
+        return asked
+    return ("send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key", *asked)
 
 
 def who(name: str) -> str:

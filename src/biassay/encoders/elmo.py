@@ -6,27 +6,29 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.hub import choose_device
-from biassay.encoders.registry import ModelName
+from biassay.encoders.base import Encoded, Encoder, Identity, WordEncoder
+from biassay.encoders.family import Family, ModelName
+from biassay.encoders.hub import DEVICE_HELP, choose_device
+from biassay.encoders.pooling import check_texts
 from biassay.encoders.static import tokens
 from biassay.encoders.vector_files import file_fingerprint
-from biassay.errors import MissingExtraError, ModelError, UnknownNameError, VectorError
+from biassay.errors import ModelError, UnknownNameError, VectorError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from biassay.encoders.elmo_model import ElmoModel
 
-__all__ = ["CHARACTERS", "ElmoEncoder", "Options", "chosen", "provide", "read_options"]
+__all__ = ["CHARACTERS", "FAMILY", "ElmoEncoder", "Options", "chosen", "provide", "read_options"]
 
 CHARACTERS = 261  # 256 bytes, text begin and end, word begin and end, filling
 _POOLS = ("mean", "max")
@@ -53,10 +55,6 @@ class Options:
 
 def provide(model: ModelName) -> ElmoEncoder:
     pool = chosen(model, "pool", _POOLS, "mean")
-    for package in ("torch", "h5py"):
-        # Only looked for: a run that finds all vectors in the store need not wait for torch to start.
-        if find_spec(package) is None:
-            raise MissingExtraError(f"the model {model.text!r}", "elmo")
     folder = Path(os.path.abspath(Path(model.name).expanduser()))  # so that "elmo:." has a name
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such folder; elmo:DIR is a folder with options.json and weights.hdf5")
@@ -254,3 +252,49 @@ class ElmoEncoder:
 
     def load(self) -> None:
         self._model()
+
+
+def _texts(model: ModelName) -> Encoder:
+    check_texts(model)
+    return provide(model)
+
+
+def _words(model: ModelName) -> WordEncoder:
+    from biassay.encoders.elmo_words import provide
+
+    return provide(model)
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    from biassay.encoders.elmo_model import data_sets
+    from biassay.encoders.tiny import HIDDEN, SIZE, random_arrays
+
+    cnn = {"activation": "relu", "filters": [[1, 3], [2, 4]], "n_highway": 1, "embedding": {"dim": 4}}
+    cnn |= {"n_characters": 262, "max_characters_per_token": 50}
+    clips = {"cell_clip": 3, "proj_clip": 3}
+    lstm = {"use_skip_connections": True, "projection_dim": SIZE, "dim": HIDDEN, "n_layers": 2, **clips}
+    (folder / "options.json").write_text(json.dumps({"lstm": lstm, "char_cnn": cnn}))
+    with import_module("h5py").File(folder / "weights.hdf5", "w") as file:
+        for name, array in random_arrays(data_sets(read_options(folder / "options.json"))).items():
+            file[name] = array
+    yield f"elmo:{folder}"
+
+
+FAMILY = Family(
+    name="elmo",
+    form="elmo:DIR",
+    about="ELMo from options.json and weights.hdf5",
+    settings={
+        "pool": "texts: mean (the default) or max over the words",
+        "word": "words in contexts: last (the default), first or mean of the tokens of a word",
+        "layers": "sum (the default), concat, or the number of one layer",
+        "device": DEVICE_HELP,
+    },
+    extra="elmo",
+    needs=("torch", "h5py"),
+    packages=("torch", "h5py"),
+    texts=_texts,
+    words=_words,
+    selftest=_selftest,
+)

@@ -10,7 +10,8 @@ import numpy as np
 
 from biassay.encoders import elmo
 from biassay.encoders.base import Identity, InContext, Span, check_spans
-from biassay.encoders.registry import ModelName
+from biassay.encoders.family import ModelName
+from biassay.encoders.pooling import check_words
 from biassay.encoders.static import tokens
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _NO_WORD = ["."]  # stands for a text whose word is not found: its vector is nev
 
 
 def provide(model: ModelName) -> ElmoWordEncoder:
+    check_words(model)
     part = elmo.chosen(model, "word", _PARTS, "last")
     return ElmoWordEncoder(elmo.provide(model), part)
 

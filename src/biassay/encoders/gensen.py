@@ -6,7 +6,9 @@ that both have. The padding of a batch never takes part in anything, unlike in t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import pickle
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.hub import choose_device
-from biassay.encoders.old_checkpoints import BiRnn, fingerprint, load_tensors, load_vocabulary, require, tensor
-from biassay.encoders.registry import ModelName
+from biassay.encoders.family import Family, ModelName, is_installed
+from biassay.encoders.hub import DEVICE_HELP, choose_device
+from biassay.encoders.old_checkpoints import BiRnn, fingerprint, load_tensors, load_vocabulary, tensor
 from biassay.encoders.treebank import Token, treebank_tokens
 from biassay.encoders.vector_files import read_vectors
 from biassay.encoders.vector_text import WordVectors, checked_vector
-from biassay.errors import ModelError, UnknownNameError, UsageError, VectorFileError
+from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError, VectorFileError
 
-__all__ = ["GenSenEncoder", "provide", "read_pretrained"]
+__all__ = ["FAMILY", "GenSenEncoder", "provide", "read_pretrained"]
 
 _START, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
 _EMBEDDING = "src_embedding.weight"
@@ -46,7 +48,6 @@ class Files:
 
 
 def provide(model: ModelName) -> GenSenEncoder:
-    require(model, "torch", "nltk")
     pool = model.settings.get("pool", "last")
     if pool not in _POOLS:
         raise UnknownNameError(f"pool of model {model.text!r}:", pool, _POOLS, f"(one of {', '.join(_POOLS)})")
@@ -56,8 +57,8 @@ def provide(model: ModelName) -> GenSenEncoder:
     expand = Path(model.settings["expand"]).expanduser() if "expand" in model.settings else None
     if expand is not None and not expand.is_file():
         raise VectorFileError(f"model {model.text!r}: there is no file of vectors {expand}")
-    if expand is not None and expand.suffix.lower() in _HDF5:
-        require(model, "h5py")
+    if expand is not None and expand.suffix.lower() in _HDF5 and not is_installed("h5py"):
+        raise MissingExtraError(f"the model {model.text!r}", "gensen")
     if "device" in model.settings:
         choose_device(model)  # a wrong one is told now; looking for a GPU means loading PyTorch
     return GenSenEncoder(model, _locate(model), pool, lower in ("1", "true"), expand)  # type: ignore[arg-type]
@@ -263,3 +264,36 @@ class GenSenEncoder:
 
     def _knows(self, word: str) -> bool:
         return all(model.knows(word) for model in self._models)
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    import torch
+
+    from biassay.encoders.tiny import HIDDEN, SIZE, WORDS, save_tensors
+
+    words = (_START, "<pad>", _END, _UNKNOWN, *WORDS)
+    layer = torch.nn.GRU(SIZE, HIDDEN, bidirectional=True)
+    shapes = {f"encoder.{name}": t.shape for name, t in layer.state_dict().items()}
+    save_tensors(folder / "tiny.model", shapes | {_EMBEDDING: (len(words), SIZE)})
+    vocabulary = {"word2id": {word: number for number, word in enumerate(words)}}
+    (folder / "tiny_vocab.pkl").write_bytes(pickle.dumps(vocabulary, protocol=2))
+    yield f"gensen:{folder}"
+
+
+FAMILY = Family(
+    name="gensen",
+    form="gensen:DIR[+DIR]",
+    about="GenSen, one model or two side by side",
+    settings={
+        "pool": "last (the default) or max over the words",
+        "expand": "a file of word vectors for words that the model lacks",
+        "lower": "1: lower-case the words; the default is 0",
+        "device": DEVICE_HELP,
+    },
+    extra="gensen",
+    needs=("torch", "nltk"),
+    packages=("torch", "nltk"),
+    texts=provide,
+    selftest=_selftest,
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.hub import Source, choose_device, load_weights, locate, open_config, open_tokenizer
-from biassay.encoders.pooling import POOLS, PoolName, pool
-from biassay.encoders.registry import ModelName
+from biassay.encoders.base import Encoded, Encoder, Identity, WordEncoder
+from biassay.encoders.family import Family, ModelName
+from biassay.encoders.hub import (
+    DEVICE_HELP,
+    TRUST_HELP,
+    Source,
+    choose_device,
+    load_weights,
+    locate,
+    open_config,
+    open_tokenizer,
+)
+from biassay.encoders.pooling import POOLS, PoolName, check_texts, pool
 from biassay.encoders.tokenising import Tokenised, Tokeniser
 from biassay.errors import ModelError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     import torch
 
+    from biassay.encoders.lm import LanguageModel
+
     Pooling = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # states, mask, words
 
-__all__ = ["HfEncoder", "TokenStates", "choice", "opened", "provide"]
+__all__ = ["FAMILY", "HfEncoder", "TokenStates", "choice", "opened", "provide"]
 
 _DTYPES = ("float32", "bfloat16", "float16")
 _JOINS = ("sum", "concat")
@@ -190,3 +202,51 @@ def _layers(model: ModelName, config: Any) -> tuple[int, ...]:
                 f"model {model.text!r} has no layer {layer}: 0 is the embedding, 1 to {depth} the layers, -1 the top"
             )
     return layers
+
+
+def _texts(model: ModelName) -> Encoder:
+    check_texts(model)
+    return provide(model)
+
+
+def _words(model: ModelName) -> WordEncoder:
+    from biassay.encoders.hf_words import provide
+
+    return provide(model)
+
+
+def _blanks(model: ModelName) -> LanguageModel:
+    from biassay.encoders.lm import provide
+
+    return provide(model)
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    from biassay.encoders.tiny import write_bert
+
+    yield f"hf:{write_bert(folder)}"
+
+
+FAMILY = Family(
+    name="hf",
+    form="hf:NAME[@REVISION]",
+    about="any Hugging Face encoder or causal model, by name, folder or GGUF file",
+    settings={
+        "pool": f"texts: {', '.join(POOLS)}; by default what the model was made for",
+        "word": "words in contexts: last (the default), first or mean of the tokens of a word",
+        "layer": "0 for the embedding, -1 (the default) for the top; several with commas",
+        "join": "of several layers: sum (the default) or concat",
+        "dtype": f"{', '.join(_DTYPES)}; the first is the default",
+        "device": DEVICE_HELP,
+        "trust_remote_code": TRUST_HELP,
+    },
+    extra="hf",
+    needs=("torch", "transformers"),
+    packages=("torch", "transformers"),
+    texts=_texts,
+    words=_words,
+    blanks=_blanks,
+    selftest=_selftest,
+    takes_bare_names=True,
+)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from biassay.encoders.base import Identity, InContext, Span, check_spans
+from biassay.encoders.family import ModelName
 from biassay.encoders.hf import TokenStates, choice, opened
 from biassay.encoders.hub import Source
-from biassay.encoders.pooling import PoolName, pool
-from biassay.encoders.registry import ModelName
+from biassay.encoders.pooling import PoolName, check_words, pool
 from biassay.encoders.tokenising import Tokeniser
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _Made = TypeVar("_Made")
 
 
 def provide(model: ModelName) -> HfWordEncoder:
+    check_words(model)
     return HfWordEncoder(model, *opened(model))
 
 

@@ -15,13 +15,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from biassay.encoders.family import ModelName
 from biassay.encoders.half_precision import refuse_deadly
-from biassay.encoders.registry import ModelName
-from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError
+from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.files import content_digest, default_cache
 
-__all__ = ["Source", "choose_device", "load_weights", "loading", "locate", "open_config", "open_tokenizer"]
+__all__ = [
+    "DEVICE_HELP",
+    "TRUST_HELP",
+    "Source",
+    "choose_device",
+    "load_weights",
+    "loading",
+    "locate",
+    "open_config",
+    "open_tokenizer",
+]
 
+DEVICE_HELP = "auto (the default: a GPU where there is one), cpu or cuda"
+TRUST_HELP = "true: run code that comes with the model; the default is false"
 _DOCUMENTS = (".md", ".html", ".pdf", ".png", ".jpg", ".svg")  # beside a model, and no part of it
 _DEVICES = ("auto", "cpu", "cuda")
 # Parts that pooling token states never uses: a checkpoint may lack them.
@@ -144,10 +156,8 @@ def loading(name: str, what: str) -> Iterator[None]:
 
 
 def _quiet_library() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise MissingExtraError("models of the families hf and st", "hf") from error
+    import transformers
+
     library: Any = transformers
     library.utils.logging.set_verbosity_error()
     library.utils.logging.disable_progress_bar()

@@ -7,21 +7,22 @@ gives with one sentence at a time. The first line of a fastText file, "count dim
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from biassay.encoders.base import Encoded, Identity, Span
-from biassay.encoders.hub import choose_device
-from biassay.encoders.old_checkpoints import BiRnn, fingerprint, load_tensors, require
-from biassay.encoders.registry import ModelName
+from biassay.encoders.family import Family, ModelName
+from biassay.encoders.hub import DEVICE_HELP, choose_device
+from biassay.encoders.old_checkpoints import BiRnn, fingerprint, load_tensors
 from biassay.encoders.treebank import Token, treebank_tokens
 from biassay.encoders.vector_files import read_vectors
 from biassay.encoders.vector_text import WordVectors
 from biassay.errors import ModelError, UnknownNameError, UsageError
 
-__all__ = ["InferSentEncoder", "infersent_tokens", "provide"]
+__all__ = ["FAMILY", "InferSentEncoder", "infersent_tokens", "provide"]
 
 _MARKERS = {"1": ("<s>", "</s>"), "2": ("<p>", "</p>")}
 _CHECKPOINTS = (".pkl", ".pickle", ".pt")
@@ -30,7 +31,6 @@ _LAYOUT = f"an InferSent folder holds one checkpoint ({', '.join(_CHECKPOINTS)})
 
 
 def provide(model: ModelName) -> InferSentEncoder:
-    require(model, "torch", "nltk")
     folder = Path(model.name).expanduser()
     if not folder.is_dir():
         raise ModelError(f"model {model.text!r}: there is no folder {folder}; {_LAYOUT}")
@@ -137,3 +137,31 @@ class InferSentEncoder:
     def _unknown(self, text: str, tokens: Sequence[Token]) -> tuple[Span, ...]:
         unknown = tuple(span for word, span in tokens if word not in self._vectors)
         return unknown if len(unknown) < len(tokens) else ((0, len(text)),)
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    import torch
+
+    from biassay.encoders.tiny import HIDDEN, SIZE, save_tensors, write_vectors
+
+    layer = torch.nn.LSTM(SIZE, HIDDEN, bidirectional=True)
+    save_tensors(folder / "infersent1.pkl", {f"enc_lstm.{name}": t.shape for name, t in layer.state_dict().items()})
+    write_vectors(folder, ("<s>", "</s>"))
+    yield f"infersent:{folder}"
+
+
+FAMILY = Family(
+    name="infersent",
+    form="infersent:DIR",
+    about="InferSent V1 or V2 from its checkpoint and word vectors",
+    settings={
+        "version": "1 (trained on GloVe) or 2 (trained on fastText), where the name of the checkpoint does not tell",
+        "device": DEVICE_HELP,
+    },
+    extra="infersent",
+    needs=("torch", "nltk"),
+    packages=("torch", "nltk"),
+    texts=provide,
+    selftest=_selftest,
+)

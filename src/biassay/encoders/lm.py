@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Identity
+from biassay.encoders.family import ModelName
 from biassay.encoders.hf import choice
 from biassay.encoders.hub import choose_device, load_weights, locate, open_config, open_tokenizer
-from biassay.encoders.registry import FAMILIES, ModelName, parse_model
 from biassay.encoders.tokenising import longest_text
 from biassay.errors import ModelError, UsageError
 from biassay.stats.sensitivity import SortedLogits
@@ -26,7 +26,7 @@ from biassay.stats.sensitivity import SortedLogits
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["COLUMNS", "LanguageModel", "Question", "open_language_model"]
+__all__ = ["COLUMNS", "LanguageModel", "Question", "provide"]
 
 COLUMNS = ("log_p", "log_initial", "log_continuing", "distance")
 """Of an answer: the logarithm of the token's probability, those of the mass of tokens that begin a word and of those
@@ -46,16 +46,11 @@ class Question:
     target: int
 
 
-def open_language_model(model: str | ModelName) -> LanguageModel:
-    """The language model that a model string names: masked or causal, of the family hf."""
-    parsed = parse_model(model) if isinstance(model, str) else model
-    if parsed.family != "hf":
-        forms = ", ".join(f.form for name, f in FAMILIES.items() if name == "hf")
-        raise UsageError(f"model {parsed.text.partition('?')[0]!r} predicts no words; language models are {forms}")
+def provide(model: ModelName) -> LanguageModel:
     for setting in ("pool", "word", "layer", "join"):
-        if setting in parsed.settings:
-            raise UsageError(f"model {parsed.text.partition('?')[0]!r}: {setting}= is for vectors, not for predictions")
-    return LanguageModel(parsed)
+        if setting in model.settings:
+            raise UsageError(f"model {model.head!r}: {setting}= is for vectors, not for predictions")
+    return LanguageModel(model)
 
 
 class LanguageModel:

@@ -12,32 +12,24 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.registry import ModelName
 from biassay.encoders.vector_files import file_fingerprint
-from biassay.errors import MissingExtraError, ModelError
+from biassay.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["BiRnn", "fingerprint", "load_tensors", "load_vocabulary", "require", "tensor"]
+__all__ = ["BiRnn", "fingerprint", "load_tensors", "load_vocabulary", "tensor"]
 
 Tensors = Mapping[str, "torch.Tensor"]
 _GATES = {"LSTM": 4, "GRU": 3}
 # A token of the largest published model takes about 100 kB while it is worked on.
 _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 32_768}
-
-
-def require(model: ModelName, *packages: str) -> None:
-    """Refuse a model whose packages are absent, without importing them."""
-    if any(find_spec(package) is None for package in packages):
-        raise MissingExtraError(f"the model {model.text!r}", model.family)
 
 
 def fingerprint(files: Sequence[Path]) -> str:

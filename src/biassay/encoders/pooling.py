@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
+from biassay.encoders.family import ModelName
+from biassay.errors import UsageError
+
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["POOLS", "PoolName", "pool"]
+__all__ = ["POOLS", "PoolName", "check_texts", "check_words", "pool"]
 
 PoolName = Literal["cls", "mean", "max", "first", "last"]
 POOLS: tuple[PoolName, ...] = get_args(PoolName)
+
+
+def check_texts(model: ModelName) -> None:
+    """Refuse what is for vectors of words."""
+    if "word" in model.settings:
+        raise UsageError(
+            f"model {model.head!r}: word= is for vectors of words in their contexts; "
+            "here every text gets one vector, which pool= chooses"
+        )
+
+
+def check_words(model: ModelName) -> None:
+    """Refuse what is for vectors of texts."""
+    if "pool" in model.settings:
+        raise UsageError(
+            f"model {model.head!r}: the vector is that of the word, not of the text, so there is nothing to pool; "
+            "leave out pool=, or choose among the parts of the word with word=last, word=first or word=mean"
+        )
 
 
 def pool(name: PoolName, states: torch.Tensor, mask: torch.Tensor, words: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.registry import ModelName
+from biassay.encoders.family import Family, ModelName
 from biassay.errors import MeasurementError, UnknownNameError, UsageError, VectorError
 
-__all__ = ["OBJECT", "PythonEncoder", "provide", "wrap"]
+__all__ = ["FAMILY", "OBJECT", "PythonEncoder", "provide", "wrap"]
 
 OBJECT = "object:"
 """How the text of a model begins that no string can name."""
@@ -83,3 +84,23 @@ class PythonEncoder:
                 f"{vectors.shape}; expected ({len(texts)}, d)"
             )
         return Encoded.of(vectors)
+
+
+def _consent(model: ModelName) -> tuple[str, ...]:
+    return (f"run the Python code {model.name}",)
+
+
+@contextmanager
+def _selftest(_: Path) -> Iterator[str]:
+    yield "python:biassay.encoders.tiny:Letters"
+
+
+FAMILY = Family(
+    name="python",
+    form="python:MODULE:NAME",
+    about="your own object with encode(texts) -> array",
+    texts=provide,
+    splits=False,  # nobody said that there may be several of it
+    consent=_consent,
+    selftest=_selftest,
+)

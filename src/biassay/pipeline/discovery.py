@@ -18,7 +18,7 @@ import numpy as np
 
 from biassay.encoders.base import Encoded, Encoder
 from biassay.encoders.python import wrap
-from biassay.encoders.registry import open_encoder
+from biassay.encoders.registry import open_as
 from biassay.encoders.static import frequent_words
 from biassay.encoders.vocabulary import HasVocabulary
 from biassay.errors import MeasurementError, StimulusError, UsageError
@@ -131,7 +131,7 @@ def discover(
     if folder is not None:
         check_free(folder)
     listed = None if words is None else _listed(words)
-    encoder = open_encoder(model) if isinstance(model, str) else wrap(model)
+    encoder = open_as(model, "texts") if isinstance(model, str) else wrap(model)
     text = model if isinstance(model, str) else encoder.identity.name
     store = VectorStore(Path(cache) if cache is not None else default_cache()).of(encoder.identity)
     work = _Work(text, encoder, store, grouping, targets, settings, listener or Silent())

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from biassay.encoders.base import Identity, InContext, Span, WordEncoder
-from biassay.encoders.registry import open_word_encoder
+from biassay.encoders.registry import open_as
 from biassay.engines.base import Engine
 from biassay.texts.contexts import Contexts, window
 from biassay.vectors.shards import ShardStore, StoreAbout
@@ -64,7 +64,7 @@ class _Make:
     model: str
 
     def __call__(self) -> Callable[[_Task], Iterator[tuple[int, InContext]]]:
-        encoder = open_word_encoder(self.model)
+        encoder = open_as(self.model, "words")
         encoder.prepare()
         return _Embedder(encoder)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Identity
-from biassay.encoders.registry import open_word_encoder
+from biassay.encoders.registry import open_as
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
@@ -180,7 +180,7 @@ def measure_groups(
         A context of any form of a group counts as a context of the group.
     """
     listener = listener or Silent()
-    identity = open_word_encoder(model).identity
+    identity = open_as(model, "words").identity
     about = store_about(asked.contexts, identity, None, _STORED)
     store = open_store(about, asked.contexts, Path(cache) if cache is not None else default_cache(), None)
     if store.damaged:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from biassay.encoders.base import Encoder, Identity
+from biassay.encoders.family import ModelName
 from biassay.encoders.python import OBJECT, wrap
-from biassay.encoders.registry import ModelName, open_encoder, parse_model
+from biassay.encoders.registry import consent_for, open_as, parse_model
 from biassay.errors import UsageError
 from biassay.files import check_digest, read_json
 from biassay.results.labels import numbered
@@ -78,7 +79,7 @@ def _object_text(model: object, name: str | None, taken: set[str]) -> str:
 def open_models(asked: Sequence[Asked]) -> tuple[Encoder, ...]:
     """Every model opened, after the strings of all were checked."""
     parsed = [parse_model(one.model) if isinstance(one.model, str) else one for one in asked]
-    return tuple(open_encoder(one) if isinstance(one, ModelName) else wrap(one.model, one.text) for one in parsed)
+    return tuple(open_as(one, "texts") if isinstance(one, ModelName) else wrap(one.model, one.text) for one in parsed)
 
 
 def identities_of(asked: Sequence[Asked], found: Sequence[Identity]) -> tuple[Identity, ...]:
@@ -140,7 +141,7 @@ def _placed(folder: Path, records: Sequence[ModelRecord], given: Sequence[Asked]
 
 def to_give_again(records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """The models of a run that cannot be taken from its folder."""
-    return [record for record in records if record.text.startswith(OBJECT) or parse_model(record.text).needs_consent]
+    return [record for record in records if record.text.startswith(OBJECT) or consent_for(record.text)]
 
 
 def _check_consent(folder: Path, records: Sequence[ModelRecord]) -> None:
@@ -157,7 +158,7 @@ def _check_consent(folder: Path, records: Sequence[ModelRecord]) -> None:
 
 def _refusal(folder: Path, models: Sequence[ModelName]) -> str:
     """What the models would do, and the command that lets them; a terminal is not given what it might obey."""
-    asks = "; ".join(f"{model.head!r} would {' and '.join(model.needs_consent)}" for model in models)
+    asks = "; ".join(f"{model.head!r} would {' and '.join(consent_for(model))}" for model in models)
     again = _command(folder, [model.text for model in models])
     if not f"{asks}{again}".isprintable():
         return "a model of the run has a name that cannot be shown; start a new run"
@@ -167,7 +168,7 @@ def _refusal(folder: Path, models: Sequence[ModelName]) -> str:
 def refuse_vectors(folder: Path, vectors: str, asked: Sequence[Asked]) -> NoReturn:
     """Refuse to write to a folder that only the run names; the command that allows it gives the same models again."""
     strings = [one for one in asked if isinstance(one.model, str)]
-    given = [str(one.model) for one in strings if one.model != one.text or parse_model(one.text).needs_consent]
+    given = [str(one.model) for one in strings if one.model != one.text or consent_for(one.text)]
     again = f"{_command(folder, given)} --vectors {shlex.quote(vectors)}"
     if not again.isprintable():
         raise UsageError(f"{folder}: the run has a folder of vectors that cannot be shown; start a new run")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 from biassay.encoders.base import Identity
-from biassay.encoders.registry import open_word_encoder, parse_model
+from biassay.encoders.registry import open_as, parse_model
 from biassay.errors import UsageError
 from biassay.files import default_cache
 from biassay.measures.contextual import ContextSettings, check_word_tests, cover
@@ -108,7 +108,7 @@ def make_plan(
     record = cast("ContextsRecord", manifest.contexts)
     models = tuple(map(_string, asked))
     parsed = [parse_model(model) for model in models]
-    identities = identities_of(asked, [open_word_encoder(model).identity for model in parsed])
+    identities = identities_of(asked, [open_as(model, "words").identity for model in parsed])
     abouts = [store_about(contexts, identity, record.window, record.dtype) for identity in identities]
     root = Path(cache) if cache is not None else default_cache()
     stores = tuple(

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded
-from biassay.encoders.lm import LanguageModel, Question, open_language_model
-from biassay.encoders.registry import open_word_encoder
+from biassay.encoders.lm import LanguageModel, Question
+from biassay.encoders.registry import open_as
 from biassay.engines.base import Engine
 from biassay.errors import MeasurementError, UsageError
 from biassay.files import default_cache
@@ -147,8 +147,8 @@ def stereotypes(
         check_free(folder)
     if in_contexts is not None:
         for text in asked:
-            open_word_encoder(text)  # one that cannot be opened is told before the first one works
-    opened = [(text, open_language_model(text) if by_templates else None) for text in asked]
+            open_as(text, "words")  # one that cannot be opened is told before the first one works
+    opened = [(text, open_as(text, "blanks") if by_templates else None) for text in asked]
     place = Path(cache) if cache is not None else default_cache()
     work = _Work(abc, chosen, kinds, settings, people, in_contexts, place, engine, listener or Silent())
     if in_contexts is not None and not in_contexts.contexts.checked:
@@ -329,7 +329,7 @@ class _Work:
 
 def _unasked(text: str) -> tuple[ModelRecord, ModelStereotypes]:
     """A model that is asked nothing, for CEAT needs no more than an encoder of words."""
-    identity = open_word_encoder(text).identity
+    identity = open_as(text, "words").identity
     found = ModelStereotypes(
         model=identity.name,
         options=identity.options,

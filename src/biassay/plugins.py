@@ -1,0 +1,63 @@
+"""What other packages add to biassay, by entry points. Nothing is read before it is needed.
+
+An entry point that cannot be used is named in a warning and left out; the rest goes on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from biassay.errors import PluginWarning, UsageError
+
+__all__ = ["load_plugins", "refuse_clash"]
+
+
+def load_plugins(group: str, builtin_names: Collection[str], kind: type = object) -> dict[str, Any]:
+    """What the entry points of a group give, by name; a name of biassay's own or of two packages is left out.
+
+    ``kind`` is the class of what is expected; something that has a ``name`` is registered under that name.
+    """
+    loaded: dict[str, Any] = {}
+    for point in _points(group):
+        try:
+            refuse_clash(group, point.name, builtin_names)
+            loaded[point.name] = _load(point, kind)
+        except Exception as error:  # a module of somebody else fails in every way there is
+            reason = str(error) if isinstance(error, UsageError) else f"it cannot be imported: {error!r}"
+            warnings.warn(f"{_who(point)} is left out: {reason}", PluginWarning, stacklevel=2)
+    return loaded
+
+
+def refuse_clash(group: str, name: str, builtin_names: Collection[str]) -> None:
+    """Refuse a name that two packages give; which of them is meant cannot be told. Nothing is imported."""
+    own = ["biassay"] if name in builtin_names else []
+    owners = own + [_package(point) for point in _points(group) if point.name == name]
+    if len(owners) > 1:
+        raise UsageError(f"{name!r} is given by {' and by '.join(owners)} ({group}); uninstall one of them")
+
+
+@cache
+def _points(group: str) -> tuple[metadata.EntryPoint, ...]:
+    return tuple(metadata.entry_points(group=group))
+
+
+def _load(point: metadata.EntryPoint, kind: type) -> object:
+    given = point.load()
+    if not isinstance(given, kind):
+        raise UsageError(f"{point.value} is no {kind.__name__} but a {type(given).__name__}")
+    called = getattr(given, "name", point.name)
+    if called != point.name:
+        raise UsageError(f"{point.value} calls itself {called!r}")
+    return given
+
+
+def _package(point: metadata.EntryPoint) -> str:
+    return f"the package {point.dist.name}" if point.dist else point.value
+
+
+def _who(point: metadata.EntryPoint) -> str:
+    return f"{point.name!r} of {_package(point)} ({point.group})"
