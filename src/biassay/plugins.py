@@ -48,7 +48,7 @@ def _points(group: str) -> tuple[metadata.EntryPoint, ...]:
 def _load(point: metadata.EntryPoint, kind: type) -> object:
     given = point.load()
     if not isinstance(given, kind):
-        raise UsageError(f"{point.value} is no {kind.__name__} but a {type(given).__name__}")
+        raise UsageError(f"{point.value} is of type {type(given).__name__}, not {kind.__name__}")
     called = getattr(given, "name", point.name)
     if called != point.name:
         raise UsageError(f"{point.value} calls itself {called!r}")

@@ -36,10 +36,10 @@ Refused = Callable[..., str]
 def refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refused:
     """Runs a command that must be refused without a trace, and before a model is opened; returns what it said."""
 
-    def opened(model: str) -> None:
+    def opened(model: str, _: str) -> None:
         raise AssertionError(f"{model} was opened")
 
-    monkeypatch.setattr("biassay.pipeline.discovery.open_encoder", opened)
+    monkeypatch.setattr("biassay.pipeline.discovery.open_as", opened)
 
     def call(*args: object) -> str:
         before = sorted(tmp_path.rglob("*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -18,19 +19,21 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from biassay.cli import doctor, models
-from biassay.encoders import selftest
+from biassay.encoders import selftest, static
 from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.registry import FAMILIES
-from biassay.encoders.selftest import SELFTESTS, Outcome, check, self_test
+from biassay.encoders.registry import families
+from biassay.encoders.selftest import Outcome, check, self_test
+from biassay.encoders.tiny import Letters
 from biassay.errors import MeasurementError
 
 Cli = Callable[..., tuple[int, str, str]]
 CORE = ["glove", "vectors", "python"]
+FAMILIES = families()
 
 
 @pytest.fixture
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.encoders.registry.find_spec", lambda _: None)
+    monkeypatch.setattr("biassay.encoders.family.find_spec", lambda _: None)
 
 
 @pytest.fixture
@@ -81,7 +84,8 @@ def test_models_as_json(cli: Cli) -> None:
         "family": "elmo",
         "form": "elmo:DIR",
         "about": "ELMo from options.json and weights.hdf5",
-        "settings": ["pool", "word", "layers", "device"],
+        "abilities": ["texts", "words"],
+        "settings": dict(FAMILIES["elmo"].settings),
         "usable": False,
         "needs": ["torch", "h5py"],
         "missing": ["torch", "h5py"],
@@ -157,7 +161,7 @@ def test_a_failure_is_told_in_one_line_and_the_rest_goes_on(
         raise OSError(f"libfirst.so:\n  cannot open {'x' * 500}")
         yield str(folder)
 
-    monkeypatch.setitem(SELFTESTS, "vectors", broken)  # type: ignore[arg-type]
+    monkeypatch.setattr(static, "VECTORS", dataclasses.replace(static.VECTORS, selftest=broken))
     code, stdout, stderr = cli("doctor", flag)
     assert code == 1
     [line] = [line for line in stderr.splitlines() if line.startswith("error")]
@@ -172,7 +176,7 @@ def test_a_failure_is_told_in_one_line_and_the_rest_goes_on(
 def test_a_cache_that_is_not_there_is_not_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BIASSAY_CACHE", str(tmp_path / "none"))
     assert doctor._cache(tmp_path / "none") == doctor._Cache(str(tmp_path / "none"), 0, 0)
-    assert self_test("vectors").status == "PASS"
+    assert self_test(FAMILIES["vectors"]).status == "PASS"
     assert not (tmp_path / "none").exists()
 
 
@@ -186,8 +190,10 @@ def test_sizes_in_words(count: int, shown: str) -> None:
 # Self-tests
 
 
-def test_every_family_has_a_self_test_and_every_self_test_a_family() -> None:
-    assert list(SELFTESTS) == list(FAMILIES)
+def test_a_family_without_a_self_test_is_skipped() -> None:
+    family = dataclasses.replace(FAMILIES["glove"], selftest=None)
+    assert self_test(family) == Outcome("glove", "skipped")
+    assert "not installed" not in doctor._in_words(self_test(family), family)
 
 
 @pytest.mark.usefixtures("own_path")
@@ -196,11 +202,11 @@ def test_the_environment_is_as_before(family: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
     before = dict(os.environ)
-    assert self_test(family).status == "PASS"
+    assert self_test(FAMILIES[family]).status == "PASS"
     assert dict(os.environ) == before
 
 
-def test_hubs_are_not_to_be_asked_during_a_self_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hubs_are_not_to_be_asked_during_a_self_test() -> None:
     seen: dict[str, str] = {}
 
     @contextmanager
@@ -208,8 +214,7 @@ def test_hubs_are_not_to_be_asked_during_a_self_test(monkeypatch: pytest.MonkeyP
         seen.update(os.environ)
         yield f"vectors:{folder}/none"
 
-    monkeypatch.setitem(SELFTESTS, "vectors", looking)  # type: ignore[arg-type]
-    outcome = self_test("vectors")
+    outcome = self_test(dataclasses.replace(FAMILIES["vectors"], selftest=looking))
     assert (outcome.status, outcome.error.split(":")[0]) == ("FAIL", "VectorFileError")
     assert (seen["HF_HUB_OFFLINE"], seen["TRANSFORMERS_OFFLINE"]) == ("1", "1")
     assert not Path(seen["BIASSAY_CACHE"]).parent.exists()
@@ -228,7 +233,7 @@ class Wrong:
         pass
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        vectors = np.array(selftest.Letters().encode(texts), dtype=np.float32)
+        vectors = np.array(Letters().encode(texts), dtype=np.float32)
         return Encoded.of(np.asarray(self.change(vectors)), [self.unknown] * len(texts))
 
 
@@ -265,7 +270,7 @@ def test_words_that_are_not_found_are_found_out() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.usefixtures("own_path")
 def test_every_installed_family_passes(family: str) -> None:
-    outcome = self_test(family)
+    outcome = self_test(FAMILIES[family])
     expected = "skipped" if FAMILIES[family].missing else "PASS"
     assert outcome == Outcome(family, expected, outcome.seconds)
 

@@ -311,7 +311,7 @@ def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None
         ({"templates": ["own-tht"]}, UnknownNameError, "unknown template 'own-tht'; did you mean 'own-that'"),
         ({"seed": -1}, UsageError, "seed"),
         ({"draws": 9}, UsageError, "at least 10, got 9"),
-        ({"model": "glove"}, UsageError, "predicts no words"),
+        ({"model": "glove"}, UsageError, "glove"),
         ({"files": ["none.toml"]}, StimulusError, "cannot be read"),
         ({"human": "none.json"}, StimulusError, "cannot be read"),
     ],
