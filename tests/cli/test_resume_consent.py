@@ -12,7 +12,6 @@ from tests.results.made_runs import contexts as context_record
 from tests.results.made_runs import result, run_of
 
 import biassay
-from biassay.encoders import registry
 from biassay.results.records import ModelRecord
 from biassay.results.run import Run
 
@@ -62,7 +61,8 @@ def test_what_a_folder_cannot_decide_is_refused_by_every_door(
     def opened(*_: object) -> None:
         raise AssertionError("a model was opened")
 
-    monkeypatch.setattr(registry, "_function", opened)
+    for module in ("models", "planning"):
+        monkeypatch.setattr(f"biassay.pipeline.{module}.open_as", opened)
     out = planted(bait / "run", "glove", text, over_contexts=over_contexts)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     again = f"biassay resume {out} --model {shlex.quote(text)}"
