@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
-from biassay.cli.progress import Bars, Lines
 from biassay.engines.base import Engine
 from biassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from biassay.cli.progress import Bars, Lines
 
 __all__ = ["TestsTakeMany", "check_new_file", "console_for_tables", "engine_options", "listener_for", "open_engine"]
 
@@ -38,6 +40,8 @@ class TestsTakeMany(click.Command):
 
 def listener_for(*, quiet: bool) -> Bars | Lines:
     """Bars on a terminal, lines elsewhere."""
+    from biassay.cli.progress import Bars, Lines  # what shows no progress need not wait for it
+
     errors = Console(stderr=True, emoji=False)  # "api:m: ..." is a name
     return Lines(errors, quiet=quiet) if quiet or not errors.is_terminal else Bars(errors)
 

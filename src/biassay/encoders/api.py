@@ -12,7 +12,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC
@@ -132,6 +131,8 @@ class ApiEncoder:
         return Encoded.of(np.concatenate(vectors))
 
     def _all(self, parts: list[list[str]]) -> list[NDArray[np.float32]]:
+        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
         stop = threading.Event()
         pool = ThreadPoolExecutor(self._options.concurrency, thread_name_prefix="biassay-api")
         try:
