@@ -21,7 +21,7 @@ _LEFT_OUT = {
     *("texts", "encoded", "seconds", "num_questions", "num_passes", "num_asked"),
     *("model", "options", "model_revision", "test", "test_digest", "test_version", "source", "format_version"),
     *("title", "targ1", "targ2", "attr1", "attr2", "label", "labels", "others", "reason", "note", "notes"),
-    *("protocol", "alternative", "alpha", "seed", "level", "confidence"),
+    *("protocol", "alternative", "alpha", "seed", "level", "confidence", "about", "topic", "variant_of", "template"),
     *("threshold_source", "threshold_emergent_source", "human_group", "digest", "baseline"),
 }
 _NAMED_BY = ("measure", "annotators", "group", "word", "domain_a", "domain_b", "trait", "direction")

@@ -65,20 +65,23 @@ def test_effect_sizes_and_stars_are_those_of_the_results(run: Run, by: Any) -> N
     assert {"", "*", "**", "‡"} <= seen
 
 
-def test_tests_that_share_a_title_stand_together_words_first(run: Run) -> None:
+def test_bleached_sentences_stand_under_their_words_and_unbleached_by_themselves(run: Run) -> None:
     table = associations_table(run)
     groups = {group.title: [row.stub for row in group.rows] for group in table.groups}
     assert groups["Male or female names, career or family"] == [("weat6", "word"), ("sent-weat6", "sent")]
     assert len(table.groups) == len(groups)
     contexts = dict(row.stub for row in table.rows)
-    unbleached = ("_one_sentence", "_1", "_1-", "_1+3-")
-    assert {test for test, context in contexts.items() if context == "sent (u)"} == {
-        f"heilman_double_bind_competent{end}" for end in unbleached
-    }
+    kinds = {"none": "word", "bleached": "sent", "unbleached": "sent (u)"}
+    assert contexts == {r.test: kinds[str(r.template)] for r in run.results}
+    assert set(contexts.values()) == set(kinds.values())
+    for r in run.results:
+        if r.template == "unbleached":
+            assert groups[r.title] == [(r.test, "sent (u)")]
 
 
-def test_only_the_papers_tests_are_called_unbleached(run: Run) -> None:
-    contexts = {row.stub[1] for row in associations_table(changed(run, source="own")).rows}
+@pytest.mark.parametrize("template", ["other", "given", None])
+def test_sentences_of_other_kinds_are_called_sentences(run: Run, template: str | None) -> None:
+    contexts = {row.stub[1] for row in associations_table(changed(run, template=template)).rows}
     assert contexts == {"word", "sentences"}
 
 

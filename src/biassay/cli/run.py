@@ -23,7 +23,7 @@ _OF_THE_RUN = ("tests", "out", "protocol", "two_sided", "max_lost", "alpha", "se
     "--tests",
     multiple=True,
     metavar="PATTERN ...",
-    help="Names, patterns (sent-*), collections (may2019) or files; the main collections by default.",
+    help="Names, patterns (sent-*), topics (gender), collections (may2019) or files; the main collections by default.",
 )
 @click.option(
     "--protocol", type=click.Choice(PROTOCOLS), default="exact", show_default=True, help="How p-values are found."

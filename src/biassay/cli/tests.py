@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -17,6 +18,7 @@ from biassay.errors import UsageError
 from biassay.files import write_atomically
 from biassay.report.words_lost import assumption
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
+from biassay.stimuli.description import description_of
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.groups import Grouping
 from biassay.stimuli.model import ROLES, Test
@@ -33,10 +35,10 @@ def command() -> None:
 
 
 @command.command("list")
-@click.argument("patterns", nargs=-1, metavar="[PATTERN ...]")
+@click.argument("patterns", nargs=-1, metavar="[TOPIC|PATTERN ...]")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
-    """All tests, or those that match patterns (sent-*), collections (may2019) or files.
+    """All tests, or those of a topic (gender), a collection (may2019) or a file, or that match a pattern (sent-*).
 
     Without patterns, the table sums up supplementary collections in a line each.
     """
@@ -52,12 +54,13 @@ def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
 
 def _table(tests: Iterable[Test]) -> Table:
     table = Table()
-    for column in ("test", "asks", "level", "texts", "source"):
-        table.add_column(column, justify="right" if column == "texts" else "left", overflow="fold")
+    for column in ("test", "asks", "topic", "level", "texts", "source"):
+        justify: Literal["left", "right"] = "right" if column == "texts" else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=column == "test")
     for test in tests:
         title = f"same as {test.alias_of}" if test.alias_of else test.title
         count = str(sum(1 for _ in texts_of(test)))
-        table.add_row(*map(escape, (test.name, title, test.level, count, test.source.name)))
+        table.add_row(*map(escape, (test.name, title, test.topic, test.level, count, test.source.name)))
     return table
 
 
@@ -128,6 +131,7 @@ def _about(test: Test) -> dict[str, object]:
         "name": test.name,
         "title": test.title,
         "level": test.level,
+        **description_of(test),
         "alias_of": test.alias_of,
         "concepts": {role: {"label": test.concept(role).label, "words": test.concept(role).words} for role in ROLES},
         "source": test.source.name,
@@ -156,8 +160,14 @@ def _show(test: Test, with_texts: bool) -> None:
         elif test.templates(role) is not None or concept.given:
             first = [text.text for text in texts if text.stimulus == concept.words[0]]
             console.print(escape(f"for example: {' '.join(first)}"), highlight=False, style="dim")
-    console.print(f"\nfrom: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)
+    console.print(f"\n{escape(_described(test))}", highlight=False)
+    console.print(f"from: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)
     console.print(f"licence: {escape(test.source.licence)}", highlight=False)
+
+
+def _described(test: Test) -> str:
+    fields = {key: value for key, value in description_of(test).items() if value is not None}
+    return ", ".join(f"{key.replace('_', ' ')}: {value}" for key, value in fields.items())
 
 
 def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:

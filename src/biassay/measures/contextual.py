@@ -59,8 +59,7 @@ def check_word_tests(tests: tuple[Test, ...]) -> None:
     """Refuse tests that are not about words."""
     for test in tests:
         if test.level != "word":
-            other = test.name.removeprefix("sent-")
-            hint = f"; {other!r} is the same with words" if other != test.name else ""
+            hint = f"; {test.variant_of!r} is the same with words" if test.variant_of else ""
             raise StimulusError(
                 f"test {test.name!r} asks about sentences made from templates, and contexts come from a corpus{hint}"
             )

@@ -65,7 +65,6 @@ OTHER_WAY = "the other way, which these tests do not look for: "
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMED = 8
 _MANY = 12
-_NOT_PEOPLE = {"Flowers", "Insects", "Instruments", "Weapons"}
 
 
 def size_word(effect_size: float) -> str:
@@ -241,14 +240,12 @@ def _about_model(
 
 def _checks(measured: Sequence[Result]) -> str:
     """Tests that are not about people show that the method works on a model; they are no findings about it."""
-    checks = [r for r in measured if {r.targ1, r.targ2} <= _NOT_PEOPLE]
+    checks = [r for r in measured if r.about == "method"]
     if not checks:
         return ""
     found, corrected = (len(found_by_word(checks, corrected=holm)) for holm in (False, True))
-    return (
-        f"{found} and {corrected} of these are checks of the method and not about people (flowers and insects, "
-        "instruments and weapons)."
-    )
+    targets = dict.fromkeys(f"{concept(r.targ1)} and {concept(r.targ2)}" for r in checks)
+    return f"{found} and {corrected} of these are checks of the method and not about people ({', '.join(targets)})."
 
 
 def _named(results: Sequence[Result], begin: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from biassay.results.records import (
 )
 from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice, smallest_p
 from biassay.stats.tails import TailProbability
+from biassay.stimuli.description import description_of
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import assumed_words, digest_of
 
@@ -203,6 +204,7 @@ def _asked(test: Test, identity: Identity, settings: Settings | ContextSettings)
         "model_revision": identity.revision,
         "test": test.name,
         "title": test.title,
+        **description_of(test),
         "targ1": test.X.label,
         "targ2": test.Y.label,
         "attr1": test.A.label,

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from biassay.stimuli.catalogue import catalogue
+from biassay.stimuli.description import description_of
+from biassay.texts.sentences import digest_of
 
 if TYPE_CHECKING:
     from biassay.results.discovery import DiscoveryManifest
     from biassay.results.stereotypes import StereotypeManifest
 
-__all__ = ["update_discovery", "update_stereotypes"]
+__all__ = ["update_associations", "update_discovery", "update_stereotypes"]
+
+
+def update_associations(content: Any) -> None:
+    """Folders that do not say what their tests are about: the catalogue does, if it has one of that name and texts."""
+    for result in content["results"]:
+        if "about" not in result:
+            result |= _description(result["test"], result["test_digest"])
+
+
+@cache
+def _description(name: str, digest: str) -> dict[str, str | None]:
+    test = catalogue().tests.get(name)
+    return {} if test is None or digest_of(test) != digest else description_of(test)
 
 
 def update_discovery(manifest: DiscoveryManifest, content: Any) -> None:

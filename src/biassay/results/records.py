@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from biassay.stimuli.model import About, TemplateKind
+
 __all__ = [
     "FORMAT_VERSION",
     "PAPER_COLUMNS",
@@ -89,6 +91,8 @@ class Result(Record):
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
     the model could not place the others.
+
+    ``about`` to ``template`` describe the test; where ``template`` is None nothing is known of it.
     """
 
     model: str
@@ -139,6 +143,10 @@ class Result(Record):
     contextual: Contextual | None = None
     too_rare: dict[str, tuple[str, ...]] | None = None
     p_value_by_word_opposite: float | None = None
+    about: About | None = None
+    topic: str | None = None
+    variant_of: str | None = None
+    template: TemplateKind | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from biassay.errors import MissingExtraError, RunFolderError
 from biassay.files import write_atomically
 from biassay.results.codec import cells, columns, from_json, to_file, to_json, to_tsv
+from biassay.results.older import update_associations
 from biassay.results.records import FORMAT_VERSION, Manifest, Result
 from biassay.results.samples import Samples, load_samples, save_samples
 from biassay.stats.multiple import holm
@@ -101,7 +102,7 @@ class Run:
         manifest = read_manifest(folder)
         if manifest.status == "running" and not (folder / RESULTS_JSON).exists():
             return cls(manifest)
-        results = from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION).results
+        results = from_json(folder / RESULTS_JSON, _ResultsFile, FORMAT_VERSION, older=update_associations).results
         return cls(manifest, results, load_samples(folder))
 
 

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from biassay.errors import StimulusError, UnknownNameError
+from biassay.stimuli.description import described
 from biassay.stimuli.document import Document, TestEntry, read_document
 from biassay.stimuli.groups import Grouping, made_grouping
 from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateSet, Test
@@ -31,6 +32,15 @@ class Catalogue:
     @property
     def collections(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(test.source.name for test in self.tests.values()))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(test.topic for test in self.tests.values()))
+
+    @property
+    def main(self) -> tuple[Test, ...]:
+        """The tests of a default run."""
+        return tuple(t for t in self.tests.values() if t.alias_of is None and not t.source.supplementary)
 
 
 @cache
@@ -78,15 +88,16 @@ def select_grouping(name: str) -> Grouping:
 
 
 def select_tests(patterns: str | Iterable[str] = ()) -> tuple[Test, ...]:
-    """Tests by name, pattern (``sent-*``), collection (``may2019``) or file; those of the main collections by default.
+    """Tests by name, pattern (``sent-*``), collection (``may2019``), topic (``gender``) or file.
 
-    Aliases (C1 for weat1) are taken when named, and left out of whole collections, so that nothing is run twice.
-    Supplementary collections are taken when named: a default run, and its correction for many tests, is without them.
+    Without any, those of the main collections. Aliases (C1 for weat1) are taken when named, and left out of whole
+    collections and topics, so that nothing is run twice. Supplementary collections are taken when named: a default run,
+    and its correction for many tests, is without them, and so is a topic.
     """
     known = catalogue()
     patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     if not patterns:
-        return tuple(t for t in known.tests.values() if t.alias_of is None and not t.source.supplementary)
+        return known.main
     chosen: dict[str, Test] = {}
     for pattern in patterns:
         for test in _matching(pattern, known):
@@ -100,11 +111,13 @@ def _matching(pattern: str, known: Catalogue) -> tuple[Test, ...]:
         return (known.tests[pattern],)
     if pattern in known.collections:
         return tuple(t for t in known.tests.values() if t.source.name == pattern and t.alias_of is None)
+    if pattern in known.topics:
+        return tuple(test for test in known.main if test.topic == pattern)
     if pattern.lower().endswith(_FILE_ENDINGS):
         return load_tests(Path(pattern))
     found = tuple(known.tests[name] for name in fnmatch.filter(known.tests, pattern))
     if not found:
-        names = [*known.tests, *known.collections]
+        names = [*known.tests, *known.collections, *known.topics]
         hint = "('biassay tests list' shows all; a file ends in .json or .toml; models are named before --tests)"
         raise UnknownNameError("test", pattern, names, hint)
     return found
@@ -155,10 +168,14 @@ class _Resolver:
                 )
             title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
             made = replace(parent, name=entry.name, title=title, source=document.source, alias_of=entry.alias)
-            return self.checked(entry, made if entry.alias else replace(made, targets=targets, attributes=attributes))
+            if entry.alias is None:
+                words = parent.variant_of or parent.name
+                made = replace(made, targets=targets, attributes=attributes, variant_of=words)
+            return self.checked(entry, made)
         x, y, a, b = (self.concept(entry, entry.roles[role]) for role in ROLES)
         title = entry.title or f"{x.label} or {y.label}, {a.label} or {b.label}"
-        return self.checked(entry, Test(entry.name, title, x, y, a, b, document.source, targets, attributes))
+        made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes)
+        return self.checked(entry, described(made, entry.description, entry.where))
 
     def concept(self, entry: TestEntry, name: str) -> Concept:
         if name not in self.concepts:

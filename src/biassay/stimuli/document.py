@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from biassay.errors import StimulusError
 from biassay.files import read_text
-from biassay.stimuli.fields import FieldReader, kind
+from biassay.stimuli.description import DESCRIPTION_FIELDS, Description, read_description, read_pair_topics
+from biassay.stimuli.fields import FieldReader, kind, parse_json, parse_toml
 from biassay.stimuli.given import GIVEN_FIELDS, read_given
 from biassay.stimuli.groups import GroupingEntry, read_grouping
 from biassay.stimuli.model import Concept, GivenText, Source, TemplateClass, TemplateSet, WordRule
@@ -23,7 +22,11 @@ __all__ = ["Document", "TestEntry", "read_document"]
 _UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
 _SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
 _SENTENCE = re.compile(r"\s.*[.!?]\W*$", re.DOTALL)
-_TEST_KEYS = {"title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"}
+_TEST_KEYS = {
+    *("title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"),
+    *DESCRIPTION_FIELDS,
+}
+_SET_KINDS = ("bleached", "unbleached", "other")
 _OWN_KEYS = {"source", "concepts", "sets", "tests", "pairs", "sentences", "grouping", "groups"}
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _SLOTS = ("T", "a T", "Ts", "she", "her", "She", "Her")
@@ -44,6 +47,7 @@ class TestEntry:
     targets: str | None = None
     attributes: str | None = None
     given_as_sentences: bool = False
+    description: Description = field(default_factory=Description)
 
 
 @dataclass(frozen=True)
@@ -62,34 +66,8 @@ def read_document(path: Path) -> Document:
     """Read a TOML file of the project's own format, or a JSON file of the sent-bias form."""
     text = read_text(path)
     if path.suffix.lower() == ".toml":
-        return _Reader(path, text).own(_parse_toml(path, text))
-    return _Reader(path, text).sent_bias(_parse_json(path, text))
-
-
-def _parse_toml(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StimulusError(f"{path}: not valid TOML: {error}") from error
-
-
-def _parse_json(path: Path, text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_no_repeated_keys)
-    except json.JSONDecodeError as error:
-        raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
-    except StimulusError as error:
-        raise StimulusError(f"{path}: {error}") from error
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
-        raise StimulusError(f"{path}: not valid JSON: {error}") from error
-
-
-def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    seen = dict(pairs)
-    if len(seen) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise StimulusError(f"the field {next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
-    return seen
+        return _Reader(path, text).own(parse_toml(path, text))
+    return _Reader(path, text).sent_bias(parse_json(path, text))
 
 
 class _Reader(FieldReader):
@@ -139,9 +117,9 @@ class _Reader(FieldReader):
         fields = self.table(value, where, {"label", "gender", *GIVEN_FIELDS})
         if not fields.keys() & GIVEN_FIELDS:
             self.fail(where, "the field 'words' is missing")
-        gender = fields.get("gender")
-        if gender not in (None, "male", "female"):
-            self.fail(f"{where}.gender", f"expected 'male' or 'female', got {gender!r}")
+        gender: Any = None
+        if "gender" in fields:
+            gender = self.choice(fields["gender"], f"{where}.gender", ("male", "female"))
         label = self.string(fields.get("label", name), f"{where}.label")
         if fields.keys() & GIVEN_FIELDS == {"words"}:
             return Concept(name, label, self.words(fields["words"], f"{where}.words"), gender)
@@ -166,6 +144,11 @@ class _Reader(FieldReader):
             self.fail(
                 where, f"a test names four concepts as X, Y, A and B, or another test as 'of' ({missing} missing)"
             )
+        description = read_description(self, given, where)
+        if not roles and description != Description():
+            stated = next(key for key in given if key in DESCRIPTION_FIELDS)
+            parent = given.get("of") or given["alias"]
+            self.fail(f"{where}.{stated}", f"it follows from the test {parent!r}, which this one is made of; remove it")
         return TestEntry(
             name,
             f"{self.path}: line {self.line(where)}: field {where}",
@@ -176,10 +159,11 @@ class _Reader(FieldReader):
             targets=given.get("targets"),
             attributes=given.get("attributes"),
             given_as_sentences=sentences,
+            description=description,
         )
 
     def paired_tests(self, value: Any) -> Iterator[TestEntry]:
-        fields = self.table(value, "pairs", {"groups", "attributes"})
+        fields = self.table(value, "pairs", {"groups", "attributes", "about", "topic", "topics"})
         groups = self.texts_by_name(fields.get("groups"), "pairs.groups")
         if len(groups) < 2:
             self.fail("pairs.groups", f"expected at least two groups, got {len(groups)}")
@@ -189,10 +173,15 @@ class _Reader(FieldReader):
         for name, concepts in attributes.items():
             if len(self.strings(concepts, f"pairs.attributes.{name}")) != 2:
                 self.fail(f"pairs.attributes.{name}", f"expected the names of two concepts, got {len(concepts)}")
-        for (first, X), (second, Y) in combinations(groups, 2):
+        names = [f"{first}-{second}" for (first, _), (second, _) in combinations(groups, 2)]
+        stated = read_description(self, {key: fields[key] for key in ("about", "topic") if key in fields}, "pairs")
+        topic_of = read_pair_topics(self, fields.get("topics", {}), "pairs.topics", names)
+        for pair, ((_, X), (_, Y)) in zip(names, combinations(groups, 2), strict=True):
+            described = replace(stated, topic=topic_of.get(pair, stated.topic))
             for name, (A, B) in attributes.items():
                 roles = {"X": X, "Y": Y, "A": A, "B": B}
-                yield TestEntry(f"{first}-{second}-{name}", f"{self.path}: field pairs", roles=roles)
+                where = f"{self.path}: field pairs"
+                yield TestEntry(f"{pair}-{name}", where, roles=roles, description=described)
 
     def sentence_tests(self, value: Any) -> Iterator[TestEntry]:
         if not isinstance(value, list):
@@ -213,7 +202,7 @@ class _Reader(FieldReader):
 
     def template_set(self, name: str, value: Any, source: Source) -> TemplateSet:
         where = f"sets.{name}"
-        fields = self.table(value, where, {"title", "templates", "classes", "plurals", "articles"})
+        fields = self.table(value, where, {"title", "kind", "templates", "classes", "plurals", "articles"})
         if ("templates" in fields) == ("classes" in fields):
             self.fail(where, "a set has either 'templates' (for every word) or 'classes'")
         if "templates" in fields:
@@ -227,13 +216,13 @@ class _Reader(FieldReader):
                 self.template_class(item, f"{where}.classes[{i}]") for i, item in enumerate(fields["classes"])
             )
         pairs = {key: self.texts_by_name(fields.get(key, {}), f"{where}.{key}") for key in ("plurals", "articles")}
-        return TemplateSet(name, self.string(fields.get("title", name), f"{where}.title"), classes, source, **pairs)
+        title = self.string(fields.get("title", name), f"{where}.title")
+        template_kind: Any = self.choice(fields.get("kind", "other"), f"{where}.kind", _SET_KINDS)
+        return TemplateSet(name, title, classes, source, **pairs, kind=template_kind)
 
     def template_class(self, value: Any, where: str) -> TemplateClass:
         fields = self.table(value, where, {"name", "rule", "words", "templates", "except_ending"})
-        rule = fields.get("rule")
-        if rule not in get_args(WordRule):
-            self.fail(f"{where}.rule", f"expected one of {', '.join(get_args(WordRule))}, got {rule!r}")
+        rule = self.choice(fields.get("rule"), f"{where}.rule", get_args(WordRule))
         words = self.strings(fields.get("words"), f"{where}.words") if rule in ("listed", "contains") else ()
         ending = self.string(fields["except_ending"], f"{where}.except_ending") if "except_ending" in fields else ""
         return TemplateClass(
@@ -258,15 +247,31 @@ class _Reader(FieldReader):
 
     def sent_bias(self, root: Any) -> Document:
         self.table(root, "", set(_SENT_BIAS_ROLES))
-        concepts = {}
+        concepts: dict[str, Concept] = {}
+        told: set[str] = set()  # sets that say which word each text was made from, or where it stands
         for key in _SENT_BIAS_ROLES:
             if key not in root:
                 self.fail(key, f"the field is missing; a test has {', '.join(_SENT_BIAS_ROLES)}")
-            fields = self.table(root[key], key, {"category", *GIVEN_FIELDS})
+            fields = self.table(root[key], key, {"category", *GIVEN_FIELDS, *(("test",) if key == "targ1" else ())})
             label = self.string(fields.get("category"), f"{key}.category")
             words, given = self.given(fields, key)
-            is_finished = len(fields) > 2 or any(_SENTENCE.search(text.text) for text in given)
-            concepts[key] = Concept(key, label, words, given=given if is_finished else ())
+            concepts[key] = Concept(key, label, words, given=given)
+            told |= {key} if len(fields.keys() & GIVEN_FIELDS) > 1 else set()
+        stated = self.table(root["targ1"].get("test", {}), "targ1.test", set(DESCRIPTION_FIELDS))
+        description = read_description(self, stated, "targ1.test")
+        finished = _finished(concepts, told, description)
+        concepts = {key: c if key in finished else replace(c, given=()) for key, c in concepts.items()}
         roles = {role: key for key, role in _SENT_BIAS_ROLES.items()}
-        entry = TestEntry(self.path.stem, f"{self.path}", roles=roles)
+        entry = TestEntry(self.path.stem, f"{self.path}", roles=roles, description=description)
         return Document(str(self.path), _UNKNOWN_SOURCE, concepts, {}, (entry,))
+
+
+def _finished(concepts: Mapping[str, Concept], told: set[str], description: Description) -> set[str]:
+    """The sets whose examples are texts and not words: their words are told, or they look like sentences.
+
+    A file that states how its texts were made is taken at its word, whatever they look like.
+    """
+    alike = {key for key, c in concepts.items() if any(_SENTENCE.search(text.text) for text in c.given)}
+    if description.template == "none":
+        return told
+    return told | alike or (set(concepts) if description.template else set())

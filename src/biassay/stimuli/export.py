@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from biassay.stimuli.description import description_of
 from biassay.stimuli.given import given_fields
 from biassay.stimuli.model import ROLES, GivenText, TemplateSet, Test
 
@@ -16,9 +18,15 @@ _PAIR = re.compile(r"\[\n\s*(\d+),\n\s*(\d+)\n\s*\]")
 
 
 def to_sent_bias(test: Test, texts: Mapping[str, Sequence[GivenText]]) -> str:
-    """The sent-bias form: four named lists of finished texts, and what is known of the words in them."""
+    """The sent-bias form: four named lists of finished texts, and what is known of the words in them.
+
+    What the test is about stands in the first of them: programs that read this form take every entry for a list.
+    """
     keys = zip(ROLES, ("targ1", "targ2", "attr1", "attr2"), strict=True)
-    content = {key: {"category": test.concept(role).label, **given_fields(texts[role])} for role, key in keys}
+    content: dict[str, dict[str, Any]] = {
+        key: {"category": test.concept(role).label, **given_fields(texts[role])} for role, key in keys
+    }
+    content["targ1"]["test"] = {key: value for key, value in description_of(test).items() if value is not None}
     return _PAIR.sub(r"[\1, \2]", json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -40,6 +48,7 @@ def to_toml(*tests: Test) -> str:
     for test in tests:
         lines += ["", f"[tests.{_quoted(test.name)}]", f"title = {_quoted(test.title)}"]
         lines += [f"{role} = {_quoted(_key(tests, test, role))}" for role in ROLES]
+        lines += [f"{key} = {_quoted(value)}" for key, value in description_of(test).items() if value is not None]
         for part, templates in (("targets", test.targets), ("attributes", test.attributes)):
             if templates is not None:
                 lines.append(f"{part} = {_quoted(templates.name)}")
@@ -56,7 +65,7 @@ def _key(tests: Sequence[Test], test: Test, role: str) -> str:
 
 def _template_lines(templates: TemplateSet) -> list[str]:
     name = f"sets.{_quoted(templates.name)}"
-    lines = [f"[{name}]", f"title = {_quoted(templates.title)}"]
+    lines = [f"[{name}]", f"title = {_quoted(templates.title)}", f"kind = {_quoted(templates.kind)}"]
     for key, pairs in (("plurals", templates.plurals), ("articles", templates.articles)):
         if pairs:
             lines += ["", f"[{name}.{key}]", *(f"{_quoted(a)} = {_quoted(b)}" for a, b in pairs)]

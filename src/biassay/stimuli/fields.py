@@ -1,16 +1,45 @@
-"""Values of a parsed data file, checked one by one, each with the field and, where it is known, the line."""
+"""A data file parsed, and its values checked one by one, each with the field and, where it is known, the line."""
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from biassay.errors import StimulusError, nearest_names
 
-__all__ = ["FieldReader", "kind"]
+__all__ = ["FieldReader", "kind", "parse_json", "parse_toml"]
 
 _NEW_PART = re.compile(r"\s*\[|\s*\"(targ|attr)[12]\"")  # a TOML table, or one of the four sets
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StimulusError(f"{path}: not valid TOML: {error}") from error
+
+
+def parse_json(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_no_repeated_keys)
+    except json.JSONDecodeError as error:
+        raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
+    except StimulusError as error:
+        raise StimulusError(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+        raise StimulusError(f"{path}: not valid JSON: {error}") from error
+
+
+def _no_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    seen = dict(pairs)
+    if len(seen) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise StimulusError(f"the field {next(n for n in names if names.count(n) > 1)!r} stands twice in one object")
+    return seen
 
 
 class FieldReader:
@@ -62,6 +91,11 @@ class FieldReader:
         if not isinstance(value, str) or not value.strip():
             self.fail(where, f"expected a text that is not empty, got {kind(value)}")
         return value
+
+    def choice(self, value: Any, where: str, allowed: Sequence[str]) -> str:
+        if value not in allowed:
+            self.fail(where, f"expected one of {', '.join(allowed)}, got {kind(value)}")
+        return str(value)
 
     def strings(self, value: Any, where: str) -> tuple[str, ...]:
         if not isinstance(value, list):

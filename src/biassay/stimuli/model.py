@@ -8,10 +8,12 @@ from typing import Literal
 __all__ = [
     "PRONOUN_SLOTS",
     "ROLES",
+    "About",
     "Concept",
     "GivenText",
     "Source",
     "TemplateClass",
+    "TemplateKind",
     "TemplateSet",
     "Test",
     "WordRule",
@@ -20,6 +22,10 @@ __all__ = [
 ROLES = ("X", "Y", "A", "B")
 PRONOUN_SLOTS = ("{she}", "{her}", "{She}", "{Her}")
 WordRule = Literal["capitalised", "listed", "contains", "rest"]
+About = Literal["people", "method"]
+TemplateKind = Literal["none", "bleached", "unbleached", "other", "given"]
+"""How words became texts: not at all, by templates that say little (bleached) or more (unbleached) beyond the word, by
+templates of which neither is stated; or the texts are given, and it is not stated how they were made."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ class TemplateSet:
     source: Source
     plurals: tuple[tuple[str, str], ...] = ()
     articles: tuple[tuple[str, str], ...] = ()
+    kind: Literal["bleached", "unbleached", "other"] = "other"
 
     @property
     def uses_pronouns(self) -> bool:
@@ -85,7 +92,11 @@ class TemplateSet:
 
 @dataclass(frozen=True)
 class Test:
-    """One association test: targets X and Y against attributes A and B."""
+    """One association test: targets X and Y against attributes A and B.
+
+    ``about`` says whether it asks about people or checks the method, ``topic`` what it asks about; ``variant_of`` names
+    the test of words that it puts into sentences; ``given_template`` is the kind of templates of finished texts.
+    """
 
     __test__ = False  # not a test case, whatever its name tells a test runner
 
@@ -99,6 +110,18 @@ class Test:
     targets: TemplateSet | None = None
     attributes: TemplateSet | None = None
     alias_of: str | None = None
+    about: About = "people"
+    topic: str = "other"
+    variant_of: str | None = None
+    given_template: TemplateKind = "given"
+
+    @property
+    def template(self) -> TemplateKind:
+        """How its words became texts; where targets and attributes differ, how those of the targets did."""
+        templates = self.targets or self.attributes
+        if templates is not None:
+            return templates.kind
+        return "none" if self.level == "word" else self.given_template
 
     @property
     def level(self) -> Literal["word", "sentence"]:

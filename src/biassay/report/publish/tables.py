@@ -24,8 +24,7 @@ _CONTEXTS = {
     "sentences": "sentences",
     "context": "context",
 }
-_IN_SENTENCES = ", in sentences"
-_UNBLEACHED = ("_one_sentence", "_1", "_1-", "_1+3-")  # how the supplement ends the names of these tests
+_OF_TEMPLATES = {"bleached": "sent", "unbleached": "sent (u)"}
 _LONG = 48  # characters of a model's name, beyond which it stands below the table
 _SIDES = {"greater": "one-sided", "two-sided": "two-sided"}
 
@@ -43,8 +42,11 @@ def associations_table(run: Run, by: By = "word") -> Table:
     labels = model_labels(run)
     cells = _by_place(run)
     groups: dict[str, dict[str, Result]] = {}
+    titles = {result.test: result.title for result in run.results}
     for result in run.results:
-        groups.setdefault(result.title.removesuffix(_IN_SENTENCES), {}).setdefault(result.test, result)
+        # Unbleached sentences ask more than their words do, and keep a title of their own.
+        same = result.test if result.template == "unbleached" else result.variant_of or result.test
+        groups.setdefault(titles.get(same, result.title), {}).setdefault(result.test, result)
     return Table(
         caption=_associations_caption(run, by),
         stub=("Test", "Context"),
@@ -114,12 +116,10 @@ def _spans(run: Run, labels: Mapping[Key, str], columns: tuple[str, ...]) -> tup
 
 
 def _context(result: Result) -> str:
-    """The paper's three kinds; of sentences that are not its own tests' no more is known than that they are some."""
+    """The paper's three kinds; of other sentences no more is known than that they are some."""
     if result.level != "sentence":
         return result.level
-    if result.source != "may2019":
-        return "sentences"
-    return "sent (u)" if result.test.endswith(_UNBLEACHED) else "sent"
+    return _OF_TEMPLATES.get(result.template or "", "sentences")
 
 
 def _effect(result: Result | None, by: By) -> Cell:
