@@ -14,6 +14,8 @@ from biassay.errors import RunFolderError, UsageError
 from biassay.results.gathering import load_found, name_folders
 from biassay.results.records import FORMAT_VERSION
 from biassay.results.run import Run
+from biassay.stimuli.catalogue import catalogue
+from biassay.texts.sentences import digest_of
 
 
 def edited(folder: Path, **given: Any) -> None:
@@ -125,3 +127,28 @@ def test_a_folder_named_twice_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     for again in (Path("a"), Path("b/../a"), tmp_path / "a", Path("link")):
         with pytest.raises(UsageError, match="a is named twice"):
             name_folders([Path("a"), Path("b"), again])
+
+
+# ---- folders of an older biassay
+
+
+@pytest.mark.parametrize(
+    ("name", "digest", "known"),
+    [
+        ("sent-weat1", None, ("method", "things", "weat1", "bleached")),
+        ("sent-weat1", "of other texts", (None, None, None, None)),
+        ("own", None, (None, None, None, None)),
+    ],
+)
+def test_what_an_older_test_is_about_is_known_by_its_name_and_texts(
+    tmp_path: Path, name: str, digest: str | None, known: tuple[str | None, ...]
+) -> None:
+    digest = digest or digest_of(catalogue().tests["sent-weat1"])
+    run_of("one", [result("m", name, test_digest=digest)]).save(tmp_path)
+    content = json.loads((tmp_path / "results.json").read_text())
+    for field in ("about", "topic", "variant_of", "template"):
+        assert content["results"][0].pop(field) is None
+    del content["digest"]
+    (tmp_path / "results.json").write_text(json.dumps(content))
+    (found,) = Run.load(tmp_path).results
+    assert (found.about, found.topic, found.variant_of, found.template) == known
