@@ -16,6 +16,7 @@ from biassay.cli import main
 from biassay.cli.discover import command as discover
 from biassay.encoders.static import frequent_words
 from biassay.stimuli.abc import load_abc
+from biassay.stimuli.description import topics
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -119,6 +120,11 @@ def test_columns_named_in_the_docs_are_those_of_the_results() -> None:
     table = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
     named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
     assert named <= set(columns(()))
+
+
+def test_topics_named_in_the_docs_are_those_of_the_data() -> None:
+    row = next(line for line in (ROOT / "docs" / "tests.md").read_text().splitlines() if line.startswith("| `topic` |"))
+    assert re.findall(r"`(\w+)`", row.split("|")[3]) == list(topics())
 
 
 def test_contributing_names_every_room_in_the_order_of_imports() -> None:

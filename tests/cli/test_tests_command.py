@@ -10,6 +10,7 @@ import pytest
 
 from biassay.cli import main
 from biassay.stimuli.catalogue import catalogue, load_tests
+from biassay.stimuli.description import description_of
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import digest_of, texts_of
 
@@ -104,6 +105,7 @@ def test_list_as_json_describes_every_test(cli: Cli) -> None:
     for name, entry in listed.items():
         test = catalogue().tests[name]
         assert entry["digest"] == digest_of(test)
+        assert entry | description_of(test) == entry
         assert entry["concepts"]["A"] == {"label": test.A.label, "words": list(test.A.words)}
         for field in ("citation", "licence", "version", "source", "title"):
             assert entry[field]
@@ -115,6 +117,12 @@ def test_list_takes_patterns_collections_and_files(cli: Cli, own: Path) -> None:
     collection = json.loads(cli("list", "caliskan2017", "--json")[1])
     assert {entry["source"] for entry in collection} == {"caliskan2017"}
     assert len(collection) == 10
+
+
+def test_list_of_a_topic_has_its_tests(cli: Cli) -> None:
+    listed = json.loads(cli("list", "age", "health", "--json")[1])
+    assert [entry["name"] for entry in listed] == ["weat10", "sent-weat10", "weat9", "sent-weat9"]
+    assert names_in_the_table(cli("list", "age")[1]) == {"weat10", "sent-weat10"}
 
 
 def test_list_of_an_unknown_name_offers_the_nearest(cli: Cli) -> None:
@@ -134,6 +142,7 @@ def test_show_gives_words_source_and_an_example(cli: Cli) -> None:
     assert texts_of(test).X[0].text in flat
     assert test.source.licence in flat
     assert texts_of(test).X[-1].text not in flat
+    assert "about: people, topic: gender, variant of: weat6, template: bleached" in flat
 
 
 def test_show_texts_gives_every_text(cli: Cli) -> None:
@@ -232,6 +241,7 @@ def test_every_test_exports_to_a_file_that_reads_back_to_the_same_texts(
         assert back.level == test.level, name
         assert [(t.stimulus, t.spans) for t in texts_of(back)] == [(t.stimulus, t.spans) for t in texts_of(test)], name
         assert digest_of(back) == digest_of(test), name
+        assert description_of(back) == description_of(test), name
         if form == "toml":
             assert (back.title, back.source) == (test.title, test.source), name
 
