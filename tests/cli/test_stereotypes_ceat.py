@@ -199,7 +199,7 @@ def test_wrong_usage_is_named(cli: Cli, model: str, contexts: Path, tmp_path: Pa
         ((model, "--measure", "ceat", "--contexts", contexts, "--min-contexts", 99), "no group of 53 has 99 contexts"),
         ((model, "--measure", "ceat", "--contexts", contexts, "--all-adjectives"), "were not collected for 83 adj"),
         ((model, "--measure", "ceat", "--contexts", contexts, "--template", "are"), "templates are for ilps"),
-        (("glove", "--measure", "ceat", "--contexts", contexts), "not of words in their contexts"),
+        (("glove", "--measure", "ceat", "--contexts", contexts), "elmo:DIR"),
         ((model, "--measure", "cat"), "'cat' is not one of 'ilps', 'ilps-star', 'set', 'ceat'"),
     ):
         code, stdout, stderr = cli("stereotypes", *args, *out)

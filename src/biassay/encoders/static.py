@@ -199,7 +199,7 @@ VECTORS = Family(
     about="any file of word vectors",
     settings={
         "case": "keep (the default: words as written) or fold (lower-cased first)",
-        "format": f"{', '.join(FORMATS)}; by default the content decides",
+        "format": f"{', '.join(FORMATS)}; by default what the name and the first lines say",
     },
     texts=provide,
     splits=False,  # the file is read once for all texts
