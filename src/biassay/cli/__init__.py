@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 import click
@@ -56,7 +56,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(metadata.version("biassay"), prog_name="biassay")
+@click.version_option(package_name="biassay", prog_name="biassay")
 def _biassay() -> None:
     """Measure social bias and stereotypes in text encoders and language models."""
 

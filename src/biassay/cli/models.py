@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
 from biassay.cli.common import console_for_tables
 from biassay.encoders.family import Family
 from biassay.encoders.registry import families
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 __all__ = ["command"]
 
@@ -37,6 +39,9 @@ def command(as_json: bool) -> None:
 
 
 def _table(known: Iterable[Family]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table()
     # A command to copy must not be broken over lines.
     for column, whole in {"model": True, "what it is": False, "can do": False, "usable": True}.items():

@@ -7,7 +7,6 @@ names, and never OPENAI_API_KEY.
 
 from __future__ import annotations
 
-import html
 import ipaddress
 import json
 import os
@@ -151,6 +150,8 @@ class Key:
         words = "".join(c if c.isprintable() or c.isspace() else "?" for c in words)
         words = " ".join(words.split())
         if self.value:
+            import html
+
             escaped = json.dumps(self.value)[1:-1]
             urls = quote(self.value), quote(self.value, safe="")
             for form in (self.value, escaped, escaped.replace("/", "\\/"), html.escape(self.value), *urls):

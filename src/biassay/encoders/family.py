@@ -50,7 +50,7 @@ def consent_by_settings(model: ModelName) -> tuple[str, ...]:
     return tuple(text.format(asked[name]) for name, text in _CONSENT.items() if name in asked)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Family:
     """A kind of model.
 

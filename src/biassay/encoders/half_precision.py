@@ -6,7 +6,6 @@ the first product of half-precision matrices ends the process with "Illegal inst
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import cache
 from typing import Any
@@ -43,5 +42,7 @@ def refuse_deadly(name: str, model: Any) -> None:
 @cache
 def _code_of_trial(python: str) -> int:
     """0 if all went well, the number of a signal below 0 if one ended it."""
+    import subprocess
+
     command = [python, "-P", "-c", TRIAL]  # -P: nothing is imported from the working folder
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode

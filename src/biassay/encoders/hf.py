@@ -25,13 +25,13 @@ from biassay.encoders.hub import (
     open_tokenizer,
 )
 from biassay.encoders.pooling import POOLS, PoolName, check_texts, pool
-from biassay.encoders.tokenising import Tokenised, Tokeniser
 from biassay.errors import ModelError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     import torch
 
     from biassay.encoders.lm import LanguageModel
+    from biassay.encoders.tokenising import Tokenised, Tokeniser
 
     Pooling = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # states, mask, words
 
@@ -49,6 +49,8 @@ def provide(model: ModelName) -> HfEncoder:
 
 def opened(model: ModelName) -> tuple[Source, Any, Tokeniser]:
     """Where a model lies, its configuration and its tokeniser; the weights are left for later."""
+    from biassay.encoders.tokenising import Tokeniser
+
     source = locate(model)
     config = open_config(source)
     return source, config, Tokeniser(open_tokenizer(source), config, source.name)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +23,17 @@ from biassay.encoders.hub import (
     open_config,
     open_tokenizer,
 )
-from biassay.encoders.tokenising import Tokeniser
 from biassay.errors import ModelError
+
+if TYPE_CHECKING:
+    from biassay.encoders.tokenising import Tokeniser
 
 __all__ = ["FAMILY", "StEncoder", "provide"]
 
 
 def provide(model: ModelName) -> StEncoder:
+    from biassay.encoders.tokenising import Tokeniser
+
     source = locate(model)
     config = open_config(source)
     return StEncoder(model, source, config, Tokeniser(open_tokenizer(source), config, source.name))

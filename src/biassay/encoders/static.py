@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,10 @@ from biassay.encoders.base import Encoded, Identity, Span
 from biassay.encoders.family import Family, ModelName
 from biassay.encoders.vector_files import FORMATS, check_format, file_fingerprint, read_vectors
 from biassay.encoders.vector_text import WordVectors
-from biassay.encoders.vocabulary import Block, array_blocks, vocabulary_blocks
 from biassay.errors import UnknownNameError, VectorFileError
+
+if TYPE_CHECKING:
+    from biassay.encoders.vocabulary import Block
 
 __all__ = [
     "GLOVE",
@@ -67,6 +69,8 @@ def provide(model: ModelName) -> StaticEncoder:
         return found
 
     def stream() -> Iterator[Block]:
+        from biassay.encoders.vocabulary import vocabulary_blocks
+
         yield from vocabulary_blocks(path, file_format)
         _check_unchanged(path, identity)
 
@@ -85,6 +89,8 @@ def provide_embedded(_: ModelName) -> StaticEncoder:
     identity = Identity("glove", "glove", revision, lost_hint=hint)
 
     def stream() -> Iterator[Block]:
+        from biassay.encoders.vocabulary import array_blocks
+
         # Not the words that tests added: to have rare words of some kinds only would bend every ranking.
         words, matrix = _embedded()
         return array_blocks(words[: _frequent()], matrix[: _frequent()])
