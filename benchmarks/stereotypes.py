@@ -17,7 +17,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from biassay.encoders.base import Encoded
 from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
 from biassay.measures.stereotypes import Questionnaire
@@ -25,6 +24,9 @@ from biassay.measures.word_associations import MEASURES
 from biassay.stats.sensitivity import SortedLogits
 from biassay.stimuli.abc import load_abc, paired_groups, templates_named
 from biassay.texts.prompts import prompt_of
+from biassay.texts.requests import Blank
+from biassay.vectors.codecs import BLANKS
+from biassay.vectors.fill import AskedBlanks, ask_missing
 from biassay.vectors.store import VectorStore
 
 WIDTH, HIDDEN, CONTEXTS, TRAITS = 30_522, 768, 64, 32
@@ -68,42 +70,27 @@ def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False)
     model, abc = open_as(name, "blanks"), load_abc()
     groups = paired_groups(abc) if pairs else abc.groups
     chosen = templates_named(abc, templates)
-    started = time.perf_counter()
-    sheet = Questionnaire(model, abc, groups, chosen, prior="mask" if model.has_mask else "word")
-    made = time.perf_counter() - started
-    model.prepare()
-    model.answers(sheet.questions[:500])  # the first pass is slow
+    sheet = Questionnaire(abc, groups, chosen, kind=model.kind, prior="mask" if model.has_mask else "word")
+    model.fill(sheet.blanks[:8])  # the first pass is slow
     with tempfile.TemporaryDirectory() as folder:
-        kept = VectorStore(Path(folder)).of(model.identity)
         started = time.perf_counter()
-        answers = stored(model, sheet, kept, stop_after=0.5)
+        ask_missing(AskedBlanks(model), sheet.blanks[::2], VectorStore(Path(folder)).of(model.identity, BLANKS))
         half = time.perf_counter() - started
-        again = VectorStore(Path(folder)).of(model.identity)  # as after a crash
-        answers = stored(model, sheet, again)
+        kept = VectorStore(Path(folder)).of(model.identity, BLANKS)  # as after a crash
+        ask_missing(AskedBlanks(model), sheet.blanks, kept)
         took = time.perf_counter() - started
+        answers = kept.get(sheet.blanks)
     started = time.perf_counter()
     for measure in MEASURES:
         sheet.scores(answers, measure, "paper")
     scored = time.perf_counter() - started
     asked = len(groups) * len(sheet.templates) * len(sheet.items)
     shape = f"{len(groups)} groups x {len(sheet.items)} adjectives x {len(sheet.templates)} templates = {asked:,}"
-    passes = model.passes(sheet.questions)
-    print(f"{name.rpartition('/')[2]}: {shape}; {len(sheet.questions):,} questions, {passes:,} passes")
-    print(f"made in {made:.1f} s, answered in {took:.1f} s (stopped after {half:.1f} s), scored in {scored:.1f} s")
+    pieces, passes = (sum(counts) for counts in zip(*((len(one.pieces), one.passes) for one in answers), strict=True))
+    print(f"{name.rpartition('/')[2]}: {shape}; {len(sheet.blanks):,} blanks, {pieces:,} pieces, {passes:,} passes")
+    print(f"answered in {took:.1f} s (stopped after {half:.1f} s), scored in {scored:.1f} s")
     alone = one_by_one(model, sheet, groups)
-    print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / (took + made):.1f}x")
-
-
-def stored(model: LanguageModel, sheet: Questionnaire, kept: Any, stop_after: float = 1.0) -> np.ndarray:
-    """Ask what is not stored, batch by batch; a share of it only, to go on from."""
-    keys = [f"{q.ids} {q.place} {q.target}" for q in sheet.questions]
-    waiting = set(kept.missing(keys))
-    ordered = sorted((i for i, key in enumerate(keys) if key in waiting), key=lambda i: sheet.questions[i].ids)
-    size = 4096 if model.device == "cpu" else 65_536
-    for at in range(0, int(len(ordered) * stop_after), size):
-        batch = ordered[at : at + size]
-        kept.add([keys[i] for i in batch], Encoded.of(model.answers([sheet.questions[i] for i in batch])))
-    return kept.get(keys).vectors if stop_after == 1.0 else np.empty(0)
+    print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / took:.1f}x")
 
 
 def one_by_one(model: LanguageModel, sheet: Questionnaire, groups: Any) -> float:
@@ -112,12 +99,10 @@ def one_by_one(model: LanguageModel, sheet: Questionnaire, groups: Any) -> float
     asked = []
     for _ in range(ALONE):
         template, group, item = (pool[rng.integers(len(pool))] for pool in (sheet.templates, groups, sheet.items))
-        text = prompt_of(template, group).text
-        asked.append(model.questions(text, model.pieces(text, item.adjective) or (), item.adjective))
+        asked.append(Blank(prompt_of(template, group), (item.adjective,)))
     started = time.perf_counter()
-    for questions in asked:
-        for question in questions:
-            model.answers([question])
+    for blank in asked:
+        model.fill([blank])
     return (time.perf_counter() - started) / ALONE
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.blanks import blank
 from tests.encoders.tiny_models import byte_tokenizer, save_tiny, wordpiece_tokenizer
 
-from biassay.encoders.lm import LanguageModel, Question
+from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
 from biassay.errors import ModelError, UsageError
 from biassay.stats.sensitivity import sensitivity
+from biassay.texts.requests import Blank
 
 pytestmark = pytest.mark.extras
 
@@ -23,21 +25,17 @@ def test_reference_tokens_probabilities_and_distances(reference: Path, name: str
     model = open_as(f"hf:{reference / 'masked_lm' / name}", "blanks")
     lines = (reference / "masked_lm" / f"records_{name}.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
-    asked, parts = [], []
+    blanks = []
     for record in records:
         group = "{mask}" if record["role"] == "prior_mask" else record["group"]
         text = record["template"].replace("<mask>", "{trait}").replace("<group>", group)
-        pieces = model.pieces(text, record["adjective"])
-        assert pieces is not None
-        assert list(pieces) == record["trait_piece_ids"]
-        questions = model.questions(text, pieces, record["adjective"])
-        assert list(questions[0].ids) == record["input_ids"]
-        assert [question.place for question in questions] == record["trait_mask_positions"]
-        parts.append(slice(len(asked), len(asked) + len(questions)))
-        asked += questions
-    answers = model.answers(asked)
-    for record, part in zip(records, parts, strict=True):
-        log_p, initial, continuing, distance = answers[part].T
+        blanks.append(blank(text, record["adjective"]))
+        asked = model._questions.of(blanks[-1])
+        assert list(asked.questions[0].ids) == record["input_ids"]
+        assert [question.place for question in asked.questions] == record["trait_mask_positions"]
+    for record, filled in zip(records, model.fill(blanks), strict=True):
+        assert filled.words == [tuple(record["trait_piece_ids"])]
+        log_p, initial, continuing, distance = filled.columns.T
         np.testing.assert_allclose(log_p, np.log(record["raw_prob"]), atol=1e-4)
         assert log_p[0] == pytest.approx(record["ilps_logprob"], abs=6e-4)  # the released code rounds to float32
         np.testing.assert_allclose(np.exp([initial[0], *continuing[1:]]), record["Z"], atol=1e-6)
@@ -95,9 +93,9 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
 
     model = open_as(f"hf:{save(kind, tmp_path / 'm', **more)}", "blanks")
     texts = ["she is {trait}.", "the person here is {trait}."]
-    words = ["good", "evil"]
-    asked = [q for t in texts for w in words for q in model.questions(t, model.pieces(t, w) or (), w)]
-    found = model.answers(asked)
+    blanks = [blank(text, "good", "evil") for text in texts]
+    asked = [question for one in blanks for question in model._questions.of(one).questions]
+    found = np.concatenate([filled.columns for filled in model.fill(blanks)])
     auto = library.AutoModelForMaskedLM if model.kind == "masked" else library.AutoModelForCausalLM
     plain: Any = auto.from_pretrained(tmp_path / "m").eval()
     layer = plain.get_output_embeddings()
@@ -118,22 +116,28 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
 def test_company_and_order_change_nothing(kind: str, tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     texts = ["she is {trait}.", "the person there is {trait}.", "a {trait}."]
-    asked = [q for t in texts for w in ("good", "home") for q in model.questions(t, model.pieces(t, w) or (), w)]
-    together = model.answers(asked)
-    alone = np.concatenate([model.answers([question]) for question in asked])
-    np.testing.assert_allclose(together, alone, atol=2e-5)
-    np.testing.assert_allclose(model.answers(asked[::-1])[::-1], together, atol=2e-5)
+    blanks = [blank(text, "good", "home") for text in texts]
+    together = [filled.columns for filled in model.fill(blanks)]
+    alone = [filled.columns for one in blanks for filled in model.fill([one])]
+    backwards = [filled.columns for filled in model.fill(blanks[::-1])][::-1]
+    words = [
+        np.concatenate([filled.columns for word in one.words for filled in model.fill([Blank(one.segments, (word,))])])
+        for one in blanks
+    ]
+    for others in (alone, backwards, words):
+        for one, other in zip(together, others, strict=True):
+            np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-@pytest.mark.parametrize(("kind", "passes"), [("bert", 2), ("gpt2", 3)])
-def test_words_share_passes(kind: str, passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """BERT reads one mask and two masks; GPT-2 reads each word once, though it asks about every letter of it."""
+@pytest.mark.parametrize(
+    ("kind", "words", "passes"),
+    [("bert", ("good", "bad", "evil", "loves", "wars"), 4), ("gpt2", ("good", "bad", "evil"), 3)],
+)
+def test_words_share_passes(
+    kind: str, words: tuple[str, ...], passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BERT reads one mask, two masks, and both first pieces; GPT-2 each word once, though asked about every letter."""
     model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
-    text, words = "she is {trait}.", ("good", "bad", "evil")
-    extra = ("loves", "wars") if kind == "bert" else ()
-    asked = [q for w in (*words, *extra) for q in model.questions(text, model.pieces(text, w) or (), w)]
-    if kind == "bert":
-        asked = [question for question in asked if question.target != model.pieces(text, "loves")[1]]  # type: ignore[index]
     read: list[int] = []
     forward = LanguageModel._forward
 
@@ -142,50 +146,71 @@ def test_words_share_passes(kind: str, passes: int, tmp_path: Path, monkeypatch:
         return forward(self, batch, places)
 
     monkeypatch.setattr(LanguageModel, "_forward", counting)
-    model.answers(asked)
-    assert sum(read) == model.passes(asked) == passes
+    one, same, nothing = blank("she is {trait}.", *words), blank("she is {trait}.", *words[::-1]), blank("a {trait}")
+    assert [filled.passes for filled in model.fill([one, same, nothing])] == [passes, 0, 0]
+    assert sum(read) == passes
 
 
 def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    one, other = (model.pieces("she is {trait}.", word) for word in ("loves", "loveing"))
+    (filled,) = model.fill([blank("she is {trait}.", "loves", "loveing")])
+    one, other = filled.words
     assert one is not None
     assert other is not None
     assert one[0] == other[0]
-    first, second = (model.answers(model.questions("she is {trait}.", p, "")) for p in (one, other))
-    assert first[0].tolist() == second[0].tolist()  # the same question
-    assert first[1, 0] != second[1, 0]
-    assert first[1, 3] != second[1, 3]
+    assert filled.columns[0].tolist() == filled.columns[2].tolist()  # the same question
+    assert filled.columns[1, 0] != filled.columns[3, 0]
+    assert filled.columns[1, 3] != filled.columns[3, 3]
 
 
-def test_a_masked_group_is_no_place_of_the_trait(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "places"), [("{mask} are {trait}.", [3, 4]), ("the {trait} are {mask}.", [2, 3])])
+def test_a_masked_group_is_no_place_of_the_trait(text: str, places: list[int], tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    for text, places in (("{mask} are {trait}.", [3, 4]), ("the {trait} are {mask}.", [2, 3])):
-        pieces = model.pieces(text, "loves")
-        assert pieces is not None
-        assert [question.place for question in model.questions(text, pieces, "loves")] == places
+    assert [question.place for question in model._questions.of(blank(text, "loves")).questions] == places
 
 
 def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", "blanks")
-    pieces = model.pieces("she is {trait}.", "bad")
-    assert pieces is not None
-    questions = model.questions("she is {trait}.", pieces, "bad")
+    questions = model._questions.of(blank("she is {trait}.", "bad")).questions
     for question in questions:
         assert question.place == len(question.ids) - 1
-    assert [q.target for q in questions] == list(pieces)
+    pieces = tuple(question.target for question in questions)
     assert questions[2].ids == (*questions[0].ids, *pieces[:2])
+    for text in ("{mask} are {trait}.", "{trait} is she"):
+        with pytest.raises(UsageError, match="causal"):
+            model.fill([blank(text, "bad")])
 
 
-def test_a_word_of_unknown_tokens_has_no_pieces(tmp_path: Path) -> None:
+def test_unknown_words_have_no_pieces_and_unknown_texts_are_counted(tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    assert model.pieces("she is {trait}.", "zzz") is None
+    known, lost = model.fill([blank("she is {trait}.", "zzz", "good"), blank("qqq is xxx {trait}.")])
+    assert known.words[0] is None
+    assert known.words[1] is not None
+    assert (known.unknown, lost.unknown) == (0, 2)
+    assert (lost.words, lost.columns.shape) == ([], (0, 4))
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_batches_hold_whole_blanks_and_texts_that_begin_alike(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
+    starts = ("she", "he", "the person")
+    texts = [f"{start} is {end} {{trait}}." for end in ("good", "bad") for start in starts]
+    blanks = [blank(text, "joy", "loves") for text in texts]
+    size = sum(model._questions.of(blanks[0]).lengths)
+    assert sorted(model.batches(blanks)[0]) == list(range(6))
+    monkeypatch.setattr("biassay.encoders.lm._QUESTIONS_AT_ONCE", {"cpu": 2 * size})
+    assert sorted(map(sorted, model.batches(blanks))) == [[0, 3], [1, 4], [2, 5]]
+    monkeypatch.setattr("biassay.encoders.lm._QUESTIONS_AT_ONCE", {"cpu": 1})
+    assert sorted(model.batches(blanks)) == [[i] for i in range(6)]
+    assert model.batches([]) == []
 
 
 def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=False)}", "blanks")
     with pytest.raises(ModelError, match=r"lacks cls\.predictions"):
-        model.answers([Question((2, 4, 3), 1, 5)])
+        model.fill([blank("she is {trait}.", "good")])
 
 
 def test_models_that_predict_no_words_are_refused(tmp_path: Path) -> None:
@@ -198,7 +223,7 @@ def test_models_that_predict_no_words_are_refused(tmp_path: Path) -> None:
     del settings["mask_token"]
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     with pytest.raises(ModelError, match="no mask token"):
-        open_as(f"hf:{folder}", "blanks")
+        open_as(f"hf:{folder}", "blanks").prepare()
 
 
 def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Questionnaires: every question once, and scores as a loop over groups, templates and adjectives gives them."""
+"""Questionnaires: every blank once, and scores as a loop over groups, templates and adjectives gives them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.encoders.tiny_models import save_tiny
 
-from biassay.encoders.lm import LanguageModel, Question
+from biassay.encoders.base import Filled
+from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
 from biassay.measures.stereotypes import Item, Prior, Questionnaire, pair_scores_of
 from biassay.measures.word_associations import MEASURES, VARIANTS
 from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
 from biassay.texts.prompts import prior_prompt, prompt_of
+from biassay.texts.requests import Blank, Segments, Slot
 
 OWN = """
 [dimensions]
@@ -62,52 +65,50 @@ OWN_PAIRS = ("loves-loveing", "war-wars", "zebra-joy")
 
 
 class Fake:
-    """A model that cuts words into pieces of two letters, does not know the letter z, and answers by hashing."""
+    """A model that cuts words into pieces of two letters, does not know the letter z, and answers by hashing.
 
-    def __init__(self, kind: Literal["masked", "causal"] = "masked") -> None:
-        self.kind: Literal["masked", "causal"] = kind
-        self.number: dict[str, int] = {}
+    In some texts it cuts some words otherwise.
+    """
 
-    def _id(self, piece: str) -> int:
-        return self.number.setdefault(piece, len(self.number))
+    def __init__(self, otherwise: tuple[str, str] | None = None) -> None:
+        self.otherwise = otherwise
 
-    def pieces(self, text: str, word: str) -> tuple[int, ...] | None:
-        assert "{trait}" in text
-        assert "{mask}" not in text
+    def _pieces(self, text: str, word: str) -> list[int]:
         if "z" in word:
-            return None
-        return tuple(self._id(word[i : i + 2]) for i in range(0, len(word), 2))
+            return []
+        size = 3 if self.otherwise and self.otherwise[0] in text and self.otherwise[1] == word else 2
+        parts = [word[i : i + size] for i in range(0, len(word), size)]
+        return [int.from_bytes(part.encode()) for part in parts]
 
-    def unknown_tokens(self, text: str) -> int:  # noqa: ARG002
-        return 0
+    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+        return [self._filled(blank) for blank in blanks]
 
-    def questions(self, text: str, pieces: Sequence[int], word: str) -> tuple[Question, ...]:
-        assert word
-        length = len(pieces) if self.kind == "masked" else 0
-        start = (self._id(f"text {text}"), length)
-        return tuple(Question((*start, *pieces[:i]), i + 1, piece) for i, piece in enumerate(pieces))
-
-    def answers(self, questions: Sequence[Question]) -> np.ndarray:
-        return np.array([self._answer(question) for question in questions]).reshape(len(questions), 4)
-
-    def _answer(self, question: Question) -> list[float]:
-        numbers = hashlib.blake2b(repr(question).encode(), digest_size=4).digest()
-        log_p, initial, continuing, distance = (n / 256 for n in numbers)
-        return [-1 - 9 * log_p, -initial, -continuing, 0.0 if distance < 0.04 else 0.9 * distance]
+    def _filled(self, blank: Blank) -> Filled:
+        text = "|".join(blank.halves("[MASK]"))
+        pieces = [self._pieces(text, word) for word in blank.words]
+        columns = [_answer(f"{text} {word[: i + 1]}") for word in pieces for i in range(len(word))]
+        flat = np.array([piece for word in pieces for piece in word], dtype=np.int32)
+        lengths = np.array([len(word) for word in pieces], dtype=np.int32)
+        return Filled(lengths, flat, np.array(columns, dtype=np.float32).reshape(-1, 4), text.count("q"), 1)
 
 
 class Alone:
-    """A language model that is given every question by itself."""
+    """A language model that is given every blank by itself, once."""
 
     def __init__(self, model: LanguageModel) -> None:
-        self.pieces, self.questions, self._model = model.pieces, model.questions, model
-        self._known: dict[Question, np.ndarray] = {}
+        self._model, self._known = model, dict[Blank, Filled]()
 
-    def answers(self, questions: Sequence[Question]) -> np.ndarray:
-        for question in questions:
-            if question not in self._known:
-                self._known[question] = self._model.answers([question])[0]
-        return np.array([self._known[question] for question in questions])
+    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+        for blank in blanks:
+            if blank not in self._known:
+                (self._known[blank],) = self._model.fill([blank])
+        return [self._known[blank] for blank in blanks]
+
+
+def _answer(question: str) -> list[float]:
+    numbers = hashlib.blake2b(question.encode(), digest_size=4).digest()
+    log_p, initial, continuing, distance = (n / 256 for n in numbers)
+    return [-1 - 9 * log_p, -initial, -continuing, 0.0 if distance < 0.04 else 0.9 * distance]
 
 
 @pytest.fixture(scope="module")
@@ -152,42 +153,38 @@ def difference(own: np.ndarray, prior: np.ndarray, measure: str, variant: str, f
     return max(float(-2 * np.log(a / b)) for a, b in counted)
 
 
-def first_decisive(model: Any, text: str, item: Item, adjectives: Sequence[Item]) -> int:
+def first_decisive(pieces: dict[Item, tuple[int, ...] | None], item: Item) -> int:
     """How many pieces a word shares at most with a word on the other side; none, if that is all of it."""
-    own = model.pieces(text, item.adjective)
+    own = pieces[item] or ()
     shared = 0
-    for other in adjectives:
-        pieces = model.pieces(text, other.adjective)
-        if other.pair == item.pair and other.right != item.right and pieces is not None:
+    for other, theirs in pieces.items():
+        if other.pair == item.pair and other.right != item.right and theirs is not None:
             n = 0
-            while n < min(len(own), len(pieces)) and own[n] == pieces[n]:
+            while n < min(len(own), len(theirs)) and own[n] == theirs[n]:
                 n += 1
             shared = max(shared, n)
     return 0 if shared == len(own) else shared
 
 
-def looped(
-    model: Any, abc: Abc, sheet: Questionnaire, prior: Prior, measure: str, variant: str
-) -> tuple[np.ndarray, set[Question]]:
-    """Scores (groups, templates, items), the model being asked for one word at a time; and what it was asked."""
+def looped(model: Any, abc: Abc, sheet: Questionnaire, prior: Prior, measure: str, variant: str) -> np.ndarray:
+    """Scores (groups, templates, items), the model being asked for one word at a time."""
+    known: dict[tuple[Segments, str], Filled] = {}
+
+    def asked(segments: Segments, word: str) -> Filled:
+        if (segments, word) not in known:
+            (known[segments, word],) = model.fill([Blank(segments, (word,))])
+        return known[segments, word]
+
     scores = np.full((len(sheet.groups), len(sheet.templates), len(sheet.items)), np.nan)
-    asked: set[Question] = set()
     for t, template in enumerate(sheet.templates):
-        plain = prior_prompt(template, abc, "word").text
-        for i, item in enumerate(sheet.items):
-            if model.pieces(plain, item.adjective) is None:
-                continue
-            start = first_decisive(model, plain, item, sheet.items)
-            texts = [prior_prompt(template, abc, prior).text]
-            texts += [prompt_of(template, group).text for group in sheet.groups]
-            answers = []
-            for text in texts:
-                questions = model.questions(text, model.pieces(plain, item.adjective), item.adjective)
-                asked |= set(questions)
-                answers.append(np.asarray(model.answers(questions), dtype=np.float64))
-            for g, own in enumerate(answers[1:]):
-                scores[g, t, i] = difference(own, answers[0], measure, variant, start)
-    return scores, asked
+        nobody = prior_prompt(template, abc, prior)
+        pieces = {item: asked(nobody, item.adjective).words[0] for item in sheet.items}
+        for (i, item), (g, group) in product(enumerate(sheet.items), enumerate(sheet.groups)):
+            own, against = asked(prompt_of(template, group), item.adjective), asked(nobody, item.adjective)
+            if own.words[0] is not None and own.words == against.words:
+                both = (np.asarray(one.columns, dtype=np.float64) for one in (own, against))
+                scores[g, t, i] = difference(*both, measure, variant, first_decisive(pieces, item))
+    return scores
 
 
 @pytest.mark.slow
@@ -195,33 +192,73 @@ def looped(
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize(("kind", "prior"), [("masked", "mask"), ("masked", "word"), ("causal", "word")])
 def test_scores_are_those_of_a_loop(abc: Abc, kind: Any, prior: Prior, measure: Any, variant: Any) -> None:
-    model = Fake(kind)
+    model = Fake()
     groups, templates = groups_named(abc, ["ant", "elderly"]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(model, abc, groups, templates, prior=prior, all_adjectives=True)
-    found = sheet.scores(model.answers(sheet.questions), measure, variant)
-    expected, _ = looped(model, abc, sheet, prior, measure, variant)
+    sheet = Questionnaire(abc, groups, templates, kind=kind, prior=prior, all_adjectives=True)
+    found = sheet.scores(model.fill(sheet.blanks), measure, variant)
     assert found.measure == measure
-    np.testing.assert_allclose(found.scores, expected, atol=1e-9)
+    np.testing.assert_allclose(found.scores, looped(model, abc, sheet, prior, measure, variant), atol=1e-9)
     unknown = ["z" in item.adjective for item in sheet.items]
     assert np.isnan(found.scores[:, :, unknown]).all()
     assert measure == "set" or not np.isnan(found.scores).all(axis=(0, 1))[~np.array(unknown)].any()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("all_adjectives", [False, True])
-@pytest.mark.parametrize("kind", ["masked", "causal"])
-def test_every_question_is_asked_once_and_none_is_left_out(abc: Abc, kind: Any, all_adjectives: bool) -> None:
-    model = Fake(kind)
-    sheet = Questionnaire(model, abc, abc.groups[:2], abc.templates[::4], prior="word", all_adjectives=all_adjectives)
-    _, asked = looped(model, abc, sheet, "word", "ilps", "paper")
-    assert len(sheet.questions) == len(set(sheet.questions))
-    assert set(sheet.questions) == asked
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_word_of_other_pieces_for_a_group_has_no_score_there(abc: Abc, measure: Any) -> None:
+    groups, templates = groups_named(abc, ["ant", "office"]), templates_named(abc, ["own-one", "own-many"])
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
+    usual = sheet.scores(Fake().fill(sheet.blanks), measure, "paper").scores
+    model = Fake(otherwise=("ant there is", "loveing"))
+    found = sheet.scores(model.fill(sheet.blanks), measure, "paper").scores
+    place = next(i for i, item in enumerate(sheet.items) if item.adjective == "loveing")
+    changed = np.zeros(found.shape, dtype=bool)
+    changed[0, 0, place] = True
+    assert np.isnan(found[changed]).all()
+    assert measure == "set" or not np.isnan(usual[changed]).any()
+    np.testing.assert_array_equal(found[~changed], usual[~changed])
+    np.testing.assert_allclose(found, looped(model, abc, sheet, "mask", measure, "paper"), atol=1e-9)
+
+
+@pytest.mark.parametrize("prior", ["mask", "word"])
+def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: Abc, prior: Prior) -> None:
+    """The letter q is unknown to the fake model: that of a group counts, that of a template does not."""
+    own = replace(abc, groups=(*abc.groups, replace(abc.groups[0], name="odd", singular="queer", plural="queers")))
+    groups = groups_named(own, ["ant", "odd"])
+    (template,) = templates_named(abc, ["own-one"])
+    template = replace(template, text="{A group} is quite {trait}.")
+    sheet = Questionnaire(own, groups, [template], kind="masked", prior=prior)
+    answers = Fake().fill(sheet.blanks)
+    assert sheet.unknown_groups(answers) == ("odd",)
+    scores = sheet.scores(answers, "ilps", "paper").scores
+    assert np.isnan(scores[1]).all()
+    assert not np.isnan(scores[0]).all()
+
+
+@pytest.mark.parametrize("prior", ["mask", "word"])
+def test_every_sentence_is_one_blank_with_all_words(abc: Abc, prior: Prior) -> None:
+    groups, templates = (*abc.groups[:2], abc.groups[0]), templates_named(abc, ["mine"])
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior=prior, all_adjectives=True)
+    texts = {prompt_of(t, group) for t in templates for group in groups} | {
+        prior_prompt(t, abc, prior) for t in templates
+    }
+    words = tuple(dict.fromkeys(item.adjective for item in sheet.items))
+    assert {blank.segments for blank in sheet.blanks if blank.words == words} == texts
+    assert len(words) < len(sheet.items)  # some stand in two pairs
+    plain = [blank for blank in sheet.blanks if not blank.words]
+    assert [blank.segments for blank in plain] == ([prior_prompt(templates[0], abc, "word")] if prior == "mask" else [])
+    assert len(sheet.blanks) == len(texts) + len(plain)
+    assert any(Slot.MASKED in blank.segments for blank in sheet.blanks) == (prior == "mask")
 
 
 def test_items_are_the_first_adjectives_or_all(abc: Abc) -> None:
-    model, groups = Fake(), abc.groups[:1]
-    one = Questionnaire(model, abc, groups, abc.templates[:1], prior="mask").items
-    every = Questionnaire(model, abc, groups, abc.templates[:1], prior="mask", all_adjectives=True).items
+    asked: dict[str, Any] = {
+        "groups": abc.groups[:1],
+        "templates": abc.templates[:1],
+        "kind": "masked",
+        "prior": "mask",
+    }
+    one = Questionnaire(abc, **asked).items
+    every = Questionnaire(abc, **asked, all_adjectives=True).items
     expected = []
     for place, pair in enumerate(abc.pairs):
         expected += [(place, False, word) for word in pair.left_adjectives]
@@ -234,22 +271,24 @@ def test_items_are_the_first_adjectives_or_all(abc: Abc) -> None:
 def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only(abc: Abc) -> None:
     skipped = ("the-people-are", "more-likely", "more", "own-first", "own-behind")
     causal, masked = (
-        Questionnaire(Fake(kind), abc, abc.groups[:2], abc.templates, prior="word")  # type: ignore[arg-type]
+        Questionnaire(abc, abc.groups[:2], abc.templates, kind=kind, prior="word")  # type: ignore[arg-type]
         for kind in ("causal", "masked")
     )
     assert causal.skipped == skipped
     assert [t.name for t in causal.templates] == [t.name for t in abc.templates if t.name not in skipped]
     assert masked.skipped == ()
     assert masked.templates == abc.templates
-    answers = Fake("causal").answers(causal.questions)
+    answers = Fake().fill(causal.blanks)
     assert causal.scores(answers, "ilps", "paper").scores.shape == (2, len(causal.templates), len(causal.items))
 
 
 def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: Abc) -> None:
     model, template = Fake(), templates_named(abc, ["own-one"])
-    sheet = Questionnaire(model, abc, groups_named(abc, ["place"]), template, prior="mask", all_adjectives=True)
-    assert sheet.unknown == ("zealous", "zebra")
-    by_item = sheet.scores(model.answers(sheet.questions), "ilps", "paper").scores
+    groups, of_masked = groups_named(abc, ["place"]), {"kind": "masked", "prior": "mask"}
+    sheet = Questionnaire(abc, groups, template, **of_masked, all_adjectives=True)  # type: ignore[arg-type]
+    answers = model.fill(sheet.blanks)
+    assert sheet.unknown(answers) == ("zealous", "zebra")
+    by_item = sheet.scores(answers, "ilps", "paper").scores
     found = pair_scores_of(by_item, sheet.items, len(abc.pairs))
     pair = abc.pairs.index(abc.pair("unassertive-competitive"))
     left, right = (
@@ -257,8 +296,8 @@ def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: Abc) -> Non
         for words in (("unassertive", "submissive", "diffident", "passive"), ("competitive", "ambitious", "driven"))
     )
     np.testing.assert_allclose(found[:, 0, pair], np.median(right, axis=0) - np.median(left, axis=0), atol=1e-12)
-    one = Questionnaire(model, abc, groups_named(abc, ["place"]), template, prior="mask")
-    assert one.unknown == ("zebra",)  # the others are not asked for
+    one = Questionnaire(abc, groups, template, **of_masked)  # type: ignore[arg-type]
+    assert one.unknown(model.fill(one.blanks)) == ("zebra",)  # the others are not asked for
 
 
 @pytest.mark.extras
@@ -266,11 +305,12 @@ def test_adjectives_of_unknown_tokens_on_a_tiny_model(abc: Abc, tmp_path: Path) 
     """Of all 16 shipped pairs the tiny vocabulary knows next to nothing; of its own pair it lacks the zebra."""
     model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(model, abc, groups, templates, prior="mask", all_adjectives=True)
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
+    answers = model.fill(sheet.blanks)
+    unknown = sheet.unknown(answers)
     known = {"loves", "loveing", "bad", "good", "war", "wars", "warsing", "joy"}
-    assert set(sheet.unknown) == {item.adjective for item in sheet.items} - known
-    assert list(sheet.unknown) == sorted(sheet.unknown)
-    answers = model.answers(sheet.questions)
+    assert set(unknown) == {item.adjective for item in sheet.items} - known
+    assert list(unknown) == sorted(unknown)
     by_item = sheet.scores(answers, "ilps-star", "paper").scores
     found = pair_scores_of(by_item, sheet.items, len(abc.pairs))
     of = {item.adjective: by_item[:, :, i] for i, item in enumerate(sheet.items) if item.pair >= 16}
@@ -291,16 +331,15 @@ def test_tiny_models_asked_one_by_one(abc: Abc, tiny: LanguageModel) -> None:
     """Tolerance: a float32 pass in other company differs in the sixth digit, and logs of small distances more."""
     prior: Prior = "mask" if tiny.has_mask else "word"
     own = replace(abc, pairs=tuple(pair for pair in abc.pairs if pair.name in OWN_PAIRS))
-    sheet = Questionnaire(tiny, own, groups_named(own, ["place"]), templates_named(own, ["mine"]), prior=prior)
-    answers, alone = tiny.answers(sheet.questions), Alone(tiny)
-    for measure in MEASURES:
-        for variant in VARIANTS:
-            found = sheet.scores(answers, measure, variant).scores
-            expected, asked = looped(alone, own, sheet, prior, measure, variant)
-            assert set(sheet.questions) == asked
-            np.testing.assert_allclose(found, expected, atol=2e-4)
-            known = [i for i, item in enumerate(sheet.items) if item.adjective not in sheet.unknown]
-            assert variant != "paper" or not np.isnan(found[:, :, known]).any()
+    groups, templates = groups_named(own, ["place"]), templates_named(own, ["mine"])
+    sheet = Questionnaire(own, groups, templates, kind=tiny.kind, prior=prior)
+    answers = tiny.fill(sheet.blanks)
+    known = [i for i, item in enumerate(sheet.items) if item.adjective not in sheet.unknown(answers)]
+    alone = Alone(tiny)
+    for measure, variant in product(MEASURES, VARIANTS):
+        found = sheet.scores(answers, measure, variant).scores
+        np.testing.assert_allclose(found, looped(alone, own, sheet, prior, measure, variant), atol=2e-4)
+        assert variant != "paper" or not np.isnan(found[:, :, known]).any()
 
 
 @pytest.mark.extras
@@ -308,8 +347,8 @@ def test_adjectives_that_share_their_first_piece_are_told_apart(abc: Abc, tmp_pa
     """'loves' and 'loveing' are one question under ILPS, and two under the others; 'war' begins 'wars'."""
     model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
     groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(model, abc, groups, templates, prior="mask")
-    answers, names = model.answers(sheet.questions), [pair.name for pair in abc.pairs]
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask")
+    answers, names = model.fill(sheet.blanks), [pair.name for pair in abc.pairs]
     pair = {m: pair_scores_of(sheet.scores(answers, m, "paper").scores, sheet.items, len(names)) for m in MEASURES}
     love, war = names.index("loves-loveing"), names.index("war-wars")
     assert (pair["ilps"][:, :, love] == 0.0).all()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.blanks import blank
 
 from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
@@ -39,13 +40,9 @@ class Reference:
         key = (template["template"], group)
         if key not in self._asked:
             text = template["template"].replace("<mask>", "{trait}").replace("<group>", group)
-            starts, questions = [], []
-            for word in self.adjectives:
-                found = self.model.pieces(text, word)
-                assert found is not None
-                starts.append(len(questions))
-                questions += self.model.questions(text, found, word)
-            self._asked[key] = Pieces.of(self.model.answers(questions), np.array(starts))
+            (filled,) = self.model.fill([blank(text, *self.adjectives)])
+            assert filled.lengths.all()
+            self._asked[key] = Pieces.of(filled.columns, filled.starts)
         return self._asked[key]
 
     def found(

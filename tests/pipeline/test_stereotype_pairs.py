@@ -10,6 +10,7 @@ from biassay.encoders.registry import open_as
 from biassay.results.stereotypes import IntersectionRecord, Stereotypes
 from biassay.stimuli.abc import paired_groups
 from biassay.texts.prompts import prior_prompt, prompt_of
+from biassay.texts.requests import Blank
 
 from .asked_models import GROUPS, Place, profiles, save_masked
 
@@ -35,15 +36,13 @@ def traits(place: Place, found: Stereotypes) -> Table:
     words = [word for pair in place.abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
     groups = [group for group in place.abc.groups if group.name in GROUPS] + list(paired_groups(place.abc))
 
-    texts = {(t.name, "nobody"): prior_prompt(t, place.abc).text for t in chosen}
-    texts |= {(t.name, group.name): prompt_of(t, group).text for t in chosen for group in groups}
-    asked = {}
-    for key, text in texts.items():
-        for word in words:
-            pieces = model.pieces(text.replace("{mask}", "person"), word)
-            assert pieces is not None
-            asked[(*key, word)] = model.questions(text, pieces, word)[0]
-    log_p = dict(zip(asked, model.answers(list(asked.values()))[:, 0].astype(float), strict=True))
+    texts = {(t.name, "nobody"): prior_prompt(t, place.abc) for t in chosen}
+    texts |= {(t.name, group.name): prompt_of(t, group) for t in chosen for group in groups}
+    log_p = {}
+    for key, filled in zip(texts, model.fill([Blank(text, tuple(words)) for text in texts.values()]), strict=True):
+        assert filled.lengths.all()
+        firsts = filled.columns[filled.starts, 0].astype(float)
+        log_p |= {(*key, word): value for word, value in zip(words, firsts, strict=True)}
     return {
         (group.name, word): float(
             np.mean([log_p[t.name, group.name, word] - log_p[t.name, "nobody", word] for t in chosen])

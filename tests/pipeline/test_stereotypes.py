@@ -16,7 +16,6 @@ from scipy.stats import kendalltau
 import biassay
 from biassay.errors import MeasurementError, ModelError, RunFolderError, StimulusError, UnknownNameError, UsageError
 from biassay.measures.agreement import human_of
-from biassay.pipeline import stereotypes as module
 from biassay.pipeline.common import Silent
 from biassay.results.stereotypes import Stereotypes
 from biassay.stimuli.abc import groups_named
@@ -208,7 +207,7 @@ class Hearing(Silent):
 def test_an_interrupted_run_goes_on_and_leaves_no_folder(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
 ) -> None:
-    monkeypatch.setattr(module, "_BATCH", {"cpu": 100, "cuda": 100})
+    monkeypatch.setattr("biassay.encoders.lm._QUESTIONS_AT_ONCE", {"cpu": 100})  # two blanks of 34 words and more
     out = tmp_path / "out"
     if there:
         out.mkdir()
@@ -217,7 +216,7 @@ def test_an_interrupted_run_goes_on_and_leaves_no_folder(
         place(out=out, listener=Stopping(3))
     assert not any(out.iterdir()) if there else not out.exists()
     found = place(out=out)
-    assert found.manifest.models[0].encoded == whole.manifest.models[0].encoded - 300
+    assert found.manifest.models[0].encoded == whole.manifest.models[0].encoded - 6
     assert found.results == whole.results
     assert Stereotypes.load(out).results == whole.results
 

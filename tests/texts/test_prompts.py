@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.blanks import segments_of, text_of
 
 from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
-from biassay.texts.prompts import Prompt, ends_with_trait, prior_prompt, prompt_of
+from biassay.texts.prompts import ends_with_trait, prior_prompt, prompt_of
+from biassay.texts.requests import Slot
 
 MASKS = {"bert": "[MASK]", "roberta": "<mask>"}
 REFERENCE_TEMPLATES = {
@@ -25,12 +27,12 @@ def abc() -> Abc:
 
 def asked(abc: Abc, template: str, group: str) -> str:
     (one,), (other,) = templates_named(abc, [template]), groups_named(abc, [group])
-    return prompt_of(one, other).text
+    return text_of(prompt_of(one, other))
 
 
 def prior(abc: Abc, template: str, by: str) -> str:
     (one,) = templates_named(abc, [template])
-    return prior_prompt(one, abc, "mask" if by == "mask" else "word").text
+    return text_of(prior_prompt(one, abc, "mask" if by == "mask" else "word"))
 
 
 @pytest.mark.parametrize("model", MASKS)
@@ -47,8 +49,8 @@ def test_texts_of_the_reference(abc: Abc, model: str, reference: Path) -> None:
         else:
             prompt = prior_prompt(template, abc, "mask" if record["role"] == "prior_mask" else "word")
         mask = MASKS[model]
-        assert prompt.text.replace("{trait}", mask).replace("{mask}", mask) == record["text"]
-        seen.add((record["role"], template.name, prompt.group))
+        assert text_of(prompt).replace("{trait}", mask).replace("{mask}", mask) == record["text"]
+        seen.add((record["role"], prompt))
     assert len(seen) == 3 * (6 + 1 + 1)
 
 
@@ -82,17 +84,18 @@ def test_sentences(abc: Abc, template: str, group: str, text: str) -> None:
 def test_sentences_of_pairs(abc: Abc) -> None:
     made = {pair.name: pair for pair in paired_groups(abc)}
     a, very = templates_named(abc, ["a", "very"])
-    texts = [prompt_of(a, made[name]).text for name in ("teenage Asian person", "Asian teenager", "atheist mechanic")]
+    texts = [
+        text_of(prompt_of(a, made[name])) for name in ("teenage Asian person", "Asian teenager", "atheist mechanic")
+    ]
     assert texts == [
         f"{group} is {{trait}}." for group in ("A teenage Asian person", "An Asian teenager", "An atheist mechanic")
     ]
-    assert (
-        prompt_of(very, made["gay person with a disability"]).text == "Gay people with disabilities are very {trait}."
-    )
+    last = prompt_of(very, made["gay person with a disability"])
+    assert text_of(last) == "Gay people with disabilities are very {trait}."
 
 
 def test_every_sentence_is_one(abc: Abc) -> None:
-    texts = [prompt_of(template, group).text for template in abc.templates for group in abc.groups]
+    texts = [text_of(prompt_of(template, group)) for template in abc.templates for group in abc.groups]
     assert len(set(texts)) == 35 * 53
     for text in texts:
         rest = text.replace("{trait}", "", 1)
@@ -101,11 +104,11 @@ def test_every_sentence_is_one(abc: Abc) -> None:
         assert text[-1] in ".?", text
 
 
-def test_prompts_say_what_they_are_made_of(abc: Abc) -> None:
-    (template,), (group,) = templates_named(abc, ["very"]), groups_named(abc, ["elderly"])
-    assert prompt_of(template, group) == Prompt("very", "elderly", "Elderly people are very {trait}.")
-    assert prior_prompt(template, abc).group == "prior:mask"
-    assert prior_prompt(template, abc, "word").group == "prior:word"
+def test_prompts_are_texts_as_long_as_can_be_and_slots(abc: Abc) -> None:
+    (very, a), (group,) = templates_named(abc, ["very", "a"]), groups_named(abc, ["elderly"])
+    assert prompt_of(very, group) == ("Elderly people are very ", Slot.BLANK, ".")
+    assert prior_prompt(very, abc) == (Slot.MASKED, " are very ", Slot.BLANK, ".")
+    assert prior_prompt(a, abc) == ("A ", Slot.MASKED, " is ", Slot.BLANK, ".")
 
 
 @pytest.mark.parametrize(
@@ -126,21 +129,24 @@ def test_priors(abc: Abc, template: str, masked: str, worded: str) -> None:
 def test_an_article_given_with_the_group_comes_before_the_rule() -> None:
     template = Template("met", "then {a group}, {trait}", "singular", "own")
     group = SocialGroup("student", "city", "university student", "university students")
-    assert prompt_of(template, group).text == "Then an university student, {trait}"
+    assert text_of(prompt_of(template, group)) == "Then an university student, {trait}"
     given = SocialGroup("student", "city", "university student", "university students", article="a")
-    assert prompt_of(template, given).text == "Then a university student, {trait}"
+    assert text_of(prompt_of(template, given)) == "Then a university student, {trait}"
 
 
-def test_only_the_first_letter_is_changed() -> None:
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [("{group} are {trait}.", "EX-McDonalds are {trait}."), ("{trait} are {Group}", "{trait} are EX-McDonalds")],
+)
+def test_only_the_first_letter_is_changed(text: str, made: str) -> None:
     group = SocialGroup("x", "city", "eX-McDonald", "eX-McDonalds")
-    assert prompt_of(Template("t", "{group} are {trait}.", "plural", "own"), group).text == "EX-McDonalds are {trait}."
-    assert prompt_of(Template("t", "{trait} are {Group}", "plural", "own"), group).text == "{trait} are EX-McDonalds"
+    assert text_of(prompt_of(Template("t", text, "plural", "own"), group)) == made
 
 
 def test_which_prompts_end_with_the_trait(abc: Abc) -> None:
     group = abc.groups[0]
     others = [t.name for t in abc.templates if not ends_with_trait(prompt_of(t, group))]
     assert others == ["the-people-are", "more-likely", "more"]
-    assert not ends_with_trait(Prompt("t", "g", "The {trait} {mask}."))
-    assert not ends_with_trait(Prompt("t", "g", "{trait}, they say"))
-    assert ends_with_trait(Prompt("t", "g", 'They are "{trait}" ...!'))
+    assert not ends_with_trait(segments_of("The {trait} {mask}."))
+    assert not ends_with_trait(segments_of("{trait}, they say"))
+    assert ends_with_trait(segments_of('They are "{trait}" ...!'))

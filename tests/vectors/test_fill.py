@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from biassay.encoders.base import Encoded, Identity, Span
 from biassay.encoders.registry import open_encoder
 from biassay.errors import VectorError
-from biassay.vectors.fill import encode_missing
+from biassay.vectors.codecs import TEXTS as CODEC
+from biassay.vectors.fill import AskedTexts, ask_missing
 from biassay.vectors.store import ModelStore, VectorStore
 
 TEXTS = [f"text number {i}" for i in range(60)]
@@ -77,15 +78,15 @@ class Giving(Counting):
         return Encoded.of(self._given, self._unknown)
 
 
-def store_in(root: Path | None, encoder: Counting) -> ModelStore:
-    return VectorStore(root).of(encoder.identity)
+def store_in(root: Path | None, encoder: Counting) -> ModelStore[str, Encoded]:
+    return VectorStore(root).of(encoder.identity, CODEC)
 
 
 def fill(root: Path, texts: Sequence[str]) -> list[str]:
     """What a new process would have to encode; the vectors are right afterwards."""
     encoder = Counting()
     store = store_in(root, encoder)
-    encode_missing(encoder, texts, store)
+    ask_missing(AskedTexts(encoder), texts, store)
     np.testing.assert_array_equal(store.get(texts).vectors, vectors_of(texts))
     return encoder.texts
 
@@ -96,14 +97,14 @@ def fill(root: Path, texts: Sequence[str]) -> list[str]:
 def test_second_pass_encodes_nothing(tmp_path: Path) -> None:
     assert fill(tmp_path, TEXTS) == TEXTS
     again = Counting()
-    assert encode_missing(again, TEXTS, store_in(tmp_path, again)) == 0
+    assert ask_missing(AskedTexts(again), TEXTS, store_in(tmp_path, again)) == 0
     assert (again.prepared, again.batches) == ([], [])
 
 
 def test_each_distinct_text_is_encoded_once_in_batches(tmp_path: Path) -> None:
     encoder = Counting()
     texts = [*TEXTS[:6], *TEXTS[:6], TEXTS[3], TEXTS[6]]
-    assert encode_missing(encoder, texts, store_in(tmp_path, encoder)) == 7
+    assert ask_missing(AskedTexts(encoder), texts, store_in(tmp_path, encoder)) == 7
     assert encoder.batches == [TEXTS[:4], TEXTS[4:7]]
     assert len(encoder.prepared) == 1
     assert set(encoder.prepared[0]) == set(TEXTS[:7])
@@ -117,18 +118,20 @@ def test_only_what_is_missing_is_encoded(tmp_path: Path) -> None:
 def test_models_do_not_share_vectors(tmp_path: Path) -> None:
     fill(tmp_path, TEXTS)
     other = Counting(revision="2")
-    assert encode_missing(other, TEXTS, store_in(tmp_path, other)) == len(TEXTS)
+    assert ask_missing(AskedTexts(other), TEXTS, store_in(tmp_path, other)) == len(TEXTS)
 
 
 def test_no_texts_need_no_model(tmp_path: Path) -> None:
     encoder = Counting()
-    assert encode_missing(encoder, [], store_in(tmp_path, encoder)) == 0
+    assert ask_missing(AskedTexts(encoder), [], store_in(tmp_path, encoder)) == 0
     assert encoder.prepared == []
 
 
 def test_progress_counts_texts_up_to_all(tmp_path: Path) -> None:
     encoder, seen = Counting(), []
-    encode_missing(encoder, TEXTS[:10], store_in(tmp_path, encoder), lambda done, total: seen.append((done, total)))
+    ask_missing(
+        AskedTexts(encoder), TEXTS[:10], store_in(tmp_path, encoder), lambda done, total: seen.append((done, total))
+    )
     assert seen == [(4, 10), (8, 10), (10, 10)]
 
 
@@ -138,18 +141,18 @@ def test_batch_is_stored_before_progress_is_told(tmp_path: Path) -> None:
     def look(*_: int) -> None:
         left.append(len(store_in(tmp_path, encoder).missing(TEXTS[:10])))
 
-    encode_missing(encoder, TEXTS[:10], store_in(tmp_path, encoder), look)
+    ask_missing(AskedTexts(encoder), TEXTS[:10], store_in(tmp_path, encoder), look)
     assert left == [6, 2, 0]
 
 
 def test_encoder_without_a_revision_is_kept_in_memory_only(tmp_path: Path) -> None:
     encoder = Counting(revision=None)
     store = store_in(tmp_path, encoder)
-    assert encode_missing(encoder, TEXTS, store) == len(TEXTS)
-    assert encode_missing(encoder, TEXTS, store) == 0
+    assert ask_missing(AskedTexts(encoder), TEXTS, store) == len(TEXTS)
+    assert ask_missing(AskedTexts(encoder), TEXTS, store) == 0
     np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors_of(TEXTS))
     assert list(tmp_path.rglob("*")) == []
-    assert encode_missing(encoder, TEXTS, store_in(tmp_path, encoder)) == len(TEXTS)
+    assert ask_missing(AskedTexts(encoder), TEXTS, store_in(tmp_path, encoder)) == len(TEXTS)
 
 
 # Refused
@@ -159,19 +162,19 @@ def test_encoder_without_a_revision_is_kept_in_memory_only(tmp_path: Path) -> No
 def test_vector_that_is_not_finite_names_its_text(value: float, tmp_path: Path) -> None:
     encoder = Giving([[1, 2], [value, 1], [3, 4]])
     with pytest.raises(VectorError, match="'counting': the vector of 'text number 1' is not finite"):
-        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
+        ask_missing(AskedTexts(encoder), TEXTS[:3], store_in(tmp_path, encoder))
 
 
 def test_zero_vector_names_its_text(tmp_path: Path) -> None:
     encoder = Giving([[1, 2], [3, 4], [0, 0]])
     with pytest.raises(VectorError, match="'counting': the vector of 'text number 2' is zero"):
-        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
+        ask_missing(AskedTexts(encoder), TEXTS[:3], store_in(tmp_path, encoder))
 
 
 def test_zero_vector_of_unknown_words_is_allowed(tmp_path: Path) -> None:
     encoder = Giving([[1, 2], [0, 0]], unknown=((), ((0, 4),)))
     store = store_in(tmp_path, encoder)
-    assert encode_missing(encoder, TEXTS[:2], store) == 2
+    assert ask_missing(AskedTexts(encoder), TEXTS[:2], store) == 2
     assert store_in(tmp_path, encoder).get(TEXTS[:2]).unknown == ((), ((0, 4),))
 
 
@@ -179,7 +182,7 @@ def test_zero_vector_of_unknown_words_is_allowed(tmp_path: Path) -> None:
 def test_wrong_number_of_vectors_is_refused(count: int, tmp_path: Path) -> None:
     encoder = Giving(np.ones((count, 2)))
     with pytest.raises(VectorError, match=f"'counting' gave {count} vectors for 3 texts"):
-        encode_missing(encoder, TEXTS[:3], store_in(tmp_path, encoder))
+        ask_missing(AskedTexts(encoder), TEXTS[:3], store_in(tmp_path, encoder))
 
 
 @pytest.mark.parametrize("vectors", [[[1, 2], [np.nan, 1]], [[1, 2], [0, 0]], [[1, 2]]])
@@ -188,7 +191,7 @@ def test_nothing_of_a_refused_batch_is_stored(vectors: list[list[float]], tmp_pa
     for root in (tmp_path, None):
         store = store_in(root, encoder)
         with pytest.raises(VectorError):
-            encode_missing(encoder, TEXTS[:2], store)
+            ask_missing(AskedTexts(encoder), TEXTS[:2], store)
         assert store.missing(TEXTS[:2]) == TEXTS[:2]
         assert store_in(root, encoder).missing(TEXTS[:2]) == TEXTS[:2]
 
@@ -200,8 +203,8 @@ def test_texts_of_unknown_words_can_be_added_later(tmp_path: Path) -> None:
     stores = VectorStore(tmp_path / "store")
     for texts in (["cat"], ["cat", "zebra"]):
         encoder = open_encoder(f"vectors:{vectors}")
-        store = stores.of(encoder.identity)
-        assert encode_missing(encoder, texts, store) == 1
+        store = stores.of(encoder.identity, CODEC)
+        assert ask_missing(AskedTexts(encoder), texts, store) == 1
     assert store.get(["cat", "zebra"]).unknown == ((), ((0, 5),))
 
 
@@ -222,8 +225,8 @@ def test_texts_of_a_damaged_file_are_encoded_again(damage: str, tmp_path: Path) 
     file.write_bytes({"truncated": content[:-50], "flipped": content, "garbage": b"garbage" * 99}[damage])
     encoder = Counting()
     store = store_in(tmp_path, encoder)
+    assert ask_missing(AskedTexts(encoder), TEXTS[:12], store) == BATCH
     assert store.damaged == [file.name]
-    assert encode_missing(encoder, TEXTS[:12], store) == BATCH
     np.testing.assert_array_equal(store.get(TEXTS[:12]).vectors, vectors_of(TEXTS[:12]))
     assert fill(tmp_path, TEXTS[:12]) == []
 
@@ -241,7 +244,7 @@ def test_full_disk_loses_one_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace_while_room)
         with pytest.raises(OSError, match="No space left"):
-            encode_missing(encoder, TEXTS, store)
+            ask_missing(AskedTexts(encoder), TEXTS, store)
     assert len(encoder.batches) == 3
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
     assert fill(tmp_path, TEXTS) == TEXTS[2 * BATCH :]
@@ -255,7 +258,7 @@ def test_interrupted_encoding_goes_on_where_it_was(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        encode_missing(encoder, TEXTS, store_in(tmp_path, encoder), interrupt)
+        ask_missing(AskedTexts(encoder), TEXTS, store_in(tmp_path, encoder), interrupt)
     assert fill(tmp_path, TEXTS) == TEXTS[3 * BATCH :]
 
 
@@ -318,7 +321,7 @@ def main(root: Path, count: int) -> None:
     store = store_in(root, encoder)
     print("ready", flush=True)
     sys.stdin.readline()
-    encode_missing(encoder, MANY[:count], store)
+    ask_missing(AskedTexts(encoder), MANY[:count], store)
 
 
 if __name__ == "__main__":

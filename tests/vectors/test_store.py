@@ -14,6 +14,7 @@ import pytest
 
 from biassay.encoders.base import Encoded, Identity
 from biassay.files import write_atomically
+from biassay.vectors.codecs import TEXTS as CODEC
 from biassay.vectors.store import ModelStore, VectorStore
 
 IDENTITY = Identity("model", "family", "revision 1", (("case", "keep"),))
@@ -30,8 +31,8 @@ def encoded(texts: list[str]) -> Encoded:
     return Encoded.of(vectors_of(texts))
 
 
-def open_store(root: Path, identity: Identity = IDENTITY) -> ModelStore:
-    return VectorStore(root).of(identity)
+def open_store(root: Path, identity: Identity = IDENTITY) -> ModelStore[str, Encoded]:
+    return VectorStore(root).of(identity, CODEC)
 
 
 def files_in(root: Path, pattern: str = "*.npz") -> list[Path]:
@@ -131,7 +132,7 @@ def test_unknown_places_survive(tmp_path: Path) -> None:
 
 def test_unknown_places_survive_in_memory() -> None:
     unknown = ((), ((0, 3),), ((0, 2), (5, 9)), ())
-    store = VectorStore(None).of(IDENTITY)
+    store = VectorStore(None).of(IDENTITY, CODEC)
     store.add(TEXTS, Encoded.of(vectors_of(TEXTS), unknown))
     assert store.get(TEXTS[::-1]).unknown == unknown[::-1]
 
@@ -144,17 +145,17 @@ def test_without_a_folder_or_a_revision_nothing_is_written(revision: str | None,
     root = tmp_path / "store"
     stores = VectorStore(None if revision else root)
     identity = Identity("model", "family", revision)
-    store = stores.of(identity)
+    store = stores.of(identity, CODEC)
     store.add(TEXTS, encoded(TEXTS))
     assert store.missing(TEXTS) == []
     np.testing.assert_array_equal(store.get(TEXTS[::-1]).vectors, vectors_of(TEXTS[::-1]))
     assert list(tmp_path.rglob("*")) == []
-    assert VectorStore(root).of(identity).missing(TEXTS) == TEXTS
+    assert VectorStore(root).of(identity, CODEC).missing(TEXTS) == TEXTS
 
 
 def test_vectors_in_memory_are_the_stores_own() -> None:
     """An encoder may fill the same array again for its next batch."""
-    store = VectorStore(None).of(IDENTITY)
+    store = VectorStore(None).of(IDENTITY, CODEC)
     reused = np.empty((2, 6), dtype=np.float32)
     for batch in (TEXTS[:2], TEXTS[2:]):
         reused[:] = vectors_of(batch)
@@ -205,9 +206,9 @@ def test_damaged_file_is_removed_reported_and_not_used(damage: Callable[[bytes],
     (file,) = files_in(tmp_path)
     file.write_bytes(damage(file.read_bytes()))
     store = open_store(tmp_path)
+    assert store.missing(TEXTS) == TEXTS
     assert store.damaged == [file.name]
     assert not file.exists()
-    assert store.missing(TEXTS) == TEXTS
     store.add(TEXTS, encoded(TEXTS))
     again = open_store(tmp_path)
     assert (again.damaged, again.missing(TEXTS)) == ([], [])
@@ -230,8 +231,8 @@ def test_damage_to_one_file_leaves_the_others(tmp_path: Path) -> None:
     store.add(TEXTS[2:], encoded(TEXTS[2:]))
     first.write_bytes(_truncated(first.read_bytes()))
     later = open_store(tmp_path)
-    assert later.damaged == [first.name]
     assert later.missing(TEXTS) == TEXTS[:2]
+    assert later.damaged == [first.name]
     np.testing.assert_array_equal(later.get(TEXTS[2:]).vectors, vectors_of(TEXTS[2:]))
 
 

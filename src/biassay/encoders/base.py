@@ -6,14 +6,30 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import VectorError
+from biassay.texts.requests import Blank
 
-__all__ = ["Encoded", "Encoder", "Identity", "InContext", "Span", "WordEncoder", "check_spans"]
+__all__ = [
+    "COLUMNS",
+    "BlankFiller",
+    "Encoded",
+    "Encoder",
+    "Filled",
+    "Identity",
+    "InContext",
+    "Span",
+    "WordEncoder",
+    "check_spans",
+]
+
+COLUMNS = ("log_p", "log_initial", "log_continuing", "distance")
+"""Of a piece of a word: the logarithm of its probability, those of the mass of tokens that begin a word and of those
+that continue one, and the distance of the sensitivity test."""
 
 Span = tuple[int, int]
 _STORE_FORMAT = 2  # of the files that hold vectors: another format is another folder
@@ -174,3 +190,62 @@ class WordEncoder(Protocol):
     def prepare(self) -> None: ...
 
     def encode_words(self, texts: Sequence[str], spans: Sequence[Span]) -> InContext: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """What a language model says of the words for a blank, the pieces of one word behind those of the other.
+
+    Attributes
+    ----------
+    lengths : (words,) int32
+        How many pieces every word has; 0: the model does not know the word.
+    pieces : (m,) int32
+        Numbers of the pieces.
+    columns : (m, 4) float32
+        Of every piece, the earlier ones of its word put in place: see `COLUMNS`. NaN where the model does not say.
+    unknown : int
+        How many parts of the text outside the blank the model does not know.
+    passes : int
+        How many sequences it read to answer.
+    """
+
+    lengths: NDArray[np.int32]
+    pieces: NDArray[np.int32]
+    columns: NDArray[np.float32]
+    unknown: int
+    passes: int
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the pieces of every word begin."""
+        return np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+
+    @property
+    def words(self) -> list[tuple[int, ...] | None]:
+        """The pieces of every word; None: the model does not know it."""
+        ends = zip(self.starts.tolist(), self.lengths.tolist(), strict=True)
+        return [tuple(self.pieces[start : start + n].tolist()) if n else None for start, n in ends]
+
+
+class BlankFiller(Protocol):
+    """Says how likely words are in the blanks of texts.
+
+    Making one is quick. ``prepare`` is where the weights are loaded; ``batches`` plans what is asked together, by the
+    places of all blanks, asked before or not.
+    """
+
+    @property
+    def identity(self) -> Identity: ...
+
+    @property
+    def kind(self) -> Literal["masked", "causal"]: ...
+
+    @property
+    def has_mask(self) -> bool: ...
+
+    def prepare(self, blanks: Sequence[Blank]) -> None: ...
+
+    def batches(self, blanks: Sequence[Blank]) -> Sequence[Sequence[int]]: ...
+
+    def fill(self, blanks: Sequence[Blank]) -> list[Filled]: ...

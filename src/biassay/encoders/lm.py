@@ -1,49 +1,40 @@
 """Language models as they fill a blank: probabilities of tokens, and how firmly the output layer holds them.
 
-A question is a sequence of tokens, a place in it and a token wanted there. Questions with one sequence share one pass
-through the model; a causal model, which does not look ahead, also answers for a sequence while it reads a longer one
-that begins so. The output layer is applied at the places asked for only. It is the one that the
-model itself names, whatever its class; what it is given is the hidden state of the sensitivity test.
+A blank is asked about piece by piece. Questions with one sequence share one pass through the model; a causal model,
+which does not look ahead, also answers for a sequence while it reads a longer one that begins so. The output layer is
+applied at the places asked for only. It is the one that the model itself names, whatever its class; what it is given is
+the hidden state of the sensitivity test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Identity
+from biassay.encoders.base import COLUMNS, Filled, Identity
 from biassay.encoders.family import ModelName
 from biassay.encoders.hf import choice
 from biassay.encoders.hub import choose_device, load_weights, locate, open_config, open_tokenizer
+from biassay.encoders.lm_questions import Question, Questions
 from biassay.encoders.tokenising import longest_text
 from biassay.errors import ModelError, UsageError
 from biassay.stats.sensitivity import SortedLogits
+from biassay.texts.requests import Blank
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["COLUMNS", "LanguageModel", "Question", "provide"]
+__all__ = ["LanguageModel", "provide"]
 
-COLUMNS = ("log_p", "log_initial", "log_continuing", "distance")
-"""Of an answer: the logarithm of the token's probability, those of the mass of tokens that begin a word and of those
-that continue one, and the distance of the sensitivity test."""
 _DTYPES = ("float32", "bfloat16", "float16")
 _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
 _ROWS_AT_ONCE = {"cpu": 128, "cuda": 2048}
+_QUESTIONS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
 _INITIAL = ("Ġ", "▁")  # marks of a blank, in byte-level and in sentence-piece vocabularies
-
-
-@dataclass(frozen=True)
-class Question:
-    """How likely is the token ``target`` at a place of a sequence? For causal models the place is that before it."""
-
-    ids: tuple[int, ...]
-    place: int
-    target: int
 
 
 def provide(model: ModelName) -> LanguageModel:
@@ -66,11 +57,6 @@ class LanguageModel:
     def __init__(self, model: ModelName) -> None:
         self._source = locate(model)
         self._config = open_config(self._source)
-        self._tokenizer = open_tokenizer(self._source)
-        if not getattr(self._tokenizer, "is_fast", False):
-            raise ModelError(
-                f"model {self._source.name!r}: its tokenizer has no fast form, which tells where a token stands"
-            )
         self.kind: Literal["masked", "causal"] = self._kind()
         self.has_mask = self.kind == "masked"
         self._dtype = choice(model, "dtype", "float32", _DTYPES)
@@ -87,18 +73,33 @@ class LanguageModel:
 
         library: Any = transformers
         kind = type(self._config)
-        if kind in library.MODEL_FOR_MASKED_LM_MAPPING and self._tokenizer.mask_token_id is not None:
-            return "masked"
-        if kind in library.MODEL_FOR_CAUSAL_LM_MAPPING and kind not in library.MODEL_FOR_MASKED_LM_MAPPING:
-            return "causal"
         if kind in library.MODEL_FOR_MASKED_LM_MAPPING:
-            raise ModelError(f"model {self._source.name!r} is a masked model, and its tokenizer has no mask token")
+            return "masked"
+        if kind in library.MODEL_FOR_CAUSAL_LM_MAPPING:
+            return "causal"
         raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
 
-    def prepare(self) -> None:
-        """Load the weights; a head that the checkpoint lacks is an error."""
+    @cached_property
+    def _tokenizer(self) -> Any:
+        """Opened when something has to be asked: what was answered before needs none."""
+        tokenizer = open_tokenizer(self._source)
+        if not getattr(tokenizer, "is_fast", False):
+            raise ModelError(
+                f"model {self._source.name!r}: its tokenizer has no fast form, which tells where a token stands"
+            )
+        if self.kind == "masked" and tokenizer.mask_token_id is None:
+            raise ModelError(f"model {self._source.name!r} is a masked model, and its tokenizer has no mask token")
+        return tokenizer
+
+    @cached_property
+    def _questions(self) -> Questions:
+        return Questions(self._tokenizer, self.kind)
+
+    def prepare(self, blanks: Sequence[Blank] = ()) -> None:  # noqa: ARG002  (whatever is asked, all is loaded)
+        """Load tokenizer and weights; a head that the checkpoint lacks is an error."""
         if self._model is not None:
             return
+        _ = self._tokenizer  # quicker than the weights, and it may be refused
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
         try:
             self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
@@ -109,63 +110,35 @@ class LanguageModel:
         if self._head is None:
             raise ModelError(f"model {self._source.name!r} has no output layer over its vocabulary")
 
-    # Texts to questions
+    def batches(self, blanks: Sequence[Blank]) -> list[list[int]]:
+        """What is asked together, by the places of all blanks."""
+        return self._questions.plan(blanks, _QUESTIONS_AT_ONCE[self.device])
 
-    def pieces(self, text: str, word: str) -> tuple[int, ...] | None:
-        """Tokens of a word where the text has ``{trait}``; None if the model does not know it."""
-        ids, span = self._with_word(text, word)
-        found = tuple(ids[slice(*span)])
-        return None if not found or self._tokenizer.unk_token_id in found else found
+    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+        """Answers about the words of every blank; blanks asked together share passes."""
+        self.prepare(blanks)
+        asked = [self._questions.of(blank) for blank in blanks]
+        distinct = dict.fromkeys(question for one in asked for question in one.questions)
+        questions = sorted(distinct, key=lambda question: question.ids)
+        answers = self._answers(questions)
+        rows, hosts = {question: row for row, question in enumerate(questions)}, self._hosts(questions)
+        filled, read = [], set[tuple[int, ...]]()
+        for one in asked:
+            own = {hosts[question.ids] for question in one.questions} - read
+            read |= own
+            filled.append(
+                Filled(
+                    lengths=np.array(one.lengths, dtype=np.int32),
+                    pieces=np.array([question.target for question in one.questions], dtype=np.int32),
+                    columns=answers[[rows[question] for question in one.questions]],
+                    unknown=one.unknown,
+                    passes=len(own),
+                )
+            )
+        return filled
 
-    def unknown_tokens(self, text: str) -> int:
-        """How many parts of a text, but for the trait, the tokenizer does not know."""
-        before, after = self._halves(text)
-        ids: list[int] = self._tokenizer(before + after)["input_ids"]
-        return ids.count(self._tokenizer.unk_token_id)
-
-    def _with_word(self, text: str, word: str) -> tuple[list[int], tuple[int, int]]:
-        """Tokens of a text with a word put in, and which of them stand for the word."""
-        before, after = self._halves(text)
-        encoded = self._tokenizer(before + word + after, return_offsets_mapping=True)
-        inside = [
-            place
-            for place, (start, end) in enumerate(encoded["offset_mapping"])
-            if start < end and start < len(before) + len(word) and end > len(before)
-        ]
-        return encoded["input_ids"], (inside[0], inside[-1] + 1) if inside else (0, 0)
-
-    def _halves(self, text: str) -> tuple[str, str]:
-        before, _, after = text.replace("{mask}", self._tokenizer.mask_token or "").partition("{trait}")
-        return before, after
-
-    def questions(self, text: str, pieces: Sequence[int], word: str) -> tuple[Question, ...]:
-        """One question a piece, the pieces before it put in place."""
-        if self.kind == "causal":
-            ids, (start, _) = self._with_word(text, word)
-            whole = (*ids[:start], *pieces)
-            return tuple(Question(whole[: start + i], start + i - 1, piece) for i, piece in enumerate(pieces))
-        filled, places = self._masked(text, len(pieces))
-        asked = []
-        for place, piece in zip(places, pieces, strict=True):
-            asked.append(Question(tuple(filled), place, piece))
-            filled[place] = piece
-        return tuple(asked)
-
-    def _masked(self, text: str, n: int) -> tuple[list[int], list[int]]:
-        """Tokens of a text with n masks for the trait, and the places of these."""
-        mask = self._tokenizer.mask_token
-        ids = list(self._tokenizer(text.replace("{mask}", mask).replace("{trait}", " ".join([mask] * n)))["input_ids"])
-        places = [place for place, token in enumerate(ids) if token == self._tokenizer.mask_token_id]
-        group = text.find("{mask}")
-        if group < 0:
-            return ids, places
-        return ids, places[1:] if group < text.find("{trait}") else places[:-1]
-
-    # Questions to answers
-
-    def answers(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+    def _answers(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """(n, 4): see `COLUMNS`."""
-        self.prepare()
         self._check_lengths(questions)
         found = np.empty((len(questions), len(COLUMNS)), dtype=np.float32)
         asked: dict[tuple[int, ...], dict[int, list[int]]] = {}
@@ -187,10 +160,6 @@ class LanguageModel:
             raise ModelError(
                 f"model {self._source.name!r} reads at most {limit} tokens, and a text has {len(longest.ids)}: {text!r}"
             )
-
-    def passes(self, questions: Sequence[Question]) -> int:
-        """How many sequences the model has to read to answer."""
-        return len(set(self._hosts(questions).values()))
 
     def _hosts(self, questions: Sequence[Question]) -> dict[tuple[int, ...], tuple[int, ...]]:
         """The sequence that is read for every sequence asked about: itself, or one that it is the beginning of."""

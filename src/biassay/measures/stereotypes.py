@@ -1,39 +1,27 @@
-"""What a language model ties to social groups along pairs of opposite traits: questions made, answers scored.
+"""What a language model ties to social groups along pairs of opposite traits: blanks made, answers scored.
 
-Every prompt (a group in a template, or nobody in it: the prior) is asked for every adjective, piece by piece. Prompts,
-adjectives and measures share questions wherever they can; a question is asked once.
+Every prompt (a group in a template, or nobody in it: the prior) is one blank for all adjectives. No model is needed to
+make blanks or scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.lm import Question
+from biassay.encoders.base import Filled
 from biassay.measures.word_associations import Measure, Pieces, Variant, word_scores
 from biassay.stimuli.abc_model import Abc, SocialGroup, Template, TraitPair
-from biassay.texts.prompts import Prompt, ends_with_trait, prior_prompt, prompt_of
+from biassay.texts.prompts import ends_with_trait, prior_prompt, prompt_of
+from biassay.texts.requests import Blank, Segments
 
-__all__ = ["Asked", "Item", "Prior", "Questionnaire", "TraitScores", "pair_scores_of"]
+__all__ = ["Item", "Prior", "Questionnaire", "TraitScores", "pair_scores_of"]
 
 Prior = Literal["mask", "word"]
-
-
-class Asked(Protocol):
-    """A language model, as far as making questions needs it."""
-
-    @property
-    def kind(self) -> Literal["masked", "causal"]: ...
-
-    def pieces(self, text: str, word: str) -> tuple[int, ...] | None: ...
-
-    def questions(self, text: str, pieces: Sequence[int], word: str) -> tuple[Question, ...]: ...
-
-    def unknown_tokens(self, text: str) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -45,16 +33,12 @@ class Item:
     adjective: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Sheet:
-    """The questions of one template: places in the list of all questions, of every group and of the prior."""
+    """The places of the blanks of one template in the list of all: of every group, and of the prior."""
 
-    template: Template
-    items: tuple[int, ...]
-    starts: NDArray[np.intp]
-    decisive: NDArray[np.bool_]
-    own: NDArray[np.intp]
-    prior: NDArray[np.intp]
+    own: tuple[int, ...]
+    prior: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +50,7 @@ class TraitScores:
 
 
 class Questionnaire:
-    """All questions about some groups.
+    """All blanks about some groups.
 
     Attributes
     ----------
@@ -75,83 +59,106 @@ class Questionnaire:
         Those that fit the model.
     skipped : tuple of str
         Names of those that do not: a causal model cannot be asked for a trait with words behind it.
-    unknown, unknown_groups : tuple of str
-        Adjectives and groups of which the model does not know all tokens. Such groups are asked about and get no score.
-    questions : tuple of Question
+    blanks : tuple of Blank
         Each once.
     """
 
     def __init__(
         self,
-        model: Asked,
         abc: Abc,
         groups: Sequence[SocialGroup],
         templates: Sequence[Template],
         *,
+        kind: Literal["masked", "causal"],
         prior: Prior,
         all_adjectives: bool = False,
     ) -> None:
         self.items = _items(abc.pairs, all_adjectives=all_adjectives)
-        self.groups, self._model = tuple(groups), model
-        self._places: dict[Question, int] = {}
-        fitting, skipped, sheets, unknown = [], [], [], set()
-        for template in templates:
-            nobody = prior_prompt(template, abc, prior)
-            if model.kind == "causal" and not ends_with_trait(nobody):
-                skipped.append(template.name)
-                continue
-            plain = prior_prompt(template, abc, "word").text
-            pieces = [model.pieces(plain, item.adjective) for item in self.items]
-            unknown |= {item.adjective for item, found in zip(self.items, pieces, strict=True) if found is None}
-            fitting.append(template)
-            sheets.append(self._sheet(template, nobody, pieces))
-        self.templates, self.skipped, self._sheets = tuple(fitting), tuple(skipped), sheets
-        self.unknown = tuple(sorted(unknown))
-        self._lost = [self._is_unknown(group, abc) for group in self.groups]
-        self.unknown_groups = tuple(g.name for g, lost in zip(self.groups, self._lost, strict=True) if lost)
-        self.questions = tuple(self._places)
-
-    def _is_unknown(self, group: SocialGroup, abc: Abc) -> bool:
-        """Whether the words of a group, and not only those of the template, are unknown."""
-        for template in self.templates[:1]:
-            texts = prompt_of(template, group).text, prior_prompt(template, abc, "word").text
-            own, nobody = map(self._model.unknown_tokens, texts)
-            if own > nobody:
-                return True
-        return False
-
-    def _sheet(self, template: Template, nobody: Prompt, pieces: Sequence[tuple[int, ...] | None]) -> _Sheet:
-        known = [(i, found) for i, found in enumerate(pieces) if found is not None]
-        lengths = [len(found) for _, found in known]
-        own = [self._asked(prompt_of(template, group), known) for group in self.groups]
-        return _Sheet(
-            template=template,
-            items=tuple(i for i, _ in known),
-            starts=np.cumsum([0, *lengths[:-1]]).astype(np.intp) if known else np.empty(0, dtype=np.intp),
-            decisive=_decisive(self.items, dict(known)),
-            own=np.array(own, dtype=np.intp).reshape(len(own), sum(lengths)),
-            prior=np.array(self._asked(nobody, known), dtype=np.intp),
-        )
-
-    def _asked(self, prompt: Prompt, known: Sequence[tuple[int, tuple[int, ...]]]) -> list[int]:
-        return [
-            self._places.setdefault(question, len(self._places))
-            for i, pieces in known
-            for question in self._model.questions(prompt.text, pieces, self.items[i].adjective)
+        self.groups = tuple(groups)
+        fits = [kind == "masked" or ends_with_trait(prior_prompt(template, abc, prior)) for template in templates]
+        self.templates = tuple(template for template, fit in zip(templates, fits, strict=True) if fit)
+        self.skipped = tuple(template.name for template, fit in zip(templates, fits, strict=True) if not fit)
+        words = tuple(dict.fromkeys(item.adjective for item in self.items))
+        self._words = [words.index(item.adjective) for item in self.items]
+        self._asked: dict[Blank, int] = {}
+        self._sheets = [
+            _Sheet(
+                own=tuple(self._place(prompt_of(template, group), words) for group in self.groups),
+                prior=self._place(prior_prompt(template, abc, prior), words),
+            )
+            for template in self.templates
         ]
+        # What of the first sentence is unknown whoever it is about.
+        self._plain = [
+            self._place(prior_prompt(template, abc, "word"), words if prior == "word" else ())
+            for template in self.templates[:1]
+        ]
+        self.blanks = tuple(self._asked)
 
-    def scores(self, answers: NDArray[np.floating], measure: Measure, variant: Variant) -> TraitScores:
-        """Scores of one measure from the answers (questions, 4) to all questions, in their order."""
+    def _place(self, segments: Segments, words: tuple[str, ...]) -> int:
+        return self._asked.setdefault(Blank(segments, words), len(self._asked))
+
+    def unknown(self, answers: Sequence[Filled]) -> tuple[str, ...]:
+        """Adjectives of which the model does not know all tokens."""
+        lengths = [answers[sheet.prior].lengths[self._words] for sheet in self._sheets]
+        lost = np.flatnonzero((np.array(lengths) == 0).any(axis=0))
+        return tuple(sorted({self.items[i].adjective for i in lost.tolist()}))
+
+    def unknown_groups(self, answers: Sequence[Filled]) -> tuple[str, ...]:
+        """Groups of which the model does not know all tokens: they have no score."""
+        lost = self._lost(answers)
+        return tuple(group.name for group, is_lost in zip(self.groups, lost, strict=True) if is_lost)
+
+    def _lost(self, answers: Sequence[Filled]) -> list[bool]:
+        """Whether the words of each group, and not only those of the template, are unknown."""
+        (plain,) = (answers[place].unknown for place in self._plain)
+        return [answers[place].unknown > plain for place in self._sheets[0].own]
+
+    def scores(self, answers: Sequence[Filled], measure: Measure, variant: Variant) -> TraitScores:
+        """Scores of one measure from the answers to all blanks, in their order."""
         found = np.full((len(self.groups), len(self.templates), len(self.items)), np.nan)
         for at, sheet in enumerate(self._sheets):
-            if not sheet.items:
-                continue
-            prior = Pieces.of(answers[sheet.prior], sheet.starts)
-            for group, places in enumerate(sheet.own):
-                own = Pieces.of(answers[places], sheet.starts)
-                found[group, at, list(sheet.items)] = word_scores(own, prior, measure, variant, sheet.decisive)
-        found[self._lost] = np.nan
+            prior = _Neutral(self.items, self._words, answers[sheet.prior])
+            for group, place in enumerate(sheet.own):
+                found[group, at] = prior.scores(answers[place], measure, variant)
+        found[self._lost(answers)] = np.nan
         return TraitScores(measure, found)
+
+
+class _Neutral:
+    """The adjectives in the sentence of the prior, with which those in the sentence of a group are compared."""
+
+    def __init__(self, items: Sequence[Item], words: Sequence[int], prior: Filled) -> None:
+        self._words, self._prior, self._pieces = np.array(words, dtype=np.intp), prior, prior.words
+        known = {i: pieces for i, word in enumerate(words) if (pieces := self._pieces[word]) is not None}
+        self._known, self._decisive = tuple(known), _decisive(items, known)
+
+    def scores(self, own: Filled, measure: Measure, variant: Variant) -> NDArray[np.float64]:
+        """Scores (items,) of one group; NaN where an adjective is unknown, or has other pieces than for the prior."""
+        found = np.full(len(self._words), np.nan)
+        items = self._comparable(own)
+        if items:
+            words = self._words[list(items)]
+            lengths = self._prior.lengths[words]
+            starts = np.cumsum(lengths, dtype=np.intp) - lengths
+            of_group, of_prior = (Pieces.of(one.columns[_rows(one, words)], starts) for one in (own, self._prior))
+            decisive = np.concatenate([self._decisive[i] for i in items])
+            found[list(items)] = word_scores(of_group, of_prior, measure, variant, decisive)
+        return found
+
+    def _comparable(self, own: Filled) -> tuple[int, ...]:
+        """The known items whose pieces are the same in both sentences: others cannot be compared piece by piece."""
+        if np.array_equal(own.lengths, self._prior.lengths) and np.array_equal(own.pieces, self._prior.pieces):
+            return self._known
+        pieces = own.words
+        return tuple(i for i in self._known if pieces[self._words[i]] == self._pieces[self._words[i]])
+
+
+def _rows(filled: Filled, words: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Rows of the pieces of some words, one word behind the other."""
+    lengths = filled.lengths[words]
+    ends = np.cumsum(lengths, dtype=np.intp)
+    return np.arange(ends[-1]) + np.repeat(filled.starts[words] - ends + lengths, lengths)
 
 
 def _items(pairs: Sequence[TraitPair], *, all_adjectives: bool) -> tuple[Item, ...]:
@@ -163,14 +170,14 @@ def _items(pairs: Sequence[TraitPair], *, all_adjectives: bool) -> tuple[Item, .
     )
 
 
-def _decisive(items: Sequence[Item], known: Mapping[int, tuple[int, ...]]) -> NDArray[np.bool_]:
+def _decisive(items: Sequence[Item], known: Mapping[int, tuple[int, ...]]) -> dict[int, list[bool]]:
     """Pieces by which an adjective differs from those on the other side of its pair; all, where none differs."""
-    marks: list[bool] = []
+    marks = {}
     for i, pieces in known.items():
         others = [known[j] for j, other in enumerate(items) if j in known and _opposite(items[i], other)]
         shared = max((_common(pieces, other) for other in others), default=0)
-        marks += [shared == len(pieces) or place >= shared for place in range(len(pieces))]
-    return np.array(marks, dtype=bool)
+        marks[i] = [shared == len(pieces) or place >= shared for place in range(len(pieces))]
+    return marks
 
 
 def _opposite(one: Item, other: Item) -> bool:

@@ -35,7 +35,8 @@ from biassay.stats.permutation import Alternative, Protocol
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import TestTexts, digest_of, texts_of
-from biassay.vectors.fill import encode_missing
+from biassay.vectors.codecs import TEXTS
+from biassay.vectors.fill import AskedTexts, ask_missing
 from biassay.vectors.store import ModelStore, VectorStore
 
 __all__ = ["resume", "run"]
@@ -168,12 +169,13 @@ def _one_model(plan: _Plan, current: Run, place: int, store: VectorStore, listen
     began = time.monotonic()
     texts = list(dict.fromkeys(text.text for _, asked in waiting for text in asked))
     tell_where_texts_go(identity, listener)
-    kept = store.of(identity)
+    kept = store.of(identity, TEXTS)
+    asker = AskedTexts(encoder)
+    encoded = ask_missing(asker, texts, kept, lambda done, total: listener.encoding(record.text, done, total))
     if kept.damaged:
         listener.notice(
-            f"{len(kept.damaged)} damaged file(s) of stored vectors were removed; their texts are encoded again"
+            f"{len(kept.damaged)} damaged file(s) of stored vectors were removed; their texts were encoded again"
         )
-    encoded = encode_missing(encoder, texts, kept, lambda done, total: listener.encoding(record.text, done, total))
     vectors = _Vectors(texts, kept)
     found = []
     for number, (test, asked) in enumerate(waiting, start=1):
@@ -193,7 +195,7 @@ def _one_model(plan: _Plan, current: Run, place: int, store: VectorStore, listen
 class _Vectors:
     """The vectors of one model, by text."""
 
-    def __init__(self, texts: list[str], store: ModelStore) -> None:
+    def __init__(self, texts: list[str], store: ModelStore[str, Encoded]) -> None:
         self._all = store.get(texts)
         self._rows = {text: row for row, text in enumerate(texts)}
 

@@ -37,7 +37,8 @@ from biassay.stats.detection import COMPARES, RULES, Compare, Rule
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.groups import Group, Grouping
-from biassay.vectors.fill import encode_missing
+from biassay.vectors.codecs import TEXTS
+from biassay.vectors.fill import AskedTexts, ask_missing
 from biassay.vectors.store import ModelStore, VectorStore
 
 __all__ = ["GROUPS", "MAX_LOST", "PERMUTATIONS", "discover"]
@@ -133,7 +134,7 @@ def discover(
     listed = None if words is None else _listed(words)
     encoder = open_as(model, "texts") if isinstance(model, str) else wrap(model)
     text = model if isinstance(model, str) else encoder.identity.name
-    store = VectorStore(Path(cache) if cache is not None else default_cache()).of(encoder.identity)
+    store = VectorStore(Path(cache) if cache is not None else default_cache()).of(encoder.identity, TEXTS)
     work = _Work(text, encoder, store, grouping, targets, settings, listener or Silent())
     if folder is None:
         return work.carry_out(listed)
@@ -189,7 +190,7 @@ class _Work:
 
     text: str
     encoder: Encoder
-    store: ModelStore
+    store: ModelStore[str, Encoded]
     grouping: Grouping
     targets: tuple[Group, ...]
     settings: _Settings
@@ -273,8 +274,11 @@ class _Work:
 
     def _encoded(self, texts: Sequence[str]) -> Encoded:
         self.encoded.append(
-            encode_missing(
-                self.encoder, texts, self.store, lambda done, total: self.listener.encoding(self.text, done, total)
+            ask_missing(
+                AskedTexts(self.encoder),
+                texts,
+                self.store,
+                lambda done, total: self.listener.encoding(self.text, done, total),
             )
         )
         return self.store.get(texts)

@@ -1,4 +1,4 @@
-"""The ABC model on one page: groups and templates become questions, answers become scores, scores meet people's.
+"""The ABC model on one page: groups and templates become blanks, answers become scores, scores meet people's.
 
 Answers are kept as vectors are, batch by batch, so that a run that was stopped asks nothing twice.
 """
@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from biassay.encoders.base import Encoded
-from biassay.encoders.lm import LanguageModel, Question
+from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
 from biassay.engines.base import Engine
 from biassay.errors import MeasurementError, UsageError
@@ -37,12 +33,13 @@ from biassay.results.stereotypes import KIND, ModelStereotypes, StereotypeManife
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
 from biassay.texts.contexts import UNCHECKED
-from biassay.vectors.store import ModelStore, VectorStore
+from biassay.vectors.codecs import BLANKS
+from biassay.vectors.fill import AskedBlanks, ask_missing
+from biassay.vectors.store import VectorStore
 
 __all__ = ["ALL_MEASURES", "stereotypes"]
 
 ALL_MEASURES = (*MEASURES, CEAT)
-_BATCH = {"cpu": 4096, "cuda": 65_536}
 
 
 @dataclass(frozen=True)
@@ -256,17 +253,20 @@ class _Work:
         pairs = paired_groups(self.abc) if self.settings.intersections else ()
         singles = self.abc.groups if pairs else self.groups
         sheet = Questionnaire(
-            model,
             self.abc,
             (*singles, *pairs),
             self.templates,
+            kind=model.kind,
             prior=prior,
             all_adjectives=self.settings.all_adjectives,
         )
         if not sheet.templates:
             raise MeasurementError(f"{text}: none of the templates can be asked: {', '.join(sheet.skipped)}")
-        kept = VectorStore(self.cache).of(model.identity)
-        missing, answers = self._answers(text, model, sheet.questions, kept)
+        kept = VectorStore(self.cache).of(model.identity, BLANKS)
+        asked = ask_missing(
+            AskedBlanks(model), sheet.blanks, kept, lambda done, total: self.listener.asking(text, done, total)
+        )
+        answers = kept.get(sheet.blanks)
         made = [
             measured(
                 self.abc,
@@ -287,13 +287,14 @@ class _Work:
             for record in made
             if pairs
         ]
-        adjectives = sum(item.adjective not in sheet.unknown for item in sheet.items)
-        if sheet.unknown_groups:
-            self.listener.notice(f"{text}: does not know all words of {', '.join(sheet.unknown_groups)}: not measured")
+        unknown, unknown_groups = sheet.unknown(answers), sheet.unknown_groups(answers)
+        adjectives = sum(item.adjective not in unknown for item in sheet.items)
+        if unknown_groups:
+            self.listener.notice(f"{text}: does not know all words of {', '.join(unknown_groups)}: not measured")
         record = dataclasses.replace(
             identified(text, model.identity),
-            texts=len(sheet.questions),
-            encoded=missing,
+            texts=len(sheet.blanks),
+            encoded=asked,
         )
         return record, ModelStereotypes(
             model=model.identity.name,
@@ -303,28 +304,12 @@ class _Work:
             measures=tuple(made),
             intersections=tuple(crossed),
             skipped_templates=sheet.skipped,
-            unknown_adjectives=sheet.unknown,
-            unknown_groups=sheet.unknown_groups,
-            num_questions=len(sheet.questions),
-            num_passes=model.passes(sheet.questions),
+            unknown_adjectives=unknown,
+            unknown_groups=unknown_groups,
+            num_questions=len(sheet.blanks),
+            num_passes=sum(one.passes for one in answers),
             num_asked=(len(sheet.groups) + 1) * len(sheet.templates) * adjectives,
         )
-
-    def _answers(
-        self, text: str, model: LanguageModel, questions: Sequence[Question], kept: ModelStore
-    ) -> tuple[int, NDArray[np.float32]]:
-        """Answers to all questions, those that are not stored being asked; and how many these were."""
-        keys = [_key(question) for question in questions]
-        waiting = set(kept.missing(keys))
-        # Sequences that begin alike stand together, so that a causal model can answer for one while reading another.
-        ordered = sorted((i for i, key in enumerate(keys) if key in waiting), key=lambda i: questions[i].ids)
-        size = _BATCH[model.device]
-        for at in range(0, len(ordered), size):
-            batch = ordered[at : at + size]
-            found = model.answers([questions[i] for i in batch])
-            kept.add([keys[i] for i in batch], Encoded.of(found))
-            self.listener.asking(text, at + len(batch), len(ordered))
-        return len(ordered), kept.get(keys).vectors
 
 
 def _unasked(text: str) -> tuple[ModelRecord, ModelStereotypes]:
@@ -345,7 +330,3 @@ def _unasked(text: str) -> tuple[ModelRecord, ModelStereotypes]:
         num_asked=0,
     )
     return identified(text, identity), found
-
-
-def _key(question: Question) -> str:
-    return f"{' '.join(map(str, question.ids))} @{question.place} {question.target}"

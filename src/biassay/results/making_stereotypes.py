@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.encoders.base import Filled
 from biassay.errors import UsageError
 from biassay.measures.agreement import Human
 from biassay.measures.group_ceat import CEAT
@@ -40,7 +41,7 @@ def measured(
     sheet: Questionnaire,
     singles: int,
     groups: Sequence[SocialGroup],
-    answers: NDArray[np.floating],
+    answers: Sequence[Filled],
     measure: Measure,
     variant: Variant,
     human: Human | None,
@@ -116,7 +117,7 @@ def intersection_of(
     abc: Abc,
     sheet: Questionnaire,
     singles: int,
-    answers: NDArray[np.floating],
+    answers: Sequence[Filled],
     record: MeasureRecord,
     variant: Variant,
     seed: int,

@@ -1,43 +1,88 @@
-"""Encode what the store lacks, batch by batch, and hand back everything."""
+"""Ask a model what the store lacks, batch by batch.
+
+Batches are planned over all requests, kept or not, and a batch is in the store before the next one begins: a run that
+was interrupted asks the same batches as a whole one, and so has the same numbers to the last bit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from biassay.encoders.base import Encoded, Encoder
-from biassay.errors import VectorError
+from biassay.encoders.base import BlankFiller, Encoded, Encoder, Filled
+from biassay.errors import ModelError, VectorError
+from biassay.texts.requests import Blank
 from biassay.vectors.store import ModelStore
 
-__all__ = ["Progress", "encode_missing"]
+__all__ = ["AskedBlanks", "AskedTexts", "Asker", "Progress", "ask_missing"]
 
 Progress = Callable[[int, int], None]
+Request = TypeVar("Request", bound=Hashable)
+Request_contra = TypeVar("Request_contra", bound=Hashable, contravariant=True)
+Answers = TypeVar("Answers")
+Answers_co = TypeVar("Answers_co", covariant=True)
 
 
-def encode_missing(encoder: Encoder, texts: Sequence[str], store: ModelStore, progress: Progress | None = None) -> int:
-    """Make sure that the store holds a vector of every text; each distinct text is encoded once.
+class Asker(Protocol[Request_contra, Answers_co]):
+    """A model as it answers one kind of request. ``prepare`` sees all that will be asked, before the first batch."""
 
-    Returns the number of texts that had to be encoded. A batch is in the store before the next one begins.
-    """
-    # Texts of one length in one batch: a model that pads wastes nothing.
-    missing = sorted(store.missing(texts), key=len)
+    def prepare(self, requests: Sequence[Request_contra]) -> None: ...
+
+    def batches(self, requests: Sequence[Request_contra]) -> Sequence[Sequence[int]]: ...
+
+    def ask(self, requests: Sequence[Request_contra]) -> Answers_co: ...
+
+
+def ask_missing(
+    asker: Asker[Request, Answers],
+    requests: Sequence[Request],
+    store: ModelStore[Request, Answers],
+    progress: Progress | None = None,
+) -> int:
+    """Make sure that the store holds an answer to every request; returns how many had to be asked, each once."""
+    missing = dict.fromkeys(store.missing(requests))
     if not missing:
         return 0
-    encoder.prepare(missing)
-    dimension = None
-    for start in range(0, len(missing), encoder.batch_size):
-        batch = missing[start : start + encoder.batch_size]
-        encoded = encoder.encode(batch)
-        _check(encoder, batch, encoded)
-        if dimension not in (None, encoded.vectors.shape[1]):
-            sizes = f"{dimension} and {encoded.vectors.shape[1]}"
-            raise VectorError(f"model {encoder.identity.name!r} gave vectors of different dimensions, {sizes}")
-        dimension = encoded.vectors.shape[1]
-        store.add(batch, encoded)
+    asker.prepare(list(missing))
+    distinct = list(dict.fromkeys(requests))
+    done = 0
+    for places in asker.batches(distinct):
+        batch = [distinct[place] for place in places if distinct[place] in missing]
+        if not batch:
+            continue
+        store.add(batch, asker.ask(batch))
+        done += len(batch)
         if progress is not None:
-            progress(min(start + len(batch), len(missing)), len(missing))
-    return len(missing)
+            progress(done, len(missing))
+    return done
+
+
+class AskedTexts:
+    """An encoder, asked for vectors of texts."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._dimension: int | None = None
+
+    def prepare(self, requests: Sequence[str]) -> None:
+        self._encoder.prepare(requests)
+
+    def batches(self, requests: Sequence[str]) -> list[list[int]]:
+        """Texts of one length in one batch: a model that pads wastes nothing."""
+        order, size = sorted(range(len(requests)), key=lambda i: len(requests[i])), self._encoder.batch_size
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    def ask(self, requests: Sequence[str]) -> Encoded:
+        encoded = self._encoder.encode(requests)
+        _check(self._encoder, requests, encoded)
+        dimension = encoded.vectors.shape[1]
+        if self._dimension not in (None, dimension):
+            sizes = f"{self._dimension} and {dimension}"
+            raise VectorError(f"model {self._encoder.identity.name!r} gave vectors of different dimensions, {sizes}")
+        self._dimension = dimension
+        return encoded
 
 
 def _check(encoder: Encoder, texts: Sequence[str], encoded: Encoded) -> None:
@@ -51,3 +96,22 @@ def _check(encoder: Encoder, texts: Sequence[str], encoded: Encoded) -> None:
     for row in np.flatnonzero(~encoded.vectors.any(axis=1)).tolist():
         if not encoded.unknown[row]:
             raise VectorError(f"model {name!r}: the vector of {texts[row]!r} is zero, so it has no direction")
+
+
+class AskedBlanks:
+    """A language model, asked to fill blanks."""
+
+    def __init__(self, model: BlankFiller) -> None:
+        self._model = model
+
+    def prepare(self, requests: Sequence[Blank]) -> None:
+        self._model.prepare(requests)
+
+    def batches(self, requests: Sequence[Blank]) -> Sequence[Sequence[int]]:
+        return self._model.batches(requests)
+
+    def ask(self, requests: Sequence[Blank]) -> list[Filled]:
+        filled = self._model.fill(requests)
+        if [len(one.lengths) for one in filled] != [len(blank.words) for blank in requests]:
+            raise ModelError(f"model {self._model.identity.name!r} did not answer about all words of all blanks")
+        return filled

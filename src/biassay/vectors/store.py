@@ -1,8 +1,9 @@
-"""The vector store: a folder for every model, in it one file for every batch that was encoded.
+"""The store of answers: a folder for every model, in it one file for every batch that was asked.
 
 A file is named by the hash of its own bytes, so that a truncated or altered one is seen and never used. It appears
-under its name only when it is complete. Nothing is ever rewritten; two processes that encode the same texts write two
-files, which agree. There is no index to corrupt and no lock to leave behind.
+under its name only when it is complete. Nothing is ever rewritten; two processes that ask the same write two files,
+which agree. There is no lock to leave behind. Opening reads the keys of every file and nothing else; the hash of a file
+is checked when one of its keys is first wanted.
 """
 
 from __future__ import annotations
@@ -12,152 +13,161 @@ import hashlib
 import io
 import json
 import time
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Encoded, Identity, Span
+from biassay.encoders.base import Identity
 from biassay.errors import MeasurementError
 from biassay.files import open_file, write_atomically
+from biassay.vectors.codecs import Codec
+from biassay.vectors.keys import KeyIndex, keys_of
 
 __all__ = ["ModelStore", "VectorStore"]
 
+Request = TypeVar("Request")
+Answers = TypeVar("Answers")
 _STALE_SECONDS = 24 * 3600
 
 
-def _text_key(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
-
-
-@dataclass(frozen=True)
-class _Notes:
-    """What the model did not know of a text, and where it stopped reading."""
-
-    unknown: tuple[Span, ...]
-    cut: int | None
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a vector lies."""
-
-    file: Path
-    row: int
-
-
 class VectorStore:
-    """All stored vectors, by model. Without a root, or for a model of unknown revision, they are kept in memory."""
+    """All kept answers, by model. Without a root, or for a model of unknown revision, they are kept in memory."""
 
     def __init__(self, root: Path | None) -> None:
         self.root = root
 
-    def of(self, identity: Identity) -> ModelStore:
-        """The part of the store that belongs to one model and its settings."""
+    def of(self, identity: Identity, codec: Codec[Request, Answers]) -> ModelStore[Request, Answers]:
+        """The answers of one kind that one model gave under its settings."""
         if self.root is None or identity.key is None:
-            return ModelStore(None)
+            return ModelStore(None, codec)
         folder = self.root / identity.key
         folder.mkdir(parents=True, exist_ok=True)
         about = folder / "model.json"
         if not about.exists():
             described = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
             write_atomically(about, json.dumps(described, indent=1).encode())
-        return ModelStore(folder)
+        return ModelStore(folder, codec)
 
 
-class ModelStore:
-    """Stored vectors of one model.
+@dataclass
+class _File:
+    """A batch: its name, its content if it is in memory only, and whether its bytes were compared with its name."""
+
+    name: str
+    content: bytes | None = None
+    checked: bool = False
+
+
+class ModelStore(Generic[Request, Answers]):
+    """Answers of one model, by the content of the requests.
 
     Attributes
     ----------
     damaged : list of str
-        Names of the files that were found damaged and removed; their texts count as not stored.
+        Names of the files that were found damaged and removed; their requests count as missing.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._notes: dict[bytes, _Notes] = {}
-        self._places: dict[bytes, _Place] = {}
-        self._memory: dict[bytes, NDArray[np.float32]] = {}
+    def __init__(self, folder: Path | None, codec: Codec[Request, Answers]) -> None:
+        self._folder, self._codec = folder, codec
         self.damaged: list[str] = []
+        self._files: list[_File] = []
+        self._index = KeyIndex()
         if folder is not None:
-            self._open(folder)
+            _remove_stale(folder)
+            for path in sorted(folder.glob("*.npz")):
+                self._read_keys(path)
 
-    def _open(self, folder: Path) -> None:
-        for leftover in folder.glob(".*.tmp"):
-            with contextlib.suppress(FileNotFoundError):  # its process may have finished in between
-                if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-                    leftover.unlink()
-        for file in sorted(folder.glob("*.npz")):
-            if not self._index(file):
-                self.damaged.append(file.name)
-                file.unlink(missing_ok=True)
-
-    def _index(self, file: Path) -> bool:
-        """Note what a file holds; False if it is not what its name says."""
+    def _read_keys(self, path: Path) -> None:
+        """Note what a file holds; one that cannot be read is removed if it is not what its name says."""
+        file = _File(path.name)
         try:
-            with open_file(file) as stream:
-                content = stream.read()
-        except FileNotFoundError:  # another process found it damaged first
-            return True
-        if hashlib.blake2b(content, digest_size=16).hexdigest() != file.stem:
-            return False
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            with open_file(path) as stream, np.load(stream, allow_pickle=False) as archive:
                 keys = archive["keys"]
-                notes = json.loads(archive["notes"].tobytes())
-        except (ValueError, KeyError, zipfile.BadZipFile):
-            return True  # whole, but not ours: leave it alone
-        for row, (key, (spans, cut)) in enumerate(zip(keys, notes, strict=True)):
-            self._places[key.tobytes()] = _Place(file, row)
-            self._notes[key.tobytes()] = _Notes(tuple((a, b) for a, b in spans), cut)
-        return True
-
-    def missing(self, texts: Sequence[str]) -> list[str]:
-        """The distinct texts without a stored vector, in order."""
-        return [text for text in dict.fromkeys(texts) if _text_key(text) not in self._notes]
-
-    def add(self, texts: Sequence[str], encoded: Encoded) -> None:
-        """Keep the vectors of a batch, all or none."""
-        keys = [_text_key(text) for text in texts]
-        notes = list(zip(encoded.unknown, encoded.cut, strict=True))
-        if self._folder is None:
-            self._memory.update(zip(keys, encoded.vectors.copy(), strict=True))
-            self._notes.update((key, _Notes(*note)) for key, note in zip(keys, notes, strict=True))
+            self._index.add(keys, len(self._files))
+        except FileNotFoundError:  # another process found it damaged first
             return
+        except Exception:  # NumPy and zipfile raise whatever they like when they parse a damaged file
+            self._is_whole(file)  # if it is, it is not ours: leave it alone
+            return
+        self._files.append(file)
+
+    def _is_whole(self, file: _File) -> bool:
+        """Are the bytes of a file those that its name says? One that is damaged is removed."""
+        if file.checked:
+            return True
+        try:
+            with self._opened(file) as stream:
+                file.checked = f"{hashlib.blake2b(stream.read(), digest_size=16).hexdigest()}.npz" == file.name
+        except FileNotFoundError:  # another process found it damaged first
+            return False
+        if not file.checked:
+            self.damaged.append(file.name)
+            self._path(file).unlink(missing_ok=True)
+        return file.checked
+
+    def _path(self, file: _File) -> Path:
+        return (self._folder or Path()) / file.name
+
+    def _opened(self, file: _File) -> BinaryIO:
+        return open_file(self._path(file)) if file.content is None else io.BytesIO(file.content)
+
+    def missing(self, requests: Sequence[Request]) -> list[Request]:
+        """The distinct requests without a kept answer, in order."""
+        distinct = list(dict.fromkeys(requests))
+        files, _ = self._places(distinct)
+        return [distinct[place] for place in np.flatnonzero(files < 0).tolist()]
+
+    def _places(self, requests: Sequence[Request]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The file and the row of every request, the file being whole; a file of -1: there is none."""
+        keys = keys_of([self._codec.key(request) for request in requests])
+        while True:
+            files, rows = self._index.find(keys)
+            damaged = [n for n in np.unique(files[files >= 0]).tolist() if not self._is_whole(self._files[n])]
+            if not damaged:
+                return files, rows
+            self._index.drop(damaged)  # another file may hold the same
+
+    def add(self, requests: Sequence[Request], answers: Answers) -> None:
+        """Keep the answers of a batch, all or none."""
+        keys = keys_of([self._codec.key(request) for request in requests])
         buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            keys=np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, 16),
-            vectors=encoded.vectors,
-            notes=np.frombuffer(json.dumps(notes).encode(), dtype=np.uint8),
-        )
+        arrays: dict[str, Any] = {"keys": keys, **self._codec.pack(answers)}
+        np.savez(buffer, **arrays)
         content = buffer.getvalue()
-        file = self._folder / f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.npz"
-        write_atomically(file, content)
-        self._places.update((key, _Place(file, row)) for row, key in enumerate(keys))
-        self._notes.update((key, _Notes(*note)) for key, note in zip(keys, notes, strict=True))
+        file = _File(f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.npz", checked=True)
+        if self._folder is None:
+            file.content = content
+        else:
+            write_atomically(self._path(file), content)
+        self._index.add(keys, len(self._files))
+        self._files.append(file)
 
-    def get(self, texts: Sequence[str]) -> Encoded:
-        """Vectors of texts that are all stored, in order; repeated texts are repeated."""
-        keys = [_text_key(text) for text in texts]
-        rows = self._rows(set(keys))
-        notes = [self._notes[key] for key in keys]
-        return Encoded.of(np.stack([rows[key] for key in keys]), [n.unknown for n in notes], [n.cut for n in notes])
+    def get(self, requests: Sequence[Request]) -> Answers:
+        """Answers to requests that are all kept, in order; repeated requests are answered again."""
+        files, rows = self._places(requests)
+        if (files < 0).any():
+            lacking = requests[int(np.argmax(files < 0))]
+            raise MeasurementError(f"no answer is kept to {lacking!r}; run again to ask it")
+        order = np.argsort(files, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(files[order])) + 1) if len(order) else []
+        found = [self._read(self._files[int(files[part[0]])], rows[part]) for part in parts]
+        return self._codec.join(found, np.argsort(order, kind="stable"))
 
-    def _rows(self, keys: set[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        rows = {key: self._memory[key] for key in keys if key in self._memory}
-        by_file: dict[Path, list[bytes]] = {}
-        for key in keys - rows.keys():
-            by_file.setdefault(self._places[key].file, []).append(key)
-        for file, wanted in by_file.items():
-            try:
-                with np.load(file, allow_pickle=False) as archive:
-                    vectors = archive["vectors"]
-            except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-                raise MeasurementError(f"{file}: changed while in use; run again to encode its texts anew") from error
-            rows.update((key, vectors[self._places[key].row]) for key in wanted)
-        return rows
+    def _read(self, file: _File, rows: NDArray[np.intp]) -> Answers:
+        try:
+            with self._opened(file) as stream, np.load(stream, allow_pickle=False) as archive:
+                return self._codec.unpack(archive, rows)
+        except Exception as error:  # it was whole a moment ago
+            raise MeasurementError(f"{self._path(file)}: changed while in use; run again to ask anew") from error
+
+
+def _remove_stale(folder: Path) -> None:
+    """What an interrupted process left; what is young may be another one's work in progress."""
+    for leftover in folder.glob(".*.tmp"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                leftover.unlink()
