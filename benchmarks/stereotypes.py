@@ -6,6 +6,7 @@ python benchmarks/stereotypes.py --large TOKENIZER     a BERT-large-sized model 
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import sys
 import tempfile
@@ -74,7 +75,9 @@ def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False)
     model.fill(sheet.blanks[:8])  # the first pass is slow
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        ask_missing(AskedBlanks(model), sheet.blanks[::2], VectorStore(Path(folder)).of(model.identity, BLANKS))
+        kept = VectorStore(Path(folder)).of(model.identity, BLANKS)
+        with contextlib.suppress(KeyboardInterrupt):
+            ask_missing(AskedBlanks(model), sheet.blanks, kept, stop_half_way)
         half = time.perf_counter() - started
         kept = VectorStore(Path(folder)).of(model.identity, BLANKS)  # as after a crash
         ask_missing(AskedBlanks(model), sheet.blanks, kept)
@@ -91,6 +94,11 @@ def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False)
     print(f"answered in {took:.1f} s (stopped after {half:.1f} s), scored in {scored:.1f} s")
     alone = one_by_one(model, sheet, groups)
     print(f"one pass each: {alone * 1e3:.1f} ms, {alone * asked:,.0f} s in all: {alone * asked / took:.1f}x")
+
+
+def stop_half_way(done: int, total: int) -> None:
+    if 2 * done >= total:
+        raise KeyboardInterrupt
 
 
 def one_by_one(model: LanguageModel, sheet: Questionnaire, groups: Any) -> float:

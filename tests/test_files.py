@@ -1,7 +1,8 @@
-"""Files: digests of their content, kept where that is safe; pipes and devices in place of a file."""
+"""Files: digests of their content, kept where that is safe; pipes and devices in place of a file; written whole."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import time
@@ -13,7 +14,7 @@ import pytest
 import biassay
 from biassay import files
 from biassay.errors import StimulusError
-from biassay.files import content_digest
+from biassay.files import content_digest, write_atomically
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.document import read_document
 from biassay.stimuli.human import read_human
@@ -111,3 +112,51 @@ def test_a_pipe_or_a_device_is_no_file(reader: str, tmp_path: Path) -> None:
         with pytest.raises(StimulusError) as caught:
             READERS[reader](tmp_path / name)
         assert str(caught.value).startswith(f"{tmp_path / name}: ")
+
+
+def _no_space(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_failed_write_leaves_nothing_behind(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, step, _no_space)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(tmp_path / "file", b"content")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_failed_write_leaves_the_old_file_as_it_was(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    monkeypatch.setattr(os, step, _no_space)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def test_written_file_replaces_the_old_one_and_leaves_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", b"new")]
+
+
+def test_content_is_on_disk_before_the_file_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, steps = tmp_path / "file", []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        steps.append(("fsync", os.fstat(descriptor).st_size, path.exists()))
+        fsync(descriptor)
+
+    def noted_replace(source: Path, target: Path) -> None:
+        steps.append(("replace", os.stat(source).st_size, path.exists()))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    write_atomically(path, b"content")
+    assert steps[:2] == [("fsync", 7, False), ("replace", 7, False)]
+    assert path.read_bytes() == b"content"

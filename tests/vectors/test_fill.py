@@ -115,6 +115,14 @@ def test_only_what_is_missing_is_encoded(tmp_path: Path) -> None:
     assert fill(tmp_path, TEXTS[5:25]) == [*TEXTS[5:10], *TEXTS[20:25]]
 
 
+def test_batches_are_planned_over_all_texts(tmp_path: Path) -> None:
+    """What is kept is left out of its batch, and no other text is moved into another company."""
+    fill(tmp_path, TEXTS[1:3])
+    encoder = Counting()
+    ask_missing(AskedTexts(encoder), TEXTS[:8], store_in(tmp_path, encoder))
+    assert encoder.batches == [[TEXTS[0], TEXTS[3]], TEXTS[4:8]]
+
+
 def test_models_do_not_share_vectors(tmp_path: Path) -> None:
     fill(tmp_path, TEXTS)
     other = Counting(revision="2")

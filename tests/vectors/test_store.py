@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from biassay.encoders.base import Encoded, Identity
-from biassay.files import write_atomically
 from biassay.vectors.codecs import TEXTS as CODEC
 from biassay.vectors.store import ModelStore, VectorStore
 
@@ -273,50 +272,6 @@ def test_temporary_file_may_vanish_while_the_store_is_opened(tmp_path: Path) -> 
 
 def _no_space(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_failed_write_leaves_nothing_behind(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, step, _no_space)
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(tmp_path / "file", b"content")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_failed_write_leaves_the_old_file_as_it_was(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    write_atomically(path, b"old")
-    monkeypatch.setattr(os, step, _no_space)
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, b"new")
-    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", b"old")]
-
-
-def test_written_file_replaces_the_old_one_and_leaves_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    write_atomically(path, b"old")
-    write_atomically(path, b"new")
-    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("file", b"new")]
-
-
-def test_content_is_on_disk_before_the_file_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, steps = tmp_path / "file", []
-    fsync, replace = os.fsync, os.replace
-
-    def noted_fsync(descriptor: int) -> None:
-        steps.append(("fsync", os.fstat(descriptor).st_size, path.exists()))
-        fsync(descriptor)
-
-    def noted_replace(source: Path, target: Path) -> None:
-        steps.append(("replace", os.stat(source).st_size, path.exists()))
-        replace(source, target)
-
-    monkeypatch.setattr(os, "fsync", noted_fsync)
-    monkeypatch.setattr(os, "replace", noted_replace)
-    write_atomically(path, b"content")
-    assert steps[:2] == [("fsync", 7, False), ("replace", 7, False)]
-    assert path.read_bytes() == b"content"
 
 
 def test_batch_that_cannot_be_written_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
