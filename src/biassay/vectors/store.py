@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import time
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,7 +162,7 @@ class ModelStore(Generic[Request, Answers]):
         try:
             with self._opened(file) as stream, np.load(stream, allow_pickle=False) as archive:
                 return self._codec.unpack(archive, rows)
-        except Exception as error:  # it was whole a moment ago
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise MeasurementError(f"{self._path(file)}: changed while in use; run again to ask anew") from error
 
 
