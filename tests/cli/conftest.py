@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.publish_runs import measured_in_contexts
+from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
 from biassay.cli import main

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.pipeline.asked_models import Place, save_masked
-from tests.report.publish_runs import measured_in_contexts
+from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
 from biassay.results.discovery import Discovery
@@ -227,7 +227,7 @@ def test_runs_of_different_kinds_are_refused(
 ) -> None:
     over = measured_in_contexts(("one",)).save(tmp_path / "over")
     said = refuses(one, over, "--mixed")
-    assert "different kinds" in said
+    assert "cannot be compared" in said
     assert "`biassay report` shows them on one page" in said
     assert "associations over contexts, associations over texts" in said
     assert "discovery" in refuses(one, words.save(tmp_path / "words"))

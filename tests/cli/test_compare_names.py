@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.report.publish_runs import as_refused
+from tests.studies.associations.publish_runs import as_refused
 
 from biassay.results.run import Run
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.report.publish_runs import NASTY
+from tests.studies.associations.publish_runs import NASTY
 
 from biassay.results.run import Run, with_corrections
 

@@ -81,9 +81,8 @@ def test_figures_are_published_in_the_formats_asked_for(
 def test_without_the_library_figures_are_left_out_and_that_is_said(
     cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("publish.files", "sections.section", "sections.stereotypes"):
-        monkeypatch.setattr(f"biassay.report.{module}.can_draw", lambda: False)
-    monkeypatch.setattr("biassay.cli.reporting.can_draw", lambda: False)
+    for module in ("report.publish.files", "report.section", "studies.stereotypes.page", "cli.reporting"):
+        monkeypatch.setattr(f"biassay.{module}.can_draw", lambda: False)
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper")
     assert code == 0
     assert 'figures were left out; they need: pip install "biassay[figures]"' in stdout

@@ -11,13 +11,13 @@ import pytest
 from tests.encoders.tiny_models import save_tiny
 from tests.pipeline.asked_models import GROUPS, Place, judgements, save_masked
 
-from biassay.report.words_stereotypes import (
+from biassay.results.stereotypes import Stereotypes
+from biassay.studies.stereotypes.words import (
     MEANING_OF_PROFILES,
     stereotypes_headline,
     stereotypes_summary,
     templates_text,
 )
-from biassay.results.stereotypes import Stereotypes
 
 from .conftest import Cli
 from .shown_runs import manifest_in

@@ -24,8 +24,8 @@ from biassay.pipeline import embedding
 from biassay.pipeline.common import Silent
 from biassay.pipeline.contextual import resume_ceat, run_ceat
 from biassay.pipeline.corpus import find_contexts
-from biassay.report.words_lost import lost_lines
 from biassay.results.run import Run
+from biassay.studies.associations.words_lost import lost_lines
 from biassay.texts.contexts import UNCHECKED, read_contexts, window
 
 from .conftest import WORDS, write_corpus, write_test_file

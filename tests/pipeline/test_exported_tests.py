@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 import biassay
 from biassay.measures import weat as weat_module
 from biassay.report.html import REPORT
-from biassay.report.words_lost import assumptions
 from biassay.results.records import Result
 from biassay.results.run import Run
 from biassay.stats.permutation import permutation_test
@@ -24,6 +23,7 @@ from biassay.stats.tails import TailProbability
 from biassay.stimuli.catalogue import catalogue, select_tests
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.model import Test
+from biassay.studies.associations.words_lost import assumptions
 from biassay.texts.sentences import given_texts, texts_of
 
 pytestmark = pytest.mark.slow

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.report.browser import Opened, chromium, violations
+from tests.studies.showing import page_of
 
 import biassay
-from biassay.report.html import render_page, render_report
-from biassay.report.words import decimals, p_by_text, p_by_word
-from biassay.results.comparison import compare
-from biassay.results.gathering import Found, gather
+from biassay.report.formats import decimals
+from biassay.results.gathering import AnyRun
 from biassay.results.records import Result
 from biassay.results.run import Run, with_corrections
+from biassay.studies.associations.words import p_by_text, p_by_word
+from biassay.studies.presenters import compare, render_report
 
 pytestmark = pytest.mark.extras
 HOSTILE = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">'
@@ -95,7 +96,7 @@ def opened(tab: Opened, written: dict[int, Path], tmp_path: Path) -> Iterator[Ca
         assert [url for url in tab.requests if not url.startswith("file:")] == []
         assert len(tab.requests) <= 1
 
-    def open_(found: Found | str, **given: Any) -> Opened:
+    def open_(found: AnyRun | str, **given: Any) -> Opened:
         check()
         path = written.get(id(found))
         if path is None:
@@ -392,4 +393,4 @@ def test_axe_finds_nothing_against_the_page(run: Run, opened: Callable[..., Open
 
 def test_axe_finds_nothing_against_a_comparison(run: Run, opened: Callable[..., Opened]) -> None:
     found = {"both": run}
-    assert violations(opened(render_page(*gather(found), compare(found)))) == []
+    assert violations(opened(page_of(found, compare(found)))) == []

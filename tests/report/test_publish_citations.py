@@ -10,10 +10,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.report.publish_runs import NASTY, SCRIPT, measured_in_contexts
+from tests.studies.associations.publish_runs import NASTY, SCRIPT, measured_in_contexts
+from tests.studies.showing import cited as citations
 
 import biassay
-from biassay.report.publish import Citation, citations, to_bibtex, to_text
+from biassay.report.publish import Citation, to_bibtex, to_text
 from biassay.results.discovery import Discovery
 from biassay.results.run import Run
 

@@ -13,27 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
-from tests.report.publish_runs import NASTY, as_refused, measured_in_contexts, on_models
+from tests.studies.associations.publish_runs import NASTY, as_refused, measured_in_contexts, on_models
+from tests.studies.showing import cited, write_all
 
 import biassay
 from biassay.report.charts.drawing import SCHEMA, Figure, drawn
 from biassay.report.charts.style import PRINT
-from biassay.report.publish import citations, to_text
 from biassay.report.publish import files as published
-from biassay.report.publish.agreement_table import agreement_table
-from biassay.report.publish.difference_table import difference_table
-from biassay.report.publish.files import FIGURE_FORMATS, publish
+from biassay.report.publish import to_text
+from biassay.report.publish.files import FIGURE_FORMATS
 from biassay.report.publish.latex import to_latex
 from biassay.report.publish.layout import Cell
 from biassay.report.publish.markdown import to_markdown
-from biassay.report.sections.associations import distribution_figures, forest_figures
-from biassay.report.sections.comparison import difference_figures
-from biassay.report.sections.discovery import roc_figures
-from biassay.report.sections.stereotypes import profile_figures
-from biassay.report.view import RunView
-from biassay.results.comparison import compare
 from biassay.results.discovery import Discovery
-from biassay.results.gathering import gather
 from biassay.results.records import FORMAT_VERSION, ModelRecord
 from biassay.results.run import Run
 from biassay.results.samples import Samples
@@ -45,6 +37,10 @@ from biassay.results.stereotypes import (
     StereotypeManifest,
     Stereotypes,
 )
+from biassay.studies.associations.difference_table import difference_table
+from biassay.studies.associations.differences import difference_figures
+from biassay.studies.presenters import compare, gather, presented
+from biassay.studies.stereotypes.tables import agreement_table
 
 MAGIC = {"svg": b"<svg", "pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n"}
 
@@ -128,20 +124,9 @@ def names(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def figures_of(*found: Any, comparison: Any = None) -> list[Figure]:
-    """All figures of runs for print, the matrix aside."""
-    together, others = gather({str(i): one for i, one in enumerate(found)})
-    makers = [] if comparison is None else [make for _, make in difference_figures(comparison)]
-    for gathered in together:
-        view = RunView(gathered)
-        makers += [make for _, make in forest_figures(view)]
-        makers += [make for _, _, make in distribution_figures(view)]
-    for one in others.values():
-        if isinstance(one, Discovery):
-            makers += [make for _, make in roc_figures(one)]
-        elif isinstance(one, Stereotypes):
-            makers += [make for r in one.results for m in r.measures for _, make in profile_figures(one, r, m)]
-    return [make(PRINT) for make in makers]
+def figures_of(runs: dict[str, Any]) -> list[Figure]:
+    """All figures of runs for print."""
+    return [make(PRINT) for presenter, one in presented(gather(runs)) for make in presenter.figures(one)]
 
 
 @pytest.mark.extras
@@ -150,13 +135,13 @@ def test_every_figure_is_written_as_it_is_drawn(
 ) -> None:
     pytest.importorskip("vl_convert")
     found = {"a": run, "b": contexts, "c": words, "d": stereotypes}
-    written = publish(tmp_path / "paper", *gather(found), formats=("svg",))
+    written = write_all(tmp_path / "paper", found, formats=("svg",))
     folder = tmp_path / "paper" / "figures"
-    expected = figures_of(*found.values())
+    expected = figures_of(found)
     kinds = {figure.name.partition("-")[0] for figure in expected}
-    assert kinds == {"forest", "distribution", "roc", "profile"}
+    assert kinds == {"forest", "distribution", "matrix", "roc", "profile"}
     stems = {name.removesuffix(".svg") for name in names(folder) if name.endswith(".svg")}
-    assert stems == {figure.name for figure in expected} | {"matrix-texts", "matrix-contexts"}
+    assert stems == {figure.name for figure in expected} > {"matrix-texts", "matrix-contexts"}
     for figure in expected:
         assert (folder / f"{figure.name}.svg").read_bytes() == drawn(figure, "svg")
         assert (folder / f"{figure.name}.vl.json").read_bytes() == drawn(figure, "vl.json")
@@ -171,11 +156,11 @@ def test_differences_are_drawn_where_models_are_compared(run: Run, tmp_path: Pat
     pytest.importorskip("vl_convert")
     both = on_models(run, ("one", "two"))
     comparison = compare({"": both})
-    publish(tmp_path / "paper", *gather({"": both}), comparison, formats=("svg",))
+    write_all(tmp_path / "paper", {"": both}, comparison, formats=("svg",))
     (figure,) = [make(PRINT) for _, make in difference_figures(comparison)]
     assert (tmp_path / "paper" / "figures" / "difference-1.svg").read_bytes() == drawn(figure, "svg")
     content = json.loads((tmp_path / "paper" / "figures" / "difference-1.vl.json").read_text())
-    assert [v["effect"] for v in content["data"]["values"]] == [r.difference for r in comparison.associations]
+    assert [v["effect"] for v in content["data"]["values"]] == [r.difference for r in comparison.tables["associations"]]
 
 
 def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
@@ -205,7 +190,7 @@ def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
     rows = {row.stub[0]: row.cells for row in table.rows}
     assert list(rows) == [r.test for r in run.results]
     marks = set()
-    for r in found.associations:
+    for r in found.tables["associations"]:
         place = 2 * ["near", "far", "none"].index(r.model)
         difference, interval = rows[r.test][place : place + 2]
         if r.difference is None:
@@ -225,25 +210,23 @@ def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
 
 
 def test_the_table_of_differences_is_published_where_models_are_compared(
-    run: Run, stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(published, "can_draw", lambda: False)
     both = on_models(run, ("one", "two"))
     comparison = compare({"": both})
-    publish(tmp_path / "paper", *gather({"": both}), comparison)
+    write_all(tmp_path / "paper", {"": both}, comparison)
     table = difference_table(comparison)
-    assert table is not None
     assert (tmp_path / "paper" / "differences.md").read_text() == to_markdown(table)
     assert (tmp_path / "paper" / "differences.tex").read_text() == to_latex(table, "tab:differences")
-    publish(tmp_path / "plain", *gather({"": both}))
+    write_all(tmp_path / "plain", {"": both})
     assert names(tmp_path / "paper") - names(tmp_path / "plain") == {"differences.md", "differences.tex"}
-    assert difference_table(compare({"": stereotypes})) is None
 
 
 @pytest.mark.extras
 def test_figures_come_in_every_format_and_are_what_they_are_called(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    publish(tmp_path / "paper", *gather({"": run}))
+    write_all(tmp_path / "paper", {"": run})
     folder = tmp_path / "paper" / "figures"
     stems = ("forest-texts-1", "matrix-texts")
     assert names(folder) == {f"{stem}.{ending}" for stem in stems for ending in (*FIGURE_FORMATS, "vl.json")}
@@ -256,7 +239,7 @@ def test_figures_come_in_every_format_and_are_what_they_are_called(run: Run, tmp
 def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Stereotypes, tmp_path: Path) -> None:
     """It names its schema, holds its data, and makes the same picture again."""
     library = pytest.importorskip("vl_convert")
-    publish(tmp_path / "paper", *gather({"a": run, "b": contexts, "c": stereotypes}), formats=("svg",))
+    write_all(tmp_path / "paper", {"a": run, "b": contexts, "c": stereotypes}, formats=("svg",))
     specs = sorted((tmp_path / "paper" / "figures").glob("*.vl.json"))
     assert len(specs) > 6
     for path in specs:
@@ -280,7 +263,7 @@ def test_the_matrix_shows_what_was_found_by_word(run: Run, tmp_path: Path) -> No
     plain = dataclasses.replace(two, test="plain", **nothing, effect_size=0.7, effect_size_by_word=0.0)
     results = (one, two, dataclasses.replace(three, effect_size=1.11, effect_size_by_word=-0.22), few, plain)
     varied = Run(run.manifest, (*results, as_refused(dataclasses.replace(one, test="none"))))
-    publish(tmp_path / "paper", *gather({"": varied}), formats=())
+    write_all(tmp_path / "paper", {"": varied}, formats=())
     content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
     meaning = {(True, True): "significant after correction", (True, False): "significant"}
     held = []
@@ -298,7 +281,7 @@ def test_the_matrix_shows_what_was_found_by_word(run: Run, tmp_path: Path) -> No
 @pytest.mark.extras
 def test_a_format_asked_for_twice_is_written_once(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    publish(tmp_path / "paper", *gather({"": run}), formats=("svg", "svg"))
+    write_all(tmp_path / "paper", {"": run}, formats=("svg", "svg"))
     assert len([name for name in names(tmp_path / "paper") if name.endswith(".svg")]) == 2
 
 
@@ -307,8 +290,8 @@ def test_without_the_library_there_are_no_figures(
 ) -> None:
     monkeypatch.setattr(published, "can_draw", lambda: False)
     heard: list[Any] = []
-    found = gather({"a": run, "b": words, "c": stereotypes})
-    written = publish(tmp_path / "paper", *found, told=lambda *said: heard.append(said))
+    found = {"a": run, "b": words, "c": stereotypes}
+    written = write_all(tmp_path / "paper", found, told=lambda *said: heard.append(said))
     assert not (tmp_path / "paper" / "figures").exists()
     assert heard == []
     assert {path.name for path in written} == names(tmp_path / "paper")
@@ -321,7 +304,7 @@ def test_without_the_library_there_are_no_figures(
 def test_names_are_free_and_safe(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published, "can_draw", lambda: False)
     models = (*NASTY, "../up", "a b", "a_b", "A_B", "x" * 500, "")
-    written = publish(tmp_path / "paper", *gather({"": on_models(run, models)}))
+    written = write_all(tmp_path / "paper", {"": on_models(run, models)})
     cards = [path for path in written if path.name.startswith("model-card-")]
     assert len({path.name.lower() for path in cards}) == len(models)
     for path in written:
@@ -338,12 +321,10 @@ def test_citations_show_names_as_they_are(run: Run, tmp_path: Path, monkeypatch:
     name = "<script>alert(1)</script> [x](javascript:alert(1)) <javascript:x> ![i](//h/i) `c`"
     tests = tuple(dataclasses.replace(test, name=name, citation=name) for test in run.manifest.tests[:1])
     hostile = Run(dataclasses.replace(run.manifest, tests=tests), run.results)
-    publish(tmp_path / "paper", *gather({"": hostile}))
+    write_all(tmp_path / "paper", {"": hostile})
     rendered = MarkdownIt("commonmark", {"html": True}).render((tmp_path / "paper" / "citations.md").read_text())
     assert set(re.findall(r"<(\w+)", rendered)) == {"ul", "li"}
-    assert [html.unescape(line[4:-5]) for line in rendered.splitlines()[1:-1]] == to_text(
-        citations(hostile)
-    ).splitlines()
+    assert [html.unescape(line[4:-5]) for line in rendered.splitlines()[1:-1]] == to_text(cited(hostile)).splitlines()
 
 
 def test_runs_of_one_kind_get_tables_and_labels_of_their_own(
@@ -352,7 +333,7 @@ def test_runs_of_one_kind_get_tables_and_labels_of_their_own(
     """LaTeX takes a label once; the second table would be referred to as the first."""
     monkeypatch.setattr(published, "can_draw", lambda: False)
     other = Stereotypes(dataclasses.replace(stereotypes.manifest, run_id="other"), stereotypes.results[:1])
-    publish(tmp_path / "paper", *gather({"a": stereotypes, "b": other}))
+    write_all(tmp_path / "paper", {"a": stereotypes, "b": other})
     labels = [
         label
         for path in (tmp_path / "paper").glob("*.tex")
@@ -387,8 +368,8 @@ def test_the_agreement_with_people_is_that_of_the_records(stereotypes: Stereotyp
 def test_without_judgements_there_is_no_table(stereotypes: Stereotypes, tmp_path: Path) -> None:
     plain = asked(("m", (measure("ilps"),)))
     assert agreement_table(plain) is None
-    without = gather({"": Stereotypes(stereotypes.manifest, plain.results)})
-    publish(tmp_path / "paper", *without, formats=())
+    without = {"": Stereotypes(stereotypes.manifest, plain.results)}
+    write_all(tmp_path / "paper", without, formats=())
     assert "agreement-with-people.tex" not in names(tmp_path / "paper")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report.publish_runs import (
+from tests.studies.associations.publish_runs import (
     NASTY,
     changed,
     many_tests,
@@ -22,10 +22,11 @@ from tests.report.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.report.publish import associations_table, contexts_table, to_latex
+from biassay.report.publish import to_latex
 from biassay.report.publish.latex import escape
 from biassay.report.publish.layout import Cell, Group, Row, Span, Table
 from biassay.results.run import Run
+from biassay.studies.associations.tables import associations_table, contexts_table
 
 BACK = {
     r"\textbackslash{}": "\\", r"\textbraceleft{}": "{", r"\textbraceright{}": "}", r"\$": "$", r"\&": "&", r"\%": "%",

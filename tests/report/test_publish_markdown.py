@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from tests.report.publish_runs import (
+from tests.studies.associations.publish_runs import (
     NASTY,
     SCRIPT,
     changed,
@@ -18,10 +18,11 @@ from tests.report.publish_runs import (
     on_models,
 )
 
-from biassay.report.publish import associations_table, contexts_table, to_markdown
+from biassay.report.publish import to_markdown
 from biassay.report.publish.layout import Table, clean
 from biassay.report.publish.markdown import escape
 from biassay.results.run import Run
+from biassay.studies.associations.tables import associations_table, contexts_table
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "em", "strong"}

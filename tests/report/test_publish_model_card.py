@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.report.publish_runs import (
+from tests.studies.associations.publish_runs import (
     NASTY,
     SCRIPT,
     as_refused,
@@ -18,15 +18,17 @@ from tests.report.publish_runs import (
     on_models,
     with_first,
 )
+from tests.studies.showing import card_of as model_card
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
-from biassay.report.publish import model_card
+from biassay.report.formats import size_word
 from biassay.report.publish.metadata import scalar
-from biassay.report.words import concept, model_labels, p_by_word, size_word
 from biassay.results.discovery import DUAL_USE, Discovery
+from biassay.results.labels import model_labels
 from biassay.results.run import Run
 from biassay.results.stereotypes import Stereotypes
+from biassay.studies.associations.words import concept, p_by_word
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import click
 from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
 from biassay.cli.reporting import report_options, tell_published
 from biassay.pipeline.reporting import compare_runs
-from biassay.report.terminal_comparison import print_comparison
+from biassay.studies.presenters import presenter_of
 
 __all__ = ["command"]
 
@@ -50,5 +50,5 @@ def command(
         click.echo(found.to_json(), nl=False)
     elif not quiet:
         console = console_for_tables()
-        print_comparison(found, console)
+        presenter_of(found.study).print_comparison(found, console)
         tell_published(made, published, console)

@@ -11,11 +11,11 @@ from biassay.files import write_atomically
 from biassay.pipeline.discovery import GROUPS, MAX_LOST, PERMUTATIONS, discover
 from biassay.pipeline.found_tests import CIRCULAR, against_of, check_size, found_tests
 from biassay.report.html import REPORT
-from biassay.report.terminal_discovery import print_discovery
 from biassay.results.discovery import Discovery
 from biassay.stats.detection import COMPARES, RULES, Compare, Rule
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.export import to_toml
+from biassay.studies.discovery.terminal import print_discovery
 
 __all__ = ["command"]
 

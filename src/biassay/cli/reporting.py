@@ -12,15 +12,10 @@ from rich.console import Console
 from biassay.pipeline.reporting import Report
 from biassay.report.charts.drawing import can_draw
 from biassay.report.publish.files import FIGURE_FORMATS
-from biassay.report.terminal import print_run
-from biassay.report.terminal_discovery import print_discovery
-from biassay.report.terminal_stereotypes import print_stereotypes
-from biassay.results.discovery import Discovery
-from biassay.results.stereotypes import Stereotypes
+from biassay.studies.presenters import presented
 
 __all__ = ["print_found", "report_options", "tell_published"]
 
-_WORDS_SHOWN = 20
 _OPTIONS = (
     click.option(
         "--publish",
@@ -56,15 +51,10 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def print_found(made: Report, console: Console) -> None:
     """Tables and findings in words, as after each run."""
-    for gathered in made.together:
+    for presenter, gathered in presented(made.gathered):
         for difference in gathered.differences:
             console.print(f"not alike: {difference}", style="yellow", markup=False)
-        print_run(gathered.run, console)
-    for found in made.others.values():
-        if isinstance(found, Discovery):
-            print_discovery(found, console, top=_WORDS_SHOWN)
-        elif isinstance(found, Stereotypes):
-            print_stereotypes(found, console)
+        presenter.print(gathered, console)
 
 
 def tell_published(made: Report, folder: Path | None, console: Console) -> None:

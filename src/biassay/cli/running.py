@@ -16,11 +16,11 @@ from biassay.cli.common import console_for_tables
 from biassay.errors import BiassayError, UsageError
 from biassay.pipeline.models import to_give_again
 from biassay.report.html import REPORT
-from biassay.report.terminal import print_run
 from biassay.results.codec import from_json
 from biassay.results.making import is_of
 from biassay.results.records import FORMAT_VERSION, Provenance
 from biassay.results.run import MANIFEST, Run, read_manifest
+from biassay.studies.associations.terminal import print_run
 
 __all__ = ["finish", "refuse_beside_resume", "run_options", "shown_options", "telling_how_to_go_on", "vectors_option"]
 

@@ -13,7 +13,7 @@ from biassay.measures.group_ceat import CEAT
 from biassay.measures.word_associations import MEASURES, VARIANTS
 from biassay.pipeline.stereotypes import ALL_MEASURES, stereotypes
 from biassay.report.html import REPORT
-from biassay.report.terminal_stereotypes import print_stereotypes
+from biassay.studies.stereotypes.terminal import print_stereotypes
 
 __all__ = ["command"]
 

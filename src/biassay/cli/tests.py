@@ -16,12 +16,12 @@ from rich.table import Table
 from biassay.cli.common import check_new_file
 from biassay.errors import UsageError
 from biassay.files import write_atomically
-from biassay.report.words_lost import assumption
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
 from biassay.stimuli.description import description_of
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.groups import Grouping
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.words_lost import assumption
 from biassay.texts.sentences import assumed_words, digest_of, given_texts, texts_of
 
 __all__ = ["command"]

@@ -27,13 +27,13 @@ from biassay.pipeline.models import (
     open_models,
     telling_how_to_resume,
 )
-from biassay.report.html import write_report
 from biassay.results.making import finished, identified, is_of, new_manifest, result_of
 from biassay.results.records import Manifest, Result
 from biassay.results.run import Run, with_corrections
 from biassay.stats.permutation import Alternative, Protocol
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.presenters import write_report
 from biassay.texts.sentences import TestTexts, digest_of, texts_of
 from biassay.vectors.codecs import TEXTS
 from biassay.vectors.fill import AskedTexts, ask_missing

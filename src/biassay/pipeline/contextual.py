@@ -22,13 +22,13 @@ from biassay.pipeline.common import Listener, PathLike, Silent, check_free, take
 from biassay.pipeline.embedding import embed
 from biassay.pipeline.models import asked_models, check_unchanged, models_again, refuse_vectors
 from biassay.pipeline.planning import Plan, contexts_record, make_plan
-from biassay.report.html import write_report
 from biassay.results.making import contextual_result_of, finished, is_of, new_manifest
 from biassay.results.records import ContextsRecord, Result
 from biassay.results.run import Run, with_corrections
 from biassay.results.samples import Samples
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.presenters import write_report
 from biassay.texts.contexts import UNCHECKED, read_contexts
 from biassay.texts.sentences import digest_of
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from biassay.errors import UsageError
 from biassay.files import write_atomically
@@ -12,9 +13,9 @@ from biassay.pipeline.common import Listener, PathLike, Silent
 from biassay.report.html import REPORT, render_page
 from biassay.report.publish.files import FIGURE_FORMATS, publish
 from biassay.results.codec import to_json
-from biassay.results.comparison import Comparison, compare
-from biassay.results.gathering import Found, Gathered, gather, load_found, name_folders, only_tests
-from biassay.results.run import Run
+from biassay.results.comparison import Comparison
+from biassay.results.gathering import AnyRun, Gathered, load_found, name_folders
+from biassay.studies.presenters import compare, gather, presented, presenter_of
 
 __all__ = ["Report", "compare_runs", "report_runs"]
 
@@ -26,15 +27,13 @@ _LOOKED_AT = 20_000
 class Report:
     """What was read, put together, and written: ``page`` is None where none was asked for."""
 
-    together: Sequence[Gathered]
-    others: Mapping[str, Found]
+    gathered: Sequence[Gathered[Any]]
     page: Path | None
     published: Sequence[Path]
 
     def to_json(self) -> str:
         """Manifests and results of everything that is shown."""
-        found = [*(gathered.run for gathered in self.together), *self.others.values()]
-        return to_json([{"manifest": one.manifest, "results": one.results} for one in found])
+        return to_json([{"manifest": one.run.manifest, "results": one.run.results} for one in self.gathered])
 
 
 def report_runs(
@@ -55,10 +54,10 @@ def report_runs(
     page = Path(out) if out is not None else Path(folders[0]) / REPORT if len(folders) == 1 else Path(REPORT)
     _check_page(page)
     _check_folder(published, page)
-    together, others = gather(found, mixed=mixed)
-    write_atomically(page, render_page(together, others).encode())
-    files = _published(published, together, others, None, formats, listener or Silent())
-    return Report(together, others, page, files)
+    gathered = gather(found, mixed=mixed)
+    write_atomically(page, render_page(presented(gathered)).encode())
+    files = _published(published, gathered, None, formats, listener or Silent())
+    return Report(gathered, page, files)
 
 
 def compare_runs(
@@ -78,19 +77,20 @@ def compare_runs(
         _check_page(Path(out))
     _check_folder(published, None if out is None else Path(out))
     comparison = compare(found, baseline=baseline, mixed=mixed)
-    together, others = ([comparison.gathered], {}) if comparison.gathered is not None else ([], found)
     if out is not None:
-        write_atomically(Path(out), render_page(together, others, comparison).encode())
-    files = _published(published, together, others, comparison, formats, listener or Silent())
-    return comparison, Report(together, others, None if out is None else Path(out), files)
+        page = render_page(presented(comparison.gathered), (presenter_of(comparison.study), comparison))
+        write_atomically(Path(out), page.encode())
+    files = _published(published, comparison.gathered, comparison, formats, listener or Silent())
+    return comparison, Report(comparison.gathered, None if out is None else Path(out), files)
 
 
-def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, Found]:
+def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, AnyRun]:
     if not folders:
         raise UsageError("name at least one run folder")
     paths = [Path(folder) for folder in folders]
-    found = {name: only_tests(load_found(path), tests) for name, path in zip(name_folders(paths), paths, strict=True)}
-    empty = [name for name, one in found.items() if isinstance(one, Run) and not one.results]
+    whole = {name: load_found(path) for name, path in zip(name_folders(paths), paths, strict=True)}
+    found = {name: presenter_of(run.manifest.kind).only(run, tests) for name, run in whole.items()}
+    empty = [name for name, run in found.items() if whole[name].results and not run.results]
     if empty:
         raise UsageError(f"{', '.join(empty)}: no test there is named {' or '.join(tests)}")
     return found
@@ -125,12 +125,12 @@ def _check_folder(folder: PathLike | None, page: Path | None) -> None:
 
 def _published(
     folder: PathLike | None,
-    together: Sequence[Gathered],
-    others: Mapping[str, Found],
+    gathered: Sequence[Gathered[Any]],
     comparison: Comparison | None,
     formats: Sequence[str],
     listener: Listener,
 ) -> list[Path]:
     if folder is None:
         return []
-    return publish(Path(folder), together, others, comparison, formats=formats, told=listener.drawing)
+    compared = None if comparison is None else (presenter_of(comparison.study), comparison)
+    return publish(Path(folder), presented(gathered), compared, formats=formats, told=listener.drawing)

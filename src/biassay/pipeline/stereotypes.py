@@ -23,7 +23,6 @@ from biassay.measures.stereotypes import Prior, Questionnaire
 from biassay.measures.word_associations import MEASURES, VARIANTS, Measure, Variant
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty
 from biassay.pipeline.group_contexts import GroupContexts, check_contexts_asked, measure_groups
-from biassay.report.html import write_report
 from biassay.results.making import beginning, identified, libraries, now
 from biassay.results.making_agreement import ceiling_of
 from biassay.results.making_stereotypes import intersection_of, measured, measured_in_contexts
@@ -32,6 +31,7 @@ from biassay.results.run import make_folder
 from biassay.results.stereotypes import KIND, ModelStereotypes, StereotypeManifest, Stereotypes
 from biassay.stats.permutation import check_choice
 from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
+from biassay.studies.presenters import write_report
 from biassay.texts.contexts import UNCHECKED
 from biassay.vectors.codecs import BLANKS
 from biassay.vectors.fill import AskedBlanks, ask_missing

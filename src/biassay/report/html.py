@@ -4,39 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
-from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
-from biassay.files import write_atomically
-from biassay.report.sections.associations import part_of
-from biassay.report.sections.comparison import comparison_part
-from biassay.report.sections.discovery import discovery_part
-from biassay.report.sections.section import Part, Renderer, environment
-from biassay.report.sections.stereotypes import stereotypes_part
-from biassay.report.view import RunView
+from biassay.report.presenter import Presenter, Shown
+from biassay.report.section import Part, Renderer, environment
 from biassay.results.comparison import Comparison
-from biassay.results.discovery import Discovery
-from biassay.results.gathering import Found, Gathered, gather
-from biassay.results.stereotypes import Stereotypes
 
-__all__ = ["REPORT", "render_page", "render_report", "write_report"]
+__all__ = ["REPORT", "render_page"]
 
 REPORT = "report.html"
 
 
-def render_report(found: Found) -> str:
-    """The page of one run."""
-    return render_page(*gather({"": found}))
-
-
-def render_page(together: Sequence[Gathered], others: Mapping[str, Found], comparison: Comparison | None = None) -> str:
+def render_page(shown: Sequence[Shown], compared: tuple[Presenter[Any], Comparison] | None = None) -> str:
     """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
-    level = 2 if len(together) + len(others) + (comparison is not None) == 1 else 3
-    parts = _parts(together, others, comparison, level)
+    level = 2 if len(shown) + (compared is not None) == 1 else 3
+    parts = [] if compared is None else [_comparison_part(*compared, level)]
+    parts += _parts(shown, level)
     script = _asset("page.js")
     data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
     return (
@@ -53,19 +42,17 @@ def render_page(together: Sequence[Gathered], others: Mapping[str, Found], compa
     )
 
 
-def _parts(
-    together: Sequence[Gathered], others: Mapping[str, Found], comparison: Comparison | None, level: int
-) -> list[Part]:
-    def make(anchor: str) -> Renderer:
-        return Renderer(environment(), anchor, level)
+def _comparison_part(presenter: Presenter[Any], comparison: Comparison, level: int) -> Part:
+    return presenter.comparison_part(comparison, Renderer(environment(presenter.package), "comparison", level))
 
-    parts = [] if comparison is None else [comparison_part(comparison, make)]
-    parts += [part_of(RunView(gathered), make) for gathered in together]
-    for place, found in enumerate(others.values(), 1):
-        if isinstance(found, Discovery):
-            parts.append(discovery_part(f"words-{place}", found, make))
-        elif isinstance(found, Stereotypes):
-            parts.append(stereotypes_part(f"stereotypes-{place}", found, make))
+
+def _parts(shown: Sequence[Shown], level: int) -> list[Part]:
+    number = itertools.count(1)
+    parts = []
+    for presenter, gathered in shown:
+        name = presenter.anchor(gathered)
+        anchor = name if presenter.joins_runs else f"{name}-{next(number)}"
+        parts.append(presenter.part(gathered, Renderer(environment(presenter.package), anchor, level)))
     return parts
 
 
@@ -76,9 +63,3 @@ def _asset(name: str) -> str:
 def _in_script(data: str) -> str:
     """JSON that cannot end the script it stands in."""
     return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
-
-
-def write_report(found: Found, folder: Path) -> Path:
-    path = folder / REPORT
-    write_atomically(path, render_report(found).encode())
-    return path

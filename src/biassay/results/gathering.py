@@ -1,43 +1,51 @@
-"""Several run folders as one body of results: loaded whatever their kind, named, and put together where they match."""
+"""Run folders of any kind: loaded, named, and put together where their study does so."""
 
 from __future__ import annotations
 
-import dataclasses
-import fnmatch
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 from biassay.errors import RunFolderError, UsageError
 from biassay.results.codec import from_json
 from biassay.results.discovery import KIND as DISCOVERY
 from biassay.results.discovery import Discovery
-from biassay.results.making import is_of
-from biassay.results.records import FORMAT_VERSION, Manifest, ModelRecord, Provenance, Result
-from biassay.results.run import MANIFEST, Run, with_corrections
-from biassay.results.samples import Samples
+from biassay.results.records import FORMAT_VERSION, Provenance
+from biassay.results.run import MANIFEST, Run
 from biassay.results.stereotypes import KIND as STEREOTYPES
 from biassay.results.stereotypes import Stereotypes
 
-__all__ = ["Found", "Gathered", "check_distinct", "gather", "load_found", "name_folders", "only_tests", "put_together"]
+__all__ = ["AnyRun", "Gathered", "check_distinct", "load_found", "name_folders"]
 
-Found = Run | Discovery | Stereotypes
+
+class AnyRun(Protocol):
+    """What runs of all studies have: how they were made, and results."""
+
+    @property
+    def manifest(self) -> Provenance: ...
+
+    @property
+    def results(self) -> tuple[Any, ...]: ...
+
+
+_R = TypeVar("_R", bound=AnyRun)
 
 
 @dataclass(frozen=True)
-class Gathered:
-    """Runs of one kind as one: ``run`` with Holm's correction over all its rows, and the runs that it came from.
+class Gathered(Generic[_R]):
+    """One run or several as one: ``run`` is what is shown, ``parts`` are the runs that it came from.
 
     ``differences`` says in what the runs differ that should be alike; it is empty unless that was asked for.
     """
 
-    run: Run
-    parts: Mapping[str, Run]
+    run: _R
+    parts: Mapping[str, _R]
     differences: tuple[str, ...] = ()
 
 
-def load_found(folder: str | os.PathLike[str]) -> Found:
+def load_found(folder: str | os.PathLike[str]) -> AnyRun:
     """A run folder of any kind."""
     folder = Path(folder)
     if folder.is_file():
@@ -74,164 +82,10 @@ def name_folders(folders: Sequence[Path]) -> list[str]:
     return names
 
 
-def only_tests(found: Found, patterns: Sequence[str]) -> Found:
-    """A run of association tests with those of its tests that have a name or pattern given, corrected over them."""
-    if not isinstance(found, Run) or not patterns:
-        return found
-    kept = tuple(r for r in found.results if any(fnmatch.fnmatchcase(r.test, pattern) for pattern in patterns))
-    tests = tuple(t for t in found.manifest.tests if any(fnmatch.fnmatchcase(t.name, pattern) for pattern in patterns))
-    manifest = dataclasses.replace(found.manifest, tests=tests)
-    return Run(manifest, with_corrections(kept, manifest.alpha), found.samples)
-
-
-def gather(found: Mapping[str, Found], *, mixed: bool = False) -> tuple[list[Gathered], dict[str, Found]]:
-    """Runs of association tests put together, those over texts and those over contexts apart; and all others."""
-    check_distinct(found)
-    runs = {name: one for name, one in found.items() if isinstance(one, Run)}
-    over_texts = {name: run for name, run in runs.items() if run.manifest.contexts is None}
-    over_contexts = {name: run for name, run in runs.items() if run.manifest.contexts is not None}
-    together = [put_together(part, mixed=mixed) for part in (over_texts, over_contexts) if part]
-    return together, {name: one for name, one in found.items() if not isinstance(one, Run)}
-
-
-def put_together(runs: Mapping[str, Run], *, mixed: bool = False) -> Gathered:
-    """Runs as one. What differs in protocol or stimuli is refused unless ``mixed``; then it is said.
-
-    A model that several runs have tested with the same tests is shown once for each run, with the run's name.
-    """
-    check_distinct(runs)
-    differences = _differences(runs)
-    if differences and not mixed:
-        raise UsageError(
-            "the runs cannot be put together: " + "; ".join(differences) + " (--mixed shows them together all the same)"
-        )
-    if len(runs) == 1:
-        return Gathered(next(iter(runs.values())), runs)
-    told_apart = _told_apart(runs)
-    alpha = min(run.manifest.alpha for run in runs.values())
-    models: list[ModelRecord] = []
-    samples: dict[tuple[int, str], Samples] = {}
-    for run in told_apart.values():
-        for place, record in enumerate(run.manifest.models):
-            at = next((i for i, known in enumerate(models) if _identity(known) == _identity(record)), len(models))
-            if at < len(models):
-                models[at] = _joined(models[at], record)
-            else:
-                models.append(record)
-            samples |= {(at, t): kept for (of, t), kept in run.samples.items() if of == place}
-    rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(told_apart))
-    manifest = _manifest(told_apart, models, alpha)
-    return Gathered(Run(manifest, with_corrections(rows, alpha), samples), runs, tuple(differences))
-
-
-def _identity(record: ModelRecord) -> tuple[object, ...]:
-    return record.name, record.family, record.revision, tuple(record.settings.items())
-
-
-def _joined(one: ModelRecord, other: ModelRecord) -> ModelRecord:
-    """One model in two runs: what encoding took is that of both."""
-    return dataclasses.replace(
-        one,
-        texts=one.texts + other.texts,
-        encoded=one.encoded + other.encoded,
-        seconds=round(one.seconds + other.seconds, 3),
-    )
-
-
-def _ordered(runs: Mapping[str, Run]) -> list[Result]:
-    """All results; those of one model from several runs beside each other."""
-    rows = [result for run in runs.values() for result in run.results]
-    first: dict[tuple[str, str, str | None], int] = {}
-    for result in rows:
-        first.setdefault((result.model, result.options, result.model_revision), len(first))
-    return sorted(rows, key=lambda r: first[r.model, r.options, r.model_revision])
-
-
-def _manifest(runs: Mapping[str, Run], models: Sequence[ModelRecord], alpha: float) -> Manifest:
-    made = [run.manifest for run in runs.values()]
-    finished = [manifest.finished for manifest in made]
-    lost: dict[str, tuple[str, ...]] = {}
-    for manifest in made:
-        for model, words in manifest.words_lost.items():
-            lost[model] = tuple(sorted({*lost.get(model, ()), *words}))
-    return dataclasses.replace(
-        made[0],
-        run_id="+".join(manifest.run_id for manifest in made),
-        status="complete" if all(manifest.status == "complete" for manifest in made) else "running",
-        created=min(manifest.created for manifest in made),
-        finished=None if None in finished else max(filter(None, finished)),
-        models=tuple(models),
-        tests=tuple({(t.name, t.digest): t for manifest in made for t in manifest.tests}.values()),
-        alpha=alpha,
-        words_lost=lost,
-    )
-
-
-def check_distinct(runs: Mapping[str, Found]) -> None:
+def check_distinct(runs: Mapping[str, AnyRun]) -> None:
     """Copies of one run are refused."""
     by_id: dict[str, str] = {}
     for name, run in runs.items():
         if run.manifest.run_id in by_id:
             raise UsageError(f"{by_id[run.manifest.run_id]} and {name} are copies of one run; leave one of them out")
         by_id[run.manifest.run_id] = name
-
-
-def _told_apart(runs: Mapping[str, Run]) -> dict[str, Run]:
-    """The runs, with the name of the run at every model that another run has tested with one of the same tests."""
-    seen: dict[tuple[str, str, str | None, str], set[str]] = {}
-    for name, run in runs.items():
-        for r in run.results:
-            seen.setdefault((r.model, r.options, r.model_revision, r.test), set()).add(name)
-    shared = {(key[:3], name) for key, names in seen.items() if len(names) > 1 for name in names}
-    return {name: _renamed(run, name, {key for key, of in shared if of == name}) for name, run in runs.items()}
-
-
-def _renamed(run: Run, name: str, keys: set[tuple[str, str, str | None]]) -> Run:
-    def is_shared(record: ModelRecord) -> bool:
-        return any(is_of(r, record) for r in run.results if (r.model, r.options, r.model_revision) in keys)
-
-    models = tuple(
-        dataclasses.replace(record, name=f"{record.name} [{name}]") if is_shared(record) else record
-        for record in run.manifest.models
-    )
-    results = tuple(
-        dataclasses.replace(r, model=f"{r.model} [{name}]") if (r.model, r.options, r.model_revision) in keys else r
-        for r in run.results
-    )
-    return dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, models=models), results=results)
-
-
-def _differences(runs: Mapping[str, Run]) -> list[str]:
-    """In what the runs differ that changes what their numbers mean."""
-    found = []
-    for what in ("protocol", "alternative", "alpha"):
-        found += _unlike(what, {name: getattr(run.manifest, what) for name, run in runs.items()})
-    over = {name: run.manifest.contexts for name, run in runs.items()}
-    for what, field in _OF_CONTEXTS.items():
-        found += _unlike(what, {name: getattr(c, field) for name, c in over.items() if c is not None})
-    digests: dict[str, dict[str, str]] = {}
-    for name, run in runs.items():
-        for r in run.results:
-            digests.setdefault(r.test, {})[name] = r.test_digest
-    changed = {test: of for test, of in digests.items() if len(set(of.values())) > 1}
-    if changed:
-        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-        where = dict.fromkeys(name for of in changed.values() for name in of)
-        named = ", ".join(list(changed)[:5])
-        found.append(f"these tests have the same name and other texts: {named}{more} (in {', '.join(where)})")
-    return found
-
-
-_OF_CONTEXTS = {
-    "contexts": "digest",
-    "number of samples": "n_samples",
-    "draw of contexts": "mode",
-    "window": "window",
-    "fewest contexts": "min_contexts",
-}
-
-
-def _unlike(what: str, values: Mapping[str, object]) -> list[str]:
-    if len(set(values.values())) < 2:
-        return []
-    return [f"{what} is " + ", ".join(f"{value} in {name}" for name, value in values.items())]

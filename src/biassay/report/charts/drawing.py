@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 from markupsafe import escape
 
 from biassay.errors import MissingExtraError
+from biassay.report.charts.style import Style
 
-__all__ = ["FORMATS", "Figure", "by_place", "can_draw", "drawn", "for_page"]
+__all__ = ["FORMATS", "Drawing", "Figure", "by_place", "can_draw", "drawn", "for_page"]
 
 FORMATS = ("svg", "pdf", "png", "vl.json")
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -32,6 +34,10 @@ class Figure:
     name: str
     description: str
     spec: dict[str, Any]
+
+
+Drawing = Callable[[Style], Figure]
+"""A figure for a page or for print."""
 
 
 def by_place(field: str) -> dict[str, str]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from biassay.report.publish.latex import escape
 from biassay.report.publish.layout import clean
-from biassay.report.words_stereotypes import measure_name
-from biassay.results.discovery import Discovery
-from biassay.results.run import Run
-from biassay.results.stereotypes import IntersectionRecord, Stereotypes
+from biassay.results.gathering import AnyRun
 
-__all__ = ["Citation", "citations", "to_bibtex", "to_text"]
+if TYPE_CHECKING:
+    from biassay.report.presenter import Presenter
+
+__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_source"]
 
 _NOT_FIELDS = ("type", "cited_as")
 _NOT_STATED = "not stated"  # the citation of what a file without a source defines
@@ -57,7 +60,7 @@ class Citation:
 
 
 @dataclass(frozen=True)
-class _Use:
+class Use:
     """A work by its key, or by a free text and a name to make a key of; and what it is cited for."""
 
     for_what: str
@@ -66,20 +69,22 @@ class _Use:
     name: str = ""
 
 
-def citations(*found: Run | Discovery | Stereotypes) -> tuple[Citation, ...]:
+def citations(runs: Sequence[tuple[Presenter[Any], AnyRun]]) -> tuple[Citation, ...]:
     """Every work once, in the order of first use, with all that it is cited for.
 
     Sources come before methods, and biassay itself comes last. A source that is not known but names a known work is
     cited beside that work.
     """
-    uses = [*_tests([one for one in found if isinstance(one, Run)])]
-    uses += [use for one in found if not isinstance(one, Run) for use in _sources(one)]
-    uses += [use for one in found for use in _methods(one)]
-    works: dict[tuple[str, str], list[_Use]] = {}
+    uses: list[Use] = []
+    for presenter, of_study in groupby(runs, itemgetter(0)):
+        uses += presenter.sources([run for _, run in of_study])
+    uses += [use for presenter, run in runs for use in presenter.methods(run)]
+    works: dict[tuple[str, str], list[Use]] = {}
     for use in uses:
         works.setdefault((use.work, use.text), []).append(use)
     keys: set[str] = set(_references())
-    return (*(_citation(work, text, cited, keys) for (work, text), cited in works.items()), *_program(found))
+    cited = (_citation(work, text, cited, keys) for (work, text), cited in works.items())
+    return (*cited, *_program(run for _, run in runs))
 
 
 def to_text(cited: Iterable[Citation]) -> str:
@@ -98,7 +103,7 @@ def _references() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(text)
 
 
-def _citation(work: str, text: str, cited: Iterable[_Use], keys: set[str]) -> Citation:
+def _citation(work: str, text: str, cited: Iterable[Use], keys: set[str]) -> Citation:
     cited = list(cited)
     uses = tuple(dict.fromkeys(clean(use.for_what) for use in cited))
     if work:
@@ -110,10 +115,10 @@ def _citation(work: str, text: str, cited: Iterable[_Use], keys: set[str]) -> Ci
     return Citation(_key(cited[0].name, keys), "misc", (("title", clean(text)),), uses)
 
 
-def _program(found: Iterable[Run | Discovery | Stereotypes]) -> Iterator[Citation]:
-    versions = sorted({one.manifest.versions.get("biassay", "unknown") for one in found})
+def _program(runs: Iterable[AnyRun]) -> Iterator[Citation]:
+    versions = sorted({one.manifest.versions.get("biassay", "unknown") for one in runs})
     if versions:
-        own = _citation("biassay", "", [_Use("the measurements")], set())
+        own = _citation("biassay", "", [Use("the measurements")], set())
         note = f"{'Version' if len(versions) == 1 else 'Versions'} {clean(', '.join(versions))}"
         yield replace(own, fields=(*own.fields, ("note", note)))
 
@@ -128,60 +133,18 @@ def _key(name: str, keys: set[str]) -> str:
     return key
 
 
-def _tests(runs: Iterable[Run]) -> Iterator[_Use]:
-    tests: dict[tuple[str, str], dict[str, None]] = {}
-    for test in (test for run in runs for test in run.manifest.tests):
-        tests.setdefault((test.citation, test.source), {})[test.name] = None
-    for (citation, source), names in tests.items():
-        yield from _named(citation, source, f"{'test' if len(names) == 1 else 'tests'} {', '.join(names)}")
-
-
-def _sources(found: Discovery | Stereotypes) -> Iterator[_Use]:
-    if isinstance(found, Discovery):
-        yield from _named(found.manifest.citation, found.manifest.grouping, f"groups of {found.manifest.grouping}")
-        return
-    yield from _named(found.manifest.citation, found.manifest.abc, f"groups and traits of {found.manifest.abc}")
-    if any(crossed.rated is not None for crossed in _intersections(found)):
-        yield _Use("what people say of paired groups", "ghavami2013")
-
-
-def _named(citation: str, name: str, for_what: str) -> Iterator[_Use]:
+def uses_of_source(citation: str, name: str, for_what: str) -> Iterator[Use]:
     """The known work that a citation is of, with the place in it; or the citation itself and the works it names."""
     for work, entry in _references().items():
         start = entry.get("cited_as")
         if start and citation.startswith(start):
             place = _EDGES.sub("", citation.removeprefix(start))
-            yield _Use(f"{for_what} ({place})" if place else for_what, work)
+            yield Use(f"{for_what} ({place})" if place else for_what, work)
             return
-    yield _Use(for_what, text=citation, name=name)
+    yield Use(for_what, text=citation, name=name)
     for work, entry in _references().items():
         if entry["title"].casefold() in citation.casefold():
-            yield _Use(for_what, work)
-
-
-def _methods(found: Run | Discovery | Stereotypes) -> Iterator[_Use]:
-    if isinstance(found, Run):
-        yield _Use("the method WEAT", "caliskan2017")
-        if any(result.level == "sentence" for result in found.results):
-            yield _Use("the method SEAT", "may2019")
-        if found.manifest.contexts is not None:
-            yield _Use("the method CEAT", "guo2021")
-        if any(result.p_value_holm is not None or result.p_value_by_word_holm is not None for result in found.results):
-            yield _Use("correction for the number of tests", "holm1979")
-    elif isinstance(found, Discovery):
-        yield _Use("the methods IBD and EIBD", "guo2021")
-        yield _Use("correction for the number of words", "benjamini1995")
-    else:
-        own = [measure_name(name) for name in found.manifest.measures if name != "ceat"]
-        yield _Use(f"the measures {', '.join(own)}" if own else "stereotypes in the ABC model", "cao2022")
-        if "ceat" in found.manifest.measures:
-            yield _Use("the method CEAT", "guo2021")
-        if any(trait.q_value is not None for crossed in _intersections(found) for trait in crossed.emergent):
-            yield _Use("correction for the number of traits", "benjamini1995")
-
-
-def _intersections(found: Stereotypes) -> Iterator[IntersectionRecord]:
-    return (crossed for result in found.results for crossed in result.intersections)
+            yield Use(for_what, work)
 
 
 def _first_name_first(name: str) -> str:

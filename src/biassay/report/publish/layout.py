@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from biassay.report.words import printable, size_word
+from biassay.report.formats import printable, size_word
 
 __all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "effect_text", "shade_of"]
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from biassay.report.words import printable
+from biassay.report.formats import printable
 
 __all__ = ["Indexed", "Metric", "model_index", "scalar"]
 

@@ -1,0 +1,1 @@
+"""Association tests: WEAT, SEAT and CEAT."""

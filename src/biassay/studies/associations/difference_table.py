@@ -1,0 +1,38 @@
+"""Differences between models as a table."""
+
+from __future__ import annotations
+
+from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text
+from biassay.results.comparison import Comparison
+from biassay.studies.associations.compare import AssociationDifference
+from biassay.studies.associations.differences import apart, rows_of
+
+__all__ = ["difference_table"]
+
+_SIGNS = ("", "*", "**")
+
+
+def difference_table(found: Comparison) -> Table:
+    """Tests down, models across: the difference from the first model and its interval."""
+    models = found.models
+    cells = {(row.test, row.model): row for row in rows_of(found)}
+    rows = tuple(
+        Row((clean(test),), tuple(cell for model in models for cell in _cells(cells.get((test, model)))))
+        for test in dict.fromkeys(row.test for row in rows_of(found))
+    )
+    caption = (
+        f"Differences of effect sizes by word from {found.baseline}, over the target words that both models know, with "
+        "paired 95% intervals. * the interval leaves out zero; ** so does the simultaneous one. An interval that holds "
+        "zero does not show that two models are equal."
+    )
+    spans = tuple(Span(clean(model), ("difference", "95%")) for model in models)
+    return Table(clean(caption), ("Test",), spans, (Group("", rows),))
+
+
+def _cells(row: AssociationDifference | None) -> tuple[Cell, Cell]:
+    if row is None:
+        return Cell(""), Cell("")
+    if row.difference is None or row.interval_low is None or row.interval_high is None:
+        return Cell(effect_text(row.difference)), Cell("–")
+    interval = f"{effect_text(row.interval_low)} to {effect_text(row.interval_high)}".replace("-", "−")
+    return Cell(effect_text(row.difference), _SIGNS[apart(row)]), Cell(interval)

@@ -1,0 +1,240 @@
+"""The part of a page about association tests, over texts or over contexts."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from biassay.report.charts.distribution import P_NAMES, distribution
+from biassay.report.charts.drawing import Drawing, Figure
+from biassay.report.charts.forest import ForestRow, forest
+from biassay.report.charts.style import Style
+from biassay.report.formats import counted, decimals, size_word
+from biassay.report.section import Part, Renderer, Section
+from biassay.results.making import is_of
+from biassay.results.records import Result
+from biassay.studies.associations.page_data import data_of, shows_words
+from biassay.studies.associations.view import UNREACHABLE, RunView, found_code
+from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
+from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, context_range, contexts_found
+from biassay.studies.associations.words_lost import assumptions
+
+__all__ = ["MOST_MODELS", "distribution_figures", "forest_figures", "part_of"]
+
+MOST_MODELS = 12
+"""More models are shown in the matrix, and not one beside the other."""
+_MOST_LINES = 200
+_MOST_DISTRIBUTIONS = 150
+
+
+def part_of(view: RunView, renderer: Renderer) -> Part:
+    """Everything about the runs of a view."""
+    renderer.environment.globals.update(
+        p_by_text=p_by_text, p_by_word=p_by_word, size_word=size_word, context_range=context_range, decimals=decimals
+    )
+    sections = [one(view, renderer) for one in (_CONTEXTS if view.over_contexts else _TEXTS)]
+    models = ", ".join(view.models) if len(view.models) <= MOST_MODELS else counted(len(view.models), "model")
+    return Part(
+        anchor=renderer.anchor,
+        title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
+        headline=headline(view.run),
+        summary=summary(view.run),
+        meaning=MEANING_OVER_CONTEXTS if view.over_contexts else MEANING,
+        sections=[section for section in sections if section is not None],
+        notes=_notes(view),
+        data=data_of(view),
+    )
+
+
+def _notes(view: RunView) -> list[str]:
+    """What must be known before anything is read: runs that are not finished, or not alike."""
+    notes = [note for name, run in view.gathered.parts.items() if (note := unfinished(run, name))]
+    if view.gathered.differences:
+        notes.append("These runs are not alike: " + "; ".join(view.gathered.differences) + ".")
+    return notes
+
+
+def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
+    """Every test beside every model, as in the papers' tables."""
+    if len(view.models) > MOST_MODELS:
+        return None
+    return renderer.section("all_tests", "All tests", view=view, legend=LEGEND)
+
+
+def _all_tests_over_contexts(view: RunView, renderer: Renderer) -> Section | None:
+    if len(view.models) > MOST_MODELS:
+        return None
+    return renderer.section("contexts_tests", "All tests", view=view, legend=LEGEND, columns=COLUMNS)
+
+
+def _pooled_table(view: RunView, renderer: Renderer) -> Section | None:
+    """Pooled effects of all models side by side, shaded by size, as in the paper's table."""
+    if not 1 < len(view.models) <= MOST_MODELS:
+        return None
+    return renderer.section("pooled", "Pooled effects, side by side", view=view)
+
+
+def _matrix(view: RunView, renderer: Renderer) -> Section:
+    """Which tests are significant on which models; the script fills it in."""
+    shown = min(len(view.models), 50)
+    return renderer.section("matrix", "Significance at a glance", view=view, shown=shown)
+
+
+def _by_test(view: RunView, renderer: Renderer) -> Section | None:
+    """Every test over all models."""
+    if len(view.models) < 4:
+        return None
+    by_test: dict[str, list[Result]] = {}
+    for result in view.run.results:
+        by_test.setdefault(result.test, []).append(result)
+    rows = [_over_models(test, by_test[test.test]) for test in view.tests]
+    return renderer.section("by_test", "Every test over all models", rows=rows, view=view)
+
+
+def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
+    codes = [found_code(r, by_word=True) for r in results]
+    sizes = [r.effect_size for r in results if r.effect_size is not None and math.isfinite(r.effect_size)]
+    return {
+        "test": test,
+        "measured": sum(r.effect_size is not None for r in results),
+        "found": sum(code in (1, 2) for code in codes),
+        "corrected": codes.count(2),
+        "unreachable": codes.count(UNREACHABLE),
+        "sizes": f"{min(sizes):.2f}, {statistics.median(sizes):.2f}, {max(sizes):.2f}" if sizes else "–",
+    }
+
+
+def _forest(view: RunView, renderer: Renderer) -> Section | None:
+    made = [] if len(view.models) > MOST_MODELS else forest_figures(view)
+    if not made:
+        return None
+    figures = renderer.figures([make for _, make in made])
+    return renderer.section("forest", "Effect sizes with their intervals", view=view, figures=figures)
+
+
+def forest_figures(view: RunView) -> list[tuple[str, Drawing]]:
+    """One a model that has results."""
+    made: list[tuple[str, Drawing]] = []
+    for place, label in enumerate(view.models):
+        rows = [row for r in view.of_model(label) if (row := _forest_row(view, r)) is not None]
+        if rows:
+            axis = (
+                "pooled effect, 95% over words" if view.over_contexts else "effect size by word, 95% over target words"
+            )
+            name = f"forest-{view.name}-{place + 1}"
+            made.append((label, partial(_drawn_forest, name, label, rows, axis)))
+    return made
+
+
+def _drawn_forest(name: str, label: str, rows: Sequence[ForestRow], axis: str, style: Style) -> Figure:
+    return forest(name, label, rows, style, axis=axis)
+
+
+def _forest_row(view: RunView, result: Result) -> ForestRow | None:
+    found = view.estimate(result)
+    if found is None:
+        return None
+    code = found_code(result, by_word=True)
+    return ForestRow(result.test, found.effect_size, found.low, found.high, code if code <= 2 else 0, view.tip(result))
+
+
+def _disagreeing(view: RunView, renderer: Renderer) -> Section | None:
+    """Significant by text and not by word, or the other way round."""
+    rows = [r for r in view.run.results if r.significant and r.significant_by_word is False]
+    other = [r for r in view.run.results if r.significant is False and r.significant_by_word]
+    if not rows and not other:
+        return None
+    return renderer.section(
+        "disagreeing",
+        "Where sentences and words disagree",
+        view=view,
+        rows=rows[:_MOST_LINES],
+        more=max(0, len(rows) - _MOST_LINES),
+        other=other[:_MOST_LINES],
+    )
+
+
+def _words(view: RunView, renderer: Renderer) -> Section | None:
+    """What single words add; the script shows one test on one model at a time."""
+    if not shows_words(view):
+        return None
+    return renderer.section("words", "Which words an effect comes from", view=view)
+
+
+def _numbers(view: RunView, renderer: Renderer) -> Section:
+    return renderer.section("numbers", "All numbers", view=view, rows=min(25, len(view.run.results)))
+
+
+def _lost(view: RunView, renderer: Renderer) -> Section | None:
+    lossy = [r for r in view.run.results if any(r.lost.values())]
+    if not lossy:
+        return None
+    return renderer.section(
+        "lost", "Words a model does not know", view=view, rows=lossy[:_MOST_LINES], total=len(lossy)
+    )
+
+
+def _refused(view: RunView, renderer: Renderer) -> Section | None:
+    refused = [r for r in view.run.results if r.reason]
+    if not refused:
+        return None
+    return renderer.section("refused", "Not measured", view=view, rows=refused[:_MOST_LINES], total=len(refused))
+
+
+def _distributions(view: RunView, renderer: Renderer) -> Section | None:
+    made = list(distribution_figures(view))
+    if not made:
+        return None
+    shown = sorted(made, key=lambda one: -abs(one[1].effect_size or 0.0))[:_MOST_DISTRIBUTIONS]
+    kept = [one for one in made if one in shown]
+    drawn = renderer.figures([make for _, _, make in kept])
+    models: dict[str, list[tuple[Result, Any]]] = {}
+    for (label, result, _), svg in zip(kept, drawn, strict=False):
+        models.setdefault(label, []).append((result, svg))
+    return renderer.section(
+        "distributions",
+        "How the effect varies over contexts",
+        models=models,
+        p_names=P_NAMES,
+        left_out=len(made) - len(kept),
+    )
+
+
+def distribution_figures(view: RunView) -> Iterable[tuple[str, Result, Drawing]]:
+    """One a test and model whose samples were kept."""
+    for place, record in enumerate(view.run.manifest.models):
+        for result in view.run.results:
+            samples = view.run.samples.get((place, result.test))
+            if samples is not None and result.effect_size is not None and is_of(result, record):
+                name = f"distribution-{place + 1}-{result.test}"
+                yield (
+                    view.label(result),
+                    result,
+                    partial(_drawn_distribution, name, result.test, samples, result.effect_size),
+                )
+
+
+def _drawn_distribution(name: str, title: str, samples: Any, pooled: float, style: Style) -> Figure:
+    return distribution(name, title, samples, pooled, style, legend=style.background is not None)
+
+
+def _contexts_found(view: RunView, renderer: Renderer) -> Section:
+    rows = contexts_found(view.run, view.labels)
+    return renderer.section(
+        "contexts_found", "Contexts found", rows=rows[: _MOST_LINES * 5], left_out=max(0, len(rows) - _MOST_LINES * 5)
+    )
+
+
+def _made(view: RunView, renderer: Renderer) -> Section:
+    assumed = {name: assumptions(run) for name, run in view.gathered.parts.items()}
+    return renderer.section("made", "How it was made", view=view, parts=view.gathered.parts, assumed=assumed)
+
+
+_TEXTS = (_all_tests, _matrix, _by_test, _forest, _disagreeing, _words, _numbers, _lost, _refused, _made)
+_CONTEXTS = (
+    *(_pooled_table, _all_tests_over_contexts, _matrix, _by_test, _forest, _distributions, _words, _numbers),
+    *(_contexts_found, _refused, _made),
+)

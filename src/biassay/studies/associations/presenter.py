@@ -1,0 +1,126 @@
+"""How association tests are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+
+from biassay.report.charts.drawing import Drawing
+from biassay.report.charts.matrix import MatrixCell, matrix
+from biassay.report.formats import decimals
+from biassay.report.presenter import Presenter
+from biassay.report.publish.citations import Use, uses_of_source
+from biassay.report.publish.layout import Table
+from biassay.report.publish.model_card import Card
+from biassay.report.section import Part, Renderer
+from biassay.results.comparison import Comparison
+from biassay.results.gathering import Gathered
+from biassay.results.labels import model_labels
+from biassay.results.run import Run
+from biassay.studies.associations.card import association_card
+from biassay.studies.associations.compare import compare_associations
+from biassay.studies.associations.difference_table import difference_table
+from biassay.studies.associations.differences import (
+    difference_figures,
+    differences_part,
+    print_association_differences,
+)
+from biassay.studies.associations.gathering import gather, only_tests
+from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
+from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
+from biassay.studies.associations.terminal import print_run
+from biassay.studies.associations.view import NOT_MEASURED, RunView, found_code
+from biassay.studies.associations.words_found import effect_by_word
+
+__all__ = ["AssociationPresenter"]
+
+
+class AssociationPresenter(Presenter[Run]):
+    package = "biassay.studies.associations"
+    joins_runs = True
+
+    def only(self, run: Run, patterns: Sequence[str]) -> Run:
+        return only_tests(run, patterns)
+
+    def gather(self, runs: Mapping[str, Run], *, mixed: bool) -> list[Gathered[Run]]:
+        return gather(runs, mixed=mixed)
+
+    def anchor(self, gathered: Gathered[Run]) -> str:
+        return RunView(gathered).name
+
+    def part(self, gathered: Gathered[Run], renderer: Renderer) -> Part:
+        return part_of(RunView(gathered), renderer)
+
+    def print(self, gathered: Gathered[Run], console: Console) -> None:
+        print_run(gathered.run, console)
+
+    def tables(self, gathered: Gathered[Run]) -> Iterator[tuple[str, Table]]:
+        if gathered.run.manifest.contexts is None:
+            yield "associations-by-word", associations_table(gathered.run, "word")
+            yield "associations-by-text", associations_table(gathered.run, "text")
+        else:
+            yield "associations-over-contexts", contexts_table(gathered.run)
+
+    def files(self, gathered: Sequence[Gathered[Run]]) -> Iterator[tuple[str, str, str]]:
+        for one in gathered:
+            name = f"results-{RunView(one).name}" if len(gathered) > 1 else "results"
+            yield name, "tsv", nine_columns(one.run)
+
+    def figures(self, gathered: Gathered[Run]) -> Iterator[Drawing]:
+        view = RunView(gathered)
+        yield from (make for _, make in forest_figures(view))
+        yield _matrix(view)
+        yield from (make for _, _, make in distribution_figures(view))
+
+    def sources(self, runs: Sequence[Run]) -> Iterator[Use]:
+        tests: dict[tuple[str, str], dict[str, None]] = {}
+        for test in (test for run in runs for test in run.manifest.tests):
+            tests.setdefault((test.citation, test.source), {})[test.name] = None
+        for (citation, source), names in tests.items():
+            yield from uses_of_source(citation, source, f"{'test' if len(names) == 1 else 'tests'} {', '.join(names)}")
+
+    def methods(self, run: Run) -> Iterator[Use]:
+        yield Use("the method WEAT", "caliskan2017")
+        if any(result.level == "sentence" for result in run.results):
+            yield Use("the method SEAT", "may2019")
+        if run.manifest.contexts is not None:
+            yield Use("the method CEAT", "guo2021")
+        if any(result.p_value_holm is not None or result.p_value_by_word_holm is not None for result in run.results):
+            yield Use("correction for the number of tests", "holm1979")
+
+    def labels(self, run: Run) -> Sequence[str]:
+        return list(model_labels(run).values())
+
+    def card(self, run: Run, label: str) -> Card:
+        return association_card(run, label)
+
+    def compare(self, runs: Mapping[str, Run], *, baseline: str | None, mixed: bool) -> Comparison:
+        return compare_associations(runs, baseline=baseline, mixed=mixed)
+
+    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
+        return differences_part(comparison, renderer)
+
+    def print_comparison(self, comparison: Comparison, console: Console) -> None:
+        print_association_differences(comparison, console)
+
+    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
+        yield "differences", difference_table(comparison)
+
+    def comparison_figures(self, comparison: Comparison) -> Iterator[Drawing]:
+        return (make for _, make in difference_figures(comparison))
+
+
+def _matrix(view: RunView) -> Drawing:
+    cells = [
+        MatrixCell(
+            view.label(r),
+            r.test,
+            None if (code := found_code(r, by_word=True)) == NOT_MEASURED else code,
+            "" if r.effect_size is None else decimals(effect_by_word(r)),
+            view.tip(r),
+        )
+        for r in view.run.results
+    ]
+    tests = [test.test for test in view.tests]
+    return lambda style: matrix(f"matrix-{view.name}", "Significance by word", cells, tests, view.models, style)

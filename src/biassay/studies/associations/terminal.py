@@ -1,0 +1,95 @@
+"""The summary of a run as a table in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from biassay.report.formats import decimals, printable
+from biassay.report.section import Statement
+from biassay.results.labels import model_key, model_labels
+from biassay.results.records import Result
+from biassay.results.run import Run
+from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
+from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
+from biassay.studies.associations.words_lost import assumptions, lost_lines
+
+__all__ = ["print_run", "run_tables"]
+
+_TEST_WIDTH, _MODEL_WIDTH = 46, 38
+_CONTEXT_MODEL_WIDTH = 56
+
+
+def print_run(run: Run, console: Console) -> None:
+    """Print the table, what its signs mean, and the findings in words."""
+    labels = model_labels(run)
+    parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
+    if unfinished(run):
+        parts.insert(1, Text(unfinished(run), style="yellow"))
+    parts += [Text(LEGEND, style="dim"), Text("")]
+    if run.manifest.contexts is not None:
+        parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
+    for finding in summary(run):
+        parts += [_finding(finding), *(Text(printable(f"  • {point}")) for point in finding.points)]
+    parts += [Text(printable(line), style="yellow") for line in (*assumptions(run), *lost_lines(run))]
+    parts.extend(
+        Text(printable(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}"), style="yellow")
+        for result in run.results
+        if result.reason
+    )
+    parts.append(Text(MEANING if run.manifest.contexts is None else MEANING_OVER_CONTEXTS, style="dim"))
+    console.print(Group(*parts))
+
+
+def _finding(finding: Statement) -> Text:
+    text = Text(printable(finding.text))
+    text.stylize("bold", 0, len(finding.about))
+    return text
+
+
+def run_tables(run: Run, width: int) -> Iterator[Table]:
+    """Tests down, models across, as many models beside each other as the width holds."""
+    labels = list(model_labels(run).items())
+    over_contexts = run.manifest.contexts is not None
+    beside = max(1, (width - _TEST_WIDTH) // (_CONTEXT_MODEL_WIDTH if over_contexts else _MODEL_WIDTH))
+    for start in range(0, len(labels), beside):
+        yield _table(run, labels[start : start + beside])
+
+
+def _table(run: Run, labels: list[tuple[tuple[str, str, str | None], str]]) -> Table:
+    cells = {(r.test, model_key(r)): r for r in run.results}
+    over_contexts = run.manifest.contexts is not None
+    table = Table(show_lines=False)
+    table.add_column("test", overflow="fold")
+    for _, label in labels:
+        table.add_column(Text(f"{printable(label)}\neffect"), justify="right", overflow="fold", min_width=9)
+        if over_contexts:
+            table.add_column("\n95% over words", justify="right", no_wrap=True)
+        table.add_column("\np, paper's" if over_contexts else "\np by text", justify="right", no_wrap=True)
+        table.add_column("\np by word", justify="right", no_wrap=True)
+    for test, title in dict.fromkeys((r.test, r.title) for r in run.results):
+        rows = [cells.get((test, key)) for key, _ in labels]
+        table.add_row(
+            Text.assemble(printable(test), "\n", (printable(title), "dim")),
+            *(text for r in rows for text in _cells(r, over_contexts)),
+        )
+    return table
+
+
+def _cells(result: Result | None, over_contexts: bool) -> tuple[str, ...]:
+    if result is None:
+        return ("",) * (4 if over_contexts else 3)
+    interval = (_interval(result),) if over_contexts else ()
+    if result.effect_size is None:
+        return result.status, *interval, "–", "–"
+    return decimals(result.effect_size), *interval, p_by_text(result), p_by_word(result)
+
+
+def _interval(result: Result) -> str:
+    found = result.contextual
+    if found is None or found.interval_low is None or found.interval_high is None:
+        return "–"
+    return f"{found.interval_low:.2f} to {found.interval_high:.2f}"

@@ -1,0 +1,83 @@
+"""Findings over contexts in words: what each number means, and how many contexts there were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from biassay.results.records import Result
+from biassay.results.run import Run
+from biassay.studies.associations.words_found import found_by_text
+
+__all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "by_samples", "context_range", "contexts_found"]
+
+MEANING_OVER_CONTEXTS = (
+    "A positive effect says that, over the contexts in which the words occur, the first targets lean to the first "
+    "attributes and the second targets to the second, in standard deviations over all targets (by convention 0.2 is "
+    "called small, 0.5 medium, 0.8 large). It speaks of this model on this corpus; and a test that finds nothing does "
+    "not show that the model is free of bias."
+)
+COLUMNS = (
+    ("p, paper's", "is the mean effect over samples of contexts of these very words zero? It shrinks with the number "
+     "of samples, which is free to choose, and says nothing about other words."),
+    ("p by word", "would a random split of the same target words, each averaged over its contexts, do as well? It is "
+     "of the effect by word; the number of words limits it; trust this one."),
+    ("95% over words", "interval for the effect to be expected of words of these kinds: the words are resampled. The "
+     "effect of another choice of words can well lie outside; and 95% is another level than the run's alpha."),
+    ("prediction", "where 95% of true effects lie over draws of contexts: how far a single set of contexts can lead "
+     "astray."),
+    ("I²", "the share of the variation between samples that is more than their own variances explain."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """Contexts of a test on a model: words kept of all words, the counts, and the words lost."""
+
+    test: str
+    model: str
+    kept: int
+    words: int
+    range: str
+    lost: str
+
+
+def context_range(result: Result) -> str:
+    """Fewest, median and most contexts of the words that were measured."""
+    if result.contextual is None:
+        return ""
+    counts = [
+        count
+        for role, words in result.contextual.num_contexts.items()
+        for word, count in words.items()
+        if word not in result.lost[role]
+    ]
+    return f"{min(counts):,} / {median(counts):,.0f} / {max(counts):,}" if counts else ""
+
+
+def contexts_found(run: Run, labels: Mapping[tuple[str, str, str | None], str]) -> list[Found]:
+    """A row for every test and model."""
+    rows = []
+    for r in run.results:
+        counts = r.contextual.num_contexts if r.contextual else {}
+        lost = "; ".join(
+            ", ".join(f"{w} {counts[role][w]}{_unplaced(r, role, w)}" if counts else w for w in words)
+            for role, words in r.lost.items()
+            if words
+        )
+        kept = sum(r.num_words.values())
+        total = kept + sum(map(len, r.lost.values()))
+        label = labels[r.model, r.options, r.model_revision]
+        rows.append(Found(r.test, label, kept, total, context_range(r), lost))
+    return rows
+
+
+def _unplaced(result: Result, role: str, word: str) -> str:
+    return " (the model could not place more)" if result.too_rare and word not in result.too_rare.get(role, ()) else ""
+
+
+def by_samples(measured: Sequence[Result]) -> str:
+    """What the paper's p-value would say of the tests that were measured."""
+    found = f"{len(found_by_text(measured))} of {len(measured)}"
+    return f"By the paper's p-value, which takes samples of contexts as observations, it would be {found}."

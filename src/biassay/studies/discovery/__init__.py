@@ -1,0 +1,1 @@
+"""Words tied to groups: IBD and EIBD."""

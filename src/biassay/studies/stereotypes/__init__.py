@@ -1,0 +1,1 @@
+"""Stereotypes of social groups in language models: ILPS, ILPS*, SeT and group CEAT."""

@@ -1,0 +1,127 @@
+"""How much better other models agree with people than the first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from biassay.errors import UsageError
+from biassay.results.comparison import Comparison, choose_baseline, find_unlike
+from biassay.results.gathering import Gathered
+from biassay.results.records import Record
+from biassay.results.stereotypes import KIND, ModelStereotypes, Stereotypes
+from biassay.stats.tau_difference import tau_difference
+
+__all__ = ["AgreementDifference", "compare_stereotypes"]
+
+
+@dataclass(frozen=True)
+class AgreementDifference(Record):
+    """A measure of stereotypes: how much better the other model agrees with people than the first (Kendall's tau).
+
+    Over the groups on which the templates of neither were chosen.
+    """
+
+    measure: str
+    baseline: str
+    model: str
+    tau_baseline: float | None
+    tau_model: float | None
+    difference: float | None
+    interval_low: float | None
+    interval_high: float | None
+    tau_between: float | None
+    num_groups: int
+    num_cells: int
+
+
+def compare_stereotypes(found: Mapping[str, Stereotypes], *, baseline: str | None, mixed: bool) -> Comparison:
+    """Kendall's tau with people, over the groups that both models have scores of."""
+    notes = find_unlike(
+        {n: one.manifest for n, one in found.items()},
+        {
+            "traits and groups": "abc_digest",
+            "variant": "variant",
+            "prior": "prior",
+            "all adjectives": "all_adjectives",
+            "human judgements": "human",
+        },
+        mixed=mixed,
+    )
+    models = _labelled({name: list(one.results) for name, one in found.items()})
+    first = choose_baseline(list(models), baseline)
+    pairs = next(iter(found.values())).manifest.pairs
+    if any(one.manifest.pairs != pairs for one in found.values()):
+        raise UsageError("the runs have other pairs of traits and cannot be compared")
+    rows = [
+        row
+        for label, model in models.items()
+        if label != first
+        for row in _agreements(first, models[first], label, model)
+    ]
+    if not rows:
+        raise UsageError(
+            "the models have no measure and group with human judgements in common (--human of stereotypes)"
+        )
+    return Comparison(
+        KIND,
+        first,
+        {"agreements": tuple(rows)},
+        notes,
+        gathered=tuple(Gathered(one, {name: one}) for name, one in found.items()),
+    )
+
+
+def _labelled(results: Mapping[str, list[ModelStereotypes]]) -> dict[str, ModelStereotypes]:
+    """Models by label; a label that several runs have gets the name of the run."""
+    labels = [one.label for models in results.values() for one in models]
+    named: dict[str, ModelStereotypes] = {}
+    for name, models in results.items():
+        for one in models:
+            label = f"{one.label} [{name}]" if labels.count(one.label) > 1 else one.label
+            same = sum(known == label or known.startswith(f"{label} #") for known in named)
+            named[f"{label} #{same + 1}" if same else label] = one
+    return named
+
+
+def _agreements(first: str, one: ModelStereotypes, label: str, other: ModelStereotypes) -> list[AgreementDifference]:
+    rows = []
+    theirs = {record.measure: record for record in other.measures}
+    for record in one.measures:
+        if record.measure not in theirs:
+            continue
+        pilot = record.pilot | theirs[record.measure].pilot
+        profiles = {p.group: p for p in theirs[record.measure].profiles if not p.parts and p.group not in pilot}
+        shared = [(p, profiles[p.group]) for p in record.profiles if p.group in profiles and p.human and not p.parts]
+        if not shared:
+            continue
+        found = tau_difference(
+            [_numbers(p.scores) for p, _ in shared],
+            [_numbers(p.scores) for _, p in shared],
+            [_numbers(p.human or ()) for p, _ in shared],
+        )
+        rows.append(
+            AgreementDifference(
+                record.measure,
+                first,
+                label,
+                tau_baseline=_known(found.first),
+                tau_model=_known(found.second),
+                difference=_known(found.difference),
+                interval_low=_known(found.low),
+                interval_high=_known(found.high),
+                tau_between=_known(found.between),
+                num_groups=found.num_groups,
+                num_cells=found.num_cells,
+            )
+        )
+    return rows
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def _numbers(values: Sequence[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]

@@ -1,0 +1,29 @@
+"""Fixtures of what a person reads: a real run and its page."""
+
+from __future__ import annotations
+
+import pytest
+from tests.report.pages import Page
+from tests.studies.associations.compared_runs import TESTS
+
+import biassay
+from biassay.results.run import Run
+from biassay.studies.presenters import render_report
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A real run: measured, refused, with words lost, in sentences and in words."""
+    tests = ["weat6", "weat1", "sent-weat6", "sent-weat9", "sent-weat8", "I1"]
+    return biassay.run("glove", tests=tests, max_lost=0.05, cache=tmp_path_factory.mktemp("vectors"))
+
+
+@pytest.fixture(scope="module")
+def page(measured: Run) -> Page:
+    return Page(render_report(measured))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that others are compared with."""
+    return biassay.run("glove", tests=list(TESTS), cache=tmp_path_factory.mktemp("vectors"))

@@ -1,0 +1,427 @@
+"""The page of a run over contexts: its numbers, its figures, and what it must not let through."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.report.pages import ADDRESSES, Drawing, Page
+
+from biassay.encoders.base import Identity
+from biassay.measures.contextual import ContextSettings, measure_in_contexts
+from biassay.report.formats import format_p
+from biassay.results.codec import columns
+from biassay.results.labels import model_labels
+from biassay.results.making import contextual_result_of, finished, identified, new_manifest
+from biassay.results.records import ContextsRecord
+from biassay.results.run import Run, with_corrections
+from biassay.results.samples import SAMPLES, Samples
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES
+from biassay.studies.associations.words import LEGEND, p_by_text, p_by_word, summary
+from biassay.studies.associations.words_contexts import COLUMNS, contexts_found
+from biassay.studies.associations.words_lost import lost_lines
+from biassay.studies.presenters import render_report, write_report
+
+HOSTILE = "<script>alert(1)</script>"
+N = 120
+MODELS = (
+    Identity("one", "own", "1", (("layer", "-1"),)),
+    Identity("two", "own", None),
+)
+LABELS = ("one (layer=-1)", "two")
+TESTS = select_tests(["C6", "C9", "C10", "C1"])
+
+
+def record(**given: Any) -> ContextsRecord:
+    fields: dict[str, Any] = {"file": "c.parquet", "digest": "d" * 32, "rows": 9876, "per_stimulus": 8, "seed": 0}
+    fields |= {"documents": 4321, "bytes": 10**6, "n_samples": N, "mode": "random", "window": 9, "dtype": "float16"}
+    return ContextsRecord(**fields | {"min_contexts": 5} | given)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """Four tests on two models. The first four words of every concept lean; C1 has no contexts; C9 loses a word."""
+    asked = [(test, "C*") for test in TESTS]
+    manifest = new_manifest(tuple(m.name for m in MODELS), asked, "ceat", "two-sided", 0.01, 0.2, 0, record())
+    manifest = dataclasses.replace(manifest, models=tuple(identified(m.name, m) for m in MODELS))
+    settings = ContextSettings(n_samples=N)
+    results, samples = [], {}
+    for place, model in enumerate(MODELS):
+        rng = np.random.default_rng(place)
+        for test in TESTS:
+            lean = {"X": 0.5, "Y": -0.5, "A": 0.5, "B": -0.5} if test.name == "C6" else dict.fromkeys(ROLES, 0.0)
+            words = {w: rng.normal(lean[role], 1.0, (8, 12)) for role in ROLES for w in test.concept(role).words}
+            if test.name == "C9":
+                words[test.X.words[0]] = words[test.X.words[0]][:2]
+            measured = measure_in_contexts(test, {} if test.name == "C1" else words, settings, model.name)
+            results.append(contextual_result_of(test, model, measured, settings))
+            if measured.association is not None:
+                found = measured.association
+                samples[place, test.name] = Samples(found.samples, found.variances, found.sample_p_values)
+    corrected = with_corrections(tuple(results), 0.01)
+    return Run(finished(manifest, corrected), corrected, samples)
+
+
+@pytest.fixture(scope="module")
+def page(run: Run) -> Page:
+    return Page(render_report(run))
+
+
+def table(page: Page, label: str) -> dict[str, list[str]]:
+    """The tests of a model by their names."""
+    return {cells[0]: cells[1:] for cells in page.table("All tests", label)[1:]}
+
+
+def changed(run: Run, **given: Any) -> Run:
+    return Run(run.manifest, tuple(dataclasses.replace(r, **given) for r in run.results), run.samples)
+
+
+def is_p(cell: str, value: float) -> bool:
+    """Two digits, or three decimals: half a unit in the last place. Of a very small one no more than that it is."""
+    if value < 1e-30:
+        return cell.rstrip("*") == "<1e-30"
+    shown = float(cell.rstrip("*‡"))
+    return bool(shown == pytest.approx(value, rel=0.05, abs=0.0005 if value >= 0.001 else 0.0))
+
+
+def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path)
+    page = Page(write_report(run, tmp_path).read_text(encoding="utf-8"))
+    results = json.loads((tmp_path / "results.json").read_text())["results"]
+    statuses = []
+    for label, model in (("one (layer=-1)", "one"), ("two", "two")):
+        rows = table(page, label)
+        own = [r for r in results if r["model"] == model]
+        assert list(rows) == [f"{r['test']} {r['title']}" for r in own]
+        for r in own:
+            cells = rows[f"{r['test']} {r['title']}"]
+            statuses.append(r["status"])
+            if r["status"] == "refused":
+                assert cells == ["refused", "", "", "", "–", "", "–", ""]
+                continue
+            c = r["contextual"]
+            assert cells[0] == f"{r['effect_size']:.2f}"
+            assert cells[1] == f"{c['interval_low']:.2f} to {c['interval_high']:.2f}"
+            assert cells[2] == f"{c['prediction_low']:.2f} to {c['prediction_high']:.2f}"
+            assert cells[3] == f"{100 * c['i2']:.0f}%"
+            assert is_p(cells[4], r["p_value"])
+            assert cells[5] == f"{r['effect_size_by_word']:.2f}"
+            assert is_p(cells[6], r["p_value_by_word"])
+            assert cells[7:] == ["8 / 8 / 8"]
+    assert sorted(statuses) == ["measured"] * 6 + ["refused"] * 2
+
+
+def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page) -> None:
+    data = page.data["contexts"]
+    assert data["models"] == list(LABELS)
+    assert data["columns"][4] == "p, paper's"
+    for row, r in zip(data["rows"], run.results, strict=True):
+        assert (data["models"][row[0]], data["tests"][row[1]][0]) == (LABELS[r.model == "two"], r.test)
+        if r.contextual is None:
+            assert row[2:] == [4, 4, "refused"]
+            continue
+        c = r.contextual
+        assert row[4] == f"{r.effect_size:.2f}"
+        assert row[6:8] == [f"{r.effect_size_by_word:.2f}", f"{c.interval_low:.2f} to {c.interval_high:.2f}"]
+        assert is_p(row[8], r.p_value or 0.0)
+        assert is_p(row[9], r.p_value_by_word or 0.0)
+        assert is_p(row[10], r.p_value_by_word_holm or 0.0)
+
+
+def test_pooled_effects_stand_side_by_side_shaded_by_their_size(run: Run, page: Page) -> None:
+    first, second, *rows = page.table("Pooled effects, side by side")
+    assert first == ["Test", *LABELS]
+    assert second == ["d", "p, paper's", "p by word"] * 2
+    sizes = []
+    for row, one, two in zip(rows, run.results[:4], run.results[4:], strict=True):
+        assert row[0] == f"{one.test} {one.title}" == f"{two.test} {two.title}"
+        for (effect, p, by_word), r in zip((row[1:4], row[4:]), (one, two), strict=True):
+            if r.effect_size is None:
+                assert (effect, p, by_word) == ("refused", "–", "–")
+                continue
+            assert effect == f"{r.effect_size:.2f}"
+            assert is_p(p, r.p_value or 0.0)
+            assert "*" not in p
+            assert is_p(by_word, r.p_value_by_word or 0.0)
+            assert by_word.count("*") == bool(r.significant_by_word) + bool(r.significant_by_word_holm)
+            steps = sum(abs(r.effect_size) >= step for step in (0.2, 0.5, 0.8))
+            sizes.append(f"number size-{('negligible', 'small', 'medium', 'large')[steps]}")
+    assert [value for tag, name, value in page.attributes if tag == "td" and value.startswith("number size-")] == sizes
+    alone = Page(render_report(Run(run.manifest, run.results[:4])))
+    assert "Pooled effects, side by side" not in alone.headings()
+
+
+@pytest.mark.parametrize(
+    ("log10", "shown"),
+    [(-400.3, "<1e-30**"), (-30.5, "<1e-30**"), (-29.5, "3.2e-30**"), (-2.0, "0.010**"), (None, "–**")],
+)
+def test_of_the_papers_p_no_more_is_told_than_that_it_is_very_small(log10: float | None, shown: str, run: Run) -> None:
+    p = None if log10 is None else 10**log10
+    one = dataclasses.replace(run.results[0], p_value=p, log10_p_value=log10, significant=True, significant_holm=True)
+    assert p_by_text(one) == shown
+    exact = format_p(p, log10)
+    assert p_by_text(dataclasses.replace(one, contextual=None)) == f"{exact}**"
+    assert p_by_word(dataclasses.replace(one, p_value_by_word=p, log10_p_value_by_word=log10)).startswith(exact)
+
+
+def test_the_summary_names_effects_by_word_and_pooled_ones(run: Run) -> None:
+    for found, label, results in zip(summary(run), LABELS, (run.results[:4], run.results[4:]), strict=True):
+        standing = [r for r in results if r.significant_by_word_holm]
+        assert found.about == label
+        assert [r.test for r in standing] == ["C6"]
+        for point, r in zip(found.points, standing, strict=True):
+            told = f"{r.effect_size_by_word:.2f} ({r.test}, pooled over contexts {r.effect_size:.2f})"
+            assert point.endswith(told)  # the interval over contexts is of the pooled effect and not named here
+
+
+def test_every_number_has_its_header(page: Page) -> None:
+    names = ["pooled effect", "95% over words", "prediction", "I²", "p, paper's", "effect by word", "p by word"]
+    for label in LABELS:
+        header, *rows = page.table("All tests", label)
+        assert header == ["Test", *names, "contexts a word"]
+        assert {len(cells) for cells in rows} == {9}
+    for name in ("95% over words", "p by word"):
+        assert page.explained(name) == [" ".join(dict(COLUMNS)[name].split())]
+    assert page.text.count(f"{' '.join(LEGEND.split())}. Blue: toward the first attributes") == 1
+    assert ".. Blue" not in page.text
+
+
+def test_the_page_says_how_the_run_was_made(run: Run, page: Page) -> None:
+    text = page.text
+    assert "9,876 in c.parquet (dddddddddddd), at most 8 a stimulus, from 4,321 documents (1.0 MB), seed 0" in text
+    assert f"{N}, every model draws its own contexts; windows of 9 words; vectors kept as float16" in text
+    assert "a stimulus with fewer than 5 contexts is lost; a test is refused above 20% of a concept" in text
+    assert "Holm over all 6 rows with a p-value" in text
+    assert page.explained("Corpus") == []
+    other = dataclasses.replace(run.manifest, contexts=record(mode="fixed", window=None, dtype="float32"))
+    text = Page(render_report(Run(other, run.results))).text
+    assert f"{N}, all models are given the same contexts; whole sentences; vectors kept as float32" in text
+
+
+def test_the_page_names_the_corpus_and_how_it_was_read(run: Run) -> None:
+    def shown(**given: Any) -> str:
+        made = dataclasses.replace(run.manifest, contexts=record(**given))
+        (told,) = Page(render_report(Run(made, run.results))).explained("Corpus")
+        return told
+
+    names = tuple(f"{number}.jsonl" for number in range(25))
+    assert shown(corpus=("a.txt",)) == "a.txt"
+    how = {"field": "body", "openings": "True"}
+    assert shown(corpus=("a.txt", "b.csv.gz"), found_with=how) == "a.txt, b.csv.gz; field body; openings True"
+    assert shown(corpus=names[:20], found_with=how) == f"{', '.join(names[:20])}; field body; openings True"
+    assert shown(corpus=names, found_with=how) == f"{', '.join(names[:20])} and 5 more files; field body; openings True"
+
+
+def distributions(page: Page) -> list[Drawing]:
+    return [drawing for drawing in page.drawings if drawing.where[0] == "How the effect varies over contexts"]
+
+
+@pytest.mark.extras
+def test_the_bars_of_a_figure_hold_all_samples(run: Run, page: Page) -> None:
+    pytest.importorskip("vl_convert")
+    drawn = distributions(page)
+    names = [(label, test) for label in LABELS for test in ("C6", "C9", "C10")]
+    assert [drawing.where[1] for drawing in drawn] == [label for label, _ in names]
+    for drawing, (label, test) in zip(drawn, names, strict=True):
+        place = LABELS.index(label)
+        (result,) = [r for r in run.results if r.test == test and r.model == MODELS[place].name]
+        assert drawing.label.startswith(f"{test}: {N} effect sizes, pooled {result.effect_size:.2f};")
+        assert drawing.caption == result.title
+        assert drawing.text.endswith(test)  # its title
+        kept = run.samples[place, test]
+        counts = []
+        for tag, bar in drawing.marks:
+            if tag != "path":
+                assert bar["data-tip"] == f"pooled effect {result.effect_size:.2f}"
+                continue
+            found = re.fullmatch(r"(-?\d\.\d\d) to (-?\d\.\d\d): ([\d,]+) samples, mean p (\S+)", bar["data-tip"])
+            assert found is not None
+            low, high = float(found[1]), float(found[2])
+            inside = (kept.effect_sizes >= low - 1e-9) & (kept.effect_sizes < high - 1e-9)
+            counts.append(int(found[3].replace(",", "")))
+            assert counts[-1] == inside.sum() > 0
+            exact = float(kept.p_values[inside].mean())
+            assert float(found[4]) == pytest.approx(exact, rel=0.05)
+            assert bar["fill"] == f"var(--p{sum(exact >= level for level in (0.001, 0.01, 0.05))})"
+        assert sum(counts) == N
+
+
+@pytest.mark.extras
+def test_the_forest_on_the_page_has_the_pooled_effects(run: Run, page: Page) -> None:
+    pytest.importorskip("vl_convert")
+    drawn = [drawing for drawing in page.drawings if drawing.where[0] == "Effect sizes with their intervals"]
+    for drawing, label, results in zip(drawn, LABELS, (run.results[:4], run.results[4:]), strict=True):
+        known = [r for r in results if r.contextual is not None]
+        points = [given["data-tip"] for tag, given in drawing.marks if tag == "path"]
+        for r, tip in zip(known, points, strict=True):
+            c = r.contextual
+            assert c is not None
+            assert tip.startswith(f"{r.test} on {label}. {r.title}. Effect {r.effect_size:.2f} (")
+            assert f"95% {c.interval_low:.2f} to {c.interval_high:.2f}. p of the paper " in tip
+
+
+def test_without_the_samples_there_are_no_distributions(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path)
+    with_samples = Page(render_report(Run.load(tmp_path)))
+    shutil.rmtree(tmp_path / SAMPLES)
+    without = Page(render_report(Run.load(tmp_path)))
+    name = "How the effect varies over contexts"
+    assert distributions(without) == []
+    assert [h for h in with_samples.headings() if h not in without.headings()] == [name]
+    assert without.rows == with_samples.rows
+    assert without.data == with_samples.data
+
+
+def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
+    run: Run, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    without = Page(render_report(run))
+    assert "svg" not in without.tags
+    assert without.text.count('pip install "biassay[figures]"') == 2  # forest and distributions
+    assert without.headings() == page.headings()
+    assert without.rows == page.rows
+
+
+def test_refusals_are_listed_with_their_reasons(run: Run, page: Page) -> None:
+    refused = [r for r in run.results if r.status == "refused"]
+    assert {r.test for r in refused} == {"C1"}
+    for r, label in zip(refused, LABELS, strict=True):
+        assert f"C1 on {label}: {r.reason}" in page.items
+        assert "25 of 25 words of Flowers have fewer than 5 usable contexts" in str(r.reason)
+
+
+def test_the_contexts_that_were_found(page: Page) -> None:
+    rows = page.table("Contexts found")[1:]
+    assert [row[:2] for row in rows] == [[test.name, label] for label in LABELS for test in TESTS]
+    by_test = {row[0]: row[2:] for row in rows}
+    sizes = {t.name: sum(len(t.concept(role).words) for role in ROLES) for t in TESTS}
+    lost = next(t for t in TESTS if t.name == "C9").X.words[0]
+    assert by_test["C6"] == [f"{sizes['C6']} of {sizes['C6']}", "8 / 8 / 8", ""]
+    assert by_test["C9"] == [f"{sizes['C9'] - 1} of {sizes['C9']}", "8 / 8 / 8", f"{lost} 2"]
+    assert by_test["C1"][:2] == [f"0 of {sizes['C1']}", ""]
+    assert "aster, clover" in by_test["C1"][2]
+
+
+def test_words_the_corpus_lacks_are_told_from_those_a_model_could_not_place(run: Run) -> None:
+    test, settings = TESTS[0], ContextSettings(n_samples=10)
+    rare, unplaced = test.X.words[0], test.Y.words[0]
+    rng = np.random.default_rng(1)
+    words = {w: rng.normal(size=(8, 5)) for role in ROLES for w in test.concept(role).words}
+    words |= {rare: words[rare][:2], unplaced: words[unplaced][:3]}
+    found = {w: len(rows) for w, rows in words.items()} | {unplaced: 8}
+    measured = measure_in_contexts(test, words, settings, MODELS[0].name, found.__getitem__)
+    result = contextual_result_of(test, MODELS[0], measured, settings)
+    nothing: dict[str, tuple[str, ...]] = dict.fromkeys(ROLES, ())
+    assert result.lost == nothing | {"X": (rare,), "Y": (unplaced,)}
+    assert result.too_rare == nothing | {"X": (rare,)}
+    assert "too_rare" in columns((result,))
+    one = Run(run.manifest, (result,))
+    in_corpus, by_model = lost_lines(one)
+    assert "in the corpus" in in_corpus
+    assert in_corpus.endswith(f": {test.name}: {rare}")
+    assert "in the corpus" not in by_model
+    assert by_model.endswith(f": {test.name}: {unplaced}")
+    assert not any("does not know" in line for line in lost_lines(one))
+    (cell,) = [row.lost for row in contexts_found(one, model_labels(one))]
+    assert cell.startswith(f"{rare} 2; {unplaced} 3 (")
+
+
+@pytest.mark.parametrize("field", ["test", "model", "options", "title", "reason", "p_route_by_word"])
+def test_hostile_names_are_escaped(field: str, run: Run) -> None:
+    text = render_report(changed(run, **{field: HOSTILE}))
+    page = Page(text)
+    assert HOSTILE not in text
+    if field != "p_route_by_word":
+        assert HOSTILE in page.text
+
+
+@pytest.mark.extras
+def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None:
+    """Model, test, title, files and a quote that would leave an attribute."""
+    pytest.importorskip("vl_convert")
+    nasty = f'{HOSTILE}" onload="alert(1)'
+    models = tuple(dataclasses.replace(m, name=nasty, revision=nasty, settings={}) for m in run.manifest.models[:1])
+    contexts = record(file=nasty, corpus=(nasty,), found_with={nasty: nasty}, vectors=nasty)
+    made = dataclasses.replace(run.manifest, models=models, contexts=contexts, versions={nasty: nasty})
+    lost = dict.fromkeys(ROLES, ()) | {"X": (nasty,)}
+    counts = {role: {nasty: 1, "other": 8} for role in ROLES}
+    contextual = dataclasses.replace(run.results[0].contextual, num_contexts=counts)  # type: ignore[type-var]
+    one = dataclasses.replace(
+        run.results[0],
+        contextual=contextual,
+        model=nasty,
+        options="",
+        model_revision=nasty,
+        test=nasty,
+        title=nasty,
+        lost=lost,
+    )
+    text = render_report(Run(made, (one,), {(0, nasty): run.samples[0, "C6"]}))
+    page = Page(text)
+    assert HOSTILE not in text
+    assert page.explained("Corpus") == [f"{nasty}; {nasty} {nasty}"]
+    (drawing,) = distributions(page)
+    assert drawing.where[1] == drawing.caption == nasty
+    assert drawing.text.endswith(nasty)
+    assert drawing.label.startswith(f"{nasty}: {N} effect sizes")
+
+
+def test_an_empty_run_and_one_of_refusals_are_shown(run: Run) -> None:
+    empty = Page(render_report(Run(run.manifest)))
+    assert "Associations over contexts in no model" in empty.text
+    assert f"0 tests on 0 models, over contexts, {N} samples" in empty.text
+    assert empty.drawings == []
+    refused = Page(render_report(Run(run.manifest, tuple(r for r in run.results if r.status == "refused"))))
+    assert refused.items[:2] == [f"{label}: no test could be measured (C1)." for label in LABELS]
+    assert "Not measured" in refused.headings()
+    assert "Holm over all 0 rows" in refused.text
+
+
+def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
+    """And reach no coordinate of a figure."""
+    contextual = dataclasses.replace(
+        run.results[0].contextual,  # type: ignore[type-var]
+        prediction_low=-math.inf,
+        prediction_high=math.inf,
+        i2=math.nan,
+        interval_low=None,
+        interval_high=None,
+    )
+    names = ("effect_size", "p_value", "effect_size_by_word", "p_value_by_word")
+    numbers: dict[str, Any] = dict.fromkeys(names, math.nan)
+    one = dataclasses.replace(run.results[0], contextual=contextual, **numbers)
+    page = Page(render_report(Run(run.manifest, (one,), run.samples)))
+    (cells,) = table(page, LABELS[0]).values()
+    assert cells[:4] == ["NaN", "", "-inf to inf", "nan%"]
+    assert [cell.rstrip("*‡") for cell in cells[4:7]] == ["NaN", "NaN", "NaN"]
+    coordinates = ("x", "y", "x1", "x2", "y1", "y2", "width", "height", "d", "transform")
+    assert not [value for _, name, value in page.attributes if name in coordinates and "nan" in value.casefold()]
+
+
+@pytest.mark.parametrize("bound", [math.nan, math.inf])
+def test_an_interval_that_is_no_number_does_not_stop_the_page(bound: float, run: Run) -> None:
+    contextual = dataclasses.replace(run.results[0].contextual, interval_low=-bound, interval_high=bound)  # type: ignore[type-var]
+    one = dataclasses.replace(run.results[0], contextual=contextual)
+    assert "In short" in Page(render_report(Run(run.manifest, (one,)))).headings()
+
+
+def test_an_effect_by_word_that_was_not_computed_is_left_blank(run: Run) -> None:
+    one = dataclasses.replace(run.results[0], effect_size_by_word=None)
+    (cells,) = table(Page(render_report(Run(run.manifest, (one,), run.samples))), LABELS[0]).values()
+    assert cells[5] == ""
+    assert is_p(cells[6], one.p_value_by_word or 0.0)
+
+
+def test_nothing_is_loaded_from_anywhere(page: Page) -> None:
+    assert "default-src 'none'" in page.policy
+    assert not re.search(r"https?://|url\(|@import", page.source)
+    assert [name for tag, name, _ in page.attributes if name in ADDRESSES and tag != "a"] == []

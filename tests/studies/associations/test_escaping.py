@@ -1,0 +1,74 @@
+"""Names on the page are text and nothing else, whatever they hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from tests.report.pages import Page
+from tests.studies.associations.read_runs import as_refused, changed, printed
+
+import biassay
+from biassay.results.run import Run
+from biassay.studies.presenters import render_report
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["test", "model", "options", "title", "targ1", "attr1", "reason", "p_route"])
+def test_hostile_names_are_escaped(field: str, measured: Run) -> None:
+    text = render_report(changed(measured, **{field: HOSTILE}))
+    page = Page(text)
+    assert HOSTILE not in text
+    if field in ("test", "model", "options", "title", "reason"):
+        assert HOSTILE in page.text
+    held = {"model": "models", "options": "models", "reason": "reasons"}.get(field, "tests")
+    if field != "p_route":
+        assert HOSTILE in str(page.data["texts"][held])  # a string of the data, and nothing else
+
+
+def test_hostile_names_from_a_file_are_escaped_end_to_end(tmp_path: Path) -> None:
+    words = {"X": ["cat", "lion"], "Y": ["dog", "wolf"], "A": ["love", "joy"], "B": ["war", "<b>grief</b>"]}
+    concepts = "".join(
+        f'[concepts.{role}]\nlabel = "{HOSTILE}{role}"\nwords = {given!r}\n' for role, given in words.items()
+    )
+    roles = "".join(f'{role} = "{role}"\n' for role in words)
+    source = f'[source]\nname = "{HOSTILE}"\ncitation = "{HOSTILE}"\nlicence = "{HOSTILE}"\nversion = "1"\n'
+    path = tmp_path / "own.toml"
+    path.write_text(f'{source}{concepts}[tests."{HOSTILE}"]\ntitle = "{HOSTILE}"\n{roles}')
+    run = biassay.run("glove", tests=str(path), max_lost=0.5, out=tmp_path / "run")
+    assert [r.test for r in run.results] == [HOSTILE]
+    text = (tmp_path / "run" / "report.html").read_text()
+    page = Page(text)
+    assert HOSTILE not in text
+    assert "b" not in page.tags
+    assert HOSTILE in page.text
+    assert HOSTILE in printed(run)
+
+
+def test_hostile_models_and_versions_in_the_manifest_are_escaped(measured: Run) -> None:
+    record = dataclasses.replace(
+        measured.manifest.models[0], name=HOSTILE, revision=HOSTILE, settings={HOSTILE: HOSTILE}
+    )
+    made = dataclasses.replace(measured.manifest, models=(record,), versions={HOSTILE: HOSTILE}, created=HOSTILE)
+    text = render_report(Run(made, measured.results))
+    assert HOSTILE not in text
+    assert HOSTILE in Page(text).text
+
+
+def test_an_attribute_cannot_be_broken_out_of(measured: Run) -> None:
+    nasty = '" onmouseover="alert(1)'
+    run = Run(measured.manifest, tuple(dataclasses.replace(as_refused(r), reason=nasty) for r in measured.results))
+    page = Page(render_report(run))
+    assert nasty in page.text
+    assert ("td", "title", nasty) in page.attributes
+
+
+@pytest.mark.parametrize("nasty", ["</script><script>alert(1)</script>", "<!--<script>", "]]>&amp;\u2028"])
+def test_the_data_cannot_be_broken_out_of(nasty: str, measured: Run) -> None:
+    """`<!--<script>` would hide the end of the script from a browser."""
+    page = Page(render_report(changed(measured, model=nasty, test=nasty, title=nasty, targ1=nasty)))
+    assert page.data["texts"]["models"] == [nasty]
+    assert not {"<", ">", "&"} & set("".join(page.scripts[0][1]))

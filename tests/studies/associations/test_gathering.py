@@ -1,0 +1,287 @@
+"""Runs of all kinds put together: `biassay.holm`, loops and runs made by hand as witnesses."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.results.made_runs import contexts, discovery, record, result, run_of, some, stereotypes
+
+import biassay
+from biassay.errors import UsageError
+from biassay.results.gathering import load_found
+from biassay.results.making import is_of
+from biassay.results.records import Result
+from biassay.results.run import Run
+from biassay.studies.associations.gathering import put_together
+from biassay.studies.presenters import gather
+
+
+def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool | None]]:
+    """By `biassay.holm` on the p-values of all rows."""
+    p = [float("nan") if r.p_value is None else r.p_value for r in rows]
+    found = biassay.holm(p, alpha)
+    return [
+        (None, None) if r.p_value is None else (float(a), bool(b))
+        for r, a, b in zip(rows, found.adjusted, found.rejected, strict=True)
+    ]
+
+
+def test_holm_runs_over_the_rows_of_all_runs() -> None:
+    parts = {
+        "a": run_of("1", [result("m", "t1", 0.004), result("m", "t2", 0.0045), result("m", "t3", None)]),
+        "b": run_of("2", [result("n", "t1", 0.0001), result("n", "t2", 0.02)]),
+        "c": run_of("3", [result("o", "t4", 0.0021)]),
+    }
+    together = put_together(parts)
+    rows = list(together.run.results)
+    every = [r for run in parts.values() for r in run.results]
+    assert [(r.model, r.test, r.p_value) for r in rows] == [(r.model, r.test, r.p_value) for r in every]
+    expected = holm_of(every, 0.01)
+    assert [(r.p_value_holm, r.significant_holm) for r in rows] == expected
+    assert [(r.p_value_by_word_holm, r.significant_by_word_holm) for r in rows] == expected
+    assert [r.significant for r in rows] == [True, True, None, True, False, True]
+    assert parts["a"].results[1].significant_holm
+    assert not rows[1].significant_holm  # as one of five it is not
+    assert together.differences == ()
+    assert dict(together.parts) == parts
+
+
+def test_one_run_stays_what_it_is() -> None:
+    run = run_of("1", [result("m", "t")])
+    together = put_together({"": run})
+    assert together.run is run
+    assert (dict(together.parts), together.differences) == ({"": run}, ())
+
+
+def test_the_manifest_says_what_all_runs_were() -> None:
+    first = run_of("1", [result("m", "t1")], words_lost={"m": ("b",)}, created="2026-01-05", finished="2026-01-06")
+    second = run_of("2", [result("m", "t2"), result("n", "t2")], words_lost={"m": ("a", "b"), "n": ("c",)})
+    made = put_together({"a": first, "b": second}).run.manifest
+    assert made.words_lost == {"m": ("a", "b"), "n": ("c",)}
+    assert (made.created, made.finished) == ("2026-01-02T00:00:00+00:00", "2026-01-06")
+    assert (made.status, made.run_id) == ("complete", "1+2")
+    assert [t.name for t in made.tests] == ["t1", "t2"]
+    half = run_of("3", [result("o", "t1")], status="running", finished=None)
+    made = put_together({"a": first, "b": half}).run.manifest
+    assert (made.status, made.finished) == ("running", None)
+
+
+@pytest.mark.parametrize(
+    ("what", "values"),
+    [("protocol", ("exact", "may2019")), ("alternative", ("greater", "two-sided")), ("alpha", (0.05, 0.01))],
+)
+def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[Any, Any]) -> None:
+    parts = {
+        name: run_of(name, [dataclasses.replace(result(name, "t", 0.03), **{what: value})], **{what: value})
+        for name, value in zip(("one", "two"), values, strict=True)
+    }
+    said = f"{what} is {values[0]} in one, {values[1]} in two"
+    with pytest.raises(UsageError, match="cannot be put together") as refused:
+        put_together(parts)
+    assert said in str(refused.value)
+    assert "--mixed" in str(refused.value)
+    together = put_together(parts, mixed=True)
+    assert together.differences == (said,)
+    assert [getattr(r, what) for r in together.run.results] == ([0.01, 0.01] if what == "alpha" else list(values))
+
+
+def test_of_two_levels_the_stricter_holds_for_all() -> None:
+    parts = {
+        "one": run_of("1", [result("m", "t", 0.02, alpha=0.05)], alpha=0.05),
+        "two": run_of("2", [result("n", "t", 0.001)]),
+    }
+    together = put_together(parts, mixed=True).run
+    assert together.manifest.alpha == 0.01
+    assert [(r.alpha, r.significant) for r in together.results] == [(0.01, False), (0.01, True)]
+    assert [r.significant_holm for r in together.results] == [False, True]
+    assert parts["one"].results[0].significant
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("digest", ("d", "e")),
+        ("n_samples", (40, 50)),
+        ("mode", ("fixed", "random")),
+        ("window", (9, None)),
+        ("min_contexts", (5, 6)),
+    ],
+)
+def test_runs_over_other_contexts_are_refused_unless_mixed(field: str, values: tuple[Any, Any]) -> None:
+    parts = {
+        name: run_of(name, [result(name, "t")], contexts=contexts(**{field: value}))
+        for name, value in zip(("one", "two"), values, strict=True)
+    }
+    with pytest.raises(UsageError) as refused:
+        put_together(parts)
+    assert f" is {values[0]} in one, {values[1]} in two" in str(refused.value)
+    (said,) = put_together(parts, mixed=True).differences
+    assert said.endswith(f" is {values[0]} in one, {values[1]} in two")
+    alike = {name: run_of(name, [result(name, "t")], contexts=contexts(file=name)) for name in ("one", "two")}
+    assert put_together(alike).differences == ()  # the place of the file does not matter
+
+
+def test_a_test_that_has_changed_is_refused_and_named_with_its_runs() -> None:
+    parts = {
+        "one": run_of("1", [result("m", "t"), result("m", "kept")]),
+        "two": run_of("2", [result("n", "t", test_digest="another"), result("n", "kept")]),
+        "three": run_of("3", [result("o", "kept")]),
+    }
+    with pytest.raises(UsageError, match="cannot be put together") as refused:
+        put_together(parts)
+    assert "other texts: t" in str(refused.value)
+    assert "kept" not in str(refused.value)
+    (said,) = put_together(parts, mixed=True).differences
+    assert "t" in said
+    for name in ("one", "two"):
+        assert name in said  # which of the runs to leave out
+    assert "three" not in said
+
+
+def test_of_many_changed_tests_five_are_named() -> None:
+    names = [f"test{i}" for i in range(8)]
+    one = run_of("1", [result("m", name) for name in names])
+    two = run_of("2", [result("n", name, test_digest="other") for name in names])
+    with pytest.raises(UsageError) as refused:
+        put_together({"a": one, "b": two})
+    assert [name for name in names if name in str(refused.value)] == names[:5]
+    assert "and 3 more" in str(refused.value)
+
+
+def test_all_differences_are_told_at_once() -> None:
+    one = run_of("1", [result("m", "t")])
+    two = run_of("2", [result("n", "t", test_digest="x")], protocol="may2019", alternative="two-sided", alpha=0.05)
+    assert len(put_together({"a": one, "b": two}, mixed=True).differences) == 4
+
+
+def test_copies_of_one_run_are_refused_even_if_mixed() -> None:
+    run = run_of("1", [result("m", "t")])
+    other = run_of("2", [result("n", "t")])
+    for mixed in (False, True):
+        with pytest.raises(UsageError, match="a and c are copies of one run"):
+            gather({"a": run, "b": other, "c": run}, mixed=mixed)
+
+
+def test_a_model_that_two_runs_have_tested_alike_is_told_apart_by_their_names() -> None:
+    parts = {
+        "a": run_of("1", [result("m", "t1", 0.1), result("m", "t2", 0.2), result("n", "t1", 0.3)]),
+        "b": run_of("2", [result("m", "t2", 0.4), result("m", "t3", 0.5)]),
+        "c": run_of("3", [result("o", "t1", 0.6)]),
+    }
+    run = put_together(parts).run
+    assert {(r.model, r.test, r.p_value) for r in run.results} == {
+        *(("m [a]", "t1", 0.1), ("m [a]", "t2", 0.2), ("n", "t1", 0.3)),
+        *(("m [b]", "t2", 0.4), ("m [b]", "t3", 0.5), ("o", "t1", 0.6)),
+    }
+    assert [r.name for r in run.manifest.models] == ["m [a]", "n", "m [b]", "o"]
+    for row in run.results:
+        assert sum(is_of(row, made) for made in run.manifest.models) == 1
+    assert [r.model for r in parts["a"].results] == ["m", "m", "n"]
+
+
+def test_other_settings_or_weights_are_another_model() -> None:
+    parts = {
+        "a": run_of("1", [result("m", "t")]),
+        "b": run_of("2", [result("m", "t", options="x=1")], models=(record("m", settings={"x": "1"}),)),
+        "c": run_of("3", [result("m", "t", model_revision="r")], models=(record("m", revision="r"),)),
+    }
+    run = put_together(parts).run
+    assert [r.model for r in run.results] == ["m", "m", "m"]
+    assert len(run.manifest.models) == 3
+
+
+@pytest.mark.parametrize("took", [{}, {"seconds": 3.5, "texts": 9, "encoded": 2}], ids=["alike", "other times"])
+def test_a_model_that_two_runs_have_tested_otherwise_is_one(took: dict[str, Any]) -> None:
+    """What encoding took is never the same in two runs, and does not make it another model."""
+    parts = {
+        "a": run_of("1", [result("m", "t1", 0.1), result("n", "t1", 0.2)], {(0, "t1"): some(1)}),
+        "b": run_of("2", [result("m", "t2", 0.3)], {(0, "t2"): some(2)}, models=(record("m", **took),)),
+    }
+    run = put_together(parts).run
+    assert [(r.model, r.test) for r in run.results] == [("m", "t1"), ("m", "t2"), ("n", "t1")]
+    assert [made.name for made in run.manifest.models] == ["m", "n"]
+    assert set(run.samples) == {(0, "t1"), (0, "t2")}
+
+
+def over_contexts(run_id: str, rows: list[tuple[str, str]], seed: int) -> Run:
+    """A run with samples for every row."""
+    models = list(dict.fromkeys(model for model, _ in rows))
+    samples = {(models.index(model), test): some(seed + i) for i, (model, test) in enumerate(rows)}
+    results = [result(model, test, level="context", protocol="ceat") for model, test in rows]
+    return run_of(run_id, results, samples, contexts=contexts(), protocol="ceat")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("abc")))
+def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
+    parts = {
+        "a": over_contexts("1", [("m", "t1"), ("n", "t1"), ("n", "t2")], 0),
+        "b": over_contexts("2", [("o", "t1"), ("n", "t2"), ("n", "t3")], 10),
+        "c": over_contexts("3", [("p", "t1"), ("m", "t2")], 20),
+    }
+    run = put_together({name: parts[name] for name in order}).run
+    expected = {
+        **{("m", t): parts[of].samples[place, t] for of, place, t in (("a", 0, "t1"), ("c", 1, "t2"))},
+        **{("n [a]", t): parts["a"].samples[1, t] for t in ("t1", "t2")},
+        **{("n [b]", t): parts["b"].samples[1, t] for t in ("t2", "t3")},
+        ("o", "t1"): parts["b"].samples[0, "t1"],
+        ("p", "t1"): parts["c"].samples[0, "t1"],
+    }
+    found = {(run.manifest.models[place].name, test): kept for (place, test), kept in run.samples.items()}
+    assert set(found) == set(expected)
+    assert all(found[key] is kept for key, kept in expected.items())
+    assert {(r.model, r.test) for r in run.results} == set(expected)
+
+
+def test_what_was_put_together_can_be_saved_and_read(tmp_path: Path) -> None:
+    parts = {"a": over_contexts("1", [("m", "t1")], 0), "b": over_contexts("2", [("m", "t1"), ("n", "t1")], 5)}
+    run = put_together(parts).run
+    run.save(tmp_path)
+    again = load_found(tmp_path)
+    assert again == run
+    assert isinstance(again, Run)
+    assert set(again.samples) == set(run.samples)
+
+
+def test_runs_over_texts_and_over_contexts_are_kept_apart() -> None:
+    texts = {name: run_of(name, [result(name, "t")]) for name in ("a", "b")}
+    contextual = {"c": over_contexts("3", [("m", "t")], 0)}
+    others = {"d": discovery(), "e": stereotypes()}
+    shown = gather({"e": others["e"], **contextual, **texts, "d": others["d"]})
+    assert [dict(one.parts) for one in shown] == [texts, contextual, {"e": others["e"]}, {"d": others["d"]}]
+    assert shown[1].run is contextual["c"]
+    assert [dict(one.parts) for one in gather(others)] == [{name: one} for name, one in others.items()]
+
+
+models_tests_p = st.dictionaries(
+    st.tuples(st.sampled_from("mno"), st.sampled_from(["t1", "t2", "t3"])), st.none() | st.floats(0, 1), min_size=1
+)
+
+
+@pytest.mark.slow
+@given(st.lists(models_tests_p, min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_the_order_of_runs_changes_no_row(parts: list[dict[tuple[str, str], float | None]], random: Any) -> None:
+    runs = {
+        f"run{i}": run_of(f"id{i}", [result(model, test, p) for (model, test), p in part.items()])
+        for i, part in enumerate(parts)
+    }
+    turned = list(runs)
+    random.shuffle(turned)
+    one, other = put_together(runs).run, put_together({name: runs[name] for name in turned}).run
+    sets = [
+        {(r.model, r.test, r.p_value, r.p_value_holm, r.significant_holm) for r in run.results} for run in (one, other)
+    ]
+    assert sets[0] == sets[1]
+    assert len(one.results) == len(sets[0]) == sum(map(len, parts))
+    assert len({(r.model, r.test) for r in one.results}) == len(one.results)
+    every = [r for run in runs.values() for r in run.results]
+    witness = sorted((r.p_value, a) for r, (a, _) in zip(every, holm_of(every, 0.01), strict=True) if a is not None)
+    assert sorted((r.p_value, r.p_value_holm) for r in one.results if r.p_value is not None) == witness
+    for run in (one, other):
+        for row in run.results:
+            assert sum(is_of(row, made) for made in run.manifest.models) == 1

@@ -1,0 +1,373 @@
+"""The page and the table a person reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from tests.report.pages import Page
+from tests.studies.associations.read_runs import as_refused, changed, printed
+from tests.studies.showing import page_of
+
+import biassay
+from biassay.report.formats import size_word
+from biassay.results.intervals import interval_of
+from biassay.results.records import Result
+from biassay.results.run import Run
+from biassay.studies.associations.tables import associations_table
+from biassay.studies.associations.words import headline, p_by_text, p_by_word
+from biassay.studies.presenters import render_report, write_report
+
+
+def code_of(significant: bool | None, corrected: bool | None, *, too_few: bool) -> int:
+    """How a cell of the matrix is marked, told another way."""
+    if significant is None:
+        return 4
+    return 3 if too_few and not significant else int(significant) + int(bool(corrected))
+
+
+def test_the_page_is_sound_and_has_no_script_but_its_own(page: Page) -> None:
+    assert page.tags.count("table") == 1
+    assert page.tags.count("script") == 2  # the data, and the script that the policy allows by its hash
+    assert list(page.data) == ["texts"]
+
+
+def test_the_page_opens_without_a_network(page: Page) -> None:
+    assert page.anchors[0] == "main"
+    assert "default-src 'none'" in page.policy
+    assert not re.search(r"https?://|//\w+\.", page.source)
+
+
+def test_the_way_through_the_page_names_its_sections(page: Page) -> None:
+    assert page.links == ["To the results", *page.headings()]
+    assert len(page.anchors) == len(set(page.anchors))
+
+
+def test_finished_sentences_without_words_have_no_sections_by_word(tmp_path: Path, page: Page) -> None:
+    """Nothing is known of their words: no interval, no share of a word, no templates that they were made with."""
+    given = {
+        "targ1": ("Men", ["John is here.", "Paul was there.", "Mike came in."]),
+        "targ2": ("Women", ["Amy is here.", "Joan was there.", "Lisa came in."]),
+        "attr1": ("Career", ["The office is big.", "A salary was paid."]),
+        "attr2": ("Family", ["The home is big.", "A wedding was held."]),
+    }
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps({role: {"category": name, "examples": texts} for role, (name, texts) in given.items()}))
+    run = biassay.run("glove", tests=str(path), cache=tmp_path / "vectors")
+    assert [(r.status, r.p_value_by_word) for r in run.results] == [("measured", None)]
+    bare = Page(render_report(run))
+    by_word = {"Effect sizes with their intervals", "Which words an effect comes from"}
+    assert by_word <= set(page.headings())
+    assert not by_word & set(bare.headings())
+    assert "shares" not in bare.data["texts"]
+    assert [row.stub[1] for row in associations_table(run).rows] == ["sentences"]
+
+
+def test_the_numbers_on_the_page_are_those_of_the_results(measured: Run, page: Page) -> None:
+    rows = {row[0]: row[1:] for row in page.table("All tests")[2:]}
+    assert list(rows) == [f"{r.test} {r.title}" for r in measured.results]
+    statuses = set()
+    for r in measured.results:
+        effect, by_text, by_word = rows[f"{r.test} {r.title}"]
+        statuses.add(r.status)
+        if r.effect_size is None:
+            assert (effect, by_text, by_word) == (r.status, "–", "–")
+            continue
+        assert effect == f"{r.effect_size:.2f}"
+        for cell, p in ((by_text, r.p_value), (by_word, r.p_value_by_word)):
+            assert p is not None
+            # two digits, or three decimals: half a unit in the last place
+            assert float(cell.rstrip("*‡")) == pytest.approx(p, rel=0.05, abs=0.0005 if p >= 0.001 else 0.0)
+    assert statuses == {"measured", "refused"}
+
+
+def test_the_numbers_of_the_script_are_those_of_the_results(measured: Run, page: Page) -> None:
+    data = page.data["texts"]
+    assert data["models"] == ["glove"]
+    assert [test[:2] for test in data["tests"]] == [[r.test, r.title] for r in measured.results]
+    assert data["reasons"] == {str(i): r.reason for i, r in enumerate(measured.results) if r.reason}
+    for place, (row, r) in enumerate(zip(data["rows"], measured.results, strict=True)):
+        too_few = (r.p_floor_by_word or 0.0) > 0.01
+        by_word = code_of(r.significant_by_word, r.significant_by_word_holm, too_few=too_few)
+        by_text = code_of(r.significant, r.significant_holm, too_few=False)
+        assert row[:4] == [0, place, by_word, by_text]
+        if r.effect_size is None:
+            assert row[4:] == [r.status]
+            continue
+        told = dict(zip(data["columns"], row[4:], strict=True))
+        found = interval_of(r)
+        assert found is not None
+        assert told["effect"] == f"{r.effect_size:.2f}"
+        assert told["by word"] == f"{r.effect_size_by_word:.2f}"
+        assert told["95% over words"] == f"{found.low:.2f} to {found.high:.2f}"
+        for name, p in (("p by text", r.p_value), ("p by word", r.p_value_by_word)):
+            assert float(told[name].rstrip("*‡")) == pytest.approx(p, rel=0.05, abs=0.0005)
+        assert float(told["after correction"]) == pytest.approx(r.p_value_by_word_holm, rel=0.05, abs=0.0005)
+
+
+def test_what_the_words_add_on_the_page_makes_the_effect_by_word(measured: Run, page: Page) -> None:
+    data = page.data["texts"]
+    checked = 0
+    for place, r in enumerate(measured.results):
+        shares = data["shares"][place]
+        if r.effect_size is None:
+            assert shares is None
+            continue
+        checked += 1
+        assert [set(words) for words in data["words"][place]] == [set(r.leaning[role]) for role in "XYAB"]
+        added = [share for role in shares[:2] for share in role]
+        # every share is written to three decimals
+        assert sum(added) == pytest.approx(r.effect_size_by_word, abs=0.0005 * len(added))
+        leaning = [r.leaning["A"][word] for word in data["words"][place][2]]
+        ratios = [share / lean for share, lean in zip(shares[2], leaning, strict=True) if abs(share) > 0.1]
+        assert min(ratios) == pytest.approx(max(ratios), rel=0.01)
+        assert min(ratios) > 0.0
+    assert checked == sum(r.status == "measured" for r in measured.results) > 0
+
+
+@pytest.mark.extras
+def test_the_forest_on_the_page_has_every_result(measured: Run, page: Page) -> None:
+    pytest.importorskip("vl_convert")
+    (drawing,) = page.drawings
+    known = [r for r in measured.results if r.effect_size is not None]
+    assert drawing.where[0] == "Effect sizes with their intervals"
+    points = [given["data-tip"] for tag, given in drawing.marks if tag == "path"]
+    assert [tip.partition(".")[0] for tip in points] == [f"{r.test} on glove" for r in known]
+    for r, tip in zip(known, points, strict=True):
+        found = interval_of(r)
+        assert found is not None
+        assert f"Effect {r.effect_size:.2f} ({size_word(r.effect_size or 0.0)})" in tip
+        assert f", by word {r.effect_size_by_word:.2f}, 95% {found.low:.2f} to {found.high:.2f}." in tip
+        assert r.test in drawing.text
+    after = sum(bool(r.significant_by_word_holm) for r in known)
+    told = f"glove: {len(known)} rows with intervals, of {after} it holds: significant after correction"
+    assert drawing.label == told
+
+
+def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
+    measured: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    page = Page(render_report(measured))
+    assert page.drawings == []
+    assert "svg" not in page.tags
+    assert 'pip install "biassay[figures]"' in page.text
+    assert "Effect sizes with their intervals" in page.headings()
+
+
+def test_the_numbers_in_the_terminal_are_those_of_the_results(measured: Run) -> None:
+    lines = printed(measured).splitlines()
+    for r in measured.results:
+        row = next(line for line in lines if re.match(rf"│ {re.escape(r.test)} ", line))
+        cells = [cell.strip() for cell in row.strip("│").split("│")]
+        if r.effect_size is None:
+            assert cells[1:] == [r.status, "–", "–"]
+        else:
+            assert cells[1] == f"{r.effect_size:.2f}"
+            assert cells[2] == p_by_text(r)
+            assert cells[3] == p_by_word(r)
+
+
+def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: Page) -> None:
+    refused = [r for r in measured.results if r.reason]
+    assert refused
+    for shown in (page.text, " ".join(printed(measured).split())):
+        for r in refused:
+            assert " ".join(str(r.reason).split()) in shown
+
+
+def test_the_page_says_how_the_run_was_made(measured: Run, page: Page) -> None:
+    text = page.text
+    made = measured.manifest
+    for told in (made.created, str(made.finished), made.protocol, f"seed {made.seed}", str(made.models[0].revision)):
+        assert told in text
+    for name, version in made.versions.items():
+        assert f"{name} {version}" in text
+    for citation in {t.citation for t in made.tests}:
+        assert text.count(citation) == 1
+    with_p = sum(r.p_value is not None for r in measured.results)
+    assert f"Holm over all {with_p} rows" in text
+
+
+def test_sections_stand_only_where_there_is_data(measured: Run, page: Page) -> None:
+    always = ["In short", "All tests", "Significance at a glance", "All numbers", "How it was made"]
+    of_words = ["Effect sizes with their intervals", "Which words an effect comes from"]
+    sections = {
+        "Where sentences and words disagree": [
+            r for r in measured.results if r.significant and r.significant_by_word is False
+        ],
+        "Not measured": [r for r in measured.results if r.status != "measured"],
+        "Words a model does not know": [r for r in measured.results if any(r.lost.values())],
+    }
+    assert all(sections.values())
+    assert set(page.headings()) == {*always, *of_words, *sections}
+    for name, rows in sections.items():
+        without = Run(measured.manifest, tuple(r for r in measured.results if r not in rows))
+        assert without.results
+        assert name not in Page(render_report(without)).headings()
+    plain = [r for r in measured.results if not any(r in rows for rows in sections.values())]
+    assert plain
+    assert set(Page(render_report(Run(measured.manifest, tuple(plain)))).headings()) == {*always, *of_words}
+    wordless = changed(Run(measured.manifest, tuple(plain)), leaning={})
+    headings = Page(render_report(wordless)).headings()
+    assert "Which words an effect comes from" not in headings
+    assert set(headings) - set(of_words) == set(always)
+
+
+def test_disagreement_is_told_in_both_directions(measured: Run) -> None:
+    one, two = (dataclasses.replace(measured.results[0], test=name, p_floor_by_word=0.0) for name in ("t1", "t2"))
+    one = dataclasses.replace(one, significant=True, significant_by_word=False)
+    two = dataclasses.replace(two, significant=False, significant_by_word=True)
+    for rows, told in (((one,), {"t1": True}), ((two,), {"t2": True}), ((one, two), {"t1": True, "t2": True})):
+        page = Page(render_report(Run(measured.manifest, rows)))
+        for name in ("t1", "t2"):
+            assert any(item.startswith(f"{name} on glove: p by text") for item in page.items) is told.get(name, False)
+        assert ("Significant by word and not by text" in page.text) is ("t2" in told)
+
+
+def test_an_empty_run_is_shown(measured: Run) -> None:
+    empty = Run(measured.manifest)
+    assert "no model" in Page(render_report(empty)).text
+    assert "0 tests on 0 models" in printed(empty)
+
+
+def test_a_run_with_nothing_but_refusals_is_shown(measured: Run) -> None:
+    run = Run(measured.manifest, tuple(as_refused(r) for r in measured.results))
+    page = Page(render_report(run))
+    assert "Not measured" in page.headings()
+    assert "Effect sizes with their intervals" not in page.headings()
+    assert page.drawings == []
+    assert "no test could be measured" in page.text
+    assert printed(run).count("too many words") == len(run.results)
+
+
+def test_a_running_manifest_is_shown_as_not_finished(measured: Run) -> None:
+    running = dataclasses.replace(measured.manifest, status="running", finished=None)
+    assert "not finished" in Page(render_report(Run(running, measured.results))).text
+
+
+def test_nan_is_shown_as_nan_and_not_as_a_number(measured: Run) -> None:
+    run = changed(Run(measured.manifest, measured.results[:1]), effect_size=math.nan, p_value=math.nan)
+    page = Page(render_report(run))
+    (row,) = [row for row in page.table("All tests") if row[0].startswith("weat6")]
+    assert row[1] == "NaN"
+    assert row[2].startswith("NaN")
+    assert "NaN" in printed(run)
+    assert page.data["texts"]["rows"][0][4] == "NaN"
+
+
+@pytest.mark.parametrize("role", ["X", "A"])
+def test_words_that_are_no_number_are_left_out(role: str, measured: Run) -> None:
+    one = measured.results[0]
+    words = dict.fromkeys(one.leaning[role], math.nan)
+    page = Page(render_report(Run(measured.manifest, (dataclasses.replace(one, leaning=one.leaning | {role: words}),))))
+    if role == "X":  # there is no effect by word that words could add to
+        assert "shares" not in page.data["texts"]
+        return
+    (shares,) = page.data["texts"]["shares"]
+    assert set(shares[2]) == {None}
+
+
+def test_two_models_stand_side_by_side(measured: Run) -> None:
+    half = measured.results[: len(measured.results) // 2]
+    other = tuple(dataclasses.replace(r, model="other") for r in half)
+    page = Page(render_report(Run(measured.manifest, (*measured.results, *other))))
+    first, second, *rows = page.table("All tests")
+    assert first == ["Test", "glove", "other"]
+    assert second == ["effect", "p by text", "p by word"] * 2
+    assert {len(row) for row in rows} == {7}
+    assert [row[4] for row in rows].count("") == len(measured.results) - len(half)
+
+
+def as_model(run: Run, name: str) -> tuple[Result, ...]:
+    return tuple(dataclasses.replace(r, model=name) for r in run.results)
+
+
+def test_every_test_over_all_models_is_counted(measured: Run) -> None:
+    results = [r for i in range(5) for r in as_model(measured, f"m{i}")]
+    nothing = {"significant_by_word": False, "significant_by_word_holm": False, "p_floor_by_word": 0.0}
+    results[0] = dataclasses.replace(results[0], effect_size=1.91, **nothing)
+    page = Page(render_report(Run(measured.manifest, tuple(results))))
+    _, *rows = page.table("Every test over all models")
+    for row, r in zip(rows, measured.results, strict=True):
+        own = [one for one in results if one.test == r.test and one.effect_size is not None]
+        sizes = sorted(one.effect_size for one in own)
+        found = [one for one in own if one.significant_by_word]
+        few = [one for one in own if not one.significant_by_word and (one.p_floor_by_word or 0.0) > one.alpha]
+        corrected = sum(bool(one.significant_by_word_holm) for one in found)
+        told = ", ".join(f"{size:.2f}" for size in (sizes[0], sizes[2], sizes[4])) if sizes else "–"
+        assert row == [f"{r.test} {r.title}", *map(str, (len(own), len(found), corrected, len(few))), told]
+    without = Page(
+        render_report(Run(measured.manifest, tuple(r for i in range(3) for r in as_model(measured, f"{i}"))))
+    )
+    assert "Every test over all models" not in without.headings()
+
+
+def test_of_many_models_the_tables_side_by_side_are_left_out(measured: Run) -> None:
+    many = Run(measured.manifest, tuple(r for i in range(13) for r in as_model(measured, f"m{i}")))
+    page = Page(render_report(many))
+    assert "Associations in 13 models" in page.text
+    assert not {"All tests", "Effect sizes with their intervals"} & set(page.headings())
+    assert len(page.data["texts"]["rows"]) == len(many.results)
+
+
+def test_models_told_apart_by_revision_only_are_both_shown(measured: Run) -> None:
+    one = measured.results[0]
+    two = dataclasses.replace(one, model_revision="another", effect_size=-0.77)
+    page = Page(render_report(Run(measured.manifest, (one, two))))
+    shown = [cell for row in page.table("All tests")[2:] for cell in row]
+    assert any(cell.startswith(f"{one.effect_size:.2f}") for cell in shown)
+    assert any(cell.startswith("-0.77") for cell in shown)
+    assert headline(Run(measured.manifest, (one, two))).startswith("1 test on 2 models")
+
+
+def test_write_report_puts_one_file_into_the_folder(measured: Run, tmp_path: Path) -> None:
+    path = write_report(measured, tmp_path)
+    assert [path] == list(tmp_path.iterdir())
+    assert path.read_text(encoding="utf-8") == render_report(measured)
+
+
+def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
+    def said(run: Run) -> str:
+        return " ".join(printed(run).split())
+
+    begin = "glove was measured without words it does not know: "
+    lost = {r.test: [w for words in r.lost.values() for w in words] for r in measured.results if r.status == "measured"}
+    told = "; ".join(f"{test}: {', '.join(words)}" for test, words in lost.items() if words)
+    assert told
+    assert f"{begin}{told}" in said(measured)
+    assert f"{begin}{told}; and" not in said(measured)
+    one = dataclasses.replace(measured.results[0], lost={"X": ("a", "b"), "Y": (), "A": ("c",), "B": ()})
+    rows = tuple(dataclasses.replace(one, test=f"t{i}") for i in range(8))
+    shown = "; ".join(f"t{i}: a, b, c" for i in range(6))
+    assert f"{begin}{shown} " in said(Run(measured.manifest, rows[:6])) + " "
+    assert f"{begin}{shown}; and 2 more tests" in said(Run(measured.manifest, rows))
+    for rest in (dataclasses.replace(one, lost={}), as_refused(one)):
+        assert begin not in said(Run(measured.manifest, (rest,)))
+
+
+def test_runs_of_two_kinds_are_two_parts_of_a_page(measured: Run) -> None:
+    found = biassay.discover("glove", ["african-american-females"], permutations=19, alpha=0.9, keep=20)
+    page = Page(page_of({"one": measured, "two": found}))
+    assert page.headings(1) == ["Bias report"]
+    assert [item.partition(": ")[0] for item in page.items[:2]] == page.headings(2)
+    assert page.items[0].endswith(f": {headline(measured)}")
+    assert len(page.headings(2)) == 2
+    assert page.headings(3).count("In short") == page.headings(3).count("How it was made") == 2
+    assert list(page.data) == ["texts"]
+    assert page.ids.count("texts") == page.ids.count("words-1") == 1
+    assert page.links == ["To the results", *(name for level, name in page.outline if level in (2, 3))]
+
+
+def test_two_runs_are_corrected_together_and_told_apart(measured: Run) -> None:
+    made = dataclasses.replace(measured.manifest, run_id="another", status="running", finished=None)
+    page = Page(page_of({"one": measured, "two": Run(made, measured.results[:4])}))
+    assert page.data["texts"]["models"] == ["glove [one]", "glove [two]"]
+    assert f"The run two is not finished: 4 of {len(measured.results)} results are there." in page.text
+    with_p = sum(r.p_value is not None for r in (*measured.results, *measured.results[:4]))
+    (told,) = page.explained("Correction")
+    assert told.startswith(f"Holm over all {with_p} rows with a p-value, those of all 2 runs shown here together")

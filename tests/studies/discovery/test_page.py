@@ -1,0 +1,349 @@
+"""The page and the tables of a discovery: their numbers, their figures, and what they must not let through."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tests.report.pages import Page
+
+import biassay
+from biassay.results.discovery import DUAL_USE, CurveRecord, Discovery, GroupFindings, WordFound
+from biassay.studies.discovery.terminal import print_discovery
+from biassay.studies.discovery.words import MEANING_OF_WORDS, VALIDATION_COLUMNS, columns_of, discovery_summary
+from biassay.studies.presenters import render_report, write_report
+
+HOSTILE = "<script>alert(1)</script>"
+MARKUP = "[bold]x[/bold]"
+FEMALES, MALES = "african-american-females", "european-american-males"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
+    """Two groups in the embedded vectors. With so few permutations half of the words reported may be chance.
+
+    No excess is significant; that of every other word of EIBD is made so here.
+    """
+    cache = tmp_path_factory.mktemp("vectors")
+    made = biassay.discover("glove", [FEMALES, MALES], permutations=199, alpha=0.5, keep=150, cache=cache)
+    return Discovery(made.manifest, tuple(map(with_emergent, made.results)))
+
+
+def with_emergent(findings: GroupFindings) -> GroupFindings:
+    words = tuple(dataclasses.replace(w, emergent=w.eibd and i % 2 == 0) for i, w in enumerate(findings.words))
+    return dataclasses.replace(findings, words=words, num_emergent=sum(w.emergent for w in words))
+
+
+@pytest.fixture(scope="module")
+def page(found: Discovery) -> Page:
+    return Page(render_report(found))
+
+
+def printed(discovery: Discovery, width: int = 200, **given: Any) -> str:
+    out = io.StringIO()
+    print_discovery(discovery, Console(file=out, width=width), **{"top": 20} | given)
+    return out.getvalue()
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("│").split("│")]
+
+
+def changed(discovery: Discovery, **given: Any) -> Discovery:
+    return Discovery(discovery.manifest, tuple(dataclasses.replace(f, **given) for f in discovery.results))
+
+
+def curves(findings: GroupFindings) -> list[tuple[str, CurveRecord]]:
+    named = (("associated (IBD)", findings.curve), ("EIBD", findings.curve_emergent))
+    return [(name, curve) for name, curve in named if curve is not None]
+
+
+def shown_p(value: float | None) -> str:
+    """As a person would write it: three decimals, or two digits where there would be none."""
+    assert value is not None
+    return f"{value:.3f}" if value >= 0.001 else re.sub(r"e-0*", "e-", f"{value:.1e}")
+
+
+def test_the_words_on_the_page_are_those_of_the_record(found: Discovery, page: Page) -> None:
+    for findings in found.results:
+        for heading, kind in (("Associated words", "associated"), ("Emergent words", "emergent")):
+            words = [word for word in findings.words if getattr(word, kind)]
+            header, *rows = page.table(findings.label, heading)
+            against = [f"against {other}" for other in findings.others]
+            pairs = [f"category {pair}" for pair in findings.constituents]
+            assert header == ["Word", "score", "against", "p", "q", "EIBD", "q excess", *against, *pairs]
+            assert len(rows) == min(100, len(words)) > 0
+            for row, word in zip(rows, words, strict=False):
+                scores = [f"{score:.2f}" for score in (*word.scores, *word.constituents)]
+                p, q, excess = map(shown_p, (word.p_value, word.q_value, word.q_value_excess))
+                most = findings.others[word.scores.index(max(word.scores))]
+                rule = "yes" if word.eibd else ""
+                assert row == [word.word, f"{word.score:.2f}", most, p, q, rule, excess, *scores]
+            total = findings.num_associated if kind == "associated" else findings.num_emergent
+            part = f"The first {len(rows)} of {total:,}" if len(rows) < total else f"All {total}"
+            assert f"{heading} {part}, by score." in page.text
+    assert max(len(rows) for rows in page.rows.values()) == 101  # a hundred words and the header
+
+
+def test_the_validation_on_the_page_is_that_of_the_counts(found: Discovery, page: Page) -> None:
+    for findings in found.results:
+        rows = page.table(findings.label, "Words with known truth")
+        told = {row[0]: row[1:] for row in rows[1:3]}
+        for name, curve in curves(findings):
+            at = curve.thresholds.index(curve.chosen)
+            tp, fp, fn, tn = (counts[at] for counts in (curve.tp, curve.fp, curve.fn, curve.tn))
+            everything = tp + fp + fn + tn
+            shares = [(tp + tn), (fp + tn), (tp / (tp + fp) * everything), (tp / (tp + fn) * everything), (tp + fn)]
+            assert everything == len(findings.validated)
+            percents = [f"{100 * share / everything:.1f}%" for share in shares]
+            detected = f"{tp} of {tp + fn}, and {fp} others"
+            assert told[name] == [f"{curve.area:.3f}", f"{curve.chosen:g}", detected, *percents]
+        words = {row[0]: row[1:] for row in rows[4:]}
+        assert list(words) == [word.word for word in findings.validated]
+        for word in findings.validated:
+            marks = (word.of_group, word.emergent_of_group, word.detected, word.detected_emergent)
+            scores = [f"{score:.2f}" for score in (*word.scores, *word.constituents)]
+            assert words[word.word] == [*("yes" if mark else "" for mark in marks), *scores]
+
+
+@pytest.mark.extras
+def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Discovery, page: Page) -> None:
+    pytest.importorskip("vl_convert")
+    assert [drawing.where[:2] for drawing in page.drawings] == [
+        (findings.label, "Words with known truth") for findings in found.results
+    ]
+    for drawing, findings in zip(page.drawings, found.results, strict=True):
+        told = []
+        for name, curve in curves(findings):
+            counts = zip(curve.thresholds, curve.tp, curve.fp, curve.fn, curve.tn, strict=True)
+            told += [
+                f"{name}, threshold {at:g}: true positive rate {tp / (tp + fn):.2f}, "
+                f"false positive rate {fp / (fp + tn):.2f}"
+                for at, tp, fp, fn, tn in counts
+            ]
+            assert f"{name} has an area under the curve of {curve.area:.2f}" in drawing.label
+        told += [f"{name}: the threshold in use, {curve.chosen:g}" for name, curve in curves(findings)]
+        assert drawing.tips == told
+        assert len(told) == 162  # two curves of 80 thresholds, and two rings
+        places = [tuple(map(float, given["transform"][10:-1].split(","))) for _, given in drawing.marks]
+        for (_, curve), ring in zip(curves(findings), places[-2:], strict=True):
+            assert ring == pytest.approx((260 * curve.false_positive_rate, 260 * (1 - curve.recall)))
+        assert drawing.label.startswith(f"{findings.label}: ")
+
+
+def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
+    found: Discovery, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    without = Page(render_report(found))
+    assert "svg" not in without.tags
+    assert without.text.count('pip install "biassay[figures]"') == len(found.results)
+    assert without.rows == page.rows
+
+
+def test_the_page_opens_without_a_network(page: Page) -> None:
+    assert page.data == {}
+    assert "default-src 'none'" in page.policy
+    assert not re.search(r"https?://|//\w+\.", page.source)
+
+
+def test_the_way_through_the_page_names_its_sections(found: Discovery, page: Page) -> None:
+    groups = [findings.label for findings in found.results]
+    assert page.headings() == ["In short", "What the columns say", *groups, "Lost", "How it was made"]
+    assert page.links == ["To the results", *page.headings()]
+
+
+def test_the_note_stands_on_the_page_and_in_the_terminal(found: Discovery, page: Page) -> None:
+    for shown in (page.text, " ".join(printed(found).split())):
+        assert DUAL_USE in shown
+        assert MEANING_OF_WORDS in shown
+        for name, sentence in (*columns_of(found), *VALIDATION_COLUMNS):
+            assert name in shown
+            assert sentence in shown
+
+
+def test_lost_names_and_how_it_was_made_are_told(found: Discovery, page: Page) -> None:
+    lost = "4 of 12 names of Mexican American males have no vector: César, Jesús, José, Rogoberto"
+    for shown in (page.text, " ".join(printed(found).split())):
+        assert lost in shown
+        assert "9 rated words have no vector: bigbutt, darkskinned" in shown
+    made = found.manifest
+    for told in (made.created, made.grouping_digest, made.citation, made.vocabulary, str(made.models[0].revision)):
+        assert told in page.text
+    assert "199 permutations of names at most, seed 0; Benjamini and Hochberg over all words, alpha 0.5" in page.text
+    complete = dataclasses.replace(made, names_lost=dict.fromkeys(made.names_lost, ()), validation_lost=())
+    assert "Lost" in page.headings()
+    assert "Lost" not in Page(render_report(Discovery(complete, found.results))).headings()
+
+
+def test_many_lost_words_are_cut_and_counted(found: Discovery) -> None:
+    made = dataclasses.replace(found.manifest, words_lost=tuple(f"w{i}." for i in range(45)), vocabulary="my.txt")
+    shown = " ".join(printed(Discovery(made, found.results)).split())
+    assert "45 words of my.txt have no vector: w0., w1., " in shown
+    assert "w38., w39. and 5 more" in shown
+    assert "w40." not in shown
+
+
+def test_a_lost_word_cannot_steer_the_terminal(found: Discovery) -> None:
+    made = dataclasses.replace(found.manifest, words_lost=("\x1b[2Jgone",))
+    assert "\x1b" not in printed(Discovery(made, found.results))
+
+
+def test_a_group_without_rated_words_has_no_figure(found: Discovery) -> None:
+    unrated = changed(found, curve=None, curve_emergent=None, validated=())
+    page, shown = Page(render_report(unrated)), " ".join(printed(unrated).split())
+    assert page.drawings == []
+    assert "Words with known truth" not in page.headings(3)
+    assert "area under the curve" not in page.text + shown
+    assert "words with known truth" not in shown
+    assert VALIDATION_COLUMNS[0][1] not in page.text + shown
+
+
+@pytest.mark.extras
+def test_a_group_with_one_task_has_one_curve(found: Discovery) -> None:
+    pytest.importorskip("vl_convert")
+    drawings = Page(render_report(changed(found, curve_emergent=None))).drawings
+    assert len(drawings) == len(found.results)
+    assert {len(drawing.marks) for drawing in drawings} == {81}
+
+
+def test_no_words_are_told_as_none(found: Discovery) -> None:
+    nothing = changed(found, words=(), num_associated=0, num_every=0, num_eibd=0, num_emergent=0)
+    text, shown = Page(render_report(nothing)).text, " ".join(printed(nothing).split())
+    assert text.count("Associated words None. Emergent words None.") == 2
+    assert shown.count(": associated words (none)") == shown.count(": emergent words (none)") == 2
+
+
+def test_what_was_not_computed_is_a_dash(found: Discovery) -> None:
+    numbers = {"score": None, "scores": (None,) * 5, "constituents": (None,) * 3, "p_value": None, "q_value": None}
+    word = WordFound(
+        "odd", **numbers, p_value_excess=None, q_value_excess=None, associated=True, eibd=False, emergent=False
+    )
+    without = changed(found, words=(word,), num_associated=1, num_eibd=0, num_emergent=0)
+    label = found.results[0].label
+    assert Page(render_report(without)).table(label, "Associated words")[1] == [
+        "odd",
+        "–",
+        "",
+        "–",
+        "–",
+        "",
+        *["–"] * 9,
+    ]
+    (row, _) = [line for line in printed(without).splitlines() if "odd" in line]
+    assert cells(row) == ["odd", *["–"] * 8, "", "–"]
+    curve = dataclasses.replace(found.results[0].curve, precision=None)
+    assert "nan" not in printed(changed(found, curve=curve)).split()
+
+
+def test_hostile_words_and_labels_go_through_as_text(tmp_path: Path) -> None:
+    """From a file of vectors and of groups to the page and the terminal."""
+    rng, axes = np.random.default_rng(2), np.eye(12)
+    table, parts = {}, ['[grouping]\ntitle = "<i>title</i>"\n']
+    for place, (one, two) in enumerate([("<b>", "[red]"), ("<b>", "z"), ("y", "[red]"), ("y", "z")]):
+        names = [f"name{place}{i}" for i in range(6)]
+        table |= {name: axes[place] + rng.normal(0, 0.1, 12) for name in names}
+        belongs = f"belongs = {{ p = {json.dumps(one)}, q = {json.dumps(two)} }}"
+        label = json.dumps(HOSTILE if place == 0 else f"{MARKUP}{place}")
+        parts.append(f"[groups.g{place}]\n{belongs}\nlabel = {label}\nnames = {json.dumps(names)}\nbiases = ['w0']\n")
+    words = [HOSTILE, MARKUP, "w0", "[/]", "&amp;", "a\"b'c", "[link=x]y"]
+    table |= {word: axes[0] + rng.normal(0, 0.05, 12) for word in words}
+    table |= {f"w{i}": rng.normal(size=12) for i in range(1, 9)}
+    lines = (f"{word} " + " ".join(f"{x:.5f}" for x in vector) for word, vector in table.items())
+    (tmp_path / "v.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "g.toml").write_text("\n".join(parts))
+    out = tmp_path / "out"
+    made = biassay.discover(
+        *(f"vectors:{tmp_path / 'v.txt'}", "g0"), groups=tmp_path / "g.toml", permutations=999, alpha=0.2, out=out
+    )
+    assert {word.word for word in made.results[0].words if word.associated} >= set(words)
+    text = (out / "report.html").read_text()
+    page = Page(text)
+    assert not {"b", "i"} & set(page.tags)
+    assert HOSTILE not in text
+    assert {row[0] for row in page.table(HOSTILE, "Associated words")} >= set(words)
+    shown = printed(made, width=300)
+    first = [line.strip("│").split("│")[0].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert set(first) >= set(words)
+    assert f"{MARKUP}1" in shown
+
+
+@pytest.mark.parametrize("width", [100, 200])
+@pytest.mark.parametrize("word", [":smile:", "back\\", "[red]x"])
+def test_words_in_the_terminal_are_as_they_are(word: str, width: int, found: Discovery) -> None:
+    first = dataclasses.replace(found.results[0].words[0], word=word, associated=True)
+    shown = printed(changed(found, words=(first,)), width=width)
+    assert f"│ {word} " in shown
+
+
+@pytest.mark.parametrize("word", ["\x1b[2Jgone", "a\x9bb", "\u202eabc", "x\ty"])
+def test_a_word_cannot_steer_the_terminal(word: str, found: Discovery) -> None:
+    first = dataclasses.replace(found.results[0].words[0], word=word, associated=True)
+    shown = printed(changed(found, words=(first,)))
+    assert word not in shown
+    assert re.sub(r"[\x1b\x9b\u202e\t]", "\ufffd", word) in shown
+
+
+@pytest.mark.parametrize(("width", "wide"), [(129, False), (130, True)])
+def test_a_narrow_terminal_is_told_the_group_that_a_score_comes_from(width: int, wide: bool, found: Discovery) -> None:
+    findings = found.results[0]
+    rows = [cells(line) for line in printed(found, width=width, top=5, only=[FEMALES]).splitlines()]
+    for word in [word for word in findings.words if word.associated][:5]:
+        most, scores = findings.others[word.scores.index(max(word.scores))], [f"{score:.2f}" for score in word.scores]
+        q, categories, excess = shown_p(word.q_value), f"{max(word.constituents):.2f}", shown_p(word.q_value_excess)
+        middle = [q, *scores] if wide else [most, q]
+        rule = "yes" if word.eibd else ""
+        assert [word.word, f"{word.score:.2f}", *middle, categories, rule, excess] in rows
+
+
+def test_only_groups_that_are_named_are_printed(found: Discovery) -> None:
+    shown = printed(found, only=[MALES])
+    assert "European American males: associated words (the first 20 of " in shown
+    assert ("African American females: " in shown, "African American females: " in printed(found)) == (False, True)
+
+
+def test_the_columns_are_told_as_they_were_asked_for(found: Discovery) -> None:
+    for compare, rule, told in (
+        ("any", "any", ("largest", "at least one other group", "no category is above it", "dealt at random to all")),
+        ("every", "all", ("smallest", "every other group", "not all categories are above it", "random to two groups")),
+    ):
+        asked = Discovery(dataclasses.replace(found.manifest, compare=compare, rule=rule), found.results)
+        for shown in (Page(render_report(asked)).text, " ".join(printed(asked).split())):
+            assert not [words for words in told if words not in shown]
+        # How many there are of these besides is told where they were not asked for.
+        assert (" against every other group." in " ".join(discovery_summary(asked))) is (compare == "any")
+
+
+@pytest.mark.parametrize(
+    ("permutations", "associated", "together", "wanted"),
+    [
+        (9_999, 0, 40, 79_835),  # 19,959 words at 0.05: 39 at 1 / 10,000 are not found, 40 are
+        (9_999, 80, 40, 79_835),
+        (9_999, 400, 40, None),
+        (79_834, 0, 6, 79_835),
+        (79_835, 0, 5, None),
+        (99_999, 0, 4, None),
+    ],
+)
+def test_words_that_hang_on_the_seed_are_told(
+    found: Discovery, permutations: int, associated: int, together: int, wanted: int | None
+) -> None:
+    manifest = dataclasses.replace(found.manifest, permutations=permutations, alpha=0.05)
+    one = dataclasses.replace(found.of(FEMALES), num_associated=associated)
+    made = Discovery(manifest, (one,))
+    assert (one.num_words, made.at_the_floor(one), made.permutations_wanted(one)) == (19_959, together, wanted)
+    said = " ".join(discovery_summary(made))
+    assert ("permutations may be too few" in said) == (f"--permutations {wanted} " in said) == (wanted is not None)
+
+
+def test_write_report_puts_one_file_into_the_folder(found: Discovery, tmp_path: Path) -> None:
+    path = write_report(found, tmp_path)
+    assert [path] == list(tmp_path.iterdir())
+    assert path.read_text(encoding="utf-8") == render_report(found)

@@ -1,0 +1,221 @@
+"""How models of two runs of stereotypes agree with people, against scipy's tau."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.pipeline.asked_models import Place, save_masked
+
+from biassay.errors import UnknownNameError, UsageError
+from biassay.results.records import FORMAT_VERSION, ModelRecord
+from biassay.results.stereotypes import (
+    MeasureRecord,
+    ModelStereotypes,
+    ProfileRecord,
+    StereotypeManifest,
+    Stereotypes,
+)
+from biassay.studies.presenters import compare
+
+
+def measure(name: str, scores: np.ndarray, human: np.ndarray | None, groups: list[str] | None = None) -> MeasureRecord:
+    """Profiles of groups; a score that is NaN was not computed. The last profile is of a paired group."""
+    named = groups or [f"g{i}" for i in range(len(scores))]
+
+    def values(line: np.ndarray) -> tuple[float | None, ...]:
+        return tuple(None if math.isnan(v) else float(v) for v in line)
+
+    profiles = tuple(
+        ProfileRecord(group, "d", (), values(scores[i]), None if human is None else values(human[i]))
+        for i, group in enumerate(named)
+    )
+    pair = ProfileRecord("g0 g1", "d", ("g0", "g1"), values(scores[0]), values(scores[0]))
+    return MeasureRecord(name, (), (), (), (*profiles, pair), (), 0)
+
+
+def asked(model: str, *measures: MeasureRecord, options: str = "") -> ModelStereotypes:
+    return ModelStereotypes(model, options, "masked", "paper", measures, (), (), (), (), 0, 0, 0)
+
+
+def stereotypes(*models: ModelStereotypes, **given: Any) -> Stereotypes:
+    texts = ("abc", "abc_digest", "citation", "licence", "variant", "prior")
+    fields: dict[str, Any] = dict.fromkeys(texts, "as given") | {"pairs": ("a", "b", "c", "d"), "dimensions": {}}
+    fields |= {"groups": ("g0", "g1"), "templates": {}, "measures": ("ilps",), "all_adjectives": False}
+    fields |= {"human": "human.json", "human_notes": (), "notes": (), "draws": 9, "ceiling": None, "seed": 0}
+    fields |= {"format_version": FORMAT_VERSION, "run_id": " ".join(m.model for m in models), "status": "complete"}
+    fields |= {"created": "then", "finished": "now", "versions": {}, "kind": "stereotypes"}
+    fields["models"] = tuple(ModelRecord(m.model, m.model, "hf", None, {}) for m in models)
+    return Stereotypes(StereotypeManifest(**fields | given), models)
+
+
+def scores(seed: int, lost: tuple[tuple[int, int], ...] = (), groups: int = 6) -> np.ndarray:
+    made = np.random.default_rng(seed).normal(size=(groups, 4))
+    for cell in lost:
+        made[cell] = math.nan
+    return made
+
+
+def test_agreement_with_people_is_scipys_tau_over_the_cells_in_common() -> None:
+    human = np.round(scores(0, ((2, 2),)) * 50)
+    sides = {m: (scores(1, ((0, 0),)), scores(2, ((5, 3), (0, 0)))) for m in ("ilps", "set")}
+    runs = {
+        place: stereotypes(asked(name, *(measure(m, sides[m][i], human) for m in ("ilps", "set"))))
+        for i, (place, name) in enumerate((("a", "m"), ("b", "n")))
+    }
+    found = compare(runs)
+    assert (found.baseline, set(found.tables), found.results) == ("m", {"agreements"}, ())
+    assert [(r.measure, r.model) for r in found.tables["agreements"]] == [("ilps", "n"), ("set", "n")]
+    for r in found.tables["agreements"]:
+        one, other = sides[r.measure]
+        kept = ~np.isnan(one + other + human)
+        a, b = (stats.kendalltau(side[kept], human[kept]).statistic for side in (one, other))
+        assert (r.tau_baseline, r.tau_model, r.difference) == pytest.approx((a, b, b - a))
+        assert r.tau_between == pytest.approx(stats.kendalltau(one[kept], other[kept]).statistic)
+        assert (r.num_groups, r.num_cells) == (6, 21)
+        assert r.interval_low is not None
+        assert r.interval_high is not None
+        assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
+
+
+def test_groups_and_measures_that_one_model_lacks_are_left_out() -> None:
+    human = scores(0)
+    names = [f"g{i}" for i in range(6)]
+    one = asked("m", measure("ilps", scores(1), human), measure("set", scores(2), human))
+    turned = measure("ilps", scores(3)[::-1][:4], human[::-1][:4], names[::-1][:4])
+    (r,) = compare({"a": stereotypes(one), "b": stereotypes(asked("n", turned))}).tables["agreements"]
+    assert (r.measure, r.num_groups) == ("ilps", 4)
+    expected = stats.kendalltau(scores(3)[2:].ravel(), human[2:].ravel()).statistic
+    assert r.tau_model == pytest.approx(expected)
+    expected = stats.kendalltau(scores(1)[2:].ravel(), human[2:].ravel()).statistic
+    assert r.tau_baseline == pytest.approx(expected)
+
+
+def test_scores_that_leave_tau_undefined_are_none() -> None:
+    human = scores(0)
+    one = asked("m", measure("ilps", np.ones((6, 4)), human))
+    (r,) = compare({"a": stereotypes(one), "b": stereotypes(asked("n", measure("ilps", scores(1), human)))}).tables[
+        "agreements"
+    ]
+    assert (r.tau_baseline, r.difference, r.interval_low, r.interval_high, r.tau_between) == (None,) * 5
+    assert r.tau_model == pytest.approx(stats.kendalltau(scores(1).ravel(), human.ravel()).statistic)
+
+
+def test_scores_without_a_common_cell_are_none_and_no_error() -> None:
+    human = scores(0)
+    half = np.arange(24).reshape(6, 4) % 2 == 0
+    sides = [np.where(mask, scores(1), math.nan) for mask in (half, ~half)]
+    runs = {
+        name: stereotypes(asked(name, measure("ilps", side, human))) for name, side in zip("mn", sides, strict=True)
+    }
+    (r,) = compare(runs).tables["agreements"]
+    assert (r.tau_baseline, r.tau_model, r.difference, r.interval_low, r.tau_between) == (None,) * 5
+    assert (r.num_groups, r.num_cells) == (0, 0)
+
+
+def test_stereotypes_of_one_model_in_two_runs_are_told_apart() -> None:
+    human = scores(0)
+    runs = {
+        name: stereotypes(asked("m", measure("ilps", scores(i), human)), run_id=name) for i, name in enumerate("ab")
+    }
+    found = compare(runs)
+    assert (found.baseline, [r.model for r in found.tables["agreements"]]) == ("m [a]", ["m [b]"])
+
+
+def test_no_model_of_a_run_is_lost_where_labels_are_the_same() -> None:
+    """Two checkpoints of one name, or a model that is masked and causal: their settings need not show."""
+    human = scores(0)
+    first, again, other = (measure("ilps", scores(i), human) for i in (1, 2, 3))
+    run = stereotypes(asked("m", first, options="head=masked"), asked("m", again, options="head=causal"))
+    found = compare({"a": run, "b": stereotypes(asked("n", other))}, baseline="n")
+    taus = {r.tau_model for r in found.tables["agreements"]}
+    assert len(taus) == 2
+    assert len({r.model for r in found.tables["agreements"]}) == 2
+
+
+@pytest.mark.parametrize("field", ["variant", "prior", "human", "abc_digest", "all_adjectives"])
+def test_stereotypes_made_otherwise_are_refused_unless_mixed(field: str) -> None:
+    human = scores(0)
+    runs = {
+        "old": stereotypes(asked("m", measure("ilps", scores(1), human))),
+        "new": stereotypes(asked("n", measure("ilps", scores(2), human)), **{field: "another"}),
+    }
+    before = getattr(runs["old"].manifest, field)
+    with pytest.raises(UsageError, match="cannot be compared") as refused:
+        compare(runs)
+    assert f"{before} in old, another in new" in str(refused.value)
+    assert "--mixed" in str(refused.value)
+    found = compare(runs, mixed=True)
+    assert len(found.tables["agreements"]) == 1
+    (note,) = found.notes
+    assert note.endswith(f"{before} in old, another in new")
+
+
+def test_other_pairs_of_traits_cannot_be_mixed() -> None:
+    human = scores(0)
+    runs = {
+        "a": stereotypes(asked("m", measure("ilps", scores(1), human))),
+        "b": stereotypes(asked("n", measure("ilps", scores(2), human)), pairs=("a", "b", "d", "c")),
+    }
+    with pytest.raises(UsageError, match="other pairs of traits"):
+        compare(runs, mixed=True)
+
+
+def test_stereotypes_of_one_model_or_an_unknown_baseline_are_refused() -> None:
+    human = scores(0)
+    one = stereotypes(asked("first", measure("ilps", scores(1), human)))
+    with pytest.raises(UsageError, match=r"one model only \(first\)"):
+        compare({"a": one})
+    two = stereotypes(asked("second", measure("ilps", scores(2), human)))
+    with pytest.raises(UnknownNameError, match="did you mean 'second'"):
+        compare({"a": one, "b": two}, baseline="secnd")
+
+
+def test_stereotypes_without_judgements_have_nothing_to_compare() -> None:
+    """As with tests, of which the models must have one in common: an empty comparison says nothing."""
+    runs = {
+        name: stereotypes(asked(name, measure("ilps", scores(seed), None)), human=None)
+        for seed, name in enumerate(("m", "n"))
+    }
+    with pytest.raises(UsageError, match="judgements"):
+        compare(runs)
+
+
+def test_copies_of_a_run_of_stereotypes_are_refused() -> None:
+    one = stereotypes(asked("m", measure("ilps", scores(1), scores(0))))
+    with pytest.raises(UsageError, match="copies of one run"):
+        compare({"a": one, "b": one})
+
+
+@pytest.mark.extras
+def test_real_models_that_were_asked_are_compared_over_what_the_records_hold(
+    asked_place: Place, tmp_path: Path
+) -> None:
+    other = f"hf:{save_masked(tmp_path / 'other', asked_place.abc, seed=6)}"
+    one, two = asked_place(human=asked_place.human), asked_place(other, human=asked_place.human)
+    found = compare({"a": one, "b": two})
+    measures = {m.measure: m for m in one.results[0].measures}
+    theirs = {m.measure: m for m in two.results[0].measures}
+    assert [r.measure for r in found.tables["agreements"]] == list(measures)
+    for r in found.tables["agreements"]:
+        lines = [
+            (p.scores, q.scores, p.human)
+            for p, q in zip(measures[r.measure].profiles, theirs[r.measure].profiles, strict=True)
+            if p.human and p.group not in ("north", "baker")  # the pilot, on which templates were chosen
+        ]
+        cells = [c for line in lines for c in zip(*line, strict=True) if None not in c]  # type: ignore[arg-type]
+        a, b, people = map(np.array, zip(*cells, strict=True))
+        assert (r.num_groups, r.num_cells) == (3, len(cells)) == (3, 48)
+        assert r.tau_baseline == pytest.approx(stats.kendalltau(a, people).statistic)
+        assert r.tau_model == pytest.approx(stats.kendalltau(b, people).statistic)
+        assert r.tau_between == pytest.approx(stats.kendalltau(a, b).statistic)
+        assert r.tau_baseline == pytest.approx(measures[r.measure].alignments[0].tau)
+    content = json.loads(found.to_json())
+    assert content["agreements"] == [dataclasses.asdict(r) for r in found.tables["agreements"]]
+    assert content["results"] == []
