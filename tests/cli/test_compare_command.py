@@ -228,8 +228,7 @@ def test_runs_of_different_kinds_are_refused(
     over = measured_in_contexts(("one",)).save(tmp_path / "over")
     said = refuses(one, over, "--mixed")
     assert "cannot be compared" in said
-    assert "`biassay report` shows them on one page" in said
-    assert "associations over contexts, associations over texts" in said
+    assert "`biassay report`" in said
     assert "discovery" in refuses(one, words.save(tmp_path / "words"))
 
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.report.charts.drawing import Figure
 from biassay.report.charts.style import Style
-from biassay.results.samples import Samples
 
 __all__ = ["P_NAMES", "bins_of", "distribution"]
 
 P_LEVELS = (0.001, 0.01, 0.05)
 P_NAMES = ("p < 0.001", "p < 0.01", "p < 0.05", "p ≥ 0.05")
 _LEFT, _RIGHT, _BINS = -2.0, 2.0, 80  # of sets of like size none lies further out
+
+
+class Samples(Protocol):
+    """Effect sizes and p-values of samples, in the same order."""
+
+    @property
+    def effect_sizes(self) -> NDArray[np.float64]: ...
+    @property
+    def p_values(self) -> NDArray[np.float64]: ...
 
 
 def bins_of(samples: Samples) -> list[dict[str, Any]]:

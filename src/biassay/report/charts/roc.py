@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from biassay.report.charts.drawing import Figure
 from biassay.report.charts.style import Style
-from biassay.results.discovery import CurveRecord
 
-__all__ = ["roc"]
+__all__ = ["Curve", "roc"]
 
 
-def roc(name: str, title: str, curves: Mapping[str, CurveRecord], style: Style) -> Figure:
+class Curve(Protocol):
+    """Counts at every threshold, and the rates at the one that is used."""
+
+    @property
+    def thresholds(self) -> Sequence[float]: ...
+    @property
+    def tp(self) -> Sequence[int]: ...
+    @property
+    def fp(self) -> Sequence[int]: ...
+    @property
+    def fn(self) -> Sequence[int]: ...
+    @property
+    def tn(self) -> Sequence[int]: ...
+    @property
+    def area(self) -> float: ...
+    @property
+    def chosen(self) -> float: ...
+    @property
+    def recall(self) -> float: ...
+    @property
+    def false_positive_rate(self) -> float: ...
+
+
+def roc(name: str, title: str, curves: Mapping[str, Curve], style: Style) -> Figure:
     """A line for every task, a point for every threshold, a ring at the one in use."""
     labels = list(curves)
     points = [point for label, curve in curves.items() for point in _points(label, curve)]
@@ -68,7 +90,7 @@ def roc(name: str, title: str, curves: Mapping[str, CurveRecord], style: Style) 
     return Figure(name, f"{title}: {areas}", spec)
 
 
-def _points(label: str, curve: CurveRecord) -> list[dict[str, Any]]:
+def _points(label: str, curve: Curve) -> list[dict[str, Any]]:
     positives, negatives = curve.tp[0] + curve.fn[0], curve.fp[0] + curve.tn[0]
     rates = [(fp / negatives, tp / positives) for tp, fp in zip(curve.tp, curve.fp, strict=True)]
     return [

@@ -44,7 +44,10 @@ class AssociationDifference(Record):
 def compare_associations(runs: Mapping[str, Run], *, baseline: str | None, mixed: bool) -> Comparison:
     """Effect sizes by word, over the words that both models know; texts and contexts are not compared."""
     if len({run.manifest.contexts is None for run in runs.values()}) > 1:
-        raise UsageError("associations over texts and associations over contexts cannot be compared with each other")
+        raise UsageError(
+            "associations over texts and associations over contexts cannot be compared; "
+            "`biassay report` shows them on one page"
+        )
     gathered = put_together(runs, mixed=mixed)
     labels = model_labels(gathered.run)
     first = choose_baseline(list(labels.values()), baseline)
