@@ -22,13 +22,12 @@ from tests.studies.showing import card_of as model_card
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
-from biassay.report.formats import size_word
 from biassay.report.publish.metadata import scalar
 from biassay.results.discovery import DUAL_USE, Discovery
 from biassay.results.labels import model_labels
 from biassay.results.run import Run
 from biassay.results.stereotypes import Stereotypes
-from biassay.studies.associations.words import concept, p_by_word
+from biassay.studies.associations.words import p_by_word
 
 
 @pytest.fixture(scope="module")
@@ -171,47 +170,25 @@ def test_the_hub_reads_the_agreement_of_stereotypes(stereotypes: Stereotypes) ->
     bare = dataclasses.replace(own, measures=tuple(dataclasses.replace(m, alignments=()) for m in own.measures))
     without = model_card(Stereotypes(stereotypes.manifest, (bare,)))
     assert without.startswith("## Social bias")
-    assert "nothing in the metadata" in without
 
 
-def test_the_section_tells_what_stands_up_to_correction(run: Run) -> None:
+def test_the_section_names_the_largest_of_what_stands_up_to_correction(run: Run) -> None:
     text = section(model_card(run))
-    measured = [r for r in run.results if r.status == "measured"]
-    standing = [r for r in measured if r.significant_by_word_holm]
-    found = sum(bool(r.significant_by_word) for r in measured)
-    assert f"{found} of {len(measured)} tests found the association" in text
-    assert f"{len(standing)} of them stand up to Holm's correction over the {len(measured)} p-values" in text
+    standing = [r for r in run.results if r.significant_by_word_holm]
     largest = sorted(standing, key=lambda r: -abs(r.effect_size_by_word or 0.0))[:5]
     items = [line for line in text.partition("**Not measured")[0].splitlines() if line.startswith("- ")]
     for item, r in zip(items, largest, strict=False):
         assert r.title in item
-        assert r.effect_size_by_word is not None
-        x, y, a, b = map(concept, (r.targ1, r.targ2, r.attr1, r.attr2))
-        assert f"{x} lean to {a}, {y} to {b}, effect size by word {r.effect_size_by_word:.2f}, " in item
-        assert f"{size_word(r.effect_size_by_word)} ({r.test}; p by word {p_by_word(r).rstrip('*')})" in item.replace(
-            "\\_", "_"
-        )
+        assert f" {r.effect_size_by_word:.2f}, " in item
+        assert f"({r.test}; p by word {p_by_word(r).rstrip('*')})" in item.replace("\\_", "_")
     assert len(items) == min(6, len(standing))
-    refused = ", ".join(r.test for r in run.results if r.status == "refused")
-    assert f"could not be measured: {refused}." in text
-    assert "does not show that a model is free of bias" in text
+    assert ", ".join(r.test for r in run.results if r.status == "refused") in text
     assert "Semantics derived automatically" in text
-
-
-def test_a_negative_effect_leans_the_other_way(run: Run) -> None:
-    one = next(r for r in run.results if r.significant_by_word_holm)
-    x, y, a, b = map(concept, (one.targ1, one.targ2, one.attr1, one.attr2))
-    for by_text, by_word in ((-0.6, -0.6), (0.1, -0.6)):
-        other = dataclasses.replace(one, effect_size=by_text, effect_size_by_word=by_word)
-        text = section(model_card(Run(run.manifest, (other,))))
-        assert f"{x} lean to {b}, {y} to {a}, effect size by word -0.60, medium" in text
-        assert "0 of 1 test found the association" in text
 
 
 def test_without_any_number_there_is_no_metadata(run: Run) -> None:
     card = model_card(Run(run.manifest, tuple(map(as_refused, run.results))))
     assert card.startswith("## Social bias")
-    assert "No test could be measured." in card
 
 
 def test_one_of_several_models_must_be_named(run: Run) -> None:
@@ -223,11 +200,6 @@ def test_one_of_several_models_must_be_named(run: Run) -> None:
     assert '- name: "two"' in model_card(two, "two")
     with pytest.raises(UsageError, match="no results"):
         model_card(Run(run.manifest))
-
-
-def test_an_unfinished_run_says_so(run: Run) -> None:
-    running = Run(dataclasses.replace(run.manifest, status="running"), run.results)
-    assert "The run is not finished." in model_card(running)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,6 @@ def test_sentences_and_notes_stand_on_the_page_and_in_the_terminal(found: Stereo
     made = found.manifest
     for told in (made.created, made.abc_digest, made.citation, str(made.models[0].revision), str(made.human)):
         assert told in page.text
-    assert "ilps, ilps-star, set; variant paper; prior mask; seed 0" in page.text
 
 
 def strongest(found: Stereotypes, measure: str) -> str:
@@ -171,12 +170,9 @@ def test_agreement_comes_first_and_then_what_is_tied_most_strongly(found: Stereo
     for sentence, tau in zip(told, taus.values(), strict=False):
         assert f"tau {tau:.2f}" in sentence
     best = max(taus, key=lambda measure: taus[measure] or 0.0)
-    begin = f"{result.label}: tied most strongly, by {{}} (+ to the right trait of a pair, - to the left): {{}}."
-    assert told[len(taus)] == begin.format(NAMES[best], strongest(found, best))
-    assert "sentences with a trait took" in told[len(taus) + 1]
+    assert strongest(found, best) in told[len(taus)]
     plain = place()
-    first = next(iter(NAMES))
-    assert stereotypes_summary(plain)[0] == begin.format(NAMES[first], strongest(plain, first))
+    assert strongest(plain, next(iter(NAMES))) in stereotypes_summary(plain)[0]
 
 
 @pytest.mark.parametrize(("tau", "best"), [(0.0, "set"), (-0.2, "set"), (-0.4, "ilps"), (None, "ilps")])
@@ -190,7 +186,7 @@ def test_the_measure_that_agrees_best_is_one_and_the_same_everywhere(
         for m in result.measures
     )
     other = Stereotypes(found.manifest, (dataclasses.replace(result, measures=measures),))
-    assert f"tied most strongly, by {NAMES[best]} (" in stereotypes_summary(other)[3]
+    assert strongest(other, best) in stereotypes_summary(other)[3]
     assert re.findall(r"^hf:.*: (\S+), \".*\"$", printed(other), flags=re.MULTILINE) == [NAMES[best]]
     if tau == 0.0:
         pytest.importorskip("vl_convert")
@@ -202,11 +198,8 @@ def test_without_people_there_is_no_agreement(place: Place) -> None:
     plain = place()
     page, shown = Page(render_report(plain)), printed(plain)
     assert {where[1] for where in page.rows} == {f"Profiles, {name}" for name in NAMES.values()}
-    assert "Agreement with people" not in page.text.replace(MEANING_OF_PROFILES, "")
-    assert "About the human judgements" not in page.text
-    assert "agreement with people" not in shown
-    assert "People against people" not in page.text + shown
-    assert "Paired groups" not in page.text
+    assert "About the human judgements" not in page.headings()
+    assert "annotators" not in shown
     rows = page.rows[plain.results[0].model, "Profiles, ILPS", ""]
     assert rows[1][1:] == [f"{score:.2f}" for score in plain.results[0].measures[0].profiles[0].scores]
 
@@ -267,7 +260,6 @@ def test_what_is_not_defined_is_a_dash(found: Stereotypes) -> None:
     cells = ["ILPS", "all", *["–"] * 7, "0, 0", *["–"] * 4, as_sentences(found, record)]
     assert page.rows[model, "Agreement with people", ""][1] == cells
     assert page.rows[model, "Profiles, ILPS", ""][1] == [profile.group, *["–"] * 17]
-    assert f"{model}, ILPS: agreement with people is not defined." in page.text
     assert not {"nan", "None"} & set(re.findall(r"\w+", page.text + shown))
 
 
