@@ -6,7 +6,7 @@ An entry point that cannot be used is named in a warning and left out; the rest 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -16,18 +16,21 @@ from biassay.errors import PluginWarning, UsageError
 __all__ = ["load_plugins", "refuse_clash"]
 
 
-def load_plugins(group: str, builtin_names: Collection[str], kind: type = object) -> dict[str, Any]:
+def load_plugins(
+    group: str, builtin_names: Collection[str], kind: type = object, use: Callable[[Any], Any] = lambda given: given
+) -> dict[str, Any]:
     """What the entry points of a group give, by name; a name of biassay's own or of two packages is left out.
 
-    ``kind`` is the class of what is expected; something that has a ``name`` is registered under that name.
+    ``kind`` is the class of what is expected; an object of it that has a ``name`` is registered under that name.
+    ``use`` turns what is given into what is kept; if it fails, that is left out too.
     """
     loaded: dict[str, Any] = {}
     for point in _points(group):
         try:
             refuse_clash(group, point.name, builtin_names)
-            loaded[point.name] = _load(point, kind)
+            loaded[point.name] = use(_load(point, kind))
         except Exception as error:  # a module of somebody else fails in every way there is
-            reason = str(error) if isinstance(error, UsageError) else f"it cannot be imported: {error!r}"
+            reason = str(error) if isinstance(error, UsageError) else f"it cannot be loaded: {error!r}"
             warnings.warn(f"{_who(point)} is left out: {reason}", PluginWarning, stacklevel=2)
     return loaded
 
@@ -49,7 +52,7 @@ def _load(point: metadata.EntryPoint, kind: type) -> object:
     given = point.load()
     if not isinstance(given, kind):
         raise UsageError(f"{point.value} is of type {type(given).__name__}, not {kind.__name__}")
-    called = getattr(given, "name", point.name)
+    called = point.name if kind is object else getattr(given, "name", point.name)
     if called != point.name:
         raise UsageError(f"{point.value} calls itself {called!r}")
     return given

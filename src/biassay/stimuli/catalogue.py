@@ -1,63 +1,51 @@
-"""All known tests: those shipped with the package and those in a user's files."""
+"""All known tests: those shipped, those of other packages, and those in a user's files and dicts of words."""
 
 from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
-from biassay.errors import StimulusError, UnknownNameError
-from biassay.stimuli.description import described
-from biassay.stimuli.document import Document, TestEntry, read_document
-from biassay.stimuli.groups import Grouping, made_grouping
-from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateSet, Test
+from biassay.errors import StimulusError, UnknownNameError, UsageError
+from biassay.stimuli.document import Document, read_document
+from biassay.stimuli.fields import kind
+from biassay.stimuli.groups import Grouping
+from biassay.stimuli.mappings import read_mapping
+from biassay.stimuli.model import Test
+from biassay.stimuli.packages import with_packages
+from biassay.stimuli.resolve import Catalogue, resolve
 
-__all__ = ["Catalogue", "catalogue", "load_file", "load_grouping", "load_tests", "select_grouping", "select_tests"]
+__all__ = [
+    "Catalogue",
+    "catalogue",
+    "load_file",
+    "load_grouping",
+    "load_tests",
+    "select_grouping",
+    "select_tests",
+    "tests_of",
+]
 
 _FILE_ENDINGS = (".json", ".jsonl", ".toml")
 
 
-@dataclass(frozen=True)
-class Catalogue:
-    """Tests, concepts, templates and groupings by name."""
-
-    tests: Mapping[str, Test]
-    concepts: Mapping[str, Concept]
-    sets: Mapping[str, TemplateSet]
-    groupings: Mapping[str, Grouping]
-
-    @property
-    def collections(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(test.source.name for test in self.tests.values()))
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(test.topic for test in self.tests.values()))
-
-    @property
-    def main(self) -> tuple[Test, ...]:
-        """The tests of a default run."""
-        return tuple(t for t in self.tests.values() if t.alias_of is None and not t.source.supplementary)
-
-
 @cache
 def catalogue() -> Catalogue:
-    """The catalogue shipped with the package."""
+    """The catalogue shipped with the package, and what other packages add to it."""
     data = Path(str(resources.files("biassay.stimuli") / "data"))
     files = [file for room in ("concepts", "templates", "tests", "groups") for file in (data / room).glob("*.toml")]
     by_year = sorted(files, key=lambda path: ("".join(filter(str.isdigit, path.stem)), path.stem))
-    return _resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}, {}))
+    return with_packages(resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}, {})))
 
 
 def load_file(path: Path) -> tuple[tuple[Test, ...], Grouping | None]:
     """Tests and groups of a user's file; they may refer to concepts, templates and tests of the catalogue."""
     document = read_document(path)
-    found = _resolve([document], catalogue())
-    tests = tuple(found.tests[entry.name] for entry in document.tests)
-    return tests, None if document.grouping is None else found.groupings[document.source.name]
+    found = resolve([document], catalogue())
+    return _own(document, found), None if document.grouping is None else found.groupings[document.source.name]
 
 
 def load_tests(path: Path) -> tuple[Test, ...]:
@@ -87,32 +75,52 @@ def select_grouping(name: str) -> Grouping:
     raise UnknownNameError("grouping", name, known, f"(groupings: {', '.join(known)}; a file ends in .toml)")
 
 
-def select_tests(patterns: str | Iterable[str] = ()) -> tuple[Test, ...]:
-    """Tests by name, pattern (``sent-*``), collection (``may2019``), topic (``gender``) or file.
+def tests_of(content: Mapping[str, Any]) -> tuple[Test, ...]:
+    """Tests given as a dict: X, Y, A and B with their words, or such dicts by the names of the tests.
+
+    Each of the four is a list of words, a dict with ``words`` and ``label``, or the name of a concept of the catalogue.
+    ``name``, ``title``, ``about``, ``topic`` and ``templates`` (the name of a template set) may stand beside them. The
+    sent-bias form, with targ1, targ2, attr1 and attr2, is taken too.
+    """
+    return tuple(test for d in read_mapping(content) for test in _own(d, resolve([d], catalogue())))
+
+
+def _own(document: Document, found: Catalogue) -> tuple[Test, ...]:
+    return tuple(found.tests[entry.name] for entry in document.tests)
+
+
+def select_tests(patterns: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = ()) -> tuple[Test, ...]:
+    """Tests by name, pattern (``sent-*``), collection (``may2019``), topic (``gender``) or file, or a dict of words.
 
     Without any, those of the main collections. Aliases (C1 for weat1) are taken when named, and left out of whole
-    collections and topics, so that nothing is run twice. Supplementary collections are taken when named: a default run,
-    and its correction for many tests, is without them, and so is a topic.
+    collections and topics, so that nothing is run twice. Supplementary collections, and those of other packages,
+    are taken when named: a default run, and its correction for many tests, is without them, and so is a topic of which
+    the main collections have tests. `tests_of` says what a dict may hold.
     """
     known = catalogue()
-    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    patterns = (patterns,) if isinstance(patterns, str | Mapping) else tuple(patterns)
     if not patterns:
         return known.main
     chosen: dict[str, Test] = {}
     for pattern in patterns:
         for test in _matching(pattern, known):
             if chosen.setdefault(test.name, test) != test:
-                raise StimulusError(f"two tests of the name {test.name!r} are asked for; rename the one in {pattern}")
+                of = f"in {pattern}" if isinstance(pattern, str) else "given as a dict"
+                raise StimulusError(f"two tests of the name {test.name!r} are asked for; rename the one {of}")
     return tuple(chosen.values())
 
 
-def _matching(pattern: str, known: Catalogue) -> tuple[Test, ...]:
+def _matching(pattern: object, known: Catalogue) -> tuple[Test, ...]:
+    if isinstance(pattern, Mapping):
+        return tests_of(pattern)
+    if not isinstance(pattern, str):
+        raise UsageError(f"expected the name of a test, a pattern, a file or a dict of words, got {kind(pattern)}")
     if pattern in known.tests:
         return (known.tests[pattern],)
     if pattern in known.collections:
         return tuple(t for t in known.tests.values() if t.source.name == pattern and t.alias_of is None)
     if pattern in known.topics:
-        return tuple(test for test in known.main if test.topic == pattern)
+        return known.about(pattern)
     if pattern.lower().endswith(_FILE_ENDINGS):
         return load_tests(Path(pattern))
     found = tuple(known.tests[name] for name in fnmatch.filter(known.tests, pattern))
@@ -121,102 +129,3 @@ def _matching(pattern: str, known: Catalogue) -> tuple[Test, ...]:
         hint = "('biassay tests list' shows all; a file ends in .json or .toml; models are named before --tests)"
         raise UnknownNameError("test", pattern, names, hint)
     return found
-
-
-def _resolve(documents: list[Document], base: Catalogue) -> Catalogue:
-    concepts = dict(base.concepts)
-    sets = dict(base.sets)
-    for document in documents:
-        concepts.update(document.concepts)
-        sets.update(document.sets)
-    tests = dict(base.tests)
-    resolver = _Resolver(concepts, sets, tests)
-    waiting = [(document, entry) for document in documents for entry in document.tests]
-    own = {entry.name for _, entry in waiting}
-    # A test may be made from one that stands later or in another file: go round until all are made.
-    while waiting:
-        later = [(d, e) for d, e in waiting if (e.of or e.alias) in own]
-        for document, entry in waiting:
-            if (entry.of or entry.alias) not in own:
-                tests[entry.name] = resolver.build(document, entry)
-        own = {entry.name for _, entry in later}
-        if len(later) == len(waiting):
-            raise StimulusError(f"{later[0][1].where}: the test is made from itself")
-        waiting = later
-    groupings = {
-        document.source.name: made_grouping(document.grouping, concepts, document.source)
-        for document in documents
-        if document.grouping is not None
-    }
-    return Catalogue({name: tests[name] for name in _families(tests)}, concepts, sets, {**base.groupings, **groupings})
-
-
-@dataclass(frozen=True)
-class _Resolver:
-    concepts: Mapping[str, Concept]
-    sets: Mapping[str, TemplateSet]
-    tests: Mapping[str, Test]
-
-    def build(self, document: Document, entry: TestEntry) -> Test:
-        targets = self.template_set(entry, entry.targets)
-        attributes = self.template_set(entry, entry.attributes)
-        if entry.of or entry.alias:
-            parent = self.tests.get(entry.of or entry.alias or "")
-            if parent is None:
-                raise StimulusError(
-                    f"{entry.where}: {UnknownNameError('test', entry.of or entry.alias or '', self.tests)}"
-                )
-            title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
-            made = replace(parent, name=entry.name, title=title, source=document.source, alias_of=entry.alias)
-            if entry.alias is None:
-                words = parent.variant_of or parent.name
-                made = replace(made, targets=targets, attributes=attributes, variant_of=words)
-            return self.checked(entry, made)
-        x, y, a, b = (self.concept(entry, entry.roles[role]) for role in ROLES)
-        title = entry.title or f"{x.label} or {y.label}, {a.label} or {b.label}"
-        made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes)
-        return self.checked(entry, described(made, entry.description, entry.where))
-
-    def concept(self, entry: TestEntry, name: str) -> Concept:
-        if name not in self.concepts:
-            raise StimulusError(f"{entry.where}: {UnknownNameError('concept', name, self.concepts)}")
-        found = self.concepts[name]
-        if entry.given_as_sentences and not found.given:
-            return replace(found, given=tuple(map(GivenText, found.words)))
-        return found
-
-    def template_set(self, entry: TestEntry, name: str | None) -> TemplateSet | None:
-        if name is None:
-            return None
-        if name not in self.sets:
-            raise StimulusError(f"{entry.where}: {UnknownNameError('template set', name, self.sets)}")
-        return self.sets[name]
-
-    @staticmethod
-    def checked(entry: TestEntry, test: Test) -> Test:
-        for one, other in (("X", "Y"), ("A", "B")):
-            shared = [word for word in test.concept(one).words if word in test.concept(other).words]
-            if shared:
-                words = ", ".join(map(repr, shared))
-                raise StimulusError(
-                    f"{entry.where}: {one} and {other} share {words}; a word can stand on one side only"
-                )
-        for role in ROLES:
-            templates, concept = test.templates(role), test.concept(role)
-            if templates is not None and concept.given:
-                raise StimulusError(
-                    f"{entry.where}: the concept {concept.name!r} holds finished texts, which cannot be put into the "
-                    f"templates {templates.name!r}; leave the templates out, or give words"
-                )
-            if templates is not None and templates.uses_pronouns and concept.gender is None:
-                slots = f"its templates {templates.name!r} use pronouns"
-                raise StimulusError(f"{entry.where}: the concept {concept.name!r} needs a 'gender', for {slots}")
-        return test
-
-
-def _families(tests: Mapping[str, Test]) -> list[str]:
-    """Names in the order of definition, but a test made from another right behind it."""
-    first: dict[tuple[str, ...], int] = {}
-    for test in tests.values():
-        first.setdefault(tuple(test.concept(role).name for role in ROLES), len(first))
-    return sorted(tests, key=lambda name: first[tuple(tests[name].concept(role).name for role in ROLES)])

@@ -17,10 +17,10 @@ from biassay.stimuli.given import GIVEN_FIELDS, read_given
 from biassay.stimuli.groups import GroupingEntry, read_grouping
 from biassay.stimuli.model import Concept, GivenText, Source, TemplateClass, TemplateSet, WordRule
 
-__all__ = ["Document", "TestEntry", "read_document"]
+__all__ = ["SENT_BIAS_ROLES", "UNKNOWN_SOURCE", "Document", "DocumentReader", "TestEntry", "read_document"]
 
-_UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
-_SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
+UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
+SENT_BIAS_ROLES = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
 _SENTENCE = re.compile(r"\s.*[.!?]\W*$", re.DOTALL)
 _TEST_KEYS = {
     *("title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"),
@@ -54,7 +54,6 @@ class TestEntry:
 class Document:
     """All that one file defines."""
 
-    path: str
     source: Source
     concepts: Mapping[str, Concept]
     sets: Mapping[str, TemplateSet]
@@ -66,11 +65,11 @@ def read_document(path: Path) -> Document:
     """Read a TOML file of the project's own format, or a JSON file of the sent-bias form."""
     text = read_text(path)
     if path.suffix.lower() == ".toml":
-        return _Reader(path, text).own(parse_toml(path, text))
-    return _Reader(path, text).sent_bias(parse_json(path, text))
+        return DocumentReader(path, text).own(parse_toml(path, text))
+    return DocumentReader(path, text).sent_bias(path.stem, parse_json(path, text))
 
 
-class _Reader(FieldReader):
+class DocumentReader(FieldReader):
     """Turns parsed values into records."""
 
     def words(self, value: Any, where: str) -> tuple[str, ...]:
@@ -86,7 +85,7 @@ class _Reader(FieldReader):
 
     def own(self, root: dict[str, Any]) -> Document:
         self.table(root, "", _OWN_KEYS)
-        source = self.source(root["source"]) if "source" in root else _UNKNOWN_SOURCE
+        source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
         concepts = {
             name: self.concept(name, value) for name, value in self.table(root.get("concepts", {}), "concepts").items()
         }
@@ -101,7 +100,7 @@ class _Reader(FieldReader):
         for entry in tests:
             if names.count(entry.name) > 1:
                 raise StimulusError(f"{entry.where}: the file defines the test {entry.name!r} twice")
-        return Document(str(self.path), source, concepts, sets, tuple(tests), read_grouping(self, root))
+        return Document(source, concepts, sets, tuple(tests), read_grouping(self, root))
 
     def source(self, value: Any) -> Source:
         fields = self.table(value, "source", {"name", "citation", "licence", "version", "doi", "note", "supplementary"})
@@ -151,7 +150,7 @@ class _Reader(FieldReader):
             self.fail(f"{where}.{stated}", f"it follows from the test {parent!r}, which this one is made of; remove it")
         return TestEntry(
             name,
-            f"{self.path}: line {self.line(where)}: field {where}",
+            self.place(where),
             title=given.get("title", ""),
             roles=roles,
             of=given.get("of"),
@@ -175,13 +174,13 @@ class _Reader(FieldReader):
                 self.fail(f"pairs.attributes.{name}", f"expected the names of two concepts, got {len(concepts)}")
         names = [f"{first}-{second}" for (first, _), (second, _) in combinations(groups, 2)]
         stated = read_description(self, {key: fields[key] for key in ("about", "topic") if key in fields}, "pairs")
+        place = self.place("pairs")
         topic_of = read_pair_topics(self, fields.get("topics", {}), "pairs.topics", names)
         for pair, ((_, X), (_, Y)) in zip(names, combinations(groups, 2), strict=True):
             described = replace(stated, topic=topic_of.get(pair, stated.topic))
             for name, (A, B) in attributes.items():
                 roles = {"X": X, "Y": Y, "A": A, "B": B}
-                where = f"{self.path}: field pairs"
-                yield TestEntry(f"{pair}-{name}", where, roles=roles, description=described)
+                yield TestEntry(f"{pair}-{name}", place, roles=roles, description=described)
 
     def sentence_tests(self, value: Any) -> Iterator[TestEntry]:
         if not isinstance(value, list):
@@ -194,7 +193,7 @@ class _Reader(FieldReader):
             for name in self.strings(fields.get("of"), f"{where}.of"):
                 yield TestEntry(
                     fields["prefix"] + name,
-                    f"{self.path}: field {where}",
+                    self.place(where),
                     of=name,
                     targets=fields["targets"],
                     attributes=fields["attributes"],
@@ -245,13 +244,13 @@ class _Reader(FieldReader):
                 self.fail(where, f"the template {template!r} has no slot for the word: {{T}}, {{a T}} or {{Ts}}")
         return templates
 
-    def sent_bias(self, root: Any) -> Document:
-        self.table(root, "", set(_SENT_BIAS_ROLES))
+    def sent_bias(self, name: str, root: Any) -> Document:
+        self.table(root, "", set(SENT_BIAS_ROLES))
         concepts: dict[str, Concept] = {}
         told: set[str] = set()  # sets that say which word each text was made from, or where it stands
-        for key in _SENT_BIAS_ROLES:
+        for key in SENT_BIAS_ROLES:
             if key not in root:
-                self.fail(key, f"the field is missing; a test has {', '.join(_SENT_BIAS_ROLES)}")
+                self.fail(key, f"the field is missing; a test has {', '.join(SENT_BIAS_ROLES)}")
             fields = self.table(root[key], key, {"category", *GIVEN_FIELDS, *(("test",) if key == "targ1" else ())})
             label = self.string(fields.get("category"), f"{key}.category")
             words, given = self.given(fields, key)
@@ -261,9 +260,9 @@ class _Reader(FieldReader):
         description = read_description(self, stated, "targ1.test")
         finished = _finished(concepts, told, description)
         concepts = {key: c if key in finished else replace(c, given=()) for key, c in concepts.items()}
-        roles = {role: key for key, role in _SENT_BIAS_ROLES.items()}
-        entry = TestEntry(self.path.stem, f"{self.path}", roles=roles, description=description)
-        return Document(str(self.path), _UNKNOWN_SOURCE, concepts, {}, (entry,))
+        roles = {role: key for key, role in SENT_BIAS_ROLES.items()}
+        entry = TestEntry(name, self.place(""), roles=roles, description=description)
+        return Document(UNKNOWN_SOURCE, concepts, {}, (entry,))
 
 
 def _finished(concepts: Mapping[str, Concept], told: set[str], description: Description) -> set[str]:

@@ -49,9 +49,12 @@ class FieldReader:
         self.path, self.lines = path, text.splitlines()
 
     def fail(self, where: str, problem: str) -> NoReturn:
+        raise StimulusError(f"{self.place(where)}: {problem}")
+
+    def place(self, where: str) -> str:
+        """The file, and the line and the field where they are known."""
         line = self.line(where)
-        field = f"field {where}: " if where else ""
-        raise StimulusError(f"{self.path}: {f'line {line}: ' if line else ''}{field}{problem}")
+        return f"{self.path}{f': line {line}' if line else ''}{f': field {where}' if where else ''}"
 
     def line(self, where: str) -> int | None:
         """Line of the last part of ``where`` that stands in the file, each part sought within the one before it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 __all__ = [
@@ -142,3 +143,14 @@ class Test:
 
     def templates(self, role: str) -> TemplateSet | None:
         return self.targets if role in "XY" else self.attributes
+
+    def _repr_html_(self) -> str:
+        """Its four sets of words and where they come from, as a notebook shows them."""
+        concepts = [(role, self.concept(role)) for role in ROLES]
+        cells = [(role, concept.label, ", ".join(concept.words)) for role, concept in concepts]
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in cells)
+        source = f"{self.source.citation} (version {self.source.version}). Licence: {self.source.licence}"
+        return (
+            f"<table><caption>{escape(self.name)}: {escape(self.title)}</caption><tbody>{rows}</tbody>"
+            f'<tfoot><tr><td colspan="3">{escape(source)}</td></tr></tfoot></table>'
+        )
