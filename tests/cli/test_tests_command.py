@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from biassay.cli import main
-from biassay.stimuli.catalogue import catalogue, load_tests
+from biassay.stimuli.catalogue import Catalogue, catalogue, load_tests
 from biassay.stimuli.description import description_of
 from biassay.stimuli.model import ROLES, Test
+from biassay.stimuli.packages import with_packages
 from biassay.texts.sentences import digest_of, texts_of
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -61,6 +62,12 @@ def own(tmp_path: Path) -> Path:
 
 def all_texts(test: Test) -> dict[str, list[str]]:
     return {role: [text.text for text in texts_of(test).role(role)] for role in ROLES}
+
+
+def with_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
+    """The catalogue as it would be if a package gave that file."""
+    monkeypatch.setattr("biassay.stimuli.packages.load_plugins", lambda *_, use: use(path))
+    return with_packages(catalogue())
 
 
 def names_in_the_table(stdout: str) -> set[str]:
@@ -123,6 +130,22 @@ def test_list_of_a_topic_has_its_tests(cli: Cli) -> None:
     listed = json.loads(cli("list", "age", "health", "--json")[1])
     assert [entry["name"] for entry in listed] == ["weat10", "sent-weat10", "weat9", "sent-weat9"]
     assert names_in_the_table(cli("list", "age")[1]) == {"weat10", "sent-weat10"}
+
+
+def test_a_collection_of_another_package_is_summed_up_listed_shown_and_exported(
+    cli: Cli, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = '[source]\nname = "animals"\ncitation = "A list"\nlicence = "CC0-1.0"\nversion = "1"\n'
+    own.write_text(source + TWO_TESTS)
+    known = with_added(own, monkeypatch)
+    monkeypatch.setattr("biassay.stimuli.catalogue.catalogue", lambda: known)
+    monkeypatch.setattr("biassay.cli.tests.catalogue", lambda: known)
+    assert cli("list")[1].splitlines()[-1].startswith("animals: 2 more tests")
+    listed = json.loads(cli("list", "animals", "--json")[1])
+    assert [(entry["name"], entry["supplementary"]) for entry in listed] == [("pets", True), ("sent-pets", True)]
+    assert "dog, puppy, hound" in cli("show", "pets")[1]
+    assert cli("export", "sent-pets", "--format", "toml", "--out", tmp_path / "back.toml")[0] == 0
+    assert digest_of(load_tests(tmp_path / "back.toml")[0]) == listed[1]["digest"]
 
 
 def test_list_of_an_unknown_name_offers_the_nearest(cli: Cli) -> None:
