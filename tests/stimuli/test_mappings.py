@@ -107,7 +107,7 @@ def test_names_and_dicts_are_chosen_together() -> None:
         ({"X": {"label": "Cats"}}, ("'pets'", "field X", "'words'")),
         ({"X": {"lable": "Cats", "words": ["cat", "lynx"]}}, ("'pets'", "field X.lable", "'label'")),
         ({"X": ["cat", "dog"]}, ("'pets'", "X and Y", "'dog'")),
-        ({"A": "plaesant"}, ("'pets'", "'plaesant'", "'pleasant'")),
+        ({"A": "plaesant"}, ("'pets'", ": A: ", "'plaesant'", "'pleasant'")),
         ({"templates": "bleeched"}, ("'pets'", "'bleeched'", "'bleached'")),
         ({"templates": 3}, ("'pets'", "field templates", "int 3")),
         ({"template": "bleached"}, ("'pets'", "field template", "'templates'")),

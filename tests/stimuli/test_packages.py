@@ -131,6 +131,7 @@ def test_groups_come_with_it(add: Add, pets: Path) -> None:
     [
         ("tests.pets", "tests.weat6", ("'weat6'", "biassay")),
         ("tests.pets", "tests.may2019", ("'may2019'", "biassay")),
+        ("tests.pets", "tests.animals", ("'animals'", "twice")),
         ('"animals"', '"may2019"', ("'may2019'", "biassay")),
         ('"animals"', '"gender"', ("'gender'", "biassay")),
         ("concepts.cats", "concepts.flowers", ("concept 'flowers'", "biassay")),

@@ -188,7 +188,7 @@ def test_pairs_of_ones_own_groups(tmp_path: Path) -> None:
     [
         (('D = "dogs"\nF = "fish"\n', ""), r"line 18: field pairs\.groups: expected at least two groups, got 1"),
         (('D = "dogs"', "D = 3"), r"line 20: field pairs\.groups\.D: expected a text"),
-        (('F = "fish"', 'F = "fihs"'), r"field pairs: unknown concept 'fihs'; did you mean 'fish'"),
+        (('F = "fish"', 'F = "fihs"'), r"field pairs: Y: unknown concept 'fihs'; did you mean 'fish'"),
         (('F = "fish"', 'F = "dogs"'), r"field pairs: X and Y share 'dog', 'wolf'"),
         (
             ('["career", "family"]', '["career"]'),

@@ -45,20 +45,15 @@ class _Growing:
         """Add the files of one entry point, all or none."""
         documents = [_document(file) for file in _files(given)]
         collections = list(dict.fromkeys(document.source.name for document in documents))
-        defined = [names for document in documents for names in _names(document)]
-        for what, name in ((_SELECTED, name) for name in collections):
-            self._refuse_taken(what, name)
+        defined = [(_SELECTED, name) for name in collections]
+        defined += [names for document in documents for names in _names(document)]
         for what, name in defined:
-            self._refuse_taken(what, name)
+            if (what, name) in self.owners:
+                raise UsageError(f"the {what} {name!r} is given by {self.owners[what, name]} too; rename it")
             if defined.count((what, name)) > 1:
-                raise UsageError(f"two of its files define the {what} {name!r}; rename one of them")
+                raise UsageError(f"it defines the {what} {name!r} twice; rename one of them")
         self.known = resolve(documents, self.known)
-        names = [*defined, *((_SELECTED, name) for name in collections)]
-        self.owners |= dict.fromkeys(names, f"the collection {collections[0]!r}")
-
-    def _refuse_taken(self, what: str, name: str) -> None:
-        if (what, name) in self.owners:
-            raise UsageError(f"the {what} {name!r} is given by {self.owners[what, name]} too; it needs another name")
+        self.owners |= dict.fromkeys(defined, f"the collection {collections[0]!r}")
 
 
 def _names(document: Document) -> Iterator[tuple[str, str]]:

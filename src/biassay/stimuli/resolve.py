@@ -92,14 +92,15 @@ class _Resolver:
                 words = parent.variant_of or parent.name
                 made = replace(made, targets=targets, attributes=attributes, variant_of=words)
             return self.checked(entry, made)
-        x, y, a, b = (self.concept(entry, entry.roles[role]) for role in ROLES)
+        x, y, a, b = (self.concept(entry, role) for role in ROLES)
         title = entry.title or f"{x.label} or {y.label}, {a.label} or {b.label}"
         made = Test(entry.name, title, x, y, a, b, document.source, targets, attributes)
         return self.checked(entry, described(made, entry.description, entry.where))
 
-    def concept(self, entry: TestEntry, name: str) -> Concept:
+    def concept(self, entry: TestEntry, role: str) -> Concept:
+        name = entry.roles[role]
         if name not in self.concepts:
-            raise StimulusError(f"{entry.where}: {UnknownNameError('concept', name, self.concepts)}")
+            raise StimulusError(f"{entry.where}: {role}: {UnknownNameError('concept', name, self.concepts)}")
         found = self.concepts[name]
         if entry.given_as_sentences and not found.given:
             return replace(found, given=tuple(map(GivenText, found.words)))
