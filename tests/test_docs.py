@@ -149,7 +149,7 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["biassay.measures.weat", "biassay.measures.ceat", "biassay.measures.ibd", "biassay.stats.sensitivity"]
+    "name", ["biassay.studies.associations.weat", "biassay.studies.associations.ceat", "biassay.measures.ibd", "biassay.stats.sensitivity"]
 )
 def test_docstring_examples(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name))

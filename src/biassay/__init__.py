@@ -20,18 +20,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
-    from biassay.measures.ceat import ContextualAssociation, ceat
+    from biassay.studies.associations.ceat import ContextualAssociation, ceat
     from biassay.measures.ibd import Detection, eibd, ibd
-    from biassay.measures.weat import Association, weat, wefat
-    from biassay.pipeline.associations import run
-    from biassay.pipeline.contextual import resume_ceat, run_ceat
-    from biassay.pipeline.corpus import find_contexts
+    from biassay.studies.associations.records import Result
+    from biassay.studies.associations.weat import Association, weat, wefat
+    from biassay.results.comparison import Comparison
+    from biassay.results.findings import Finding
+    from biassay.runs.corpus import find_contexts
+    from biassay.runs.functions import measure, resume, run, run_ceat
+    from biassay.runs.reporting import compare, report
+    from biassay.runs.run import Run, load
     from biassay.pipeline.discovery import discover
-    from biassay.pipeline.resuming import resume
     from biassay.pipeline.stereotypes import stereotypes
     from biassay.results.discovery import Discovery
-    from biassay.results.records import Result
-    from biassay.results.run import Run
     from biassay.results.stereotypes import Stereotypes
     from biassay.stats.alignment import kendall_alignment, precision_at
     from biassay.stats.detection import DetectionCurve, detection_curve
@@ -43,15 +44,18 @@ __all__ = [
     "Association",
     "BiassayError",
     "ContextualAssociation",
+    "Comparison",
     "Correction",
     "Detection",
     "DetectionCurve",
     "Discovery",
+    "Finding",
     "Result",
     "Run",
     "Stereotypes",
     "benjamini_hochberg",
     "ceat",
+    "compare",
     "detection_curve",
     "discover",
     "eibd",
@@ -59,10 +63,12 @@ __all__ = [
     "holm",
     "ibd",
     "kendall_alignment",
+    "load",
+    "measure",
     "open_encoder",
     "precision_at",
+    "report",
     "resume",
-    "resume_ceat",
     "run",
     "run_ceat",
     "select_tests",
@@ -73,36 +79,41 @@ __all__ = [
 ]
 
 _HOME = {
-    "Association": "biassay.measures.weat",
+    "Association": "biassay.studies.associations.weat",
     "BiassayError": "biassay.errors",
-    "ContextualAssociation": "biassay.measures.ceat",
+    "ContextualAssociation": "biassay.studies.associations.ceat",
+    "Comparison": "biassay.results.comparison",
     "Correction": "biassay.stats.multiple",
     "Detection": "biassay.measures.ibd",
     "DetectionCurve": "biassay.stats.detection",
+    "Finding": "biassay.results.findings",
     "Discovery": "biassay.results.discovery",
-    "Result": "biassay.results.records",
-    "Run": "biassay.results.run",
+    "Result": "biassay.studies.associations.records",
+    "Run": "biassay.runs.run",
     "Stereotypes": "biassay.results.stereotypes",
     "benjamini_hochberg": "biassay.stats.multiple",
-    "ceat": "biassay.measures.ceat",
+    "ceat": "biassay.studies.associations.ceat",
+    "compare": "biassay.runs.reporting",
     "detection_curve": "biassay.stats.detection",
     "discover": "biassay.pipeline.discovery",
     "eibd": "biassay.measures.ibd",
-    "find_contexts": "biassay.pipeline.corpus",
+    "find_contexts": "biassay.runs.corpus",
     "holm": "biassay.stats.multiple",
     "ibd": "biassay.measures.ibd",
     "kendall_alignment": "biassay.stats.alignment",
+    "load": "biassay.runs.run",
+    "measure": "biassay.runs.functions",
     "open_encoder": "biassay.encoders.registry",
     "precision_at": "biassay.stats.alignment",
-    "resume": "biassay.pipeline.resuming",
-    "resume_ceat": "biassay.pipeline.contextual",
-    "run": "biassay.pipeline.associations",
-    "run_ceat": "biassay.pipeline.contextual",
+    "report": "biassay.runs.reporting",
+    "resume": "biassay.runs.functions",
+    "run": "biassay.runs.functions",
+    "run_ceat": "biassay.runs.functions",
     "select_tests": "biassay.stimuli.catalogue",
     "sensitivity": "biassay.stats.sensitivity",
     "stereotypes": "biassay.pipeline.stereotypes",
-    "weat": "biassay.measures.weat",
-    "wefat": "biassay.measures.weat",
+    "weat": "biassay.studies.associations.weat",
+    "wefat": "biassay.studies.associations.weat",
 }
 
 

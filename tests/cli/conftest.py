@@ -15,7 +15,7 @@ from tests.studies.associations.publish_runs import measured_in_contexts
 import biassay
 from biassay.cli import main
 from biassay.pipeline import embedding
-from biassay.pipeline.corpus import find_contexts
+from biassay.runs.corpus import find_contexts
 from biassay.results.discovery import Discovery
 from biassay.results.run import Run
 from biassay.results.samples import Samples

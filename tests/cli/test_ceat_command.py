@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from biassay.pipeline.contextual import run_ceat
-from biassay.pipeline.corpus import find_contexts
+from biassay.runs.corpus import find_contexts
 from biassay.results.run import Run
 
 from .ceat_tests import EACH, WORDS, write_test

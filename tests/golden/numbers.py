@@ -1,6 +1,6 @@
 """The numbers of a run as a flat table. Only this file knows the format of a run folder.
 
-It reads version 1 from plain JSON, so that it can read old folders however the package changes.
+It reads plain JSON, so that it can read old folders however the package changes; tables are as version 1 had them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ _RECORDS = {
     *("contextual", "curve", "curve_emergent", "contexts", "rated"),
     *("tau_first", "tau_second", "tau_reversed", "tau_closest"),
 }
+_SAMPLES = {"samples": "effect_sizes", "sample_p_values": "p_values"}
 _PAPERS = ("p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2")
 
 
 def numbers_of(folder: Path) -> Table:
     """All numbers of a run folder."""
     manifest, results = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("manifest", "results"))
-    table = numbers_in({"manifest": manifest, "results": results["results"]})
+    tables = {"results": results["results"]} if manifest["format_version"] == 1 else results["tables"]
+    table = numbers_in({"manifest": manifest, **tables})
     if _kind(manifest) == "associations":
         table |= _samples(folder, manifest) | _first_columns(folder, manifest)
     return table
@@ -50,6 +52,8 @@ def shown(table: Table) -> Table:
 def numbers_in(run: Mapping[str, Any]) -> Table:
     """All numbers of a run as `--json` prints it."""
     manifest, results = run["manifest"], run["results"]
+    if manifest["format_version"] > 1 and _kind(manifest) == "associations":
+        manifest = {**manifest, "words_lost": {model["text"]: model["words_lost"] for model in manifest["models"]}}
     models = [model["text"] for model in manifest["models"]]
     table: Table = {}
     _add(table, "", "", {name: manifest[name] for name in _OF_THE_RUN if name in manifest})
@@ -79,7 +83,7 @@ def numbers_in_comparison(found: Mapping[str, Any]) -> Table:
 
 
 def _kind(manifest: Mapping[str, Any]) -> str:
-    return str(manifest.get("kind", "associations"))
+    return str(manifest.get("study", manifest.get("kind", "associations")))
 
 
 def _typed(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> str:
@@ -126,12 +130,12 @@ def _named(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[
 def _samples(folder: Path, manifest: Mapping[str, Any]) -> Table:
     """What tests over contexts were pooled from, summed up."""
     table: Table = {}
-    for path in sorted((folder / "samples").glob("*.npz")):
+    for path in sorted((*folder.glob("samples/*.npz"), *folder.glob("arrays/*.npz"))):
         model = manifest["models"][int(path.stem)]["text"]
         with np.load(path, allow_pickle=False) as archive:
             for name in archive.files:
                 test, _, part = name.rpartition("/")
-                table[model, test, f"samples.{part}"] = _summary(archive[name])
+                table[model, test, f"samples.{_SAMPLES.get(part, part)}"] = _summary(archive[name])
     return table
 
 

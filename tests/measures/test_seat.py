@@ -9,7 +9,7 @@ import pytest
 
 from biassay.encoders.base import Encoded
 from biassay.errors import StimulusError
-from biassay.measures.seat import Measurement, Settings, check_tests, measure
+from biassay.studies.associations.over_texts import Measurement, Settings, check_tests, measure
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.model import ROLES, Concept, GivenText, Test
 from biassay.texts.sentences import Text, texts_of

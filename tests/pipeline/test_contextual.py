@@ -19,7 +19,7 @@ from tests.texts.old_contexts import without_digest
 import biassay
 from biassay.encoders.registry import open_as
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
-from biassay.measures.seeds import seed_of
+from biassay.studies.seeds import seed_of
 from biassay.pipeline import embedding
 from biassay.pipeline.common import Silent
 from biassay.pipeline.contextual import resume_ceat, run_ceat

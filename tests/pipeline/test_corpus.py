@@ -18,8 +18,8 @@ from tests.damage import damages
 
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
-from biassay.pipeline.corpus import Tally, _State
-from biassay.pipeline.corpus import find_contexts as scan_corpus
+from biassay.runs.corpus import Tally, _State
+from biassay.runs.corpus import find_contexts as scan_corpus
 from biassay.texts.contexts import read_contexts
 from biassay.texts.sampling import Row, Sample, rows_table
 from biassay.texts.scanning import ScanSettings

@@ -13,7 +13,7 @@ import pytest
 from biassay.encoders.registry import open_as
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
-from biassay.pipeline.corpus import find_contexts
+from biassay.runs.corpus import find_contexts
 from biassay.pipeline.group_contexts import GroupContexts, measure_groups
 from biassay.pipeline.stereotypes import stereotypes
 from biassay.results.stereotypes import Stereotypes

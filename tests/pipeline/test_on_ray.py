@@ -14,7 +14,7 @@ import pytest
 
 from biassay.pipeline import embedding
 from biassay.pipeline.contextual import run_ceat
-from biassay.pipeline.corpus import find_contexts
+from biassay.runs.corpus import find_contexts
 
 pytestmark = [
     pytest.mark.extras,

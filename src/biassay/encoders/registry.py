@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from biassay.encoders.base import Encoder, WordEncoder
     from biassay.encoders.lm import LanguageModel
 
-__all__ = ["GROUP", "consent_for", "families", "open_as", "open_encoder", "packages_of", "parse_model"]
+__all__ = ["GROUP", "consent_for", "families", "open_as", "open_encoder", "packages_of", "parse_model", "splits"]
 
 GROUP = "biassay.models"
 _BUILTIN = {
@@ -66,6 +66,11 @@ def packages_of(name: str) -> tuple[str, ...]:
     """Distributions whose versions are recorded for a family; what follows a colon in its name says more of a model."""
     family = _family(name.partition(":")[0])
     return () if family is None else family.packages
+
+
+def splits(text: str) -> bool:
+    """Can texts of a model be split among workers that each open it?"""
+    return _of(parse_model(text)).splits
 
 
 def parse_model(text: str) -> ModelName:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import StimulusError
-from biassay.measures.seeds import seed_of
+from biassay.studies.seeds import seed_of
 from biassay.stimuli.abc import Abc, SocialGroup
 from biassay.stimuli.human import HumanRatings, read_human
 

@@ -25,7 +25,7 @@ from biassay.errors import MeasurementError, StimulusError, UsageError
 from biassay.files import default_cache, read_text
 from biassay.measures.discovery import Search
 from biassay.measures.panel import known_rows, make_panel
-from biassay.measures.seeds import seed_of
+from biassay.studies.seeds import seed_of
 from biassay.measures.validation import validate
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty, tell_where_texts_go
 from biassay.results.discovery import DUAL_USE, KIND, Discovery, DiscoveryManifest

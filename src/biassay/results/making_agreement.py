@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.measures.agreement import Human
-from biassay.measures.seeds import seed_of
+from biassay.studies.seeds import seed_of
 from biassay.results.stereotypes import AlignmentRecord, CeilingRecord, GroupAlignment
 from biassay.stats.alignment import (
     AlignmentIntervals,

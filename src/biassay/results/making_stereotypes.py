@@ -11,7 +11,7 @@ from biassay.encoders.base import Filled
 from biassay.errors import UsageError
 from biassay.measures.agreement import Human
 from biassay.measures.group_ceat import CEAT
-from biassay.measures.seeds import seed_of
+from biassay.studies.seeds import seed_of
 from biassay.measures.stereotypes import Questionnaire, pair_scores_of
 from biassay.measures.word_associations import Measure, Variant
 from biassay.results.making_agreement import alignments_of, given, interval

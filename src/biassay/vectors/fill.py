@@ -6,8 +6,8 @@ was interrupted asks the same batches as a whole one, and so has the same number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -35,28 +35,40 @@ class Asker(Protocol[Request_contra, Answers_co]):
     def ask(self, requests: Sequence[Request_contra]) -> Answers_co: ...
 
 
+AskAll = Callable[[Sequence[Sequence[Any]]], Iterable[tuple[int, Any]]]
+"""Answers batches, in any order: the number of each with its answers."""
+
+
 def ask_missing(
     asker: Asker[Request, Answers],
     requests: Sequence[Request],
     store: ModelStore[Request, Answers],
     progress: Progress | None = None,
+    ask_all: AskAll | None = None,
 ) -> int:
-    """Make sure that the store holds an answer to every request; returns how many had to be asked, each once."""
+    """Make sure that the store holds an answer to every request; returns how many had to be asked, each once.
+
+    ``ask_all`` asks the batches elsewhere than in this process.
+    """
     missing = dict.fromkeys(store.missing(requests))
     if not missing:
         return 0
-    asker.prepare(list(missing))
     distinct = list(dict.fromkeys(requests))
+    planned = [[distinct[place] for place in places] for places in asker.batches(distinct)]
+    batches = [batch for whole in planned if (batch := [request for request in whole if request in missing])]
     done = 0
-    for places in asker.batches(distinct):
-        batch = [distinct[place] for place in places if distinct[place] in missing]
-        if not batch:
-            continue
-        store.add(batch, asker.ask(batch))
-        done += len(batch)
+    for number, answers in _here(asker, batches) if ask_all is None else ask_all(batches):
+        store.add(batches[number], answers)
+        done += len(batches[number])
         if progress is not None:
             progress(done, len(missing))
     return done
+
+
+def _here(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) -> Iterator[tuple[int, Answers]]:
+    asker.prepare([request for batch in batches for request in batch])
+    for number, batch in enumerate(batches):
+        yield number, asker.ask(batch)
 
 
 class AskedTexts:

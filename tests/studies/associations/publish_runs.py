@@ -10,7 +10,7 @@ import numpy as np
 
 import biassay
 from biassay.encoders.base import Identity
-from biassay.measures.contextual import ContextSettings, measure_in_contexts
+from biassay.studies.associations.over_contexts import ContextSettings, measure_in_contexts
 from biassay.results.making import contextual_result_of, finished, identified, new_manifest
 from biassay.results.records import ContextsRecord, Result
 from biassay.results.run import Run, with_corrections

@@ -10,30 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import BiassayError, StimulusError, UsageError
-from biassay.measures.ceat import ContextualAssociation, ceat
-from biassay.measures.seeds import seed_of
+from biassay.studies.associations.ceat import ContextualAssociation, ceat
+from biassay.studies.associations.settings import Settings
+from biassay.studies.seeds import seed_of
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.coverage import TestCoverage, coverage
 
-__all__ = ["ContextMeasurement", "ContextSettings", "check_word_tests", "cover", "measure_in_contexts"]
+__all__ = ["ContextMeasurement", "check_word_tests", "cover", "measure_in_contexts"]
 
 Vectors = NDArray[np.floating]
-
-
-@dataclass(frozen=True)
-class ContextSettings:
-    """Choices that hold for a whole run.
-
-    ``min_contexts`` is the number below which a stimulus counts as lost; ``max_lost`` the largest share of a concept's
-    stimuli that may be lost.
-    """
-
-    n_samples: int = 10_000
-    mode: Literal["random", "fixed"] = "random"
-    min_contexts: int = 5
-    alpha: float = 0.01
-    max_lost: float = 0.2
-    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +51,7 @@ def check_word_tests(tests: tuple[Test, ...]) -> None:
 
 
 def cover(
-    count: Callable[[str], int], test: Test, settings: ContextSettings, found: Callable[[str], int] | None = None
+    count: Callable[[str], int], test: Test, settings: Settings, found: Callable[[str], int] | None = None
 ) -> TestCoverage:
     """Which stimuli of a test have contexts enough, and whether that is enough for the test."""
     (covered,) = coverage(count, [test], settings.min_contexts, settings.max_lost, found)
@@ -76,7 +61,7 @@ def cover(
 def measure_in_contexts(
     test: Test,
     vectors: Mapping[str, Vectors],
-    settings: ContextSettings,
+    settings: Settings,
     model: str,
     found_contexts: Callable[[str], int] | None = None,
 ) -> ContextMeasurement:

@@ -15,7 +15,7 @@ from biassay.engines.base import Engine
 from biassay.texts.contexts import Contexts, window
 from biassay.vectors.shards import ShardStore, StoreAbout
 
-__all__ = ["Embedding", "embed", "open_store", "store_about"]
+__all__ = ["Embedding", "embed", "from_anywhere", "open_store", "store_about"]
 
 SHARD_ROWS = 2048
 
@@ -100,7 +100,7 @@ def open_store(about: StoreAbout, contexts: Contexts, cache: Path, folder: Path 
     return ShardStore.open(folder or cache / "contexts" / key, about, breaks)
 
 
-def _from_anywhere(model: str) -> str:
+def from_anywhere(model: str) -> str:
     """The model string with an absolute path, if it names one: a worker may stand in another folder."""
     head, question, settings = model.partition("?")
     family, colon, name = head.partition(":")
@@ -122,7 +122,7 @@ def embed(
     numbers = tuple(number for number in store.missing() if number in needed)
     total = sum(len(store.rows_of(number)) for number in numbers)
     encoded, missing = 0, Counter[str]()
-    for number, found in engine.run(_Make(_from_anywhere(model)), _Tasks(contexts, store, numbers, words), model=True):
+    for number, found in engine.run(_Make(from_anywhere(model)), _Tasks(contexts, store, numbers, words), model=True):
         store.write(number, found.vectors)
         encoded += len(found.vectors)
         missing.update(reason for reason in found.missing if reason is not None)

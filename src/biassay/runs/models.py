@@ -6,35 +6,40 @@ A run folder may come from a stranger: what would run code, send texts and keys,
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
-from biassay.encoders.base import Encoder, Identity
+from biassay.encoders.base import Identity
 from biassay.encoders.family import ModelName
 from biassay.encoders.python import OBJECT, wrap
-from biassay.encoders.registry import consent_for, open_as, parse_model
+from biassay.encoders.registry import consent_for, packages_of, parse_model
 from biassay.errors import UsageError
-from biassay.files import check_digest, read_json
+from biassay.results.data import ModelRecord
 from biassay.results.labels import numbered
-from biassay.results.making import identified
-from biassay.results.records import ModelRecord
-from biassay.results.run import MANIFEST
+from biassay.results.storage import MANIFEST
 
 __all__ = [
     "Asked",
     "asked_models",
     "check_unchanged",
+    "identified",
     "identities_of",
     "models_again",
-    "open_models",
-    "refuse_vectors",
+    "must_be_given",
+    "package_versions",
+    "refuse_folder",
     "telling_how_to_resume",
     "to_give_again",
 ]
+
+
+_OWN_NAME = re.compile(r"[^:?=/\s][^:?=]*")  # no part of a model string before its first equals sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +68,9 @@ def asked_models(models: object) -> tuple[Asked, ...]:
         if not all(isinstance(name, str) and name for name, _ in pairs):
             raise UsageError("the names of models are strings: {'base': model, 'tuned': other}")
     else:
-        pairs = [(None, model) for model in (models if isinstance(models, list | tuple) else (models,))]
+        pairs = [_named(model) for model in (models if isinstance(models, list | tuple) else (models,))]
+    if not pairs:
+        raise UsageError("name at least one model")
     unique = {(name, model if isinstance(model, str) else id(model)): (name, model) for name, model in pairs}
     asked: list[Asked] = []
     for name, model in unique.values():
@@ -72,14 +79,26 @@ def asked_models(models: object) -> tuple[Asked, ...]:
     return tuple(asked)
 
 
+def _named(model: object) -> tuple[str | None, object]:
+    """A name of the user's own stands in front of a model string: ``MiniLM=st:NAME``."""
+    if not isinstance(model, str):
+        return None, model
+    name, equals, rest = model.partition("=")
+    return (name, rest) if equals and rest and _OWN_NAME.fullmatch(name) else (None, model)
+
+
 def _object_text(model: object, name: str | None, taken: set[str]) -> str:
     return numbered(f"{OBJECT}{name}" if name else wrap(model).identity.name, taken)
 
 
-def open_models(asked: Sequence[Asked]) -> tuple[Encoder, ...]:
-    """Every model opened, after the strings of all were checked."""
-    parsed = [parse_model(one.model) if isinstance(one.model, str) else one for one in asked]
-    return tuple(open_as(one, "texts") if isinstance(one, ModelName) else wrap(one.model, one.text) for one in parsed)
+def identified(text: str, identity: Identity) -> ModelRecord:
+    """A model as it was asked for and as it was opened."""
+    return ModelRecord(text, identity.name, identity.family, identity.revision, dict(identity.settings))
+
+
+def package_versions(models: Sequence[ModelRecord]) -> dict[str, str]:
+    """Versions of the packages that can change the answers of some models."""
+    return {name: metadata.version(name) for record in models for name in packages_of(record.family)}
 
 
 def identities_of(asked: Sequence[Asked], found: Sequence[Identity]) -> tuple[Identity, ...]:
@@ -139,9 +158,14 @@ def _placed(folder: Path, records: Sequence[ModelRecord], given: Sequence[Asked]
     return placed
 
 
+def must_be_given(text: str) -> bool:
+    """Is it a model that is not taken from a run folder?"""
+    return text.startswith(OBJECT) or bool(consent_for(text))
+
+
 def to_give_again(records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """The models of a run that cannot be taken from its folder."""
-    return [record for record in records if record.text.startswith(OBJECT) or consent_for(record.text)]
+    return [record for record in records if must_be_given(record.text)]
 
 
 def _check_consent(folder: Path, records: Sequence[ModelRecord]) -> None:
@@ -165,16 +189,16 @@ def _refusal(folder: Path, models: Sequence[ModelName]) -> str:
     return f"{asks}. That is not taken from a folder. If you want it, give the model again: {again}"
 
 
-def refuse_vectors(folder: Path, vectors: str, asked: Sequence[Asked]) -> NoReturn:
+def refuse_folder(folder: Path, setting: str, value: str, asked: Sequence[Asked]) -> NoReturn:
     """Refuse to write to a folder that only the run names; the command that allows it gives the same models again."""
     strings = [one for one in asked if isinstance(one.model, str)]
     given = [str(one.model) for one in strings if one.model != one.text or consent_for(one.text)]
-    again = f"{_command(folder, given)} --vectors {shlex.quote(vectors)}"
+    again = f"{_command(folder, given)} --{setting} {shlex.quote(value)}"
     if not again.isprintable():
-        raise UsageError(f"{folder}: the run has a folder of vectors that cannot be shown; start a new run")
+        raise UsageError(f"{folder}: the run has a folder of {setting} that cannot be shown; start a new run")
     raise UsageError(
-        f"{folder}: the run would write vectors to {vectors!r}. That is not taken from a folder. If you want it, "
-        f"give the folder of vectors again: {again}"
+        f"{folder}: the run would write {setting} to {value!r}. That is not taken from a folder. If you want it, give "
+        f"the folder of {setting} again: {again}"
     )
 
 
@@ -203,9 +227,4 @@ def check_unchanged(folder: Path, records: Sequence[ModelRecord], identities: Se
     for record, identity in zip(records, identities, strict=True):
         now = identified(record.text, identity)
         if (record.family, record.revision, record.settings) != (now.family, now.revision, now.settings):
-            if check_digest(read_json(folder / MANIFEST)) is None:
-                raise UsageError(
-                    f"{folder}: an earlier version of biassay began the run, and this one cannot tell whether the "
-                    f"model {record.text!r} is still the same; start a new run"
-                )
             raise UsageError(f"{folder}: the model {record.text!r} has changed since the run began; start a new run")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biassay.results.records import Result
+from biassay.studies.associations.records import Result
 from biassay.stats.effect_interval import Difference, Estimate, difference_interval, effect_interval
 
 __all__ = ["Contributions", "contributions", "interval_of", "paired_difference"]

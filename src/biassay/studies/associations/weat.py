@@ -13,7 +13,7 @@ from biassay.stats.association import associations, effect_size, rounding, unit_
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
 from biassay.stats.tails import Route, TailProbability
 
-__all__ = ["Association", "weat", "wefat"]
+__all__ = ["Association", "Testing", "tested", "weat", "wefat", "word_means"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,16 +112,38 @@ def weat(
     if min(len(x_rows), len(y_rows)) < 2:
         raise UsageError(f"X and Y need at least two vectors each, got {len(x_rows)} and {len(y_rows)}")
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
-    size = effect_size(x, y)
     noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in (X, Y, A, B)))
-    p = permutation_test(x, y, protocol=protocol, alternative=alternative, route=route, noise=noise, rng=rng)
+    sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
+    return tested(x, y, sizes, Testing(protocol, alternative, route, words, rng, noise))
+
+
+@dataclass(frozen=True, eq=False)
+class Testing:
+    """How associations are tested; ``noise`` is how far rounding may have moved one of them."""
+
+    protocol: Protocol = "exact"
+    alternative: Alternative = "greater"
+    route: Route = "auto"
+    words: tuple[Sequence[str], Sequence[str]] | None = None
+    rng: Rng = None
+    noise: float = 0.0
+
+
+def tested(
+    x: NDArray[np.float64], y: NDArray[np.float64], sizes: tuple[int, int, int, int], how: Testing
+) -> Association:
+    """Effect sizes and p-values of associations (n,) and (m,) of the targets."""
+    size = effect_size(x, y)
+    p = permutation_test(
+        x, y, protocol=how.protocol, alternative=how.alternative, route=how.route, noise=how.noise, rng=how.rng
+    )
     by_word = opposite = size_by_word = None
-    if words is not None:
-        x_words, y_words = (_word_means(scores, names) for scores, names in zip((x, y), words, strict=True))
-        by_word = permutation_test(x_words, y_words, alternative=alternative, noise=noise)
+    if how.words is not None:
+        x_words, y_words = (word_means(scores, names) for scores, names in zip((x, y), how.words, strict=True))
+        by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
         size_by_word = effect_size(x_words, y_words)
-        if alternative == "greater" and size_by_word < 0.0:
-            opposite = permutation_test(-x_words, -y_words, noise=noise)
+        if how.alternative == "greater" and size_by_word < 0.0:
+            opposite = permutation_test(-x_words, -y_words, noise=how.noise)
     return Association(
         effect_size=size,
         statistic=float(x.sum() - y.sum()),
@@ -129,15 +151,15 @@ def weat(
         by_word=by_word,
         by_word_opposite=opposite,
         effect_size_by_word=size_by_word,
-        protocol=protocol,
-        alternative=alternative,
-        sizes=(len(x_rows), len(y_rows), len(a_rows), len(b_rows)),
+        protocol=how.protocol,
+        alternative=how.alternative,
+        sizes=sizes,
         x=x,
         y=y,
     )
 
 
-def _word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.float64]:
+def word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.float64]:
     """Mean association of every word over its texts, in the order of first appearance."""
     if len(words) != len(scores):
         raise UsageError(f"got {len(words)} words for {len(scores)} texts; every text needs its word")

@@ -11,25 +11,15 @@ from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Span
 from biassay.errors import BiassayError, StimulusError, UsageError
-from biassay.measures.seeds import seed_of
-from biassay.measures.weat import Association, weat
+from biassay.studies.seeds import seed_of
+from biassay.studies.associations.metrics import metric_named
+from biassay.studies.associations.settings import Settings
+from biassay.studies.associations.weat import Association, Testing
 from biassay.stats.association import unit_rows
-from biassay.stats.permutation import Alternative, Protocol
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.sentences import TestTexts, Text, forms
 
-__all__ = ["Measurement", "Settings", "check_tests", "measure"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Choices that hold for a whole run."""
-
-    protocol: Protocol = "exact"
-    alternative: Alternative = "greater"
-    alpha: float = 0.01
-    max_lost: float = 0.2
-    seed: int = 0
+__all__ = ["Measurement", "check_tests", "measure"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,22 +86,19 @@ def measure(
     if reason is not None:
         return Measurement(None, "refused", reason, **counts, lost=lost, leaning={})
     try:
-        given = {role: encoded[role].vectors[kept[role]] for role in ROLES}
-        vectors = {
-            role: unit_rows(given[role], test.concept(role).label, [t.text for t in chosen[role]]) for role in ROLES
-        }
-        found = weat(
-            *(given[role] for role in ROLES),  # as they came: their precision tells what is a tie
-            protocol=settings.protocol,
-            alternative=settings.alternative,
-            words=_words(test, chosen),
-            rng=np.random.default_rng(seed_of(settings.seed, test.name, "p-value")),
-        )
+        vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
+        for role in ROLES:
+            unit_rows(vectors[role], test.concept(role).label, [t.text for t in chosen[role]])  # names what is wrong
+        metric = metric_named(settings.metric)
+        rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
+        how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
+        found = metric.associate(vectors, how)
+        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)}
     except UsageError as error:
         return Measurement(None, "refused", str(error), **counts, lost=lost, leaning={})
     except BiassayError as error:
         return Measurement(None, "failed", str(error), **counts, lost=lost, leaning={})
-    return Measurement(found, "measured", None, **counts, lost=lost, leaning=_leaning(found, vectors, chosen))
+    return Measurement(found, "measured", None, **counts, lost=lost, leaning=_by_word(scores, chosen))
 
 
 def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
@@ -155,13 +142,12 @@ def _words(test: Test, chosen: Mapping[str, list[Text]]) -> tuple[list[str], lis
     return [text.stimulus for text in chosen["X"]], [text.stimulus for text in chosen["Y"]]
 
 
-def _leaning(
-    found: Association, vectors: Mapping[str, NDArray[np.float64]], chosen: Mapping[str, list[Text]]
+def _by_word(
+    scores: Mapping[str, NDArray[np.float64]], chosen: Mapping[str, list[Text]]
 ) -> dict[str, dict[str, float]]:
-    between_targets = vectors["X"].mean(axis=0) - vectors["Y"].mean(axis=0)
-    scores = {"X": found.x, "Y": found.y, "A": vectors["A"] @ between_targets, "B": vectors["B"] @ between_targets}
+    """Mean score of every word over its texts."""
     means: dict[str, dict[str, float]] = {}
-    for role in ROLES:
+    for role in scores:
         gathered: dict[str, list[float]] = {}
         for text, score in zip(chosen[role], scores[role], strict=True):
             gathered.setdefault(text.stimulus, []).append(float(score))

@@ -22,8 +22,8 @@ from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, UsageError
 from biassay.files import check_digest, json_with_digest, read_json, write_atomically
-from biassay.measures.contextual import check_word_tests
-from biassay.pipeline.common import Listener, PathLike, Silent
+from biassay.studies.associations.over_contexts import check_word_tests
+from biassay.runs.listener import Listener, PathLike, Silent
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.texts.contexts import Contexts, read_contexts, write_contexts
@@ -198,7 +198,7 @@ def find_contexts(
                 continue
             sample.add(partial.table)
             tally.take(number, partial)
-            listener.scanning("scanned", tally.bytes, whole)
+            listener.progress("corpus", "bytes", tally.bytes, whole)
             state.save_now_and_then(sample, tally)
             _judge(tally, max_bad)
     except _MisreadError:
