@@ -20,7 +20,7 @@ from biassay.results.storage import MANIFEST, read_content
 from biassay.runs.folders import is_unfinished
 from biassay.runs.functions import resume
 from biassay.runs.models import must_be_given
-from biassay.runs.reporting import print_run
+from biassay.runs.showing import print_run
 from biassay.runs.run import Run
 
 __all__ = ["How", "carried_out", "finish"]

@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
-__all__ = ["counted", "decimals", "format_p", "format_plain_p", "interval_text", "printable", "size_word", "stars"]
+from biassay.results.tables import Format
+
+__all__ = [
+    "concept",
+    "counted",
+    "decimals",
+    "format_p",
+    "format_plain_p",
+    "interval_text",
+    "printable",
+    "shown",
+    "size_word",
+    "stars",
+]
+
+_JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def size_word(effect_size: float) -> str:
@@ -60,3 +78,31 @@ def counted(number: int, noun: str) -> str:
 def interval_text(low: float | None, high: float | None) -> str:
     """The two ends of an interval, or a dash."""
     return "–" if low is None or high is None else f"{decimals(low)} to {decimals(high)}"
+
+
+def concept(label: str) -> str:
+    """The name of a set of words as it is read: MaleNames are Male Names."""
+    return _JOINT.sub(" ", label)
+
+
+def shown(form: Format, value: Any) -> str:
+    """A value of a table as a person reads it; a dash where it was not computed."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {shown(form, item)}" for key, item in value.items() if item or item == 0)
+    if isinstance(value, tuple):
+        return ", ".join(shown(form, item) for item in value)
+    if isinstance(value, int | float) and form in _NUMBERS:
+        return _NUMBERS[form](value)
+    return printable(str(value))
+
+
+_NUMBERS: Mapping[str, Callable[[float], str]] = {
+    "count": lambda value: f"{value:,}",
+    "number": decimals,
+    "p": format_plain_p,
+    "share": lambda value: f"{value:.1%}",
+}

@@ -21,7 +21,7 @@ __all__ = ["REPORT", "render_page"]
 REPORT = "report.html"
 
 
-def render_page(shown: Sequence[Shown], compared: tuple[Presenter[Any], Comparison] | None = None) -> str:
+def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] | None = None) -> str:
     """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
     level = 2 if len(shown) + (compared is not None) == 1 else 3
     parts = [] if compared is None else [_comparison_part(*compared, level)]
@@ -42,7 +42,7 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter[Any], Comparis
     )
 
 
-def _comparison_part(presenter: Presenter[Any], comparison: Comparison, level: int) -> Part:
+def _comparison_part(presenter: Presenter, comparison: Comparison, level: int) -> Part:
     return presenter.comparison_part(comparison, Renderer(environment(presenter.package), "comparison", level))
 
 

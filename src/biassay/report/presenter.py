@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from rich.console import Console
 
@@ -17,14 +17,13 @@ from biassay.report.publish.layout import Table
 from biassay.report.publish.model_card import Card
 from biassay.report.section import Part, Renderer
 from biassay.results.comparison import Comparison
-from biassay.results.gathering import AnyRun, Gathered
+from biassay.results.data import RunData
+from biassay.results.gathering import Gathered
 
 __all__ = ["Presenter", "Shown"]
 
-_R = TypeVar("_R", bound=AnyRun)
 
-
-class Presenter(ABC, Generic[_R]):
+class Presenter(ABC):
     """How the runs of one study are gathered, compared and shown. What a study leaves out is not there.
 
     ``package`` holds the templates of its sections. ``joins_runs``: several runs are shown as one, before those of
@@ -34,51 +33,51 @@ class Presenter(ABC, Generic[_R]):
     package: ClassVar[str]
     joins_runs: ClassVar[bool] = False
 
-    def only(self, run: _R, patterns: Sequence[str]) -> _R:
+    def only(self, run: RunData, patterns: Sequence[str]) -> RunData:
         """The run with those of its tests that have a name or pattern given."""
         return run
 
-    def gather(self, runs: Mapping[str, _R], *, mixed: bool) -> list[Gathered[_R]]:
+    def gather(self, runs: Mapping[str, RunData], *, mixed: bool) -> list[Gathered]:
         """What is shown of several runs."""
         return [Gathered(run, {name: run}) for name, run in runs.items()]
 
-    def anchor(self, gathered: Gathered[_R]) -> str:
+    def anchor(self, gathered: Gathered) -> str:
         """The name of the part in the addresses of a page."""
-        return gathered.run.manifest.kind
+        return gathered.run.manifest.study
 
     @abstractmethod
-    def part(self, gathered: Gathered[_R], renderer: Renderer) -> Part:
+    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         """The part of a page."""
 
     @abstractmethod
-    def print(self, gathered: Gathered[_R], console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console) -> None:
         """Tables and statements in the terminal."""
 
-    def tables(self, gathered: Gathered[_R]) -> Iterable[tuple[str, Table]]:
+    def tables(self, gathered: Gathered) -> Iterable[tuple[str, Table]]:
         """Tables for a paper, by name."""
         return ()
 
-    def files(self, gathered: Sequence[Gathered[_R]]) -> Iterable[tuple[str, str, str]]:
+    def files(self, gathered: Sequence[Gathered]) -> Iterable[tuple[str, str, str]]:
         """Other files for a paper: name, ending and content."""
         return ()
 
-    def figures(self, gathered: Gathered[_R]) -> Iterable[Drawing]:
+    def figures(self, gathered: Gathered) -> Iterable[Drawing]:
         """Figures for a paper."""
         return ()
 
-    def sources(self, runs: Sequence[_R]) -> Iterable[Use]:
+    def sources(self, runs: Sequence[RunData]) -> Iterable[Use]:
         """Works that stimuli are from."""
         return ()
 
-    def methods(self, run: _R) -> Iterable[Use]:
+    def methods(self, run: RunData) -> Iterable[Use]:
         """Works that methods are from."""
         return ()
 
-    def labels(self, run: _R) -> Sequence[str]:
+    def labels(self, run: RunData) -> Sequence[str]:
         """The models of which there is something to say in a model card."""
         return ()
 
-    def card(self, run: _R, label: str) -> Card:
+    def card(self, run: RunData, label: str) -> Card:
         """What a model card says of one of the labels."""
         raise NotImplementedError
 
@@ -86,7 +85,7 @@ class Presenter(ABC, Generic[_R]):
         """What the file of a model card is called."""
         return label
 
-    def compare(self, runs: Mapping[str, _R], *, baseline: str | None, mixed: bool) -> Comparison:
+    def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         """All models with one of them."""
         raise UsageError(f"{', '.join(runs)}: runs of this kind cannot be compared; `biassay report` shows them")
 
@@ -107,5 +106,5 @@ class Presenter(ABC, Generic[_R]):
         return ()
 
 
-Shown = tuple[Presenter[Any], Gathered[Any]]
+Shown = tuple[Presenter, Gathered]
 """What is shown, and who knows how."""

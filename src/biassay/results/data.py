@@ -111,6 +111,11 @@ class RunData:
     tables: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, compare=False)
 
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """The stored rows of the main table."""
+        return self.tables.get("results", ())
+
     def arrays_of(self, place: int) -> dict[str, NDArray[np.float64]]:
         """The arrays of one model, by name."""
         front = f"{place}/"

@@ -8,8 +8,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.texts.contexts import Contexts
 from biassay.vectors.answers import Abilities, Answers
+
+if TYPE_CHECKING:
+    from biassay.report.presenter import Presenter
 
 __all__ = [
     "Ability",
@@ -131,6 +135,13 @@ class Study:
     title: str
     package: str = "biassay"
     types: Types
+
+    @cached_property
+    def presenter(self) -> Presenter:
+        """How its runs are shown: by default their findings and tables."""
+        from biassay.report.plain import Plain  # rich and jinja2 are for showing, not for measuring
+
+        return Plain(self.title, self.types.tables, self.findings)
 
     def open(self, settings: Any) -> Inputs:
         """Read what the settings name, and refuse what cannot be measured."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from biassay.report.publish.latex import escape
 from biassay.report.publish.layout import clean
-from biassay.results.gathering import AnyRun
+from biassay.results.data import RunData
 
 if TYPE_CHECKING:
     from biassay.report.presenter import Presenter
@@ -69,7 +69,7 @@ class Use:
     name: str = ""
 
 
-def citations(runs: Sequence[tuple[Presenter[Any], AnyRun]]) -> tuple[Citation, ...]:
+def citations(runs: Sequence[tuple[Presenter, RunData]]) -> tuple[Citation, ...]:
     """Every work once, in the order of first use, with all that it is cited for.
 
     Sources come before methods, and biassay itself comes last. A source that is not known but names a known work is
@@ -115,7 +115,7 @@ def _citation(work: str, text: str, cited: Iterable[Use], keys: set[str]) -> Cit
     return Citation(_key(cited[0].name, keys), "misc", (("title", clean(text)),), uses)
 
 
-def _program(runs: Iterable[AnyRun]) -> Iterator[Citation]:
+def _program(runs: Iterable[RunData]) -> Iterator[Citation]:
     versions = sorted({one.manifest.versions.get("biassay", "unknown") for one in runs})
     if versions:
         own = _citation("biassay", "", [Use("the measurements")], set())

@@ -26,7 +26,7 @@ FIGURE_FORMATS = ("svg", "pdf", "png")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.+-]+")
 _LONGEST = 80
 
-_Compared = tuple[Presenter[Any], Comparison]
+_Compared = tuple[Presenter, Comparison]
 
 
 def publish(
@@ -35,9 +35,9 @@ def publish(
     compared: _Compared | None = None,
     *,
     formats: Sequence[str] = FIGURE_FORMATS,
-    told: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, str, int, int], None] | None = None,
 ) -> list[Path]:
-    """Write everything into ``folder``, which is made; the files written. ``told`` hears how the figures get on."""
+    """Write everything into ``folder``, which is made; the files written. ``progress`` learns how many figures are drawn."""
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     used: set[str] = set()
@@ -66,8 +66,8 @@ def publish(
             write(f"model-card-{presenter.card_name(label)}", "md", model_card(presenter, run, label))
     figures = list(_figures(shown, compared)) if can_draw() else []
     for done, make in enumerate(figures):
-        if told is not None:
-            told("figures", done + 1, len(figures))
+        if progress is not None:
+            progress(folder.name, "figures", done + 1, len(figures))
         figure = make(PRINT)
         for form in dict.fromkeys((*formats, "vl.json")):
             write(figure.name, form, drawn(figure, form), "figures")

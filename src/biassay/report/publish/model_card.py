@@ -10,7 +10,7 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish.citations import citations
 from biassay.report.publish.markdown import escape
 from biassay.report.publish.metadata import Indexed, model_index
-from biassay.results.gathering import AnyRun
+from biassay.results.data import RunData
 
 if TYPE_CHECKING:
     from biassay.report.presenter import Presenter
@@ -36,7 +36,7 @@ class Card:
     known_gaps: Collection[str] = ()
 
 
-def model_card(presenter: Presenter[Any], run: AnyRun, model: str | None = None) -> str:
+def model_card(presenter: Presenter, run: RunData, model: str | None = None) -> str:
     """A block of metadata and a section of Markdown about one model.
 
     ``model`` is its label in reports and may be left out where there is only one. A number that is none (not computed,
@@ -82,6 +82,6 @@ def _left_out(entries: Iterable[Indexed], known: Collection[str]) -> list[str]:
     ]
 
 
-def version_of(run: AnyRun) -> str:
+def version_of(run: RunData) -> str:
     """The version of biassay that measured."""
     return run.manifest.versions.get("biassay", "unknown")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from biassay.studies.associations.making import contextual_result_of, result_of,
 from biassay.studies.associations.over_contexts import cover, measure_in_contexts
 from biassay.studies.associations.over_texts import measure
 from biassay.studies.associations.records import InputsRecord, Result
+from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.settings import Settings
 from biassay.studies.study import (
     Ability,
@@ -36,6 +38,9 @@ from biassay.studies.study import (
 )
 from biassay.vectors.answers import Abilities, Answers
 
+if TYPE_CHECKING:
+    from biassay.report.presenter import Presenter
+
 __all__ = ["STUDY"]
 
 
@@ -43,6 +48,12 @@ class _Associations(Study):
     name = "associations"
     title = "Association tests"
     types = Types(Settings, InputsRecord, (RESULTS,))
+
+    @cached_property
+    def presenter(self) -> Presenter:
+        from biassay.studies.associations.presenter import AssociationPresenter
+
+        return AssociationPresenter()
 
     def open(self, settings: Settings) -> AssociationInputs:
         return open_inputs(settings)
@@ -113,7 +124,7 @@ def _over_contexts(
     measured = measure_in_contexts(test, vectors, inputs.settings, who, inputs.contexts.count)
     yield Row("results", contextual_result_of(test, model.identity, measured, inputs.settings))
     if measured.association is not None:
-        for name in ("samples", "variances", "sample_p_values"):
+        for name in SAMPLE_ARRAYS:
             yield Array(f"{test.name}/{name}", getattr(measured.association, name))
 
 

@@ -28,16 +28,16 @@ _WORDS_PRINTED = 20
 class DiscoveryPresenter(Presenter[Discovery]):
     package = "biassay.studies.discovery"
 
-    def anchor(self, gathered: Gathered[Discovery]) -> str:  # noqa: ARG002
+    def anchor(self, gathered: Gathered) -> str:  # noqa: ARG002
         return "words"
 
-    def part(self, gathered: Gathered[Discovery], renderer: Renderer) -> Part:
+    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return discovery_part(gathered.run, renderer)
 
-    def print(self, gathered: Gathered[Discovery], console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console) -> None:
         print_discovery(gathered.run, console, top=_WORDS_PRINTED)
 
-    def figures(self, gathered: Gathered[Discovery]) -> Iterator[Drawing]:
+    def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         return (make for _, make in roc_figures(gathered.run))
 
     def sources(self, runs: Sequence[Discovery]) -> Iterator[Use]:

@@ -30,18 +30,18 @@ __all__ = ["StereotypePresenter"]
 class StereotypePresenter(Presenter[Stereotypes]):
     package = "biassay.studies.stereotypes"
 
-    def part(self, gathered: Gathered[Stereotypes], renderer: Renderer) -> Part:
+    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return stereotypes_part(gathered.run, renderer)
 
-    def print(self, gathered: Gathered[Stereotypes], console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console) -> None:
         print_stereotypes(gathered.run, console)
 
-    def tables(self, gathered: Gathered[Stereotypes]) -> Iterator[tuple[str, Table]]:
+    def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         table = agreement_table(gathered.run)
         if table is not None:
             yield "agreement-with-people", table
 
-    def figures(self, gathered: Gathered[Stereotypes]) -> Iterator[Drawing]:
+    def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         for result in gathered.run.results:
             for record in result.measures:
                 yield from (make for _, make in profile_figures(gathered.run, result, record))

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from biassay.errors import UsageError
+from biassay.errors import RunFolderError, UsageError
 from biassay.files import write_atomically
-from biassay.pipeline.common import Listener, PathLike, Silent
 from biassay.report.html import REPORT, render_page
 from biassay.report.publish.files import FIGURE_FORMATS, publish
 from biassay.results.codec import to_json
 from biassay.results.comparison import Comparison
-from biassay.results.gathering import AnyRun, Gathered, load_found, name_folders
-from biassay.studies.presenters import compare, gather, presented, presenter_of
+from biassay.results.data import RunData
+from biassay.results.gathering import Gathered
+from biassay.results.storage import as_json
+from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.runs.loading import load_data, name_folders
+from biassay.runs.showing import compared, gather, presented, presenter_of
+from biassay.studies.registry import study_named
 
-__all__ = ["Report", "compare_runs", "report_runs"]
+__all__ = ["Report", "compare", "compare_runs", "report", "report_runs"]
 
 _MARK = b"<title>biassay:"
 _LOOKED_AT = 20_000
@@ -27,13 +31,14 @@ _LOOKED_AT = 20_000
 class Report:
     """What was read, put together, and written: ``page`` is None where none was asked for."""
 
-    gathered: Sequence[Gathered[Any]]
+    gathered: Sequence[Gathered]
     page: Path | None
     published: Sequence[Path]
 
     def to_json(self) -> str:
         """Manifests and results of everything that is shown."""
-        return to_json([{"manifest": one.run.manifest, "results": one.run.results} for one in self.gathered])
+        runs = [one.run for one in self.gathered]
+        return to_json([as_json(run, study_named(run.manifest.study).types) for run in runs])
 
 
 def report_runs(
@@ -76,7 +81,7 @@ def compare_runs(
     if out is not None:
         _check_page(Path(out))
     _check_folder(published, None if out is None else Path(out))
-    comparison = compare(found, baseline=baseline, mixed=mixed)
+    comparison = compared(found, baseline=baseline, mixed=mixed)
     if out is not None:
         page = render_page(presented(comparison.gathered), (presenter_of(comparison.study), comparison))
         write_atomically(Path(out), page.encode())
@@ -84,13 +89,16 @@ def compare_runs(
     return comparison, Report(comparison.gathered, None if out is None else Path(out), files)
 
 
-def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, AnyRun]:
+def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, RunData]:
     if not folders:
         raise UsageError("name at least one run folder")
     paths = [Path(folder) for folder in folders]
-    whole = {name: load_found(path) for name, path in zip(name_folders(paths), paths, strict=True)}
-    found = {name: presenter_of(run.manifest.kind).only(run, tests) for name, run in whole.items()}
-    empty = [name for name, run in found.items() if whole[name].results and not run.results]
+    whole = {name: load_data(path) for name, path in zip(name_folders(paths), paths, strict=True)}
+    for name, run in whole.items():
+        if not any(run.tables.values()):
+            raise RunFolderError(f"{name}: the run has no results yet; go on with it by `biassay resume`, or leave it out")
+    found = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in whole.items()}
+    empty = [name for name, run in found.items() if not any(run.tables.values())]
     if empty:
         raise UsageError(f"{', '.join(empty)}: no test there is named {' or '.join(tests)}")
     return found
@@ -125,12 +133,56 @@ def _check_folder(folder: PathLike | None, page: Path | None) -> None:
 
 def _published(
     folder: PathLike | None,
-    gathered: Sequence[Gathered[Any]],
+    gathered: Sequence[Gathered],
     comparison: Comparison | None,
     formats: Sequence[str],
     listener: Listener,
 ) -> list[Path]:
     if folder is None:
         return []
-    compared = None if comparison is None else (presenter_of(comparison.study), comparison)
-    return publish(Path(folder), presented(gathered), compared, formats=formats, told=listener.drawing)
+    shown = None if comparison is None else (presenter_of(comparison.study), comparison)
+    return publish(Path(folder), presented(gathered), shown, formats=formats, progress=listener.progress)
+
+
+def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLike = REPORT) -> Path:
+    """Make one page of runs or run folders of any studies.
+
+    Parameters
+    ----------
+    runs : run, path, or list of them
+    out : path
+        The page; another file of that name is not overwritten.
+    """
+    several = runs if isinstance(runs, list | tuple) else [runs]
+    _check_page(Path(out))
+    write_atomically(Path(out), render_page(presented(gather(_named(several)))).encode())
+    return Path(out)
+
+
+def compare(
+    *runs: PathLike | RunData, baseline: str | None = None, tests: Sequence[str] = (), mixed: bool = False
+) -> Comparison:
+    """Compare the models of runs or run folders of one study with one of them.
+
+    Parameters
+    ----------
+    *runs : run or path
+    baseline : str, optional
+        The label of the model with which the others are compared; by default the first.
+    tests : list of str
+        Of association tests: names or patterns of those that are compared.
+    mixed : bool
+        Whether runs that differ in protocol or stimuli are compared all the same.
+    """
+    named = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in _named(runs).items()}
+    return compared(named, baseline=baseline, mixed=mixed)
+
+
+def _named(runs: Sequence[PathLike | RunData]) -> dict[str, RunData]:
+    """Runs by the names of their folders, or by number."""
+    folders = [Path(run) for run in runs if not isinstance(run, RunData)]
+    names = iter(name_folders(folders))
+    return {
+        (f"run {place}" if isinstance(run, RunData) else next(names)): run if isinstance(run, RunData) else load_data(run)
+        for place, run in enumerate(runs, start=1)
+    }
