@@ -20,31 +20,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
-    from biassay.studies.associations.ceat import ContextualAssociation, ceat
     from biassay.measures.ibd import Detection, eibd, ibd
-    from biassay.studies.associations.records import Result
-    from biassay.studies.associations.weat import Association, weat, wefat
+    from biassay.pipeline.discovery import discover
+    from biassay.pipeline.stereotypes import stereotypes
     from biassay.results.comparison import Comparison
+    from biassay.results.discovery import Discovery
     from biassay.results.findings import Finding
+    from biassay.results.stereotypes import Stereotypes
     from biassay.runs.corpus import find_contexts
     from biassay.runs.functions import measure, resume, run, run_ceat
     from biassay.runs.reporting import compare, report
     from biassay.runs.run import Run, load
-    from biassay.pipeline.discovery import discover
-    from biassay.pipeline.stereotypes import stereotypes
-    from biassay.results.discovery import Discovery
-    from biassay.results.stereotypes import Stereotypes
     from biassay.stats.alignment import kendall_alignment, precision_at
     from biassay.stats.detection import DetectionCurve, detection_curve
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
     from biassay.stats.sensitivity import sensitivity
     from biassay.stimuli.catalogue import select_tests
+    from biassay.studies.associations.ceat import ContextualAssociation, ceat
+    from biassay.studies.associations.records import Result
+    from biassay.studies.associations.weat import Association, weat, wefat
 
 __all__ = [
     "Association",
     "BiassayError",
-    "ContextualAssociation",
     "Comparison",
+    "ContextualAssociation",
     "Correction",
     "Detection",
     "DetectionCurve",

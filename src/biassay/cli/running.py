@@ -20,8 +20,8 @@ from biassay.results.storage import MANIFEST, read_content
 from biassay.runs.folders import is_unfinished
 from biassay.runs.functions import resume
 from biassay.runs.models import must_be_given
-from biassay.runs.showing import print_run
 from biassay.runs.run import Run
+from biassay.runs.showing import print_run
 
 __all__ = ["How", "carried_out", "finish"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import StimulusError
-from biassay.studies.seeds import seed_of
 from biassay.stimuli.abc import Abc, SocialGroup
 from biassay.stimuli.human import HumanRatings, read_human
+from biassay.studies.seeds import seed_of
 
 __all__ = ["Human", "human_of"]
 

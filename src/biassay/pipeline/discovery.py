@@ -25,7 +25,6 @@ from biassay.errors import MeasurementError, StimulusError, UsageError
 from biassay.files import default_cache, read_text
 from biassay.measures.discovery import Search
 from biassay.measures.panel import known_rows, make_panel
-from biassay.studies.seeds import seed_of
 from biassay.measures.validation import validate
 from biassay.pipeline.common import Listener, PathLike, Silent, check_free, taken_back_if_empty, tell_where_texts_go
 from biassay.results.discovery import DUAL_USE, KIND, Discovery, DiscoveryManifest
@@ -37,6 +36,7 @@ from biassay.stats.permutation import check_choice
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.groups import Group, Grouping
 from biassay.studies.presenters import write_report
+from biassay.studies.seeds import seed_of
 from biassay.vectors.codecs import TEXTS
 from biassay.vectors.fill import AskedTexts, ask_missing
 from biassay.vectors.store import ModelStore, VectorStore

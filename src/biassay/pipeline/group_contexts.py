@@ -21,8 +21,8 @@ from biassay.files import default_cache
 from biassay.measures.group_ceat import CEAT, GroupCosines, located
 from biassay.measures.word_associations import MEASURES
 from biassay.pipeline.common import Listener, PathLike, Silent
-from biassay.runs.embedding import embed, open_store, store_about
 from biassay.results.group_contexts import GroupContextsRecord, GroupContextsSource
+from biassay.runs.embedding import embed, open_store, store_about
 from biassay.stimuli.abc import SocialGroup, TraitPair
 from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.group_coverage import AbcCoverage, abc_coverage, adjectives_of, forms_of

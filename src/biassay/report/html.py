@@ -8,7 +8,6 @@ import itertools
 import json
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
 from markupsafe import Markup
 

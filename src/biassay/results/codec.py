@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import JsonConverter, make_converter
 
 from biassay.errors import RunFolderError
-from biassay.files import check_digest, harmless_cell, json_with_digest, read_json
+from biassay.files import check_digest, json_with_digest, read_json
 
 __all__ = ["from_json", "structured", "to_file", "to_json", "unstructured"]
 

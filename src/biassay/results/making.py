@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import platform
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import Any, get_args
+from typing import Any
 
 from biassay.encoders.base import Identity
 from biassay.encoders.registry import packages_of
-from biassay.errors import UsageError
-from biassay.studies.associations.ceat import ContextualAssociation
-from biassay.studies.associations.over_contexts import ContextMeasurement, ContextSettings
-from biassay.studies.associations.over_texts import Measurement, Settings
 from biassay.results.records import (
     FORMAT_VERSION,
-    ContextsRecord,
-    Contextual,
     Manifest,
     ModelRecord,
     Result,
-    TestRecord,
 )
-from biassay.stats.permutation import PROTOCOLS, Alternative, check_choice, smallest_p
-from biassay.stats.tails import TailProbability
-from biassay.stimuli.description import description_of
-from biassay.stimuli.model import ROLES, Test
-from biassay.texts.sentences import assumed_words, digest_of
 
 __all__ = [
     "beginning",

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.measures.agreement import Human
-from biassay.studies.seeds import seed_of
 from biassay.results.stereotypes import AlignmentRecord, CeilingRecord, GroupAlignment
 from biassay.stats.alignment import (
     AlignmentIntervals,
@@ -20,6 +19,7 @@ from biassay.stats.alignment import (
 )
 from biassay.stimuli.abc import SocialGroup
 from biassay.stimuli.human import HumanRatings
+from biassay.studies.seeds import seed_of
 
 __all__ = ["alignments_of", "ceiling_of", "given", "interval"]
 

@@ -11,7 +11,6 @@ from biassay.encoders.base import Filled
 from biassay.errors import UsageError
 from biassay.measures.agreement import Human
 from biassay.measures.group_ceat import CEAT
-from biassay.studies.seeds import seed_of
 from biassay.measures.stereotypes import Questionnaire, pair_scores_of
 from biassay.measures.word_associations import Measure, Variant
 from biassay.results.making_agreement import alignments_of, given, interval
@@ -29,6 +28,7 @@ from biassay.stats.emergence import EmergentSide, emergence, precision_recall
 from biassay.stats.intersection import Mean, Paired, dominance, order_effects
 from biassay.stimuli.abc import Abc, SocialGroup
 from biassay.stimuli.rated_pairs import rated_pairs
+from biassay.studies.seeds import seed_of
 
 __all__ = ["intersection_of", "measured", "measured_in_contexts"]
 

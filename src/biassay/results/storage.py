@@ -122,7 +122,8 @@ def read_run(folder: Path, manifest: Mapping[str, Any], types: Types) -> RunData
 
 def run_of(parts: Older, types: Types, where: str) -> RunData:
     """A run from the parsed content of an older folder, brought into the present form."""
-    return RunData(_manifest(parts.manifest, types, where), _tables(parts.tables, types, where), parts.arrays)
+    manifest = {**parts.manifest, "format_version": FORMAT_VERSION}
+    return RunData(_manifest(manifest, types, where), _tables(parts.tables, types, where), parts.arrays)
 
 
 def _tables(content: Mapping[str, Any], types: Types, where: str) -> dict[str, tuple[Any, ...]]:
@@ -141,7 +142,9 @@ def _part(content: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any
 
 def _manifest(content: Mapping[str, Any], types: Types, where: str) -> Manifest:
     plain = structured({**content, "settings": None, "inputs": None}, Manifest, where)
-    own = {name: structured(content.get(name), getattr(types, name), f"{where}: {name}") for name in ("settings", "inputs")}
+    own = {
+        name: structured(content.get(name), getattr(types, name), f"{where}: {name}") for name in ("settings", "inputs")
+    }
     return dataclasses.replace(plain, **own)
 
 

@@ -47,7 +47,7 @@ class Rule:
     again: bool = False
 
 
-def setting(default: Any, help: str, **rule: Any) -> Any:  # noqa: A002
+def setting(default: Any, help: str, **rule: Any) -> Any:
     """A field of a settings dataclass."""
     return dataclasses.field(default=default, metadata={"rule": Rule(help, **rule)})
 

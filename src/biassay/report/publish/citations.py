@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from biassay.report.publish.latex import escape
 from biassay.report.publish.layout import clean

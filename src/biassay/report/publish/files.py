@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from biassay.files import write_atomically
 from biassay.report.charts.drawing import Drawing, can_draw, drawn

@@ -8,9 +8,9 @@ from biassay.report.formats import counted, format_p, format_plain_p, size_word
 from biassay.report.publish.layout import effect_text
 from biassay.report.publish.metadata import Indexed, Metric
 from biassay.report.publish.model_card import Card, version_of
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.records import Result
-from biassay.results.data import RunData
 from biassay.studies.associations.tables import ABSENCE, holm_family
 from biassay.studies.associations.words import OTHER_WAY, association
 from biassay.studies.associations.words_found import (

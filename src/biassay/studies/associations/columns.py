@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from biassay.studies.associations.intervals import interval_of
 from biassay.results.tables import Column, Format, TableSpec
+from biassay.studies.associations.intervals import interval_of
 from biassay.studies.associations.records import Result
 
 __all__ = ["PAPER_COLUMNS", "RESULTS"]
@@ -24,7 +24,7 @@ PAPER_COLUMNS = (
 )
 
 
-def _over_contexts(name: str, label: str, help: str, form: Format = "number") -> Column:  # noqa: A002
+def _over_contexts(name: str, label: str, help: str, form: Format = "number") -> Column:
     return Column(name, label, help, form, lambda row: getattr(row.contextual, name, None))
 
 

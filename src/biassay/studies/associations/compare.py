@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from biassay.errors import UsageError
 from biassay.results.comparison import CONFIDENCE, Comparison, choose_baseline
-from biassay.studies.associations.intervals import paired_difference
+from biassay.results.data import Record, RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.data import Record
-from biassay.studies.associations.records import Result
-from biassay.results.data import RunData
 from biassay.studies.associations.gathering import put_together
+from biassay.studies.associations.intervals import paired_difference
+from biassay.studies.associations.records import Result
 
 __all__ = ["AssociationDifference", "compare_associations"]
 

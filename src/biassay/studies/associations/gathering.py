@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError
+from biassay.results.data import Manifest, ModelRecord, RunData, is_of
 from biassay.results.gathering import Gathered
-from biassay.results.data import is_of
-from biassay.results.data import Manifest, ModelRecord
-from biassay.studies.associations.records import Result
-from biassay.results.data import RunData
 from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.records import Result
 
 __all__ = ["gather", "only_tests", "put_together"]
 

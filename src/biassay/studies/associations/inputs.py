@@ -53,7 +53,9 @@ def open_inputs(settings: Settings) -> AssociationInputs:
     if contexts is not None:
         for name, default in (("protocol", "exact"), ("metric", "cosine")):
             if getattr(settings, name) != default:
-                raise UsageError(f"{name} {getattr(settings, name)} is for texts; over contexts there is {default} only")
+                raise UsageError(
+                    f"{name} {getattr(settings, name)} is for texts; over contexts there is {default} only"
+                )
         patterns = patterns or tuple(contexts.metadata.get("tests", ()))
         if not patterns:
             raise UsageError(f"{settings.contexts} does not say for which tests it was made; name them with --tests")
@@ -119,6 +121,4 @@ def check_same(before: InputsRecord, now: InputsRecord) -> None:
         if digests.get(test.name) != test.digest:
             raise StimulusError(f"the test {test.name!r} has changed since the run began; start a new run")
     if before.contexts is not None and now.contexts is not None and before.contexts.digest != now.contexts.digest:
-        raise UsageError(
-            f"the contexts in {before.contexts.file} have changed since the run began; start a new run"
-        )
+        raise UsageError(f"the contexts in {before.contexts.file} have changed since the run began; start a new run")

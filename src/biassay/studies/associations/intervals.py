@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biassay.studies.associations.records import Result
 from biassay.stats.effect_interval import Difference, Estimate, difference_interval, effect_interval
+from biassay.studies.associations.records import Result
 
 __all__ = ["Contributions", "contributions", "interval_of", "paired_difference"]
 

@@ -53,9 +53,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
     )
 
 
-def contextual_result_of(
-    test: Test, identity: Identity, measured: ContextMeasurement, settings: Settings
-) -> Result:
+def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasurement, settings: Settings) -> Result:
     """One row of the results of tests over contexts."""
     found = measured.association
     p = None if found is None else TailProbability(found.p_value, found.log10_p, "random effects", math.nan)

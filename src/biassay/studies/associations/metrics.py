@@ -68,7 +68,10 @@ class Similarity:
         return tested(x, y, _sizes(sets), replace(how, noise=noise))
 
     def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
-        return {a: self._matrix(sets["X"], sets[a]).mean(axis=0) - self._matrix(sets["Y"], sets[a]).mean(axis=0) for a in "AB"}
+        return {
+            a: self._matrix(sets["X"], sets[a]).mean(axis=0) - self._matrix(sets["Y"], sets[a]).mean(axis=0)
+            for a in "AB"
+        }
 
     def _matrix(self, targets: Vectors, attributes: Vectors) -> NDArray[np.float64]:
         found = np.asarray(self.matrix(targets, attributes), dtype=np.float64)

@@ -48,7 +48,10 @@ def upgrade(folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> 
         "settings": settings,
         "inputs": {"tests": tests, "contexts": contexts},
     }
-    rows = [row if "about" in row else {**row, **_description(row["test"], row["test_digest"])} for row in results["results"]]
+    rows = [
+        row if "about" in row else {**row, **_description(row["test"], row["test_digest"])}
+        for row in results["results"]
+    ]
     return Older(own, {"results": rows}, _samples(folder))
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import BiassayError, StimulusError, UsageError
+from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.ceat import ContextualAssociation, ceat
 from biassay.studies.associations.settings import Settings
 from biassay.studies.seeds import seed_of
-from biassay.stimuli.model import ROLES, Test
 from biassay.texts.coverage import TestCoverage, coverage
 
 __all__ = ["ContextMeasurement", "check_word_tests", "cover", "measure_in_contexts"]

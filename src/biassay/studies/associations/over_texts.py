@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded, Span
 from biassay.errors import BiassayError, StimulusError, UsageError
-from biassay.studies.seeds import seed_of
+from biassay.stats.association import unit_rows
+from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.metrics import metric_named
 from biassay.studies.associations.settings import Settings
 from biassay.studies.associations.weat import Association, Testing
-from biassay.stats.association import unit_rows
-from biassay.stimuli.model import ROLES, Test
+from biassay.studies.seeds import seed_of
 from biassay.texts.sentences import TestTexts, Text, forms
 
 __all__ = ["Measurement", "check_tests", "measure"]

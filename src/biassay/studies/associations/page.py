@@ -15,9 +15,9 @@ from biassay.report.charts.style import Style
 from biassay.report.formats import counted, decimals, size_word
 from biassay.report.section import Part, Renderer, Section
 from biassay.results.data import is_of
+from biassay.studies.associations.page_data import data_of, shows_words
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.samples import samples_of
-from biassay.studies.associations.page_data import data_of, shows_words
 from biassay.studies.associations.view import UNREACHABLE, RunView, found_code
 from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
 from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, context_range, contexts_found

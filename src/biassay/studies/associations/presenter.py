@@ -15,9 +15,9 @@ from biassay.report.publish.layout import Table
 from biassay.report.publish.model_card import Card
 from biassay.report.section import Part, Renderer
 from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_labels
-from biassay.results.data import RunData
 from biassay.studies.associations.card import association_card
 from biassay.studies.associations.compare import compare_associations
 from biassay.studies.associations.difference_table import difference_table

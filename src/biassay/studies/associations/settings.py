@@ -47,9 +47,7 @@ class Settings:
         choices=MODES,
         aliases=("draw",),
     )
-    window: int | None = setting(
-        None, "With contexts: words kept around a word.  [default: the whole sentence]", low=1
-    )
+    window: int | None = setting(None, "With contexts: words kept around a word.  [default: the whole sentence]", low=1)
     dtype: Literal["float16", "float32"] = setting(
         "float16", "With contexts: in which vectors are kept.", choices=DTYPES
     )

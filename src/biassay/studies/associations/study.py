@@ -162,7 +162,9 @@ def _unlocated(inputs: AssociationInputs, rows: Sequence[Result]) -> Iterator[Ev
     words = ", ".join(f"{word} {count}" for word, count in short.items() if count)
     if words:
         who = "the model" if inputs.settings.mode == "random" else "a model of the run"
-        yield Notice(f"{sum(short.values())} contexts were left out, for {who} has no vector of the word there: {words}")
+        yield Notice(
+            f"{sum(short.values())} contexts were left out, for {who} has no vector of the word there: {words}"
+        )
 
 
 STUDY = _Associations()

@@ -9,11 +9,11 @@ from typing import Literal
 from biassay.errors import UsageError
 from biassay.report.formats import format_p, format_plain_p, stars
 from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, shade_of
-from biassay.results.tables import cells, tsv_lines
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
+from biassay.results.tables import cells, tsv_lines
 from biassay.studies.associations.columns import PAPER_COLUMNS
 from biassay.studies.associations.records import Result
-from biassay.results.data import RunData
 from biassay.studies.associations.words import cannot_reach, p_text
 
 __all__ = ["ABSENCE", "By", "associations_table", "contexts_table", "holm_family", "nine_columns"]

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from biassay.report.formats import decimals, printable
 from biassay.report.section import Statement
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.records import Result
-from biassay.results.data import RunData
 from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
 from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
 from biassay.studies.associations.words_lost import assumptions, lost_lines

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from biassay.report.formats import decimals, format_plain_p, size_word
-from biassay.results.gathering import Gathered
-from biassay.studies.associations.intervals import interval_of
-from biassay.results.labels import model_key, model_labels
-from biassay.studies.associations.records import Result
 from biassay.results.data import RunData
+from biassay.results.gathering import Gathered
+from biassay.results.labels import model_key, model_labels
 from biassay.stats.effect_interval import Estimate
+from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import cannot_reach, concept, p_by_text, p_by_word
 
 __all__ = ["NOT_MEASURED", "UNREACHABLE", "RunView", "found_code"]

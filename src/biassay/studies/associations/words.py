@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 from biassay.report.formats import counted, decimals, format_p, size_word, stars
 from biassay.report.section import Statement
-from biassay.studies.associations.intervals import interval_of
-from biassay.results.labels import ModelKey, model_key, model_labels
-from biassay.studies.associations.records import Result
 from biassay.results.data import RunData
+from biassay.results.labels import ModelKey, model_key, model_labels
+from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words_contexts import by_samples
 from biassay.studies.associations.words_found import (
     effect_by_word,
@@ -101,7 +101,11 @@ def headline(run: RunData) -> str:
     counts = f"{counted(tests, 'test')} on {counted(len(model_labels(run)), 'model')}"
     over = run.manifest.inputs.contexts
     protocols = list(dict.fromkeys(r.protocol for r in run.results)) or [run.manifest.settings.protocol]
-    how = f"protocol {' and '.join(protocols)}" if over is None else f"over contexts, {run.manifest.settings.n_samples:,} samples"
+    how = (
+        f"protocol {' and '.join(protocols)}"
+        if over is None
+        else f"over contexts, {run.manifest.settings.n_samples:,} samples"
+    )
     return f"{counts}, {how}, alpha {run.manifest.settings.alpha:g}"
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from biassay.studies.associations.records import Result
 from biassay.results.data import RunData
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words_found import found_by_text
 
 __all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "by_samples", "context_range", "contexts_found"]

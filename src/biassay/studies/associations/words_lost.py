@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.records import Result
-from biassay.results.data import RunData
 
 __all__ = ["assumption", "assumptions", "lost_lines"]
 
