@@ -76,7 +76,7 @@ def to_latex(table: Table, label: str = "tab:biassay") -> str:
 
 
 def _across(table: Table) -> Iterator[Table]:
-    """As many models beside each other as fit, evenly dealt."""
+    """As many models beside each other as fit, evenly spread."""
     width = max((len(span.columns) for span in table.models), default=1)
     fit = max(1, min(_MODELS, _COLUMNS // width))
     count = max(1, -(-len(table.models) // fit))
@@ -91,7 +91,7 @@ def _across(table: Table) -> Iterator[Table]:
 
 
 def _down(table: Table) -> Iterator[Table]:
-    """As many rows below each other as fit, evenly dealt, for a float does not break; notes stand below the last."""
+    """As many rows below each other as fit, evenly spread, for a float does not break; notes stand below the last."""
     widths, above = _Widths(table), 0.0
     places: list[tuple[float, Group, Row]] = []
     for group in table.groups:
