@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from biassay.errors import UsageError
 from biassay.report.charts.drawing import Drawing
@@ -19,6 +17,9 @@ from biassay.report.section import Part, Renderer
 from biassay.results.comparison import Comparison
 from biassay.results.gathering import AnyRun, Gathered
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 __all__ = ["Presenter", "Shown"]
 
 _R = TypeVar("_R", bound=AnyRun)
@@ -27,11 +28,11 @@ _R = TypeVar("_R", bound=AnyRun)
 class Presenter(ABC, Generic[_R]):
     """How the runs of one study are gathered, compared and shown. What a study leaves out is not there.
 
-    ``package`` holds the templates of its sections. ``joins_runs``: several runs are shown as one, before those of
-    studies that show each by itself.
+    ``package`` holds the templates of its sections, if any. ``joins_runs``: several runs are shown as one, before
+    those of studies that show each by itself.
     """
 
-    package: ClassVar[str]
+    package: ClassVar[str | None] = None
     joins_runs: ClassVar[bool] = False
 
     def only(self, run: _R, patterns: Sequence[str]) -> _R:
