@@ -171,7 +171,7 @@ def test_the_good_toml_of_these_tests_is_good(tmp_path: Path, cli: Cli) -> None:
         ('targets = "s"', 'target = "s"', ("line 15: field tests.t.target", "did you mean 'targets'")),
         ('words = ["x0", "x1"]', "", ("line 2: field concepts.x", "'words' is missing")),
         ('words = ["x0", "x1"]', "words = [1, 2]", ("line 3: field concepts.x.words", "int 1")),
-        ('words = ["x0", "x1"]', 'words = ["x0", "x1"]\ngender = "f"', ("concepts.x.gender", "'male' or 'female'")),
+        ('words = ["x0", "x1"]', 'words = ["x0", "x1"]\ngender = "f"', ("concepts.x.gender", "male, female")),
         ("[tests.t]", "[source]\nname = 'n'\n[tests.t]", ("field source", "'citation' is missing")),
         ("[sets.s]", "[stes.s]", ("field stes", "did you mean 'sets'")),
         ('templates = ["This is {T}."]', "classes = 3", ("field sets.s.classes", "int 3")),

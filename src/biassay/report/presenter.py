@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from biassay.errors import UsageError
 from biassay.report.charts.drawing import Drawing
@@ -20,17 +18,20 @@ from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 __all__ = ["Presenter", "Shown"]
 
 
 class Presenter(ABC):
     """How the runs of one study are gathered, compared and shown. What a study leaves out is not there.
 
-    ``package`` holds the templates of its sections. ``joins_runs``: several runs are shown as one, before those of
-    studies that show each by itself.
+    ``package`` holds the templates of its sections, if any. ``joins_runs``: several runs are shown as one, before
+    those of studies that show each by itself.
     """
 
-    package: ClassVar[str]
+    package: ClassVar[str | None] = None
     joins_runs: ClassVar[bool] = False
 
     def only(self, run: RunData, patterns: Sequence[str]) -> RunData:
@@ -50,7 +51,7 @@ class Presenter(ABC):
         """The part of a page."""
 
     @abstractmethod
-    def print(self, gathered: Gathered, console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console, **options: Any) -> None:
         """Tables and statements in the terminal."""
 
     def tables(self, gathered: Gathered) -> Iterable[tuple[str, Table]]:
