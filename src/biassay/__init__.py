@@ -4,7 +4,7 @@
     biassay.weat(X, Y, A, B)                 four sets of vectors -> effect size and p-values
     biassay.ceat(X, Y, A, B)                 the same with many contexts per word -> a distribution and its mean
     biassay.ibd(words, target, others, threshold=1.0)
-                                             which words lean to a group more than to others
+                                             which words are closer to a group than to others
     biassay.discover("glove", "african-american-females")
                                              the same over a whole vocabulary, with p-values
     biassay.run(["use", "glove"])            models and tests by name -> a run with its results
@@ -20,15 +20,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
-    from biassay.measures.ibd import Detection, eibd, ibd
-    from biassay.pipeline.discovery import discover
     from biassay.pipeline.stereotypes import stereotypes
     from biassay.results.comparison import Comparison
-    from biassay.results.discovery import Discovery
     from biassay.results.findings import Finding
     from biassay.results.stereotypes import Stereotypes
     from biassay.runs.corpus import find_contexts
-    from biassay.runs.functions import measure, resume, run, run_ceat
+    from biassay.runs.functions import discover, measure, resume, run, run_ceat
     from biassay.runs.reporting import compare, report
     from biassay.runs.run import Run, load
     from biassay.stats.alignment import kendall_alignment, precision_at
@@ -39,6 +36,7 @@ if TYPE_CHECKING:
     from biassay.studies.associations.ceat import ContextualAssociation, ceat
     from biassay.studies.associations.records import Result
     from biassay.studies.associations.weat import Association, weat, wefat
+    from biassay.studies.discovery.ibd import Detection, eibd, ibd
 
 __all__ = [
     "Association",
@@ -48,7 +46,6 @@ __all__ = [
     "Correction",
     "Detection",
     "DetectionCurve",
-    "Discovery",
     "Finding",
     "Result",
     "Run",
@@ -84,10 +81,9 @@ _HOME = {
     "ContextualAssociation": "biassay.studies.associations.ceat",
     "Comparison": "biassay.results.comparison",
     "Correction": "biassay.stats.multiple",
-    "Detection": "biassay.measures.ibd",
+    "Detection": "biassay.studies.discovery.ibd",
     "DetectionCurve": "biassay.stats.detection",
     "Finding": "biassay.results.findings",
-    "Discovery": "biassay.results.discovery",
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
     "Stereotypes": "biassay.results.stereotypes",
@@ -95,11 +91,11 @@ _HOME = {
     "ceat": "biassay.studies.associations.ceat",
     "compare": "biassay.runs.reporting",
     "detection_curve": "biassay.stats.detection",
-    "discover": "biassay.pipeline.discovery",
-    "eibd": "biassay.measures.ibd",
+    "discover": "biassay.runs.functions",
+    "eibd": "biassay.studies.discovery.ibd",
     "find_contexts": "biassay.runs.corpus",
     "holm": "biassay.stats.multiple",
-    "ibd": "biassay.measures.ibd",
+    "ibd": "biassay.studies.discovery.ibd",
     "kendall_alignment": "biassay.stats.alignment",
     "load": "biassay.runs.run",
     "measure": "biassay.runs.functions",

@@ -124,7 +124,7 @@ DISCOVER = (
     Case(
         "discover-killed",
         _WORLD,
-        stop=Stop("words", "vectors:world.txt", f"{_WORLD} --out {{out}}"),
+        stop=Stop("bytes", "vectors:world.txt", "resume {out}"),
         same_as="discover-vectors",
     ),
     Case("report-discover", "report discover-vectors", needs=("discover-vectors",), same_as="discover-vectors"),

@@ -30,6 +30,7 @@ _RECORDS = {
     *("contextual", "curve", "curve_emergent", "contexts", "rated"),
     *("tau_first", "tau_second", "tau_reversed", "tau_closest"),
 }
+_COUNTS = ("thresholds", "tp", "fp", "fn", "tn")
 _SAMPLES = {"samples": "effect_sizes", "sample_p_values": "p_values"}
 _PAPERS = ("p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2")
 
@@ -38,6 +39,8 @@ def numbers_of(folder: Path) -> Table:
     """All numbers of a run folder."""
     manifest, results = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("manifest", "results"))
     tables = {"results": results["results"]} if manifest["format_version"] == 1 else results["tables"]
+    if _kind(manifest) == "discovery" and manifest["format_version"] > 1:
+        tables = {**tables, "curves": _with_counts(folder, manifest, tables["curves"])}
     table = numbers_in({"manifest": manifest, **tables})
     if _kind(manifest) == "associations":
         table |= _samples(folder, manifest) | _first_columns(folder, manifest)
@@ -45,8 +48,12 @@ def numbers_of(folder: Path) -> Table:
 
 
 def shown(table: Table) -> Table:
-    """What of the numbers of a folder `--json` prints too."""
-    return {key: value for key, value in table.items() if key[2] != "results.tsv" and not key[2].startswith("samples.")}
+    """What of the numbers of a folder `--json` prints too: all but results.tsv and arrays."""
+    return {
+        key: value
+        for key, value in table.items()
+        if key[2] != "results.tsv" and not key[2].startswith("samples.") and not _of_curve(key[2])
+    }
 
 
 def numbers_in(run: Mapping[str, Any]) -> Table:
@@ -54,6 +61,8 @@ def numbers_in(run: Mapping[str, Any]) -> Table:
     manifest, results = run["manifest"], run["results"]
     if manifest["format_version"] > 1 and _kind(manifest) == "associations":
         manifest = {**manifest, "words_lost": {model["text"]: model["words_lost"] for model in manifest["models"]}}
+    if manifest["format_version"] > 1 and _kind(manifest) == "discovery":
+        manifest, results = {**manifest, **run["models"][0]}, _nested_groups(run)
     models = [model["text"] for model in manifest["models"]]
     table: Table = {}
     _add(table, "", "", {name: manifest[name] for name in _OF_THE_RUN if name in manifest})
@@ -65,6 +74,45 @@ def numbers_in(run: Mapping[str, Any]) -> Table:
         else:
             _add(table, models[place], "", found)
     return table
+
+
+def _nested_groups(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Flat tables of discovery as version 1 had them: all about a group in one record, scores in lists."""
+    found = []
+    for group in run["groups"]:
+        parts = {
+            name: [_with_lists(row) for row in run[table] if row["group"] == group["group"]]
+            for name, table in (("words", "results"), ("validated", "validated"))
+        }
+        curves = {row["task"]: row for row in run["curves"] if row["group"] == group["group"]}
+        named = {name: curves.get(task) for task, name in (("ibd", "curve"), ("eibd", "curve_emergent"))}
+        found.append({**group, **parts, **{n: None if c is None else _without(c, "task") for n, c in named.items()}})
+    return found
+
+
+def _with_lists(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_without(row, "group"), **{name: list(row[name].values()) for name in ("scores", "constituents")}}
+
+
+def _without(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
+
+
+def _with_counts(
+    folder: Path, manifest: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Curves with what is kept as arrays: counts at every threshold."""
+    places = {model["text"]: place for place, model in enumerate(manifest["models"])}
+    found = []
+    for row in curves:
+        with np.load(folder / f"arrays/{places[_typed(manifest, row)]}.npz", allow_pickle=False) as archive:
+            arrays = {name: archive[f"{row['group']}/{row['task']}/{name}"].tolist() for name in _COUNTS}
+        found.append({**row, **{n: v if n == "thresholds" else list(map(int, v)) for n, v in arrays.items()}})
+    return found
+
+
+def _of_curve(quantity: str) -> bool:
+    return quantity.startswith("curve") and quantity.partition(".")[2] in _COUNTS
 
 
 def numbers_in_report(runs: Sequence[Mapping[str, Any]]) -> Table:

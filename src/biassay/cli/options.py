@@ -69,6 +69,7 @@ def _option(field: dataclasses.Field[Any], rule: Rule, kind: Any) -> Decorator:
     names = [f"--{name.replace('_', '-')}" for name in (rule.option or field.name, *rule.aliases)]
     shown: Mapping[str, Any] = {"help": rule.help, "metavar": rule.metavar}
     if kind is bool:
+        names[0] += f"/--{rule.off}" if rule.off else ""
         return click.option(*names, field.name, is_flag=True, default=field.default, **shown)
     if rule.many:
         choice = click.Choice(rule.choices) if rule.choices else str

@@ -46,6 +46,8 @@ class Block:
     done, total : int
         Read so far, and in all: rows of an array, bytes of a file as it lies on the disk. In the last block they are
         equal, but for a compressed file, whose end is not data.
+    unit : {"words", "bytes"}
+        In which they are counted.
     skipped : int
         Words left out so far because their vector is zero.
     """
@@ -55,6 +57,7 @@ class Block:
     done: int
     total: int
     skipped: int = 0
+    unit: str = "words"
 
 
 @runtime_checkable
@@ -103,14 +106,14 @@ def _file_blocks(path: Path, file_format: str | None, rows: int) -> Iterator[Blo
             return
         with opened(path) as file:
             pieces = _TextPieces(path).read(file) if chosen == "text" else _binary_pieces(path, file)
-            yield from _Blocks(path, path.stat().st_size, rows).of(pieces)
+            yield from _Blocks(path, path.stat().st_size, rows, "bytes").of(pieces)
 
 
 class _Blocks:
     """Makes blocks of equal length of what the formats give, so that the stream does not depend on the format."""
 
-    def __init__(self, path: Path, total: int, rows: int) -> None:
-        self._path, self._total, self._rows = path, total, rows
+    def __init__(self, path: Path, total: int, rows: int, unit: str = "words") -> None:
+        self._path, self._total, self._rows, self._unit = path, total, rows, unit
         self._seen: set[str] = set()
         self._skipped = 0
 
@@ -134,7 +137,7 @@ class _Blocks:
     def _cut(self, words: list[str], matrix: NDArray[np.float32], done: int) -> Iterator[Block]:
         for at in range(0, len(words), self._rows):
             end = at + self._rows
-            yield Block(words[at:end], matrix[at:end], done, self._total, self._skipped)
+            yield Block(words[at:end], matrix[at:end], done, self._total, self._skipped, self._unit)
 
     def _good(self, piece: _Piece) -> list[int]:
         """Rows of words not seen before, whose vectors are not zero."""

@@ -10,10 +10,9 @@ from biassay.stimuli.description import description_of
 from biassay.texts.sentences import digest_of
 
 if TYPE_CHECKING:
-    from biassay.results.discovery import DiscoveryManifest
     from biassay.results.stereotypes import StereotypeManifest
 
-__all__ = ["update_associations", "update_discovery", "update_stereotypes"]
+__all__ = ["update_associations", "update_stereotypes"]
 
 
 def update_associations(content: Any) -> None:
@@ -27,17 +26,6 @@ def update_associations(content: Any) -> None:
 def _description(name: str, digest: str) -> dict[str, str | None]:
     test = catalogue().tests.get(name)
     return {} if test is None or digest_of(test) != digest else description_of(test)
-
-
-def update_discovery(manifest: DiscoveryManifest, content: Any) -> None:
-    """Folders that called emergent whatever EIBD detects."""
-    for found in content["results"]:
-        if "num_eibd" not in found:
-            found.update(num_eibd=found["num_emergent"], num_emergent=found["num_excess"])
-            for word in found["words"]:
-                q = word["q_value_excess"]
-                passes = q is not None and q <= manifest.alpha
-                word.update(eibd=word["emergent"], emergent=word["emergent"] and passes)
 
 
 def update_stereotypes(_: StereotypeManifest, content: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from biassay.runs.resuming import go_on
 from biassay.runs.run import Run
 from biassay.studies.registry import study_named
 
-__all__ = ["measure", "resume", "run", "run_ceat"]
+__all__ = ["discover", "measure", "resume", "run", "run_ceat"]
 
 
 def run(
@@ -91,6 +91,80 @@ def run_ceat(models: object, contexts: PathLike, tests: str | Sequence[str] = ()
     return run(models, tests, contexts=contexts, **settings)
 
 
+def discover(
+    models: object = ("glove",),
+    group: str | Sequence[str] = (),
+    *,
+    groups: PathLike = "guo2021-groups",
+    words: PathLike | Iterable[str] | None = None,
+    threshold: float | None = None,
+    rule: str = "any",
+    compare: str = "any",
+    positive_only: bool = True,
+    n_permutations: int = 99_999,
+    alpha: float = 0.05,
+    max_lost: float = 0.34,
+    keep: int = 1000,
+    seed: int = 0,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    engine: Engine | None = None,
+    listener: Listener | None = None,
+) -> Run:
+    """Find the words that models tie to intersectional groups (IBD), and those tied to no category of them (EIBD).
+
+    Parameters
+    ----------
+    models : str, object, list of them, or dict
+        As in `biassay.run`.
+    group : str or list of str
+        The groups to look at; each is compared with all others of its grouping.
+    groups : str or path
+        The grouping: a name of the catalogue or a TOML file with ``[groups.NAME]``.
+    words : path or list of str, optional
+        The words to search, one a line in a file. By default the whole vocabulary of word vectors; of other models
+        the 20,000 words that the embedded vectors have as most frequent.
+    threshold : float, optional
+        Scores above it count. By default the one that fits the validated words of the group best, or 0.8 where there
+        are none.
+    rule : {"any", "all"}
+        Whether a word is emergent only if no constituent score is above the threshold, or unless all are.
+    compare : {"any", "every"}
+        Whether a word must score above the threshold against at least one other group, which is IBD, or against every
+        other group.
+    positive_only : bool
+        Whether only positive thresholds are chosen from, as the paper says.
+    n_permutations : int
+        How often names are permuted between the groups, at most; the smallest p-value is 1 / (n_permutations + 1).
+    alpha : float
+        The share of false findings that is accepted among those reported, over the whole vocabulary.
+    max_lost : float
+        The largest share of a group's names that a model may not know.
+    keep : int
+        How many of the words that rank highest are kept, of each list.
+    seed : int
+        Of the permutations.
+    out, cache, engine
+        As in `biassay.run`.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> words = ["sassy", "loud", "engineer"]
+    >>> found = biassay.discover("glove", "african-american-females", words=words, n_permutations=99)
+    >>> [row.word for row in found.results]
+    ['sassy', 'loud', 'engineer']
+    """
+    a_file = words is None or isinstance(words, str | os.PathLike)
+    given = {
+        "group": _several(group),
+        "groups": _file_or_name(groups),
+        "words": _path(words) if a_file else None,  # type: ignore[arg-type]
+        "own_words": None if a_file else tuple(map(str, words)),  # type: ignore[arg-type]
+    }
+    return _measured("discovery", models, locals(), given)
+
+
 def measure(study: str, models: object, settings: Mapping[str, Any] | None = None, **how: Any) -> Run:
     """Measure models by any study, also of another package.
 
@@ -147,6 +221,12 @@ def _measured(name: str, models: object, keywords: Mapping[str, Any], given: Map
 
 def _several(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _file_or_name(given: PathLike) -> str:
+    """A name as it is; a file by its whole path."""
+    text = os.fspath(given)
+    return str(Path(text).resolve()) if text.lower().endswith(".toml") else text
 
 
 def _path(given: PathLike | None) -> str | None:

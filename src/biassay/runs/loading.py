@@ -38,7 +38,9 @@ def _older(folder: Path, manifest: dict[str, Any]) -> RunData:
     results = read_content(folder / RESULTS_JSON)
     try:
         return run_of(study.upgrade(folder, manifest, results), study.types, str(folder))
-    except (KeyError, TypeError, AttributeError) as error:
+    except RunFolderError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RunFolderError(f"{folder}: not a run of format version {version}: {error!r}") from error
 
 

@@ -13,6 +13,7 @@ __all__ = ["study_named", "study_names", "study_of_run"]
 
 _STUDIES: Mapping[str, str] = {
     "associations": "biassay.studies.associations.study:STUDY",
+    "discovery": "biassay.studies.discovery.study:STUDY",
 }
 
 

@@ -28,6 +28,8 @@ class Rule:
         Whether the option may be given several times, or take several words.
     option, aliases : str, tuple of str
         The name of the option, by default that of the setting, and further names.
+    off : str
+        The name of the option that turns a setting off which is on by default.
     hidden : bool
         Whether there is no option for it.
     again : bool
@@ -43,6 +45,7 @@ class Rule:
     option: str = ""
     aliases: tuple[str, ...] = ()
     metavar: str | None = None
+    off: str = ""
     hidden: bool = False
     again: bool = False
 
@@ -70,6 +73,8 @@ def _check(name: str, value: Any, rule: Rule) -> None:
     if rule.choices and value not in rule.choices:
         raise UnknownNameError(name, str(value), rule.choices, f"(one of {', '.join(rule.choices)})")
     if rule.low is None and rule.high is None:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{name} must be a finite number, got {value}")
         return
     low, high = (-math.inf if rule.low is None else rule.low), (math.inf if rule.high is None else rule.high)
     inside = low < value < high if rule.open else low <= value <= high

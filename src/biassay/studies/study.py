@@ -191,10 +191,12 @@ class Study:
 
     def only(self, run: RunData, item: str) -> RunData:
         """The part of a run that is about one item: rows that name it, in any table that names items so."""
-        tables = {name: tuple(row for row in rows if item in _names(row)) or rows for name, rows in run.tables.items()}
-        if all(tables[name] is rows for name, rows in run.tables.items()):
-            known = dict.fromkeys(name for rows in run.tables.values() for row in rows for name in _names(row))
+        known = dict.fromkeys(name for rows in run.tables.values() for row in rows for name in _names(row))
+        if item not in known:
             raise UnknownNameError("item", item, known, f"(items of this run: {', '.join(list(known)[:20])})")
+        tables = {
+            name: tuple(row for row in rows if item in (_names(row) or (item,))) for name, rows in run.tables.items()
+        }
         return dataclasses.replace(run, tables=self.complete(run.manifest.settings, tables))
 
 

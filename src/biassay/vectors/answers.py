@@ -70,6 +70,12 @@ class Answers:
         encoded, rows = self._encoded
         return encoded.rows([rows[text] for text in texts])
 
+    def read_texts(self, texts: Sequence[str]) -> Encoded:
+        """The same, read from the store now and held by no one: for more texts than memory should hold at once."""
+        assert self.kept_texts is not None
+        found: Encoded = self.kept_texts.get(texts)
+        return found
+
     @cached_property
     def _encoded(self) -> tuple[Encoded, dict[str, int]]:
         assert self.kept_texts is not None

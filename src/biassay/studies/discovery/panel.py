@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Encoded
-from biassay.errors import MeasurementError
+from biassay.errors import RefusedError
 from biassay.stats.association import unit_rows
 from biassay.stats.detection import Sides, pair_scores
 from biassay.stimuli.groups import Group, Grouping
@@ -91,4 +91,4 @@ def _check_lost(group: Group, lost: tuple[str, ...], max_lost: float, hint: str)
         return
     limit = f"the limit is {max_lost:.0%}, --max-lost changes it" if left >= 2 else "at least two must be left"
     reason = f"the model does not know {len(lost)} of {len(group.names)} names of {group.label} ({', '.join(lost)})"
-    raise MeasurementError(f"{reason}; {limit}{f'; {hint}' if hint else ''}")
+    raise RefusedError(f"{reason}; {limit}{f'; {hint}' if hint else ''}")

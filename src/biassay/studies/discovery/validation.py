@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.measures.panel import Panel
 from biassay.stats.association import unit_rows
-from biassay.stats.detection import THRESHOLDS, Compare, DetectionCurve, Rule, detected, detection_curve, strongest
+from biassay.stats.detection import THRESHOLDS, DetectionCurve, detected, detection_curve, strongest
 from biassay.stimuli.groups import Group
+from biassay.studies.discovery.panel import Panel
+from biassay.studies.discovery.records import Source
+from biassay.studies.discovery.settings import Settings
 
 __all__ = ["CONVENTION", "Threshold", "Validation", "ValidationCurve", "validate"]
 
@@ -24,7 +25,7 @@ class Threshold:
     """A threshold, and where it comes from."""
 
     value: float
-    source: Literal["validation", "given", "convention"]
+    source: Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +68,7 @@ class Validation:
 
 
 def validate(
-    panel: Panel,
-    target: Group,
-    words: Sequence[str],
-    vectors: NDArray[np.floating],
-    rule: Rule,
-    compare: Compare,
-    *,
-    threshold: float | None,
-    positive_only: bool,
+    panel: Panel, target: Group, words: Sequence[str], vectors: NDArray[np.floating], settings: Settings
 ) -> Validation:
     """Score validated words for a group, and choose its thresholds unless one is given."""
     if len(words):
@@ -83,23 +76,29 @@ def validate(
     else:
         cosines = np.empty((0, len(panel.names)))
     scores, constituents = panel.scores(target, cosines)
-    truths = (np.array([word in of for word in words], dtype=bool) for of in (target.biases, target.emergent))
-    found = []
-    for dropping, truth in zip((None, constituents), truths, strict=True):
-        curve = None
-        if truth.any() and not truth.all():
-            at_these = THRESHOLDS if threshold is None else np.unique([*THRESHOLDS, threshold])
-            points = detection_curve(
-                scores, truth, constituents=dropping, rule=rule, compare=compare, thresholds=at_these
-            )
-            best = points.best(positive_only=positive_only)
-            informative = bool(points.tp[best])
-            at_place = best if threshold is None and informative else _place(points, threshold)
-            curve = ValidationCurve(points, at_place, informative)
-        at = _threshold(curve, threshold)
-        found.append((curve, at, detected(*strongest(scores, dropping, rule, compare), at.value)))
+    found = [
+        _task(scores, dropping, np.array([word in of for word in words], dtype=bool), settings)
+        for dropping, of in ((None, target.biases), (constituents, target.emergent))
+    ]
     (curve, at, own), (curve_emergent, at_emergent, emergent) = found
     return Validation(words, scores, constituents, curve, curve_emergent, at, at_emergent, own, emergent)
+
+
+def _task(
+    scores: NDArray[np.float64], dropping: NDArray[np.float64] | None, truth: NDArray[np.bool_], settings: Settings
+) -> tuple[ValidationCurve | None, Threshold, NDArray[np.bool_]]:
+    """The curve, the threshold and the words detected at it: of IBD, or, with scores that drop words, of EIBD."""
+    given, rule, compare = settings.threshold, settings.rule, settings.compare
+    curve = None
+    if truth.any() and not truth.all():
+        grid = THRESHOLDS if given is None else np.unique([*THRESHOLDS, given])
+        points = detection_curve(scores, truth, constituents=dropping, rule=rule, compare=compare, thresholds=grid)
+        best = points.best(positive_only=settings.positive_only)
+        informative = bool(points.tp[best])
+        place = best if given is None and informative else _place(points, given)
+        curve = ValidationCurve(points, place, informative)
+    at = _threshold(curve, given)
+    return curve, at, detected(*strongest(scores, dropping, rule, compare), at.value)
 
 
 def _place(points: DetectionCurve, given: float | None) -> int:

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from biassay.errors import MeasurementError
-from biassay.measures.panel import Panel
-from biassay.measures.validation import Threshold
+from biassay.errors import RefusedError
 from biassay.stats.association import unit_rows
-from biassay.stats.detection import Compare, Rule, detected, strongest
+from biassay.stats.detection import detected, strongest
 from biassay.stats.multiple import benjamini_hochberg
 from biassay.stats.name_permutation import NamePermutations
 from biassay.stats.pair_permutation import PairPermutations
 from biassay.stimuli.groups import Group
+from biassay.studies.discovery.panel import Panel
+from biassay.studies.discovery.settings import Settings
+from biassay.studies.discovery.validation import Threshold
 
 __all__ = ["Found", "Search"]
 
@@ -35,7 +36,7 @@ class Found:
     score : (n,) float64
         The largest, or smallest, of the scores: what decides.
     p, q : (n,) float64
-        Of the association with the group, by dealing names anew; q after Benjamini and Hochberg's correction over the
+        Of the association with the group, by permutation of names; q after Benjamini and Hochberg's correction over the
         whole vocabulary.
     p_excess, q_excess : (n,) float64
         The same of the excess over what the categories of the group contribute.
@@ -78,20 +79,17 @@ class Search:
         panel: Panel,
         targets: Sequence[Group],
         thresholds: Mapping[str, tuple[Threshold, Threshold]],
-        rule: Rule,
-        compare: Compare,
-        *,
-        permutations: int,
-        keep: int,
+        settings: Settings,
         rng: np.random.Generator,
     ) -> None:
         places = [panel.place(target) for target in targets]
         self._panel, self._targets = panel, tuple(targets)
         self._threads = ThreadpoolController()
-        self._permutations = NamePermutations(panel.groups, panel.categories, places, permutations, rng)
-        count = len(panel.categories)
-        self._pairs = PairPermutations(panel.groups, count, places, permutations, rng) if compare == "every" else None
-        self._ranked = {t.name: _Ranked(keep, thresholds[t.name], rule, compare) for t in targets}
+        most, count = settings.n_permutations, len(panel.categories)
+        self._permutations = NamePermutations(panel.groups, panel.categories, places, most, rng)
+        every = settings.compare == "every"
+        self._pairs = PairPermutations(panel.groups, count, places, most, rng) if every else None
+        self._ranked = {t.name: _Ranked(thresholds[t.name], settings) for t in targets}
 
     def add(self, words: Sequence[str], vectors: NDArray[np.floating]) -> None:
         """Score some words; those that are names of the groups are left out."""
@@ -113,9 +111,9 @@ class Search:
             both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
             self._ranked[target.name].add(_Block(kept, scores, constituents, both))
 
-    def found(self, alpha: float) -> dict[str, Found]:
+    def found(self) -> dict[str, Found]:
         """What was found, by the name of the target."""
-        return {name: ranked.found(alpha) for name, ranked in self._ranked.items()}
+        return {name: ranked.found() for name, ranked in self._ranked.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +139,9 @@ class _Block:
 class _Ranked:
     """The words that rank highest for one target so far, and what is kept of all."""
 
-    def __init__(self, keep: int, thresholds: tuple[Threshold, Threshold], rule: Rule, compare: Compare) -> None:
-        self._keep, self._thresholds, self._rule, self._compare = keep, thresholds, rule, compare
+    def __init__(self, thresholds: tuple[Threshold, Threshold], settings: Settings) -> None:
+        self._thresholds, self._keep, self._alpha = thresholds, settings.keep, settings.alpha
+        self._rule, self._compare = settings.rule, settings.compare
         self._p: list[NDArray[np.float64]] = []
         self._marks: list[NDArray[np.bool_]] = []  # above IBD's threshold, above it against every group, and EIBD
         self._best: _Block | None = None
@@ -178,10 +177,10 @@ class _Ranked:
         best = order[kept]
         self._best, self._places, self._eibd = self._best.rows(best), self._places[best], self._eibd[best]
 
-    def found(self, alpha: float) -> Found:
+    def found(self) -> Found:
         if self._best is None or not self._seen:
-            raise MeasurementError("no word was left to search: the model knows none of them, or they are the names")
-        p, marks = np.concatenate(self._p), np.concatenate(self._marks)
+            raise RefusedError("no word was left to search: the model knows none of them, or they are the names")
+        alpha, p, marks = self._alpha, np.concatenate(self._p), np.concatenate(self._marks)
         q = np.stack([benjamini_hochberg(p[:, i], alpha).adjusted for i in range(2)], axis=1)
         associated, every, eibd = (marks[:, i] & (q[:, 0] <= alpha) for i in range(3))
         emergent = eibd & (q[:, 1] <= alpha)
