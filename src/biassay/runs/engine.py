@@ -137,7 +137,8 @@ class Work:
     def _measure(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[place]
         everyone = [answers[i] for i in sorted(answers)] if self.study.together(self.inputs.settings) else [answers[place]]
-        tables, arrays, lost = {name: list(rows) for name, rows in run.tables.items()}, dict(run.arrays), set()
+        tables = {name: list(run.tables.get(name, ())) for name in self.study.types.stored}
+        arrays, lost = dict(run.arrays), set[str]()
         for event in self.study.measure(self.inputs, answers[place], everyone):
             match event:
                 case Row(table, row):

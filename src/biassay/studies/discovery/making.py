@@ -34,7 +34,7 @@ class Making:
         self._target = target
         self._others = tuple(other.name for other in grouping.compared_with(target))
         self._pairs = tuple(pair.label for pair in grouping.constituents(target))
-        self._of = {"model": identity.name, "options": identity.options, "group": target.name}
+        self._of: dict[str, Any] = {"model": identity.name, "options": identity.options, "group": target.name}
 
     def events(self, validation: Validation, found: Found) -> Iterator[Event]:
         """All rows and arrays of the group."""

@@ -25,7 +25,7 @@ _NESTED = {*_CURVES.values(), "validated", "words", "others", "num_excess"}
 
 
 def upgrade(manifest: dict[str, Any], results: dict[str, Any]) -> Older:
-    """Format 1: one model, its settings and inputs in the manifest itself, and everything about a group in one record."""
+    """Format 1: one model, settings and inputs in the manifest itself, all about a group in one record."""
     own, found = dict(manifest), [_with_eibd(group, manifest["alpha"]) for group in results["results"]]
     settings = {name: own.pop(name) for name in _SETTINGS}
     settings |= {"n_permutations": own.pop("permutations"), "group": [group["group"] for group in found]}

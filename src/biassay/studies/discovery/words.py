@@ -36,7 +36,8 @@ _SOURCES = {
 _PERMUTED = {
     "any": "a random permutation of names over all groups gives this group as high a score; a small p does not single "
     "the group out: where another group stands apart, all others score high against it",
-    "every": "a random permutation of names over two groups scores as high, for the group compared with that makes it most frequent",
+    "every": "a random permutation of names over two groups scores as high; of the groups compared with, the one for "
+    "which that is most frequent counts",
 }
 _ENOUGH = 5  # true words, below which a threshold rests on next to nothing
 _CLEAR = 0.6  # area under the curve, below which it hardly differs from guessing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 
 import biassay
-from biassay.results.discovery import Discovery
 
 GROUPS = {"red-women": ("red", "women"), "red-men": ("red", "men"), "blue-women": ("blue", "women")}
 GROUPS["blue-men"] = ("blue", "men")
@@ -66,9 +66,15 @@ def write_groups(path: Path, rated: dict[str, dict[str, list[str]]] = RATED, mor
     return path
 
 
-def discovered(place: Path, group: str | Sequence[str] = "red-women", **given: Any) -> Discovery:
-    defaults = {"groups": place / "own.toml", "permutations": 499, "cache": place / "cache"}
+def discovered(place: Path, group: str | Sequence[str] = "red-women", **given: Any) -> biassay.Run:
+    defaults = {"groups": place / "own.toml", "n_permutations": 499, "cache": place / "cache"}
     return biassay.discover(f"vectors:{place / 'v.txt'}", group, **defaults | given)
+
+
+def numbers(run: biassay.Run) -> dict[str, list[Any]]:
+    """What was found, whatever the model is called."""
+    tables = {name: rows for name, rows in run.tables.items() if name != "models"}
+    return {name: [dataclasses.replace(row, model="", options="") for row in rows] for name, rows in tables.items()}
 
 
 def planted(folder: Path, *without: str) -> Path:
