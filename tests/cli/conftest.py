@@ -16,7 +16,6 @@ import biassay
 from biassay.cli import main
 from biassay.pipeline import embedding
 from biassay.runs.corpus import find_contexts
-from biassay.results.discovery import Discovery
 from biassay.results.run import Run
 from biassay.results.samples import Samples
 
@@ -163,8 +162,8 @@ def contexts() -> Run:
 
 
 @pytest.fixture(scope="module")
-def words(cache: Path) -> Discovery:
-    return biassay.discover("glove", "african-american-females", permutations=99, keep=20, cache=cache)
+def words(cache: Path) -> Run:
+    return biassay.discover("glove", "african-american-females", n_permutations=99, keep=20, cache=cache)
 
 
 @pytest.fixture
