@@ -65,7 +65,7 @@ def test_python_examples_run(page: Path) -> None:
 def test_commands_run(
     page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (permutations,) = (option for option in discover.params if option.name == "permutations")
+    (permutations,) = (option for option in discover.params if option.name == "n_permutations")
     monkeypatch.setattr(permutations, "default", 9_999)  # a tenth of the time; what is found is not looked at
     if re.search(r"reviews\.csv|my-language-model", page.read_text()):
         corpus_and_model(empty_folder)
@@ -149,7 +149,7 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["biassay.studies.associations.weat", "biassay.studies.associations.ceat", "biassay.measures.ibd", "biassay.stats.sensitivity"]
+    "name", ["biassay.studies.associations.weat", "biassay.studies.associations.ceat", "biassay.studies.discovery.ibd", "biassay.stats.sensitivity"]
 )
 def test_docstring_examples(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name))

@@ -142,7 +142,8 @@ def test_out_writes_a_folder_and_says_where(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
     code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 99, "--seed", 3, "--out", out)
     assert code == 0
-    assert {path.name for path in out.iterdir()} == {"manifest.json", "results.json", "results.tsv", "report.html", "arrays"}
+    files = {"manifest.json", "results.json", "results.tsv", "report.html", "arrays"}
+    assert {path.name for path in out.iterdir()} == files
     assert stdout.splitlines()[-1] == f"written to {out}; open {out / 'report.html'}"
     loaded = biassay.load(out)
     assert (loaded.manifest.settings.seed, loaded.manifest.settings.n_permutations) == (3, 99)

@@ -16,7 +16,6 @@ from biassay.report.charts.matrix import MatrixCell, matrix
 from biassay.report.charts.profiles import profile
 from biassay.report.charts.roc import roc
 from biassay.report.charts.style import Style
-from biassay.results.discovery import CurveRecord
 from biassay.results.samples import Samples
 
 HOSTILE = '<script>alert(1)</script>" onload="alert(1)'
@@ -25,9 +24,26 @@ ROWS = (
     ForestRow("two", -1.25, None, None, 0, "second"),
     ForestRow("three", 1.75, 1.5, 2.5, 1, "third"),
 )
-CURVE = CurveRecord(
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """A detection curve."""
+
+    thresholds: tuple[float, ...]
+    tp: tuple[int, ...]
+    fp: tuple[int, ...]
+    fn: tuple[int, ...]
+    tn: tuple[int, ...]
+    area: float
+    chosen: float
+    recall: float
+    false_positive_rate: float
+
+
+CURVE = Counted(
     thresholds=(-1.0, 0.0, 1.0), tp=(2, 1, 0), fp=(3, 0, 0), fn=(0, 1, 2), tn=(0, 3, 3),
-    area=0.83, chance=0.4, chosen=0.0, accuracy=0.8, precision=1.0, recall=0.5, false_positive_rate=0.0,
+    area=0.83, chosen=0.0, recall=0.5, false_positive_rate=0.0,
 )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from tests.studies.showing import cited as citations
 
 import biassay
 from biassay.report.publish import Citation, to_bibtex, to_text
-from biassay.results.discovery import Discovery
 from biassay.results.run import Run
 
 ENTRY = re.compile(r"@([a-z]+)\{([a-z0-9-]+),\n(.*?)\n\}\n", re.DOTALL)
@@ -28,9 +27,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def discovery(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
+def discovery(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("vectors")
-    return biassay.discover("glove", ["african-american-females"], permutations=19, alpha=0.5, keep=5, cache=cache)
+    return biassay.discover("glove", ["african-american-females"], n_permutations=19, alpha=0.5, keep=5, cache=cache)
 
 
 def works(cited: tuple[Citation, ...]) -> dict[str, Citation]:
@@ -82,7 +81,7 @@ def test_a_method_is_cited_only_where_it_was_used(run: Run) -> None:
     assert "holm1979" not in works(citations(Run(run.manifest)))
 
 
-def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discovery: Discovery) -> None:
+def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discovery: Run) -> None:
     assert "the method CEAT" in works(citations(measured_in_contexts()))["guo2021"].uses
     cited = works(citations(discovery))
     assert set(cited) == {"guo2021", "benjamini1995", "biassay"}
@@ -93,7 +92,7 @@ def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discove
     assert citations() == ()
 
 
-def test_biassay_is_cited_as_its_own_file_says_with_the_versions_of_the_runs(run: Run, discovery: Discovery) -> None:
+def test_biassay_is_cited_as_its_own_file_says_with_the_versions_of_the_runs(run: Run, discovery: Run) -> None:
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8").split("references:")[0]
     said = dict(re.findall(r"^(?:  - )?(\w+): (.+)$", text, re.MULTILINE))
     older = Run(dataclasses.replace(run.manifest, versions={"biassay": "0.0.1"}))
@@ -177,7 +176,7 @@ def test_hostile_citations_stay_inside_their_entry(run: Run, nasty: str) -> None
 
 
 @pytest.mark.skipif(shutil.which("bibtex") is None, reason="bibtex is not installed")
-def test_bibtex_reads_it(run: Run, discovery: Discovery, tmp_path: Path) -> None:
+def test_bibtex_reads_it(run: Run, discovery: Run, tmp_path: Path) -> None:
     own = with_sources(run, *((nasty, f"Own {nasty}") for nasty in NASTY))
     (tmp_path / "t.bib").write_text(to_bibtex(citations(run, discovery, own)), encoding="utf-8")
     (tmp_path / "t.aux").write_text("\\citation{*}\n\\bibdata{t}\n\\bibstyle{plain}\n")

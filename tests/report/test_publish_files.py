@@ -25,7 +25,6 @@ from biassay.report.publish.files import FIGURE_FORMATS
 from biassay.report.publish.latex import to_latex
 from biassay.report.publish.layout import Cell
 from biassay.report.publish.markdown import to_markdown
-from biassay.results.discovery import Discovery
 from biassay.results.records import FORMAT_VERSION, ModelRecord
 from biassay.results.run import Run
 from biassay.results.samples import Samples
@@ -63,9 +62,9 @@ def contexts() -> Run:
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
+def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("vectors")
-    return biassay.discover("glove", "african-american-females", permutations=99, keep=20, cache=cache)
+    return biassay.discover("glove", "african-american-females", n_permutations=99, keep=20, cache=cache)
 
 
 def alignment(tau: float | None, both: tuple[float, float] | None, **given: Any) -> AlignmentRecord:
@@ -131,7 +130,7 @@ def figures_of(runs: dict[str, Any]) -> list[Figure]:
 
 @pytest.mark.extras
 def test_every_figure_is_written_as_it_is_drawn(
-    run: Run, contexts: Run, words: Discovery, stereotypes: Stereotypes, tmp_path: Path
+    run: Run, contexts: Run, words: Run, stereotypes: Stereotypes, tmp_path: Path
 ) -> None:
     pytest.importorskip("vl_convert")
     found = {"a": run, "b": contexts, "c": words, "d": stereotypes}
@@ -286,7 +285,7 @@ def test_a_format_asked_for_twice_is_written_once(run: Run, tmp_path: Path) -> N
 
 
 def test_without_the_library_there_are_no_figures(
-    run: Run, words: Discovery, stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, words: Run, stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(published, "can_draw", lambda: False)
     heard: list[Any] = []

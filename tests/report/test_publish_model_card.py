@@ -23,7 +23,6 @@ from tests.studies.showing import card_of as model_card
 import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish.metadata import scalar
-from biassay.results.discovery import DUAL_USE, Discovery
 from biassay.results.labels import model_labels
 from biassay.results.run import Run
 from biassay.results.stereotypes import Stereotypes
@@ -36,9 +35,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def discovery(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
+def discovery(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("vectors")
-    return biassay.discover("glove", ["african-american-females"], permutations=199, alpha=0.5, keep=5, cache=cache)
+    return biassay.discover("glove", ["african-american-females"], n_permutations=199, alpha=0.5, keep=5, cache=cache)
 
 
 @pytest.fixture(scope="module")
@@ -137,21 +136,20 @@ def test_what_is_no_number_is_left_out_and_told(run: Run, value: float | None) -
 
 
 @pytest.mark.extras
-def test_the_hub_reads_the_numbers_of_a_discovery(discovery: Discovery) -> None:
+def test_the_hub_reads_the_numbers_of_a_discovery(discovery: Run) -> None:
     card = model_card(discovery)
     name, numbers = index_of(card)
-    (found,) = discovery.results
+    (found,), (curve, _) = discovery.tables["groups"], discovery.tables["curves"]
     assert name == "glove"
-    assert found.curve is not None
-    place = (discovery.manifest.grouping, found.group)
+    place = (discovery.manifest.inputs.grouping, found.group)
     assert numbers == {
         (*place, "words_associated"): found.num_associated,
         (*place, "words_eibd"): found.num_eibd,
         (*place, "words_emergent"): found.num_emergent,
-        (*place, "roc_auc"): found.curve.area,
+        (*place, "roc_auc"): curve.area,
     }
-    assert DUAL_USE.split(":")[0] in section(card)
-    assert not [word.word for word in found.words if f" {word.word}," in section(card)]
+    assert discovery.manifest.inputs.note.split(":")[0] in section(card)
+    assert not [word.word for word in discovery.results if f" {word.word}," in section(card)]
 
 
 @pytest.mark.extras

@@ -133,6 +133,11 @@ def test_copies_of_a_discovery_are_refused(words: Run) -> None:
         compare({"a": words, "b": words})
 
 
+def test_runs_of_other_studies_are_refused_even_if_mixed(words: Run) -> None:
+    with pytest.raises(UsageError, match="associations, discovery"):
+        compare({"a": words, "b": biassay.run("glove", "weat6")}, mixed=True)
+
+
 def test_a_single_discovery_is_refused(words: Run) -> None:
-    with pytest.raises(UsageError, match=r"one model only \(glove\)"):
+    with pytest.raises(UsageError, match="glove"):
         compare({"a": words})

@@ -29,12 +29,11 @@ def found(place: Path) -> biassay.Run:
 
 def test_every_score_is_that_of_a_loop(found: biassay.Run) -> None:
     for findings in groups_of(found):
+        group = findings.row.group
         assert sorted(w.word for w in findings.words) == sorted(WORDS)
         for word in findings.words:
-            scores = [
-                made_up.score(word.word, NAMES[findings.row.group], other) for other in made_up.others_of(findings.row.group)
-            ]
-            parts = [made_up.score(word.word, *sides) for sides in made_up.constituents_of(findings.row.group)]
+            scores = [made_up.score(word.word, NAMES[group], other) for other in made_up.others_of(group)]
+            parts = [made_up.score(word.word, *sides) for sides in made_up.constituents_of(group)]
             assert list(word.scores.values()) == pytest.approx(scores, abs=1e-9)
             assert list(word.constituents.values()) == pytest.approx(parts, abs=1e-9)
             assert word.score == max(word.scores.values())

@@ -41,7 +41,9 @@ def test_a_finding_counts_the_words_of_a_group_and_names_the_first(found: biassa
         assert (finding.effect, finding.unit, finding.evidence) == (len(words), "words", tuple(words[:5]))
 
 
-@pytest.mark.parametrize(("given", "standing"), [({"threshold": 1.99}, "not shown"), ({"n_permutations": 9}, "too few")])
+@pytest.mark.parametrize(
+    ("given", "standing"), [({"threshold": 1.99}, "not shown"), ({"n_permutations": 9}, "too few")]
+)
 def test_where_no_word_is_found(given: dict[str, Any], standing: str, place: Path) -> None:
     (finding,) = discovered(place, **given).findings()
     assert (finding.standing, finding.effect, finding.evidence) == (standing, 0.0, ())
@@ -106,7 +108,7 @@ def test_in_an_older_folder_emergent_was_what_eibd_detects(tmp_path: Path) -> No
     assert older == present
     assert sum(word.emergent for word in older.results) < sum(word.eibd for word in older.results)
     assert older.manifest.settings.n_permutations == 199
-    assert older.save(tmp_path / "new") and biassay.load(tmp_path / "new") == older
+    assert biassay.load(older.save(tmp_path / "new")) == older
     assert all(isinstance(finding, Finding) for finding in older.findings())
     assert older.report(tmp_path / "page.html").is_file()
 

@@ -38,7 +38,8 @@ def found(place: Path) -> biassay.Run:
 def test_lost_names_are_listed_and_left_out(tmp_path: Path) -> None:
     lost = ("redmen2", "redmen7")
     made = discovered(planted(tmp_path, *lost, "bluewomen0"))
-    assert made.tables["models"][0].names_lost == {"red-women": (), "red-men": lost, "blue-women": ("bluewomen0",), "blue-men": ()}
+    (row,) = made.tables["models"]
+    assert row.names_lost == {"red-women": (), "red-men": lost, "blue-women": ("bluewomen0",), "blue-men": ()}
     assert made.manifest.inputs.groups == {group: tuple(names) for group, names in NAMES.items()}
     own, other = NAMES["red-women"], [name for name in NAMES["red-men"] if name not in lost]
     unit = {word: v / np.linalg.norm(v) for word, v in ((w, x.astype(float)) for w, x in TABLE.items())}

@@ -168,8 +168,9 @@ def test_the_way_through_the_page_names_its_sections(found: Run, page: Page) -> 
 
 
 def test_the_note_stands_on_the_page_and_in_the_terminal(found: Run, page: Page) -> None:
+    columns = [line for column in columns_of(found.manifest.settings) for line in column]
     for shown in (page.text, " ".join(printed(found).split())):
-        for said in (DUAL_USE, MEANING_OF_WORDS, *(line for column in columns_of(found.manifest.settings) for line in column)):
+        for said in (DUAL_USE, MEANING_OF_WORDS, *columns):
             assert said in shown
 
 
@@ -281,9 +282,10 @@ def test_a_narrow_terminal_is_told_the_group_that_a_score_comes_from(width: int,
     findings = groups_of(found)[0]
     rows = [cells(line) for line in printed(found, width=width, top=5, only=[FEMALES]).splitlines()]
     for word in [word for word in findings.words if word.associated][:5]:
-        most, scores = findings.others[max(word.scores, key=word.scores.__getitem__)], [f"{score:.2f}" for score in word.scores.values()]
-        q, categories, excess = shown_p(word.q_value), f"{max(word.constituents.values()):.2f}", shown_p(word.q_value_excess)
-        middle = [q, *scores] if wide else [most, q]
+        most = findings.others[max(word.scores, key=word.scores.__getitem__)]
+        q, excess = shown_p(word.q_value), shown_p(word.q_value_excess)
+        categories = f"{max(word.constituents.values()):.2f}"
+        middle = [q, *(f"{score:.2f}" for score in word.scores.values())] if wide else [most, q]
         rule = "yes" if word.eibd else ""
         assert [word.word, f"{word.score:.2f}", *middle, categories, rule, excess] in rows
 

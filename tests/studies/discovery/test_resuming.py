@@ -55,7 +55,7 @@ class Stopping(Silent):
     def __init__(self, model: str, unit: str) -> None:
         self.step = model, unit
 
-    def progress(self, who: str, unit: str, done: int, total: int) -> None:
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
         if (who, unit) == self.step:
             raise KeyboardInterrupt
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -36,7 +37,13 @@ class DiscoveryPresenter(Presenter):
         return discovery_part(gathered.run, renderer)
 
     def print(
-        self, gathered: Gathered, console: Console, *, top: int = _WORDS_PRINTED, only: Sequence[str] | None = None
+        self,
+        gathered: Gathered,
+        console: Console,
+        *,
+        top: int = _WORDS_PRINTED,
+        only: Sequence[str] | None = None,
+        **options: Any,  # noqa: ARG002
     ) -> None:
         """``top`` words of each list, of all groups or of some."""
         print_discovery(gathered.run, console, top=top, only=only)
