@@ -70,7 +70,9 @@ def _option(field: dataclasses.Field[Any], rule: Rule, kind: Any) -> Decorator:
     shown: Mapping[str, Any] = {"help": rule.help, "metavar": rule.metavar}
     if kind is bool:
         names[0] += f"/--{rule.off}" if rule.off else ""
-        return click.option(*names, field.name, is_flag=True, default=field.default, **shown)
+        return click.option(
+            *names, field.name, is_flag=True, default=field.default, show_default=bool(rule.off), **shown
+        )
     if rule.many:
         choice = click.Choice(rule.choices) if rule.choices else str
         return click.option(*names, field.name, multiple=True, type=choice, **shown)

@@ -14,6 +14,7 @@ import pytest
 
 import biassay
 from biassay.encoders.python import OBJECT
+from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
 from biassay.runs.listener import Silent
 
@@ -120,6 +121,15 @@ def test_other_groups_or_words_than_before_are_refused(changed: str, tmp_path: P
         biassay.resume(place / "out", cache=place / "cache")
     (place / changed).write_text(text)
     assert biassay.resume(place / "out", cache=place / "cache").manifest.status == "complete"
+
+
+def test_models_may_be_asked_by_an_engine(place: Path, tmp_path: Path) -> None:
+    given = {"groups": place / "own.toml", "words": place / "words.txt", "n_permutations": 9}
+    here, there = (
+        biassay.discover(models(place), BOTH, **given, cache=tmp_path / name, engine=engine)
+        for name, engine in (("here", None), ("there", LocalEngine()))
+    )
+    assert same(here, there)
 
 
 def test_several_models_are_those_of_several_runs(place: Path) -> None:
