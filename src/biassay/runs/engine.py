@@ -136,8 +136,10 @@ class Work:
 
     def _measure(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[place]
-        everyone = [answers[i] for i in sorted(answers)] if self.study.together(self.inputs.settings) else [answers[place]]
-        tables, arrays, lost = {name: list(rows) for name, rows in run.tables.items()}, dict(run.arrays), set()
+        together = self.study.together(self.inputs.settings)
+        everyone = [answers[i] for i in sorted(answers)] if together else [answers[place]]
+        tables, arrays = {name: list(rows) for name, rows in run.tables.items()}, dict(run.arrays)
+        lost: set[str] = set()
         for event in self.study.measure(self.inputs, answers[place], everyone):
             match event:
                 case Row(table, row):
@@ -152,9 +154,7 @@ class Work:
                     lost.update(words)
         complete = self.study.complete(self.inputs.settings, {name: tuple(rows) for name, rows in tables.items()})
         run = dataclasses.replace(run, tables=complete, arrays=arrays)
-        return _with_model(
-            run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began)
-        )
+        return _with_model(run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began))
 
 
 def _seconds(record: ModelRecord, began: float) -> float:

@@ -26,7 +26,7 @@ _DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImple
 
 
 def upgrade(folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:
-    """Format 1: settings stood in the manifest itself and beside the file of contexts, samples in files of their own."""
+    """Format 1: settings stood in the manifest and beside the file of contexts, samples in files of their own."""
     own = dict(manifest)
     contexts = own.pop("contexts", None)
     lost = own.pop("words_lost", {})

@@ -21,8 +21,8 @@ class Settings:
 
     tests: tuple[str, ...] = setting(
         (),
-        "Names, patterns (sent-*), topics (gender), collections (may2019) or files.  [default: the main collections; with contexts, the "
-        "tests they were collected for]",
+        "Names, patterns (sent-*), topics (gender), collections (may2019) or files.  [default: the main collections; "
+        "with contexts, the tests they were collected for]",
         many=True,
         metavar="PATTERN ...",
     )
