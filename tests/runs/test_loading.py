@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from biassay.results.run import Run
 from tests.results.made_runs import contexts, discovery, result, run_of, some, stereotypes
 
 import biassay
 from biassay.errors import RunFolderError, UsageError
 from biassay.results.gathering import load_found, name_folders
 from biassay.results.records import FORMAT_VERSION
-from biassay.results.run import Run
 from biassay.stimuli.catalogue import catalogue
 from biassay.texts.sentences import digest_of
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from biassay.pipeline.reporting import report_runs
+from biassay.results.run import Run
+from biassay.results.samples import Samples, load_samples
 from tests.damage import damages
 from tests.results.made_runs import contexts, discovery, result, run_of, some, stereotypes
 
 from biassay.errors import RunFolderError, UsageError
 from biassay.pipeline.common import check_free
-from biassay.pipeline.reporting import report_runs
 from biassay.results.gathering import load_found
-from biassay.results.run import Run
-from biassay.results.samples import Samples, load_samples
 
 FILES = ("manifest.json", "results.json")
 RUN = run_of("one", [result("m", "t"), result("m", "u", 0.001)], {(0, "t"): some(1)}, contexts=contexts())
