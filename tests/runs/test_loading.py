@@ -1,100 +1,86 @@
-"""Run folders of all kinds, read and named: runs made by hand as witnesses."""
+"""Run folders read and named, whichever biassay wrote them: runs made by hand and golden folders as witnesses."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from biassay.results.run import Run
-from tests.results.made_runs import contexts, discovery, result, run_of, some, stereotypes
+from tests.results.made_runs import result, run_of, stopped
 
 import biassay
 from biassay.errors import RunFolderError, UsageError
-from biassay.results.gathering import load_found, name_folders
-from biassay.results.records import FORMAT_VERSION
-from biassay.stimuli.catalogue import catalogue
-from biassay.texts.sentences import digest_of
+from biassay.runs.loading import load_data, name_folders
+from biassay.runs.reporting import report_runs
 
-
-def edited(folder: Path, **given: Any) -> None:
-    path = folder / "manifest.json"
-    content = json.loads(path.read_text()) | given
-    content.pop("digest", None)
-    path.write_text(json.dumps(content))
-
-
-# ---- a folder of any kind
-
-
-@pytest.mark.parametrize("found", [run_of("one", [result("m", "t")]), discovery(), stereotypes()])
-def test_a_folder_of_any_kind_comes_back_as_it_was(tmp_path: Path, found: Any) -> None:
-    found.save(tmp_path / "run")
-    assert load_found(tmp_path / "run") == found
-    assert load_found(str(tmp_path / "run")) == found
-
-
-def test_a_run_over_contexts_comes_back_with_its_samples(tmp_path: Path) -> None:
-    run = run_of("one", [result("m", "t")], {(0, "t"): some(1)}, contexts=contexts())
-    run.save(tmp_path)
-    found = load_found(tmp_path)
-    assert isinstance(found, Run)
-    assert found.samples[0, "t"].p_values.tolist() == run.samples[0, "t"].p_values.tolist()
-
-
-def test_a_real_discovery_is_found(tmp_path: Path) -> None:
-    made = biassay.discover("glove", "african-american-females", permutations=9, keep=5, cache=tmp_path / "vectors")
-    made.save(tmp_path / "run")
-    assert load_found(tmp_path / "run") == made
+GOLDEN = Path(__file__).parents[1] / "golden" / "recorded" / "folders"
+RUN = run_of("one", [result("m", "t")])
 
 
 def test_what_is_no_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match=r"nowhere: no such folder"):
-        load_found(tmp_path / "nowhere")
-    with pytest.raises(RunFolderError, match=r"manifest\.json is missing"):
-        load_found(tmp_path)
-    (tmp_path / "manifest.json").write_text("[1, 2]")
-    with pytest.raises(RunFolderError, match=r"manifest\.json: the run has format version None"):
-        load_found(tmp_path)
-    (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(RunFolderError, match=r"manifest\.json: line 1: not valid JSON"):
-        load_found(tmp_path)
+    for folder in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(RunFolderError, match=str(folder)):
+            load_data(folder)
+    RUN.save(tmp_path / "inside")
+    with pytest.raises(RunFolderError, match="inside"):
+        load_data(tmp_path)
+    with pytest.raises(RunFolderError, match=r"inside"):
+        load_data(tmp_path / "inside" / "manifest.json")
 
 
-@pytest.mark.parametrize("found", [run_of("one", [result("m", "t")]), discovery(), stereotypes()])
-def test_another_format_or_kind_is_refused(tmp_path: Path, found: Any) -> None:
-    found.save(tmp_path)
-    edited(tmp_path, kind="dreams")
-    with pytest.raises(RunFolderError, match=r"a run of a kind that this biassay does not know \('dreams'\)"):
-        load_found(tmp_path)
-    edited(tmp_path, format_version=FORMAT_VERSION + 1)
-    with pytest.raises(RunFolderError, match=f"format version {FORMAT_VERSION + 1}, this biassay reads"):
-        load_found(tmp_path)
+def test_a_run_without_results_is_read_and_not_shown(tmp_path: Path) -> None:
+    stopped(RUN).save(tmp_path)
+    assert biassay.load(tmp_path).results == ()
+    with pytest.raises(RunFolderError, match="no results yet"):
+        report_runs([tmp_path], out=tmp_path / "page.html")
 
 
-def test_a_manifest_without_a_kind_is_of_association_tests(tmp_path: Path) -> None:
-    run_of("one", [result("m", "t")]).save(tmp_path)
-    content = json.loads((tmp_path / "manifest.json").read_text())
-    assert content.pop("kind") == "associations"
-    del content["digest"]
-    (tmp_path / "manifest.json").write_text(json.dumps(content))
-    assert isinstance(load_found(tmp_path), Run)
+# ---- folders of format 1
 
 
-def test_a_run_that_has_no_results_yet_is_refused(tmp_path: Path) -> None:
-    run_of("one", [], status="running").save(tmp_path)
-    with pytest.raises(RunFolderError, match=r"no results yet; go on with it by --resume"):
-        load_found(tmp_path)
-    (tmp_path / "results.json").unlink()
-    with pytest.raises(RunFolderError, match=r"no results yet"):
-        load_found(tmp_path)
+@pytest.mark.parametrize("name", ["run-exact", "ceat-random"])
+def test_a_whole_run_of_format_1_is_read_and_can_be_saved(name: str, tmp_path: Path) -> None:
+    old = json.loads((GOLDEN / name / "manifest.json").read_text())
+    assert old["format_version"] == 1
+    run = biassay.load(GOLDEN / name)
+    assert [m.text for m in run.manifest.models] == [m["text"] for m in old["models"]]
+    assert {m.text: set(m.words_lost) for m in run.manifest.models if m.words_lost} == {
+        text: set(words) for text, words in old["words_lost"].items() if words
+    }
+    assert (run.manifest.study, run.manifest.settings.seed, run.manifest.settings.alpha) == (
+        *("associations", old["seed"], old["alpha"]),
+    )
+    stored = json.loads((GOLDEN / name / "results.json").read_text())["results"]
+    assert [r.effect_size for r in run.results] == [row["effect_size"] for row in stored]
+    again = biassay.load(run.save(tmp_path / "run"))
+    assert again == run
+    assert set(again.arrays) == set(run.arrays)
+    assert bool(run.arrays) is (name == "ceat-random")
+    assert biassay.resume(tmp_path / "run") == run  # there is nothing left to do
 
 
-def test_a_run_that_has_some_results_is_taken(tmp_path: Path) -> None:
-    run_of("one", [result("m", "t")], status="running").save(tmp_path)
-    found = load_found(tmp_path)
-    assert found.manifest.status == "running"
+@pytest.mark.parametrize("name", ["run-killed", "ceat-random-killed"])
+def test_an_unfinished_run_of_format_1_is_refused_by_name(name: str) -> None:
+    for use in (biassay.load, biassay.resume):
+        with pytest.raises(RunFolderError, match="format version 1"):
+            use(GOLDEN / name)
+
+
+@pytest.mark.parametrize("damage", [{"results": ["x"]}, {"results": {"a": 1}}, {"results": None}, {}])
+def test_a_folder_of_format_1_with_other_content_is_refused(damage: dict[str, Any], tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "run-exact", tmp_path / "run")
+    (tmp_path / "run" / "results.json").write_text(json.dumps({"format_version": 1} | damage))
+    with pytest.raises(RunFolderError, match="run"):
+        biassay.load(tmp_path / "run")
+
+
+def test_a_damaged_file_of_samples_of_format_1_is_named(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "ceat-random", tmp_path / "run")
+    (tmp_path / "run" / "samples" / "0.npz").write_bytes(b"not an archive")
+    with pytest.raises(RunFolderError, match=r"samples/0\.npz"):
+        biassay.load(tmp_path / "run")
 
 
 # ---- names of folders
@@ -127,28 +113,3 @@ def test_a_folder_named_twice_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     for again in (Path("a"), Path("b/../a"), tmp_path / "a", Path("link")):
         with pytest.raises(UsageError, match="a is named twice"):
             name_folders([Path("a"), Path("b"), again])
-
-
-# ---- folders of an older biassay
-
-
-@pytest.mark.parametrize(
-    ("name", "digest", "known"),
-    [
-        ("sent-weat1", None, ("method", "things", "weat1", "bleached")),
-        ("sent-weat1", "of other texts", (None, None, None, None)),
-        ("own", None, (None, None, None, None)),
-    ],
-)
-def test_what_an_older_test_is_about_is_known_by_its_name_and_texts(
-    tmp_path: Path, name: str, digest: str | None, known: tuple[str | None, ...]
-) -> None:
-    digest = digest or digest_of(catalogue().tests["sent-weat1"])
-    run_of("one", [result("m", name, test_digest=digest)]).save(tmp_path)
-    content = json.loads((tmp_path / "results.json").read_text())
-    for field in ("about", "topic", "variant_of", "template"):
-        assert content["results"][0].pop(field) is None
-    del content["digest"]
-    (tmp_path / "results.json").write_text(json.dumps(content))
-    (found,) = Run.load(tmp_path).results
-    assert (found.about, found.topic, found.variant_of, found.template) == known

@@ -31,7 +31,10 @@ def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
         return
     path.parent.mkdir(exist_ok=True)
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()})  # type: ignore[arg-type]
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in arrays.items():
+            values = np.ascontiguousarray(array, dtype="<f8")
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, "<f8") + values.tobytes())
     write_atomically(path, buffer.getvalue())
 
 
