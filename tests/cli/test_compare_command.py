@@ -18,8 +18,10 @@ from tests.pipeline.asked_models import Place, save_masked
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
+from tests.results.made_runs import with_rows
 from biassay.results.discovery import Discovery
-from biassay.results.run import Run, with_corrections
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
 
 from .conftest import Cli
 from .shown_runs import edit, files, names, read, stored, table, told
@@ -258,8 +260,8 @@ def test_a_full_folder_is_refused_before_the_page_is_written(
 def test_models_without_a_test_in_common_are_refused(
     refuses: Callable[..., str], glove: Run, mine: Run, tmp_path: Path
 ) -> None:
-    some = dataclasses.replace(glove, results=glove.results[:1]).save(tmp_path / "one")
-    others = dataclasses.replace(mine, results=mine.results[1:]).save(tmp_path / "two")
+    some = with_rows(glove, glove.results[:1]).save(tmp_path / "one")
+    others = with_rows(mine, mine.results[1:]).save(tmp_path / "two")
     assert "the models have no test in common" in refuses(some, others)
 
 

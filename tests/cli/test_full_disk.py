@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from biassay import files
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.results.made_runs import with_rows
 from biassay.results.discovery import Discovery
-from biassay.results.records import Result
-from biassay.results.run import Run, with_corrections
+from biassay.studies.associations.records import Result
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
 
 from .conftest import Cli
 from .shown_runs import edit, edit_first, names, read, stored, told
@@ -25,7 +27,7 @@ NUMBERS = ("effect_size", "statistic", "p_value", "p_value_by_word", "effect_siz
 
 def begun(run: Run, done: int) -> Run:
     """Interrupted after some results."""
-    results = with_corrections(run.results[:done], run.manifest.alpha)
+    results = with_corrections(run.results[:done], run.manifest.settings.alpha)
     return Run(dataclasses.replace(run.manifest, status="running", finished=None), results)
 
 
@@ -206,7 +208,7 @@ def test_no_significant_result_is_said(cli: Cli, glove: Run, tmp_path: Path) -> 
         return dataclasses.replace(r, p_value=0.9, p_value_by_word=0.8, log10_p_value=-0.05, log10_p_value_by_word=-0.1)
 
     results = with_corrections(tuple(map(weak, glove.results)), 0.01)
-    folder = dataclasses.replace(glove, results=results).save(tmp_path / "weak")
+    folder = with_rows(glove, results).save(tmp_path / "weak")
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0
     for shown in (" ".join(stdout.split()), read(folder / "report.html")):
@@ -221,7 +223,7 @@ def test_nothing_measured_at_all_is_said(cli: Cli, glove: Run, tmp_path: Path) -
     nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
     nothing |= {"status": "refused", "reason": "too many words are lost", "leaning": {}}
     results = tuple(dataclasses.replace(r, **nothing) for r in glove.results)
-    folder = dataclasses.replace(glove, results=results).save(tmp_path / "refused")
+    folder = with_rows(glove, results).save(tmp_path / "refused")
     code, stdout, stderr = cli("report", folder, "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0, stderr
     assert "too many words are lost" in stdout

@@ -10,7 +10,7 @@ import pytest
 
 import biassay
 from biassay.results.discovery import Discovery
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 from .shown_runs import MARK, TESTS, edit, edit_first, manifest_in, names, read, stored, told

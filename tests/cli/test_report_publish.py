@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from biassay.results.discovery import Discovery
-from biassay.results.records import PAPER_COLUMNS
-from biassay.results.run import Run
+from biassay.studies.associations.columns import PAPER_COLUMNS
+from biassay.runs.run import Run
 
 from .conftest import Cli
 from .shown_runs import names, read, stored

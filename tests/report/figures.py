@@ -17,7 +17,7 @@ from biassay.report.charts.profiles import profile
 from biassay.report.charts.roc import roc
 from biassay.report.charts.style import Style
 from biassay.results.discovery import CurveRecord
-from biassay.results.samples import Samples
+from biassay.studies.associations.samples import Samples
 
 HOSTILE = '<script>alert(1)</script>" onload="alert(1)'
 ROWS = (

@@ -17,12 +17,15 @@ from tests.report.browser import Opened, chromium, violations
 from tests.studies.showing import page_of
 
 import biassay
+from tests.results.made_runs import with_rows
 from biassay.report.formats import decimals
-from biassay.results.gathering import AnyRun
-from biassay.results.records import Result
-from biassay.results.run import Run, with_corrections
+from biassay.results.data import RunData
+from biassay.studies.associations.records import Result
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
 from biassay.studies.associations.words import p_by_text, p_by_word
-from biassay.studies.presenters import compare, render_report
+from biassay.runs.showing import compare
+from biassay.runs.showing import render_report
 
 pytestmark = pytest.mark.extras
 HOSTILE = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">'
@@ -55,7 +58,7 @@ def with_models(found: Run, count: int) -> Run:
         records.append(dataclasses.replace(records[0], text=f"noisy {number}", name=f"noisy {number}"))
         results += [noisy(r, f"noisy {number}", rng) for r in found.results]
     manifest = dataclasses.replace(found.manifest, models=tuple(records))
-    return Run(manifest, with_corrections(tuple(results), manifest.alpha))
+    return Run(manifest, with_corrections(tuple(results), manifest.settings.alpha))
 
 
 def noisy(result: Result, model: str, rng: np.random.Generator) -> Result:
@@ -96,7 +99,7 @@ def opened(tab: Opened, written: dict[int, Path], tmp_path: Path) -> Iterator[Ca
         assert [url for url in tab.requests if not url.startswith("file:")] == []
         assert len(tab.requests) <= 1
 
-    def open_(found: AnyRun | str, **given: Any) -> Opened:
+    def open_(found: RunData | str, **given: Any) -> Opened:
         check()
         path = written.get(id(found))
         if path is None:
@@ -367,7 +370,7 @@ def test_numbers_that_are_none_are_shown_as_such(run: Run, opened: Callable[...,
         )
         for i, r in enumerate(r for r in run.results[:3])
     )
-    one = opened(Run(run.manifest, with_corrections(results, 0.01)))
+    one = opened(with_rows(run, with_corrections(results, 0.01)))
     assert [row[2] for row in one.table("#texts-numbers table")] == ["NaN", "inf", "-inf"]
     assert "0 of 3 tests found the association" in one.page.locator("#texts-short").inner_text()
 
@@ -378,7 +381,7 @@ def test_nothing_significant_is_said_and_not_made_an_absence_of_bias(run: Run, o
         for r in run.results
         if r.effect_size is not None and r.model == "glove"
     )
-    short = opened(Run(run.manifest, with_corrections(results, 0.01))).page.locator("#texts-short").inner_text()
+    short = opened(with_rows(run, with_corrections(results, 0.01))).page.locator("#texts-short").inner_text()
     assert re.search(
         r"0 of \d tests found the association they look for at p <= 0.01, 0 of them also after correction", short
     )

@@ -14,9 +14,10 @@ from tests.studies.associations.publish_runs import NASTY, SCRIPT, measured_in_c
 from tests.studies.showing import cited as citations
 
 import biassay
+from tests.results.made_runs import with_rows
 from biassay.report.publish import Citation, to_bibtex, to_text
 from biassay.results.discovery import Discovery
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 ENTRY = re.compile(r"@([a-z]+)\{([a-z0-9-]+),\n(.*?)\n\}\n", re.DOTALL)
 
@@ -41,7 +42,7 @@ def works(cited: tuple[Citation, ...]) -> dict[str, Citation]:
 
 def with_sources(run: Run, *given: tuple[str, str]) -> Run:
     """One test for every name and citation of a source."""
-    test = run.manifest.tests[0]
+    test = run.manifest.inputs.tests[0]
     tests = tuple(
         dataclasses.replace(test, name=f"own{place}", source=name, citation=citation)
         for place, (name, citation) in enumerate(given)
@@ -77,9 +78,9 @@ def test_sources_and_methods_of_a_run_are_cited_once_each(run: Run) -> None:
 
 
 def test_a_method_is_cited_only_where_it_was_used(run: Run) -> None:
-    words = Run(run.manifest, tuple(r for r in run.results if r.level == "word"))
+    words = with_rows(run, tuple(r for r in run.results if r.level == "word"))
     assert "the method SEAT" not in works(citations(words))["may2019"].uses
-    assert "holm1979" not in works(citations(Run(run.manifest)))
+    assert "holm1979" not in works(citations(with_rows(run, ())))
 
 
 def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discovery: Discovery) -> None:
@@ -136,7 +137,7 @@ def test_a_source_that_is_not_stated_is_told_and_is_no_entry(run: Run) -> None:
 
 
 def test_a_source_that_names_a_known_work_is_cited_beside_it(run: Run) -> None:
-    source = run.manifest.tests[-1]
+    source = run.manifest.inputs.tests[-1]
     assert source.citation.startswith("Guo")
     cited = works(citations(with_sources(run, ("found", f"words found in m; groups: {source.citation}"))))
     assert cited["found"].type == "misc"

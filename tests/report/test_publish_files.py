@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
-from tests.studies.associations.publish_runs import NASTY, as_refused, measured_in_contexts, on_models
+from tests.results.made_runs import as_refused
+from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
 from tests.studies.showing import cited, write_all
 
 import biassay
+from tests.results.made_runs import with_rows
 from biassay.report.charts.drawing import SCHEMA, Figure, drawn
 from biassay.report.charts.style import PRINT
 from biassay.report.publish import files as published
@@ -26,9 +28,10 @@ from biassay.report.publish.latex import to_latex
 from biassay.report.publish.layout import Cell
 from biassay.report.publish.markdown import to_markdown
 from biassay.results.discovery import Discovery
-from biassay.results.records import FORMAT_VERSION, ModelRecord
-from biassay.results.run import Run
-from biassay.results.samples import Samples
+from biassay.results.data import FORMAT_VERSION
+from biassay.results.data import ModelRecord
+from biassay.runs.run import Run
+from biassay.studies.associations.samples import Samples
 from biassay.results.stereotypes import (
     AlignmentRecord,
     MeasureRecord,
@@ -39,7 +42,9 @@ from biassay.results.stereotypes import (
 )
 from biassay.studies.associations.difference_table import difference_table
 from biassay.studies.associations.differences import difference_figures
-from biassay.studies.presenters import compare, gather, presented
+from biassay.runs.showing import compare
+from biassay.runs.showing import gather
+from biassay.runs.showing import presented
 from biassay.studies.stereotypes.tables import agreement_table
 
 MAGIC = {"svg": b"<svg", "pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n"}
@@ -182,7 +187,7 @@ def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
     )
     short = {k: dict(list(words.items())[: 3 if k == "X" else 8]) for k, words in none[1].leaning.items()}
     others = (*near, turned, *far[1:], as_refused(none[0]), dataclasses.replace(none[1], leaning=short))
-    found = compare({"": Run(run.manifest, run.results + others)})
+    found = compare({"": with_rows(run, run.results + others)})
     table = difference_table(found)
     assert table is not None
     assert [span.title for span in table.models] == ["near", "far", "none"]
@@ -262,7 +267,7 @@ def test_the_matrix_shows_what_was_found_by_word(run: Run, tmp_path: Path) -> No
     few = dataclasses.replace(one, test="few", **nothing, p_floor_by_word=0.5)
     plain = dataclasses.replace(two, test="plain", **nothing, effect_size=0.7, effect_size_by_word=0.0)
     results = (one, two, dataclasses.replace(three, effect_size=1.11, effect_size_by_word=-0.22), few, plain)
-    varied = Run(run.manifest, (*results, as_refused(dataclasses.replace(one, test="none"))))
+    varied = with_rows(run, (*results, as_refused(dataclasses.replace(one, test="none"))))
     write_all(tmp_path / "paper", {"": varied}, formats=())
     content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
     meaning = {(True, True): "significant after correction", (True, False): "significant"}
@@ -319,7 +324,7 @@ def test_citations_show_names_as_they_are(run: Run, tmp_path: Path, monkeypatch:
     """Rendered by a Markdown parser that lets HTML through: a list of plain lines comes out."""
     monkeypatch.setattr(published, "can_draw", lambda: False)
     name = "<script>alert(1)</script> [x](javascript:alert(1)) <javascript:x> ![i](//h/i) `c`"
-    tests = tuple(dataclasses.replace(test, name=name, citation=name) for test in run.manifest.tests[:1])
+    tests = tuple(dataclasses.replace(test, name=name, citation=name) for test in run.manifest.inputs.tests[:1])
     hostile = Run(dataclasses.replace(run.manifest, tests=tests), run.results)
     write_all(tmp_path / "paper", {"": hostile})
     rendered = MarkdownIt("commonmark", {"html": True}).render((tmp_path / "paper" / "citations.md").read_text())

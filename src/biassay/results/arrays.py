@@ -15,13 +15,13 @@ from biassay.errors import RunFolderError
 from biassay.files import open_file, write_atomically
 from biassay.vectors.npy import npy_header
 
-__all__ = ["ARRAYS", "load_arrays", "save_arrays"]
+__all__ = ["ARRAYS", "DAMAGE", "load_arrays", "save_arrays"]
 
 ARRAYS = "arrays"
 _Array = NDArray[np.float64]
-# What zipfile raises when an archive was altered, the last for a method of compression that there is not. All of them
-# become one error that names the file.
-_DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError)
+# What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
+# flag that says it is encrypted. All of them become one error that names the file.
+DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
 
 
 def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
@@ -47,7 +47,7 @@ def load_arrays(folder: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
         try:
             with open_file(path) as file, zipfile.ZipFile(file) as archive:
                 arrays |= {f"{place}/{name}": _array(archive, name, shape) for name, shape in own.items()}
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise RunFolderError(f"{path}: not the arrays of this run: {error}") from error
     return arrays
 
