@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.studies.associations.publish_runs import as_refused
+from tests.results.made_runs import as_refused, with_rows
 
-from tests.results.made_runs import with_rows
 from biassay.runs.run import Run
 
 from .conftest import Cli

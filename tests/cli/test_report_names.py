@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import NASTY
 
-from tests.results.made_runs import with_rows
 from biassay.runs.run import Run
 from biassay.studies.associations.making import with_corrections
 
@@ -22,8 +22,7 @@ def of_models(run: Run, models: list[str]) -> Run:
     """One run of many models, all with the same results."""
     parts = [renamed(run, model) for model in models]
     results = with_corrections(tuple(r for part in parts for r in part.results), run.manifest.settings.alpha)
-    made = dataclasses.replace(run.manifest, models=tuple(m for part in parts for m in part.manifest.models))
-    return Run(made, results)
+    return with_rows(run, results, models=tuple(m for part in parts for m in part.manifest.models))
 
 
 def test_hostile_and_long_names_are_safe_and_distinct_names_of_files(cli: Cli, glove: Run, tmp_path: Path) -> None:
