@@ -10,11 +10,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import NASTY, SCRIPT, measured_in_contexts
 from tests.studies.showing import cited as citations
 
 import biassay
-from tests.results.made_runs import with_rows
 from biassay.report.publish import Citation, to_bibtex, to_text
 from biassay.results.discovery import Discovery
 from biassay.runs.run import Run
@@ -47,7 +47,7 @@ def with_sources(run: Run, *given: tuple[str, str]) -> Run:
         dataclasses.replace(test, name=f"own{place}", source=name, citation=citation)
         for place, (name, citation) in enumerate(given)
     )
-    return Run(dataclasses.replace(run.manifest, tests=tests), run.results)
+    return with_rows(run, run.results, inputs=dataclasses.replace(run.manifest.inputs, tests=tests))
 
 
 def entries(text: str) -> dict[str, dict[str, str]]:
@@ -97,7 +97,7 @@ def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discove
 def test_biassay_is_cited_as_its_own_file_says_with_the_versions_of_the_runs(run: Run, discovery: Discovery) -> None:
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8").split("references:")[0]
     said = dict(re.findall(r"^(?:  - )?(\w+): (.+)$", text, re.MULTILINE))
-    older = Run(dataclasses.replace(run.manifest, versions={"biassay": "0.0.1"}))
+    older = with_rows(run, (), versions={"biassay": "0.0.1"})
     for found, note in (
         ((run,), f"Version {said['version']}"),
         ((discovery, older), f"Versions 0.0.1, {said['version']}"),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     changed,
@@ -21,7 +22,6 @@ from tests.studies.associations.publish_runs import (
     with_first,
 )
 
-from tests.results.made_runs import with_rows
 from biassay.errors import UsageError
 from biassay.report.publish import to_latex
 from biassay.report.publish.latex import escape

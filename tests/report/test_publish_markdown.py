@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     SCRIPT,
@@ -18,7 +19,6 @@ from tests.studies.associations.publish_runs import (
     on_models,
 )
 
-from tests.results.made_runs import with_rows
 from biassay.report.publish import to_markdown
 from biassay.report.publish.layout import Table, clean
 from biassay.report.publish.markdown import escape

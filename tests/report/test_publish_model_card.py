@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     SCRIPT,
-    as_refused,
     changed,
     measured_in_contexts,
     measured_in_words,
@@ -21,13 +21,12 @@ from tests.studies.associations.publish_runs import (
 from tests.studies.showing import card_of as model_card
 
 import biassay
-from tests.results.made_runs import with_rows
 from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish.metadata import scalar
 from biassay.results.discovery import DUAL_USE, Discovery
 from biassay.results.labels import model_labels
-from biassay.runs.run import Run
 from biassay.results.stereotypes import Stereotypes
+from biassay.runs.run import Run
 from biassay.studies.associations.words import p_by_word
 
 

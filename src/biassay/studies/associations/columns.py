@@ -78,7 +78,7 @@ _OWN = (
     Column("model_revision", "revision", "Fingerprint of the model's weights."),
     Column("lost", "lost", "Words that the model does not know, by role; over contexts, with too few usable ones."),
     Column("p_value_by_word_opposite", "p, opposite", "p by word of the opposite direction, where d is negative.", "p"),
-    Column("too_rare", "too rare", "Of these, words that are too rare in the corpus; the model could not place others."),
+    Column("too_rare", "too rare", "Of these, words that are too rare in the corpus; others could not be placed."),
     _over_contexts("standard_error", "standard error", "Of the pooled effect."),
     _over_contexts("z", "z", "Pooled effect over its standard error."),
     _over_contexts("tau2", "tau²", "Variance of the effect between samples of contexts."),
