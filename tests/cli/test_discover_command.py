@@ -144,7 +144,7 @@ def test_out_writes_the_four_files_and_says_where(cli: Cli, tmp_path: Path) -> N
     assert {path.name for path in out.iterdir()} == {"manifest.json", "results.json", "results.tsv", "report.html"}
     assert stdout.splitlines()[-1] == f"written to {out}; open {out / 'report.html'}"
     loaded = Discovery.load(out)
-    assert (loaded.manifest.settings.seed, loaded.manifest.permutations) == (3, 99)
+    assert (loaded.manifest.seed, loaded.manifest.permutations) == (3, 99)
     assert loaded.results == biassay.discover("glove", FEMALES, permutations=99, seed=3).results
 
 

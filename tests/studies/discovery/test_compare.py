@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from biassay.studies.presenters import compare
 
 import biassay
 from biassay.errors import UsageError
 from biassay.results.discovery import Discovery
+from biassay.studies.presenters import compare
 
 FEMALES, MALES = "african-american-females", "european-american-males"
 

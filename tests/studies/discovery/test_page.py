@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from biassay.studies.presenters import render_report, write_report
 from rich.console import Console
 from tests.report.pages import Page
 
@@ -19,6 +18,7 @@ import biassay
 from biassay.results.discovery import DUAL_USE, CurveRecord, Discovery, GroupFindings, WordFound
 from biassay.studies.discovery.terminal import print_discovery
 from biassay.studies.discovery.words import MEANING_OF_WORDS, VALIDATION_COLUMNS, columns_of, discovery_summary
+from biassay.studies.presenters import render_report, write_report
 
 HOSTILE = "<script>alert(1)</script>"
 MARKUP = "[bold]x[/bold]"

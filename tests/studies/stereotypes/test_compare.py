@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from biassay.studies.presenters import compare
 from scipy import stats
 from tests.pipeline.asked_models import Place, save_masked
 
@@ -23,6 +22,7 @@ from biassay.results.stereotypes import (
     StereotypeManifest,
     Stereotypes,
 )
+from biassay.studies.presenters import compare
 
 
 def measure(name: str, scores: np.ndarray, human: np.ndarray | None, groups: list[str] | None = None) -> MeasureRecord:

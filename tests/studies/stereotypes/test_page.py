@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from biassay.studies.presenters import render_report, write_report
 from rich.console import Console
 from tests.pipeline.asked_models import GROUPS, Place
 from tests.report.pages import Page
 
 from biassay.results.stereotypes import MeasureRecord, Stereotypes
+from biassay.studies.presenters import render_report, write_report
 from biassay.studies.stereotypes.terminal import print_stereotypes
 from biassay.studies.stereotypes.words import MEANING_OF_PROFILES, leading_traits, stereotypes_summary
 
