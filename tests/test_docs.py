@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from biassay.cli import main
-from biassay.cli.discover import command as discover
 from biassay.encoders.static import frequent_words
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
@@ -65,6 +64,8 @@ def test_python_examples_run(page: Path) -> None:
 def test_commands_run(
     page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from biassay.cli.discover import command as discover
+
     (permutations,) = (option for option in discover.params if option.name == "n_permutations")
     monkeypatch.setattr(permutations, "default", 9_999)  # a tenth of the time; what is found is not looked at
     if re.search(r"reviews\.csv|my-language-model", page.read_text()):
@@ -113,13 +114,14 @@ def test_the_groups_of_stereotypes_in_the_docs_are_valid(tmp_path: Path) -> None
         assert len(getattr(own, part)) == len(getattr(load_abc(), part)) + 1
 
 
-def test_columns_named_in_the_docs_are_those_of_the_results() -> None:
-    from biassay.results.codec import columns
-
-    text = (ROOT / "docs" / "results.md").read_text()
-    table = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
-    named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
-    assert named <= set(columns(()))
+def test_columns_in_the_docs_are_those_of_the_results() -> None:
+    spec = importlib.util.spec_from_file_location("results_columns", ROOT / "scripts" / "results_columns.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == script.with_columns(page), "run scripts/results_columns.py"
 
 
 def test_topics_named_in_the_docs_are_those_of_the_data() -> None:
@@ -149,7 +151,13 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["biassay.studies.associations.weat", "biassay.studies.associations.ceat", "biassay.studies.discovery.ibd", "biassay.stats.sensitivity"]
+    "name",
+    [
+        "biassay.studies.associations.weat",
+        "biassay.studies.associations.ceat",
+        "biassay.studies.discovery.ibd",
+        "biassay.stats.sensitivity",
+    ],
 )
 def test_docstring_examples(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name))

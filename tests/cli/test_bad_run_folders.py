@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.results.made_runs import stopped
 
 import biassay
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 
@@ -29,12 +29,12 @@ def test_a_folder_that_holds_an_interrupted_run_says_resume(tmp_path: Path, cli:
     out = tmp_path / "run"
     cli("run", "glove", "--tests", "weat6", "--out", out)
     run = Run.load(out)
-    Run(dataclasses.replace(run.manifest, status="running", finished=None), run.results).save(out)
+    stopped(run, 1).save(out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, stdout, stderr = cli("run", "glove", "--tests", "weat7", "--out", out)
     assert (code, stdout) == (2, "")
     assert f"{out} holds an interrupted run" in stderr
-    assert "--resume" in stderr
+    assert f"biassay resume {out}" in stderr
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
@@ -65,8 +65,7 @@ def test_resume_of_a_folder_without_a_run(tmp_path: Path, cli: Cli) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         code, _, stderr = cli("run", "--resume", folder)
         assert code == 2
-        assert f"{folder}: no run there" in stderr
-        assert "manifest.json" in stderr
+        assert str(folder) in stderr
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: 
     """Also one that is the default: the run may have been begun with another."""
     out = tmp_path / "run"
     run = biassay.run("glove", "weat6", alpha=0.3, protocol="may2019", seed=4)
-    biassay.Run(dataclasses.replace(run.manifest, status="running", finished=None)).save(out)
+    stopped(run).save(out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, stdout, stderr = cli("run", "--resume", out, *more)
     assert (code, stdout) == (2, "")
@@ -90,7 +89,7 @@ def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: 
 
 def test_resume_takes_no_model_that_is_not_of_the_run(tmp_path: Path, cli: Cli) -> None:
     run = biassay.run("glove", "weat6")
-    biassay.Run(dataclasses.replace(run.manifest, status="running", finished=None)).save(tmp_path / "run")
+    stopped(run).save(tmp_path / "run")
     code, stdout, stderr = cli("run", "--resume", tmp_path / "run", "use")
     assert (code, stdout) == (2, "")
     assert "the run has no model 'use'; its models: 'glove'" in " ".join(stderr.split())

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import manifest_in
+from .shown_runs import manifest_in, stored
 from .small_tests import measured, words, write_test, write_vectors
 
 PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
@@ -34,7 +34,8 @@ def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path
         row = next(line for line in done.stdout.splitlines() if f" {name} " in line)
         assert f"{result.effect_size:.2f}" in row
     assert str(out / "report.html") in done.stdout
-    assert done.stderr.splitlines() == ["glove: encoded 64 of 64 texts", "glove: 2 of 2 tests done"]
+    said = [line.partition(",")[0] for line in done.stderr.splitlines()]
+    assert said == ["glove: 64 of 64 texts asked", "glove: 2 of 2 tests"]
 
 
 @pytest.mark.slow
@@ -64,9 +65,9 @@ def test_json_on_stdout_is_what_the_folder_holds(tmp_path: Path, cli: Cli) -> No
     code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "weat1", "--out", out, "--json")
     assert code == 0
     printed = json.loads(stdout)
-    assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
+    assert printed["results"] == stored(out)
     assert printed["manifest"] == manifest_in(out)
-    assert "glove: 2 of 2 tests done" in stderr
+    assert "glove: 2 of 2 tests" in stderr
 
 
 def test_json_with_quiet_is_json_and_nothing_else(cli: Cli) -> None:
@@ -232,7 +233,7 @@ def test_a_second_run_encodes_nothing(tmp_path: Path, cli: Cli) -> None:
         code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--out", tmp_path / name, "--json")
         model = json.loads(stdout)["manifest"]["models"][0]
         assert (code, model["texts"], model["encoded"]) == (0, 32, encoded)
-        assert ("encoded" in stderr) == (encoded > 0)
+        assert ("texts asked" in stderr) == (encoded > 0)
     assert Run.load(tmp_path / "one").results == Run.load(tmp_path / "two").results
 
 
@@ -292,7 +293,7 @@ def test_markup_in_names_is_printed_as_it_is(tmp_path: Path, cli: Cli) -> None:
     assert code == 0
     assert "[bold]own" in stdout
     assert "vectors:[red]v.txt" in stdout
-    assert f"vectors:{vectors}: 1 of 1 tests done" in stderr
+    assert f"vectors:{vectors}: 1 of 1 tests" in stderr
 
 
 @pytest.mark.extras
@@ -302,4 +303,4 @@ def test_the_default_model_is_use(cli: Cli) -> None:
     assert code == 0
     result = measured(stdout)["weat6"]
     assert (result["model"], result["options"], result["lost"]) == ("use", "", {"X": [], "Y": [], "A": [], "B": []})
-    assert stderr.splitlines() == ["use: encoded 32 of 32 texts", "use: 1 of 1 tests done"]
+    assert "use: 1 of 1 tests" in stderr

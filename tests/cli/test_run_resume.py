@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors

@@ -16,7 +16,7 @@ from biassay.report.charts.matrix import MatrixCell, matrix
 from biassay.report.charts.profiles import profile
 from biassay.report.charts.roc import roc
 from biassay.report.charts.style import Style
-from biassay.results.samples import Samples
+from biassay.studies.associations.samples import Samples
 
 HOSTILE = '<script>alert(1)</script>" onload="alert(1)'
 ROWS = (

@@ -32,7 +32,7 @@ from biassay.report.charts.matrix import MatrixCell, matrix
 from biassay.report.charts.profiles import profile
 from biassay.report.charts.roc import roc
 from biassay.report.charts.style import PAGE, PRINT, Style
-from biassay.results.samples import Samples
+from biassay.studies.associations.samples import Samples
 
 
 def layers(figure: Figure, kind: str) -> list[dict[str, Any]]:

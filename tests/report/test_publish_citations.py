@@ -10,12 +10,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import NASTY, SCRIPT, measured_in_contexts
 from tests.studies.showing import cited as citations
 
 import biassay
 from biassay.report.publish import Citation, to_bibtex, to_text
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 ENTRY = re.compile(r"@([a-z]+)\{([a-z0-9-]+),\n(.*?)\n\}\n", re.DOTALL)
 
@@ -40,12 +41,12 @@ def works(cited: tuple[Citation, ...]) -> dict[str, Citation]:
 
 def with_sources(run: Run, *given: tuple[str, str]) -> Run:
     """One test for every name and citation of a source."""
-    test = run.manifest.tests[0]
+    test = run.manifest.inputs.tests[0]
     tests = tuple(
         dataclasses.replace(test, name=f"own{place}", source=name, citation=citation)
         for place, (name, citation) in enumerate(given)
     )
-    return Run(dataclasses.replace(run.manifest, tests=tests), run.results)
+    return with_rows(run, run.results, inputs=dataclasses.replace(run.manifest.inputs, tests=tests))
 
 
 def entries(text: str) -> dict[str, dict[str, str]]:
@@ -76,9 +77,9 @@ def test_sources_and_methods_of_a_run_are_cited_once_each(run: Run) -> None:
 
 
 def test_a_method_is_cited_only_where_it_was_used(run: Run) -> None:
-    words = Run(run.manifest, tuple(r for r in run.results if r.level == "word"))
+    words = with_rows(run, tuple(r for r in run.results if r.level == "word"))
     assert "the method SEAT" not in works(citations(words))["may2019"].uses
-    assert "holm1979" not in works(citations(Run(run.manifest)))
+    assert "holm1979" not in works(citations(with_rows(run, ())))
 
 
 def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discovery: Run) -> None:
@@ -95,7 +96,7 @@ def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discove
 def test_biassay_is_cited_as_its_own_file_says_with_the_versions_of_the_runs(run: Run, discovery: Run) -> None:
     text = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8").split("references:")[0]
     said = dict(re.findall(r"^(?:  - )?(\w+): (.+)$", text, re.MULTILINE))
-    older = Run(dataclasses.replace(run.manifest, versions={"biassay": "0.0.1"}))
+    older = with_rows(run, (), versions={"biassay": "0.0.1"})
     for found, note in (
         ((run,), f"Version {said['version']}"),
         ((discovery, older), f"Versions 0.0.1, {said['version']}"),
@@ -135,7 +136,7 @@ def test_a_source_that_is_not_stated_is_told_and_is_no_entry(run: Run) -> None:
 
 
 def test_a_source_that_names_a_known_work_is_cited_beside_it(run: Run) -> None:
-    source = run.manifest.tests[-1]
+    source = run.manifest.inputs.tests[-1]
     assert source.citation.startswith("Guo")
     cited = works(citations(with_sources(run, ("found", f"words found in m; groups: {source.citation}"))))
     assert cited["found"].type == "misc"

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
-from tests.studies.associations.publish_runs import NASTY, as_refused, measured_in_contexts, on_models
+from tests.results.made_runs import as_refused, some_samples, with_rows
+from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
 from tests.studies.showing import cited, write_all
 
 import biassay
@@ -25,9 +26,7 @@ from biassay.report.publish.files import FIGURE_FORMATS
 from biassay.report.publish.latex import to_latex
 from biassay.report.publish.layout import Cell
 from biassay.report.publish.markdown import to_markdown
-from biassay.results.records import FORMAT_VERSION, ModelRecord
-from biassay.results.run import Run
-from biassay.results.samples import Samples
+from biassay.results.data import FORMAT_VERSION, ModelRecord
 from biassay.results.stereotypes import (
     AlignmentRecord,
     MeasureRecord,
@@ -36,9 +35,10 @@ from biassay.results.stereotypes import (
     StereotypeManifest,
     Stereotypes,
 )
+from biassay.runs.run import Run
+from biassay.runs.showing import compared, gather, presented
 from biassay.studies.associations.difference_table import difference_table
 from biassay.studies.associations.differences import difference_figures
-from biassay.studies.presenters import compare, gather, presented
 from biassay.studies.stereotypes.tables import agreement_table
 
 MAGIC = {"svg": b"<svg", "pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n"}
@@ -52,13 +52,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def contexts() -> Run:
     made = measured_in_contexts()
-    rng = np.random.default_rng(5)
-    kept = {
-        (place, test): Samples(rng.normal(size=120), rng.random(120), rng.random(120))
-        for place in (0, 1)
-        for test in ("C6", "C9")
-    }
-    return dataclasses.replace(made, samples=kept)
+    kept = [some_samples(place, test, 5, 120) for place in (0, 1) for test in ("C6", "C9")]
+    return dataclasses.replace(made, arrays={name: array for one in kept for name, array in one.items()})
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +149,7 @@ def test_every_figure_is_written_as_it_is_drawn(
 def test_differences_are_drawn_where_models_are_compared(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     both = on_models(run, ("one", "two"))
-    comparison = compare({"": both})
+    comparison = compared({"": both})
     write_all(tmp_path / "paper", {"": both}, comparison, formats=("svg",))
     (figure,) = [make(PRINT) for _, make in difference_figures(comparison)]
     assert (tmp_path / "paper" / "figures" / "difference-1.svg").read_bytes() == drawn(figure, "svg")
@@ -181,7 +176,7 @@ def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
     )
     short = {k: dict(list(words.items())[: 3 if k == "X" else 8]) for k, words in none[1].leaning.items()}
     others = (*near, turned, *far[1:], as_refused(none[0]), dataclasses.replace(none[1], leaning=short))
-    found = compare({"": Run(run.manifest, run.results + others)})
+    found = compared({"": with_rows(run, run.results + others)})
     table = difference_table(found)
     assert table is not None
     assert [span.title for span in table.models] == ["near", "far", "none"]
@@ -213,7 +208,7 @@ def test_the_table_of_differences_is_published_where_models_are_compared(
 ) -> None:
     monkeypatch.setattr(published, "can_draw", lambda: False)
     both = on_models(run, ("one", "two"))
-    comparison = compare({"": both})
+    comparison = compared({"": both})
     write_all(tmp_path / "paper", {"": both}, comparison)
     table = difference_table(comparison)
     assert (tmp_path / "paper" / "differences.md").read_text() == to_markdown(table)
@@ -261,7 +256,7 @@ def test_the_matrix_shows_what_was_found_by_word(run: Run, tmp_path: Path) -> No
     few = dataclasses.replace(one, test="few", **nothing, p_floor_by_word=0.5)
     plain = dataclasses.replace(two, test="plain", **nothing, effect_size=0.7, effect_size_by_word=0.0)
     results = (one, two, dataclasses.replace(three, effect_size=1.11, effect_size_by_word=-0.22), few, plain)
-    varied = Run(run.manifest, (*results, as_refused(dataclasses.replace(one, test="none"))))
+    varied = with_rows(run, (*results, as_refused(dataclasses.replace(one, test="none"))))
     write_all(tmp_path / "paper", {"": varied}, formats=())
     content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
     meaning = {(True, True): "significant after correction", (True, False): "significant"}
@@ -290,7 +285,7 @@ def test_without_the_library_there_are_no_figures(
     monkeypatch.setattr(published, "can_draw", lambda: False)
     heard: list[Any] = []
     found = {"a": run, "b": words, "c": stereotypes}
-    written = write_all(tmp_path / "paper", found, told=lambda *said: heard.append(said))
+    written = write_all(tmp_path / "paper", found, progress=lambda *said: heard.append(said))
     assert not (tmp_path / "paper" / "figures").exists()
     assert heard == []
     assert {path.name for path in written} == names(tmp_path / "paper")
@@ -318,8 +313,8 @@ def test_citations_show_names_as_they_are(run: Run, tmp_path: Path, monkeypatch:
     """Rendered by a Markdown parser that lets HTML through: a list of plain lines comes out."""
     monkeypatch.setattr(published, "can_draw", lambda: False)
     name = "<script>alert(1)</script> [x](javascript:alert(1)) <javascript:x> ![i](//h/i) `c`"
-    tests = tuple(dataclasses.replace(test, name=name, citation=name) for test in run.manifest.tests[:1])
-    hostile = Run(dataclasses.replace(run.manifest, tests=tests), run.results)
+    tests = tuple(dataclasses.replace(test, name=name, citation=name) for test in run.manifest.inputs.tests[:1])
+    hostile = with_rows(run, run.results, inputs=dataclasses.replace(run.manifest.inputs, tests=tests))
     write_all(tmp_path / "paper", {"": hostile})
     rendered = MarkdownIt("commonmark", {"html": True}).render((tmp_path / "paper" / "citations.md").read_text())
     assert set(re.findall(r"<(\w+)", rendered)) == {"ul", "li"}

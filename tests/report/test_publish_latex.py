@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     changed,
@@ -25,7 +26,7 @@ from biassay.errors import UsageError
 from biassay.report.publish import to_latex
 from biassay.report.publish.latex import escape
 from biassay.report.publish.layout import Cell, Group, Row, Span, Table
-from biassay.results.run import Run
+from biassay.runs.run import Run
 from biassay.studies.associations.tables import associations_table, contexts_table
 
 BACK = {
@@ -146,7 +147,7 @@ def test_the_top_names_the_packages(run: Run) -> None:
 @pytest.mark.parametrize(("models", "tables"), [(1, 1), (8, 1), (9, 2), (10, 2), (17, 3)])
 def test_at_most_eight_models_stand_beside_each_other(run: Run, models: int, tables: int) -> None:
     names = tuple(f"m{i}" for i in range(models))
-    few = Run(run.manifest, run.results[:3])
+    few = with_rows(run, run.results[:3])
     parts = Parts(to_latex(associations_table(on_models(few, names)), "tab:x"))
     assert parts.labels == (["tab:x"] if tables == 1 else [f"tab:x-{i + 1}" for i in range(tables)])
     heads = [row for rows in parts.tables for row in rows[:1]]
@@ -225,7 +226,7 @@ def test_it_compiles(run: Run, in_contexts: Run, columns: str, tmp_path: Path) -
     tables = [
         associations_table(on_models(run, names), "text"),
         associations_table(on_models(many_tests(run, 46), names)),
-        associations_table(Run(run.manifest)),
+        associations_table(with_rows(run, ())),
         associations_table(odd),
         contexts_table(in_contexts),
         contexts_table(on_models(changed(in_contexts, options=""), ("<script>",))),

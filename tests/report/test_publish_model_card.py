@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     SCRIPT,
-    as_refused,
     changed,
     measured_in_contexts,
     measured_in_words,
@@ -24,8 +24,8 @@ import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish.metadata import scalar
 from biassay.results.labels import model_labels
-from biassay.results.run import Run
 from biassay.results.stereotypes import Stereotypes
+from biassay.runs.run import Run
 from biassay.studies.associations.words import p_by_word
 
 
@@ -118,7 +118,7 @@ def test_hostile_names_are_read_as_names(run: Run, nasty: str) -> None:
     rendered = MarkdownIt("commonmark", {"html": True}).render(section(card))
     assert "<script" not in rendered
     one = next(r for r in hostile.results if r.effect_size is not None)
-    _, other = index_of(model_card(Run(hostile.manifest, (dataclasses.replace(one, test=nasty),))))
+    _, other = index_of(model_card(with_rows(hostile, (dataclasses.replace(one, test=nasty),))))
     assert len(other) == 3
 
 
@@ -185,7 +185,7 @@ def test_the_section_names_the_largest_of_what_stands_up_to_correction(run: Run)
 
 
 def test_without_any_number_there_is_no_metadata(run: Run) -> None:
-    card = model_card(Run(run.manifest, tuple(map(as_refused, run.results))))
+    card = model_card(with_rows(run, tuple(map(as_refused, run.results))))
     assert card.startswith("## Social bias")
 
 
@@ -197,7 +197,7 @@ def test_one_of_several_models_must_be_named(run: Run) -> None:
         model_card(two, "tow")
     assert '- name: "two"' in model_card(two, "two")
     with pytest.raises(UsageError, match="no results"):
-        model_card(Run(run.manifest))
+        model_card(with_rows(run, ()))
 
 
 @pytest.mark.parametrize(

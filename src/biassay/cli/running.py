@@ -26,6 +26,8 @@ from biassay.runs.showing import print_run
 __all__ = ["How", "carried_out", "finish"]
 
 _HOW = ("out", "resumed", "cache", "engine", "address", "quiet", "as_json")
+_AGAIN = {*_HOW, "models", "folder", "vectors"} - {"out"}
+"""What may be given to go on with a run."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class How:
 def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Mapping[str, Any], how: How) -> Run:
     """Measure, or go on with an interrupted run."""
     if how.resumed is not None:
-        _refuse_beside_resume(given)
+        _refuse_beside_resume()
     kept = {"cache": how.cache, "vectors": given.get("vectors")}
     engine = open_engine(how.engine, how.address)
     with _telling_how_to_go_on(how, kept), listener_for(quiet=how.quiet) as listener:
@@ -62,14 +64,16 @@ def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Map
         return measure(models, **given, out=how.out, cache=how.cache, engine=engine, listener=listener)
 
 
-def _refuse_beside_resume(settings: Mapping[str, Any]) -> None:
+def _refuse_beside_resume() -> None:
     """Refuse settings that the run itself has; to be ignored in silence would be worse."""
     context = click.get_current_context()
-    names = [name for name in (*settings, "out") if name != "vectors"]
-    given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in _AGAIN and context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    ]
     if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.UsageError(f"--resume takes its settings from the run; leave out {options}")
+        raise click.UsageError(f"--resume takes its settings from the run; leave out {', '.join(given)}")
 
 
 @contextmanager

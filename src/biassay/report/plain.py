@@ -60,7 +60,7 @@ class Plain(Presenter):
             parts += [Text(printable(one.text)), *(Text(printable(f"  • {point}")) for point in one.points)]
         console.print(Group(*parts))
 
-    def labels(self, run: RunData) -> Sequence[str]:
+    def labels(self, run: RunData) -> Sequence[str]:  # noqa: ARG002
         return ()
 
 

@@ -15,13 +15,13 @@ from biassay.errors import RunFolderError
 from biassay.files import open_file, write_atomically
 from biassay.vectors.npy import npy_header
 
-__all__ = ["ARRAYS", "load_arrays", "save_arrays"]
+__all__ = ["ARRAYS", "DAMAGE", "load_arrays", "save_arrays"]
 
 ARRAYS = "arrays"
 _Array = NDArray[np.float64]
-# What zipfile raises when an archive was altered, the last for a method of compression that there is not. All of them
-# become one error that names the file.
-_DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError)
+# What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
+# flag that says it is encrypted. All of them become one error that names the file.
+DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
 
 
 def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
@@ -31,7 +31,10 @@ def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
         return
     path.parent.mkdir(exist_ok=True)
     buffer = io.BytesIO()
-    np.savez(buffer, **{name: np.ascontiguousarray(array, dtype=np.float64) for name, array in arrays.items()})  # type: ignore[arg-type]
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in arrays.items():
+            values = np.ascontiguousarray(array, dtype="<f8")
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, "<f8") + values.tobytes())
     write_atomically(path, buffer.getvalue())
 
 
@@ -44,7 +47,7 @@ def load_arrays(folder: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
         try:
             with open_file(path) as file, zipfile.ZipFile(file) as archive:
                 arrays |= {f"{place}/{name}": _array(archive, name, shape) for name, shape in own.items()}
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise RunFolderError(f"{path}: not the arrays of this run: {error}") from error
     return arrays
 

@@ -29,6 +29,7 @@ def _converter() -> JsonConverter:
     converter = make_converter()
     converter.register_unstructure_hook(float, _float_out)
     converter.register_structure_hook(float, lambda value, _: _float_in(value))
+    converter.register_structure_hook(str | dict[str, Any], lambda value, _: _text_or_dict(value))
     converter.register_structure_hook(float | None, lambda value, _: None if value is None else _float_in(value))
     return converter
 
@@ -48,6 +49,12 @@ def _float_in(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"expected a number, got {value!r}")
     return float(value)
+
+
+def _text_or_dict(value: Any) -> Any:
+    if not isinstance(value, str | dict):
+        raise ValueError(f"expected a text or a dict, got {value!r}")
+    return value
 
 
 def unstructured(record: Any) -> Any:

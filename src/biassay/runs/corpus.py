@@ -22,10 +22,10 @@ from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, UsageError
 from biassay.files import check_digest, json_with_digest, read_json, write_atomically
-from biassay.studies.associations.over_contexts import check_word_tests
 from biassay.runs.listener import Listener, PathLike, Silent
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.over_contexts import check_word_tests
 from biassay.texts.contexts import Contexts, read_contexts, write_contexts
 from biassay.texts.corpus import CorpusFile, Part, find_files, split
 from biassay.texts.sampling import Sample

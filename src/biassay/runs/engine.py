@@ -136,7 +136,8 @@ class Work:
 
     def _measure(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[place]
-        everyone = [answers[i] for i in sorted(answers)] if self.study.together(self.inputs.settings) else [answers[place]]
+        together = self.study.together(self.inputs.settings)
+        everyone = [answers[i] for i in sorted(answers)] if together else [answers[place]]
         tables = {name: list(run.tables.get(name, ())) for name in self.study.types.stored}
         arrays, lost = dict(run.arrays), set[str]()
         for event in self.study.measure(self.inputs, answers[place], everyone):
@@ -153,9 +154,7 @@ class Work:
                     lost.update(words)
         complete = self.study.complete(self.inputs.settings, {name: tuple(rows) for name, rows in tables.items()})
         run = dataclasses.replace(run, tables=complete, arrays=arrays)
-        return _with_model(
-            run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began)
-        )
+        return _with_model(run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began))
 
 
 def _seconds(record: ModelRecord, began: float) -> float:

@@ -13,6 +13,7 @@ from biassay.runs.engine import How, start
 from biassay.runs.listener import Listener, PathLike, Silent
 from biassay.runs.resuming import go_on
 from biassay.runs.run import Run
+from biassay.stimuli.mappings import plain
 from biassay.studies.registry import study_named
 
 __all__ = ["discover", "measure", "resume", "run", "run_ceat"]
@@ -20,7 +21,7 @@ __all__ = ["discover", "measure", "resume", "run", "run_ceat"]
 
 def run(
     models: object = ("use",),
-    tests: str | Sequence[str] = (),
+    tests: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] = (),
     *,
     contexts: PathLike | None = None,
     metric: str = "cosine",
@@ -48,9 +49,10 @@ def run(
         Model strings (``use``, ``glove``, ``vectors:PATH``, ...) or objects with ``encode(texts) -> array``; the keys
         of a dict name them in all results. Over contexts: strings of families that encode words in contexts
         (``hf:NAME``, ``elmo:DIR``).
-    tests : str or list of str
-        Names, patterns, collections or files. By default the tests of the main collections; over contexts those for
-        which the contexts were collected.
+    tests : str, dict of words, or list of them
+        Names, patterns, topics, collections or files; or words: ``{"X": [...], "Y": [...], "A": [...], "B": [...]}``,
+        with ``name`` and ``title`` beside them if you like, or such dicts by the names of the tests. By default the
+        tests of the main collections; over contexts those for which the contexts were collected.
     contexts : path, optional
         A file made by ``biassay contexts``: words are measured in these contexts.
     metric : str
@@ -86,7 +88,7 @@ def run(
     return _measured("associations", models, locals(), given)
 
 
-def run_ceat(models: object, contexts: PathLike, tests: str | Sequence[str] = (), **settings: Any) -> Run:
+def run_ceat(models: object, contexts: PathLike, tests: Any = (), **settings: Any) -> Run:
     """Run association tests over contexts: `biassay.run` with ``contexts``."""
     return run(models, tests, contexts=contexts, **settings)
 
@@ -219,8 +221,10 @@ def _measured(name: str, models: object, keywords: Mapping[str, Any], given: Map
     return Run.of(start(study, settings, models, how))
 
 
-def _several(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _several(given: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]) -> tuple[Any, ...]:
+    """One or several texts or dicts, as a manifest keeps them."""
+    several = (given,) if isinstance(given, str | Mapping) else tuple(given)
+    return tuple(plain(one) if isinstance(one, Mapping) else one for one in several)
 
 
 def _file_or_name(given: PathLike) -> str:

@@ -33,7 +33,8 @@ def _older(folder: Path, manifest: dict[str, Any]) -> RunData:
     study = study_of_run(manifest.get("kind", "associations"), "biassay")
     if manifest.get("status") != "complete":
         raise RunFolderError(
-            f"{folder}: an older biassay began the run (format version {version}) and did not finish it; start a new run"
+            f"{folder}: an older biassay began the run (format version {version}) and did not finish it; "
+            "start a new run"
         )
     results = read_content(folder / RESULTS_JSON)
     try:

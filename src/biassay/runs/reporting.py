@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from biassay.errors import RunFolderError, UsageError
 from biassay.files import write_atomically
@@ -96,7 +96,7 @@ def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, RunD
     whole = {name: load_data(path) for name, path in zip(name_folders(paths), paths, strict=True)}
     for name, run in whole.items():
         if not any(run.tables.values()):
-            raise RunFolderError(f"{name}: the run has no results yet; go on with it by `biassay resume`, or leave it out")
+            raise RunFolderError(f"{name}: no results yet; go on with it by `biassay resume`, or leave it out")
     found = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in whole.items()}
     empty = [name for name, run in found.items() if not any(run.tables.values())]
     if empty:
@@ -153,7 +153,7 @@ def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLik
     out : path
         The page; another file of that name is not overwritten.
     """
-    several = runs if isinstance(runs, list | tuple) else [runs]
+    several = [runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs)
     _check_page(Path(out))
     write_atomically(Path(out), render_page(presented(gather(_named(several)))).encode())
     return Path(out)
@@ -182,7 +182,7 @@ def _named(runs: Sequence[PathLike | RunData]) -> dict[str, RunData]:
     """Runs by the names of their folders, or by number."""
     folders = [Path(run) for run in runs if not isinstance(run, RunData)]
     names = iter(name_folders(folders))
-    return {
-        (f"run {place}" if isinstance(run, RunData) else next(names)): run if isinstance(run, RunData) else load_data(run)
+    return dict(
+        (f"run {place}", run) if isinstance(run, RunData) else (next(names), load_data(run))
         for place, run in enumerate(runs, start=1)
-    }
+    )

@@ -43,9 +43,9 @@ class Run(RunData):
         return study_named(self.manifest.study)
 
     @property
-    def results(self) -> Sequence[Any]:
+    def results(self) -> tuple[Any, ...]:
         """The rows of the main table."""
-        return self.study.types.tables[0].rows_of(self)
+        return tuple(self.study.types.tables[0].rows_of(self))
 
     def __repr__(self) -> str:
         models = ", ".join(record.name for record in self.manifest.models)

@@ -51,14 +51,16 @@ class Table:
 
     def __repr__(self) -> str:
         head = [column.name for column in self.columns]
-        lines = [head, *([shown(column.format, column.value(row)) for column in self.columns] for row in self.rows[:_SHOWN])]
-        return "\n".join("  ".join(line) for line in lines)
+        return "\n".join("  ".join(line) for line in (head, *self._shown))
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th title="{escape(column.help)}">{escape(column.label)}</th>' for column in self.columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(shown(c.format, c.value(row)))}</td>' for c in self.columns)}</tr>"
-            for row in self.rows[:_SHOWN]
-        )
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in self._shown)
         more = f"<p>and {len(self.rows) - _SHOWN:,} more rows</p>" if len(self.rows) > _SHOWN else ""
-        return f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        caption = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+    @property
+    def _shown(self) -> list[list[str]]:
+        """The first rows, as a person reads them."""
+        return [[shown(c.format, c.value(row)) for c in self.columns] for row in self.rows[:_SHOWN]]

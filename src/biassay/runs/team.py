@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from biassay.encoders.base import Identity
-from biassay.encoders.python import wrap
 from biassay.encoders.family import ModelName
+from biassay.encoders.python import wrap
 from biassay.encoders.registry import open_as, parse_model
 from biassay.encoders.vocabulary import HasVocabulary
 from biassay.errors import UsageError
@@ -61,7 +61,9 @@ class Member:
 def open_team(asked: Sequence[Asked], needs: Sequence[Ability]) -> tuple[Member, ...]:
     """Every model opened, after the strings of all were checked."""
     parsed = [parse_model(one.model) if isinstance(one.model, str) else one.model for one in asked]
-    opened = [{ability: _opened(one, model, ability) for ability in needs} for one, model in zip(asked, parsed, strict=True)]
+    opened = [
+        {ability: _opened(one, model, ability) for ability in needs} for one, model in zip(asked, parsed, strict=True)
+    ]
     identities = identities_of(asked, [models[needs[0]].identity for models in opened])
     return tuple(Member(*one) for one in zip(asked, opened, identities, strict=True))
 

@@ -30,7 +30,8 @@ def study_named(name: str) -> Study:
     added = load_plugins("biassay.studies", _STUDIES)
     if name not in added:
         raise UnknownNameError("study", name, (*_STUDIES, *added))
-    return added[name]  # type: ignore[return-value]
+    found: Study = added[name]
+    return found
 
 
 def study_of_run(name: str, package: str) -> Study:

@@ -60,7 +60,7 @@ class Answers:
     abilities: Abilities
     identities: dict[str, Identity] = field(default_factory=dict)
     contexts: ShardStore | None = None
-    kept_texts: ModelStore | None = None
+    kept_texts: ModelStore[Any, Any] | None = None
     asked_texts: Sequence[str] = ()
     kept_blanks: Any = None
     stream: Callable[[], Iterator[Block]] | None = None

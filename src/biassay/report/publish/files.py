@@ -36,7 +36,7 @@ def publish(
     formats: Sequence[str] = FIGURE_FORMATS,
     progress: Callable[[str, str, int, int], None] | None = None,
 ) -> list[Path]:
-    """Write everything into ``folder``, which is made; the files written. ``progress`` learns how many figures are drawn."""
+    """Write everything into ``folder``, which is made; the files written. ``progress`` learns of figures drawn."""
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     used: set[str] = set()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from biassay.errors import StimulusError, UsageError
 from biassay.stimuli.catalogue import select_tests
@@ -18,7 +19,10 @@ from biassay.studies.associations.settings import Settings
 from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.sentences import TestTexts, assumed_words, digest_of, texts_of
 
-__all__ = ["AssociationInputs", "check_same", "open_inputs"]
+__all__ = ["GIVEN", "AssociationInputs", "check_same", "open_inputs"]
+
+GIVEN = "given as words"
+"""What stands in place of a pattern for a test that was given as a dict of words."""
 
 _HOW_FOUND = ("file_format", "field", "document", "html", "language", "ignore_case", "openings")
 
@@ -59,7 +63,7 @@ def open_inputs(settings: Settings) -> AssociationInputs:
         patterns = patterns or tuple(contexts.metadata.get("tests", ()))
         if not patterns:
             raise UsageError(f"{settings.contexts} does not say for which tests it was made; name them with --tests")
-    chosen = [(test, pattern) for pattern in (patterns or ("",)) for test in select_tests([pattern] if pattern else [])]
+    chosen = [(test, one) for one in (patterns or ("",)) for test in select_tests([one] if one else [])]
     select_tests(patterns)  # two different tests of one name are an error
     tests = tuple(dict.fromkeys(test for test, _ in chosen))
     if contexts is None:
@@ -72,7 +76,8 @@ def open_inputs(settings: Settings) -> AssociationInputs:
     return AssociationInputs(settings, tests, InputsRecord(tuple(records.values()), source), contexts)
 
 
-def _test_record(test: Test, pattern: str) -> TestRecord:
+def _test_record(test: Test, asked: str | dict[str, Any]) -> TestRecord:
+    pattern = asked if isinstance(asked, str) else GIVEN
     source = (test.source.name, test.source.citation, test.source.licence, test.source.version)
     return TestRecord(test.name, pattern, digest_of(test), *source, assumed_words(test))
 

@@ -148,7 +148,7 @@ def _p_value(observed: float, splits: NDArray[np.float64], how: Testing) -> Tail
     sided = np.abs(splits) >= abs(observed) - close if how.alternative == "two-sided" else splits >= observed - close
     value = float(sided.mean())
     route = "enumeration" if len(splits) != _DRAWN + 1 else "sampling"
-    return TailProbability(value, math.log10(value), route, 0.0)  # type: ignore[arg-type]
+    return TailProbability(value, math.log10(value), route, 0.0)
 
 
 def _sizes(sets: Sets) -> tuple[int, int, int, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import RunFolderError
 from biassay.files import open_file
+from biassay.results.arrays import DAMAGE
 from biassay.results.storage import Older
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.description import description_of
@@ -22,11 +22,10 @@ __all__ = ["upgrade"]
 
 _OF_CONTEXTS = ("n_samples", "mode", "window", "dtype", "min_contexts", "vectors")
 _PARTS = {"effect_sizes": "samples", "variances": "variances", "p_values": "sample_p_values"}
-_DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError)
 
 
 def upgrade(folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:
-    """Format 1: settings stood in the manifest itself and beside the file of contexts, samples in files of their own."""
+    """Format 1: settings stood in the manifest and beside the file of contexts, samples in files of their own."""
     own = dict(manifest)
     contexts = own.pop("contexts", None)
     lost = own.pop("words_lost", {})
@@ -72,6 +71,6 @@ def _samples(folder: Path) -> dict[str, NDArray[np.float64]]:
                 for name in archive.files:
                     test, _, part = name.rpartition("/")
                     arrays[f"{path.stem}/{test}/{_PARTS[part]}"] = np.asarray(archive[name], dtype=np.float64)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise RunFolderError(f"{path}: not a file of samples: {error}") from error
     return arrays

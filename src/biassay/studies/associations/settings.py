@@ -19,14 +19,13 @@ ALTERNATIVES = ("greater", "two-sided")
 class Settings:
     """Choices that hold for a whole run of association tests."""
 
-    tests: tuple[str, ...] = setting(
+    tests: tuple[str | dict[str, Any], ...] = setting(
         (),
-        "Names, patterns (sent-*), topics (gender), collections (may2019) or files.  [default: the main collections; with contexts, the "
-        "tests they were collected for]",
+        "Names, patterns (sent-*), topics (gender), collections (may2019) or files.  [default: the main collections; "
+        "with contexts, the tests they were collected for]",
         many=True,
         metavar="PATTERN ...",
     )
-    own_tests: tuple[dict[str, Any], ...] = setting((), "Tests given as words, from Python.", hidden=True)
     contexts: str | None = setting(
         None, "A file made by `biassay contexts`: words are measured in these contexts (CEAT).", metavar="FILE"
     )

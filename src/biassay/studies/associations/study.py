@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.errors import UnknownNameError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
@@ -100,7 +101,11 @@ class _Associations(Study):
         return findings_of(run)
 
     def only(self, run: RunData, item: str) -> RunData:
-        return only_tests(run, [item])
+        found = only_tests(run, [item])
+        if not found.manifest.inputs.tests:
+            known = [test.name for test in run.manifest.inputs.tests]
+            raise UnknownNameError("test", item, known, f"(tests of this run: {', '.join(known[:20])})")
+        return found
 
     def upgrade(self, folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:
         from biassay.studies.associations.older import upgrade

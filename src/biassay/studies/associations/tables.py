@@ -153,7 +153,7 @@ def _over_contexts(result: Result | None) -> tuple[Cell, Cell, Cell]:
 
 
 def _associations_caption(run: RunData, by: By) -> str:
-    made = run.manifest
+    made = run.manifest.settings
     sides = _SIDES.get(made.alternative, made.alternative)
     if by == "word":
         what = "Effect sizes of association tests, with words as observations: the texts of a word are averaged."
@@ -190,8 +190,8 @@ def _stars_legend(run: RunData, by: By) -> str:
     if not holm_family(run, by):
         return ""
     return (
-        f"* p by {by} at most {run.manifest.settings.alpha:g}; ** also after Holm's correction over all {holm_family(run, by)} "
-        f"p-values by {by} of the run."
+        f"* p by {by} at most {run.manifest.settings.alpha:g}; ** also after Holm's correction over all "
+        f"{holm_family(run, by)} p-values by {by} of the run."
     )
 
 

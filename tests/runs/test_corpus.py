@@ -94,7 +94,7 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
     whole = find_contexts(corpus, tmp_path / "whole.parquet", str(test_file), per_stimulus=9)
     out = tmp_path / "c.parquet"
     script = (
-        "import sys, time; from biassay.pipeline import corpus as c\n"
+        "import sys, time; from biassay.runs import corpus as c\n"
         "c._SECONDS_BEFORE_FIRST_SAVE = c._SECONDS_BETWEEN_SAVES = 0.0\n"
         "add = c.Sample.add\n"
         "c.Sample.add = lambda self, table: (time.sleep(0.1), add(self, table))[1]\n"
@@ -118,7 +118,7 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
 def test_disk_full_while_saving_keeps_the_last_state(
     corpus: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from biassay.pipeline import corpus as module
+    from biassay.runs import corpus as module
 
     out = tmp_path / "c.parquet"
     with pytest.raises(KeyboardInterrupt):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.results.made_runs import stopped, with_rows
 
 import biassay
 from biassay.errors import MeasurementError, UsageError
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
-from .test_associations import write_test, write_vectors
+from .test_engine import write_test, write_vectors
 
 
 class Seeded:
@@ -77,8 +77,7 @@ def test_files_of_one_name_are_two_models_in_every_table(test: str, tmp_path: Pa
     assert [tuple(line.split("\t")[:2]) for line in lines[1:]] == names
     assert [(r.model, r.options) for r in run.results] == names
     assert effects(run) == [biassay.run(model, test).results[0].effect_size for model in (*models, models[1])]
-    stopped = dataclasses.replace(run.manifest, status="running", finished=None)
-    Run(stopped, run.results[:1]).save(Run(stopped).save(tmp_path / "stopped"))
+    stopped(run, 1).save(tmp_path / "stopped")
     assert biassay.resume(tmp_path / "stopped").results == run.results
 
 
@@ -117,14 +116,14 @@ def test_objects_without_names_are_not_told_apart_by_their_order(test: str, tmp_
 
 def test_an_only_object_needs_no_name(test: str, tmp_path: Path) -> None:
     whole = biassay.run(Seeded(1), test)
-    Run(dataclasses.replace(whole.manifest, status="running", finished=None)).save(tmp_path / "run")
+    stopped(whole).save(tmp_path / "run")
     assert biassay.resume(tmp_path / "run", Seeded(1)).results == whole.results
 
 
 def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp_path: Path) -> None:
     model = write_vectors(tmp_path / "v.txt")
     whole = biassay.run(model, test)
-    Run(dataclasses.replace(whole.manifest, status="running", finished=None)).save(tmp_path / "run")
+    stopped(whole).save(tmp_path / "run")
     (tmp_path / "v.txt").rename(tmp_path / "moved.txt")
     for other in (write_vectors(tmp_path / "v.txt", seed=9), f"vectors:{tmp_path / 'moved.txt'}?case=fold"):
         with pytest.raises(UsageError, match="has changed since the run began"):
@@ -133,38 +132,23 @@ def test_a_model_given_again_may_lie_elsewhere_and_not_be_another(test: str, tmp
     assert resumed.results == whole.results
 
 
-def test_a_run_that_an_older_biassay_began_says_so(test: str, tmp_path: Path) -> None:
-    """Its manifest has no digest, and it knew models by something else than now."""
-    run = biassay.run(write_vectors(tmp_path / "v.txt"), test)
+def test_a_model_that_changed_since_is_refused(test: str, tmp_path: Path) -> None:
+    run = stopped(biassay.run(write_vectors(tmp_path / "v.txt"), test))
     models = tuple(dataclasses.replace(record, revision="another") for record in run.manifest.models)
-    Run(dataclasses.replace(run.manifest, status="running", finished=None, models=models)).save(tmp_path / "run")
+    with_rows(run, (), models=models).save(tmp_path / "run")
     with pytest.raises(UsageError, match="has changed since the run began"):
         biassay.resume(tmp_path / "run")
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())
-    del manifest["digest"]
-    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(UsageError, match="an earlier version of biassay began the run"):
-        biassay.resume(tmp_path / "run")
 
 
-@pytest.mark.extras
-def test_a_run_of_another_kind_is_not_measured(test: str, tmp_path: Path) -> None:
-    """`biassay.resume` goes on with either kind; each pipeline with its own only."""
-    from tests.results.made_runs import contexts
+@pytest.mark.parametrize(("given", "name"), [("mine=glove", "mine"), ("My own=glove", "My own"), ("glove", "glove")])
+def test_a_name_may_stand_before_a_model_string(given: str, name: str) -> None:
+    for models in (given, [given], (given,)):
+        record = biassay.run(models, "weat6").manifest.models[0]
+        assert (record.name, record.text) == (name, "glove")
 
-    from biassay.pipeline import associations, contextual
 
-    made = biassay.run("glove", test).manifest
-    over_texts = dataclasses.replace(made, status="running", finished=None)
-    over_contexts = dataclasses.replace(over_texts, contexts=contexts(file=str(tmp_path / "none.parquet")))
-    for name, manifest in (("texts", over_texts), ("contexts", over_contexts)):
-        Run(manifest).save(tmp_path / name)
-    before = (tmp_path / "contexts" / "manifest.json").read_bytes()
-    with pytest.raises(UsageError, match=r"is a run over contexts; .* by biassay\.resume$"):
-        associations.resume(tmp_path / "contexts")
-    with pytest.raises(UsageError, match=r"is not a run over contexts; .* by biassay\.resume$"):
-        contextual.resume_ceat(tmp_path / "texts")
-    with pytest.raises(UsageError, match=r"none\.parquet"):
-        biassay.resume(tmp_path / "contexts")
-    assert (tmp_path / "contexts" / "manifest.json").read_bytes() == before
-    assert biassay.resume(tmp_path / "texts").manifest.status == "complete"
+def test_the_settings_of_a_model_are_no_name(tmp_path: Path, test: str) -> None:
+    model = f"{write_vectors(tmp_path / 'v.txt')}?case=fold"
+    run = biassay.run([model, f"folded={model}"], test)
+    assert [record.name for record in run.manifest.models] == ["vectors:v.txt", "folded"]
+    assert effects(run)[0] == effects(run)[1]

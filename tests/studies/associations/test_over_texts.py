@@ -9,9 +9,10 @@ import pytest
 
 from biassay.encoders.base import Encoded
 from biassay.errors import StimulusError
-from biassay.studies.associations.over_texts import Measurement, Settings, check_tests, measure
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.model import ROLES, Concept, GivenText, Test
+from biassay.studies.associations.over_texts import Measurement, check_tests, measure
+from biassay.studies.associations.settings import Settings
 from biassay.texts.sentences import Text, texts_of
 
 

@@ -14,15 +14,15 @@ import pytest
 from numpy.typing import NDArray
 
 import biassay
-from biassay.measures import weat as weat_module
 from biassay.report.html import REPORT
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.runs.run import Run
 from biassay.stats.permutation import permutation_test
 from biassay.stats.tails import TailProbability
 from biassay.stimuli.catalogue import catalogue, select_tests
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.model import Test
+from biassay.studies.associations import weat as weat_module
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words_lost import assumptions
 from biassay.texts.sentences import given_texts, texts_of
 
@@ -77,7 +77,7 @@ def test_all_50_tests_measure_the_same(
         (tmp_path / f"{test.name}.{ending}").write_text(FORMS[ending](test))
     run = biassay.run("glove", [str(tmp_path / f"{test.name}.{ending}") for test in tests], cache=vectors)
     assert [numbers(result) for result in run.results] == [numbers(result) for result in built_in.results]
-    assert all(record.assumed == {} for record in run.manifest.tests)
+    assert all(record.assumed == {} for record in run.manifest.inputs.tests)
 
 
 def test_under_may2019_sentences_of_a_file_are_cut_as_the_built_in_ones_are(
@@ -109,9 +109,9 @@ def test_sentences_without_their_words_lose_the_same_and_have_no_p_by_word(
         assert getattr(plain, field) == getattr(told, field), field
     assert plain.p_value_by_word is None
     assert told.p_value_by_word is not None
-    (record,) = run.manifest.tests
+    (record,) = run.manifest.inputs.tests
     assert sorted(record.assumed) == ["A", "B", "X", "Y"]
     assert set(record.assumed["X"]) <= {text.form for text in texts_of(catalogue().tests[name])}
-    assert biassay.Run.load(tmp_path / "run").manifest.tests == (record,)
+    assert biassay.load(tmp_path / "run").manifest.inputs.tests == (record,)
     (said,) = assumptions(run)
     assert said in (tmp_path / "run" / REPORT).read_text()

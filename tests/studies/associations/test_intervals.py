@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.results.intervals import contributions, interval_of, paired_difference
-from biassay.results.records import Contextual, Result
-from biassay.results.run import Run
+from biassay.runs.run import Run
 from biassay.stats.effect_interval import difference_interval, effect_interval
+from biassay.studies.associations.intervals import contributions, interval_of, paired_difference
+from biassay.studies.associations.records import Contextual, Result
 from biassay.texts.sentences import texts_of
 
 WORDS = ("weat6", "weat9", "weat1")

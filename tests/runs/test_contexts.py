@@ -14,18 +14,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.results.made_runs import stopped
 from tests.texts.old_contexts import without_digest
 
 import biassay
 from biassay.encoders.registry import open_as
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.runs import embedding
+from biassay.runs.corpus import find_contexts
+from biassay.runs.functions import resume, run_ceat
+from biassay.runs.listener import Silent
 from biassay.studies.seeds import seed_of
-from biassay.pipeline import embedding
-from biassay.pipeline.common import Silent
-from biassay.pipeline.contextual import resume_ceat, run_ceat
-from biassay.pipeline.corpus import find_contexts
-from biassay.results.run import Run
-from biassay.studies.associations.words_lost import lost_lines
 from biassay.texts.contexts import UNCHECKED, read_contexts, window
 
 from .conftest import WORDS, write_corpus, write_test_file
@@ -89,29 +88,26 @@ def test_numbers_are_those_of_ceat_on_the_vectors(
     assert result.contextual is not None
     assert result.contextual.standard_error == pytest.approx(found.standard_error, abs=tolerance)
     assert result.p_value_by_word == pytest.approx(found.p_value_by_word, abs=0.1)
-    assert run.samples[0, "own"].effect_sizes == pytest.approx(found.samples, abs=10 * tolerance)
+    assert run.arrays["0/own/samples"] == pytest.approx(found.samples, abs=10 * tolerance)
     assert result.contextual.num_contexts["X"]["John"] == 40
     assert (result.num_targ1, result.num_attr2, result.level) == (4, 4, "context")
 
 
 def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_model: str, tmp_path: Path) -> None:
     run = run_ceat([tiny_model, other_model], contexts, n_samples=200, out=tmp_path / "run")
-    again = Run.load(tmp_path / "run")
+    again = biassay.load(tmp_path / "run")
     assert again == run
     assert again.manifest.status == "complete"
-    for key, kept in run.samples.items():
-        assert np.array_equal(again.samples[key].effect_sizes, kept.effect_sizes)
-        assert np.array_equal(again.samples[key].p_values, kept.p_values)
-    record = again.manifest.contexts
-    assert record is not None
-    assert (record.n_samples, record.mode, record.window, record.documents) == (200, "random", None, 1440)
+    assert len(run.arrays) == 2 * 3
+    assert all(np.array_equal(array, again.arrays[name]) for name, array in run.arrays.items())
+    settings, record = again.manifest.settings, again.manifest.inputs.contexts
+    assert (settings.n_samples, settings.mode, settings.window, record.documents) == (200, "random", None, 1440)
+    assert record.file == settings.contexts == str(contexts)
     header, first, *_ = (tmp_path / "run" / "results.tsv").read_text().splitlines()
     assert header.split("\t")[:5] == ["model", "options", "test", "p_value", "effect_size"]
     assert {"standard_error", "tau2", "i2", "interval_low", "prediction_high"} <= set(header.split("\t"))
     assert len(first.split("\t")) == len(header.split("\t"))
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert page.count("<figure>") == 2
-    assert "Contexts found" in page
+    assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 2
 
 
 def test_fixed_draws_are_the_same_for_all_models(contexts: Path, tiny_model: str) -> None:
@@ -122,8 +118,8 @@ def test_fixed_draws_are_the_same_for_all_models(contexts: Path, tiny_model: str
         run_ceat(models, contexts, n_samples=100, mode=mode, dtype="float32") for mode in ("fixed", "random")
     )
     assert fixed.results[0].options != fixed.results[1].options
-    assert np.array_equal(fixed.samples[0, "own"].effect_sizes, fixed.samples[1, "own"].effect_sizes)
-    assert not np.array_equal(random.samples[0, "own"].effect_sizes, random.samples[1, "own"].effect_sizes)
+    assert np.array_equal(fixed.arrays["0/own/samples"], fixed.arrays["1/own/samples"])
+    assert not np.array_equal(random.arrays["0/own/samples"], random.arrays["1/own/samples"])
     assert random.results[0].effect_size == pytest.approx(random.results[1].effect_size, abs=0.2)
 
 
@@ -151,7 +147,7 @@ def test_a_copied_folder_draws_the_same_and_is_not_encoded_again(
     assert again.manifest.models[0].encoded == 0
     assert again.results[0].model == "hf:other/name" != first.results[0].model
     assert dataclasses.replace(again.results[0], model=first.results[0].model) == first.results[0]
-    assert np.array_equal(again.samples[0, "own"].effect_sizes, first.samples[0, "own"].effect_sizes)
+    assert np.array_equal(again.arrays["0/own/samples"], first.arrays["0/own/samples"])
 
 
 def test_a_store_of_another_model_or_setting_is_refused(
@@ -187,18 +183,18 @@ def test_an_interrupted_run_goes_on(
     with pytest.raises(OSError, match="No space left"):
         run_ceat(models, contexts, n_samples=100, out=tmp_path / "run")
     monkeypatch.setattr(embedding.ShardStore, "write", write)
-    half = Run.load(tmp_path / "run")
+    half = biassay.load(tmp_path / "run")
     assert (half.manifest.status, len(half.results)) == ("running", 1)
-    run = resume_ceat(tmp_path / "run")
+    run = resume(tmp_path / "run")
     assert run.results == whole.results
     assert run.manifest.models[1].encoded == 640 - 3 * 40
-    assert resume_ceat(tmp_path / "run") == run
+    assert resume(tmp_path / "run") == run
 
 
 def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
     whole = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "elsewhere")
     script = (
-        "import time; from biassay.pipeline import embedding as e; from biassay.pipeline.contextual import run_ceat\n"
+        "import time; from biassay.runs import embedding as e; from biassay.runs.functions import run_ceat\n"
         "e.SHARD_ROWS = 64; write = e.ShardStore.write\n"
         "e.ShardStore.write = lambda self, n, v: (write(self, n, v), time.sleep(0.3))[0]\n"
         f"run_ceat({tiny_model!r}, {str(contexts)!r}, n_samples=100, out={str(tmp_path / 'run')!r})\n"
@@ -211,19 +207,16 @@ def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: P
             assert time.monotonic() < deadline
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)
-    run = resume_ceat(tmp_path / "run")
+    run = resume(tmp_path / "run")
     assert run.results == whole.results
     assert 0 < run.manifest.models[0].encoded <= 640 - 3 * 40
 
 
 def test_tests_without_contexts_are_refused_and_not_encoded(contexts: Path, tiny_model: str) -> None:
-    with pytest.raises(
-        UsageError, match="the contexts were not collected for test 'C1': no word of Flowers was sought"
-    ):
+    with pytest.raises(UsageError, match="C1"):
         run_ceat(tiny_model, contexts, ["C6", "C1"], n_samples=50)
     run = run_ceat(tiny_model, contexts, ["C6"], n_samples=50)
     assert [r.status for r in run.results] == ["refused"]
-    assert "have fewer than 5 usable contexts" in (run.results[0].reason or "")
     assert run.manifest.models[0].encoded == 0
 
 
@@ -233,43 +226,39 @@ def test_words_with_too_few_contexts_are_lost(contexts: Path, tiny_model: str, t
     run = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50)
     assert run.results[0].lost["X"] == ("Zebedee",)
     assert run.results[0].too_rare == run.results[0].lost
-    assert [line for line in lost_lines(run) if "Zebedee" in line and "in the corpus" in line]
     assert run.results[0].num_targ1 == 4
     strict = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50, max_lost=0.1)
     assert strict.results[0].status == "refused"
-    assert "1 of 5 words of X have fewer than 5 usable contexts (in the corpus: Zebedee 0)" in (
-        strict.results[0].reason or ""
-    )
+    assert "Zebedee" in (strict.results[0].reason or "")
 
 
 def test_refuses_what_cannot_work(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
     for wrong, error, words in (
-        ({"n_samples": 2}, UsageError, "n_samples must be at least 3"),
-        ({"mode": "fxied"}, UnknownNameError, "did you mean 'fixed'"),
+        ({"n_samples": 2}, UsageError, "n_samples"),
+        ({"mode": "fxied"}, UnknownNameError, "fixed"),
         ({"dtype": "int8"}, UnknownNameError, "dtype"),
-        ({"min_contexts": 0}, UsageError, "min_contexts must be at least 1"),
-        ({"window": 0}, UsageError, "window must be at least 1"),
-        ({"tests": "sent-weat6"}, StimulusError, "asks about sentences"),
+        ({"min_contexts": 0}, UsageError, "min_contexts"),
+        ({"window": 0}, UsageError, "window"),
+        ({"tests": "sent-weat6"}, StimulusError, "sent-weat6"),
     ):
         with pytest.raises(error, match=words):
             run_ceat(tiny_model, contexts, **wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="hf"):
         run_ceat("glove", contexts)
-    with pytest.raises(UsageError, match="`biassay contexts` makes one"):
+    with pytest.raises(UsageError, match=r"none\.parquet"):
         run_ceat(tiny_model, tmp_path / "none.parquet")
-    run = biassay.run("glove", "weat6")
-    biassay.Run(dataclasses.replace(run.manifest, status="running")).save(tmp_path / "weat")
-    with pytest.raises(UsageError, match=r"biassay\.resume"):
-        resume_ceat(tmp_path / "weat")
+    for beside in ({"protocol": "may2019"}, {"metric": "other"}):
+        with pytest.raises(UsageError, match=next(iter(beside))):
+            run_ceat(tiny_model, contexts, **beside)  # type: ignore[arg-type]
 
 
 def test_resume_refuses_other_contexts(
     contexts: Path, tiny_model: str, corpus: Path, test_file: Path, tmp_path: Path
 ) -> None:
-    run = run_ceat(tiny_model, contexts, n_samples=50, out=tmp_path / "run")
-    dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, status="running")).save(tmp_path / "run")
+    run = run_ceat(tiny_model, contexts, n_samples=50)
+    stopped(run).save(tmp_path / "run")
     contexts.unlink()
     find_contexts(corpus, contexts, str(test_file), per_stimulus=30, workers=1)
     with pytest.raises(UsageError, match="have changed since the run began"):
-        resume_ceat(tmp_path / "run")
+        resume(tmp_path / "run")
     assert run.manifest.status == "complete"
