@@ -13,7 +13,7 @@ from typing import Any
 
 from biassay.errors import PluginWarning, UsageError
 
-__all__ = ["load_plugins", "refuse_clash"]
+__all__ = ["load_plugins", "plugin_names", "refuse_clash"]
 
 
 def load_plugins(
@@ -33,6 +33,11 @@ def load_plugins(
             reason = str(error) if isinstance(error, UsageError) else f"it cannot be loaded: {error!r}"
             warnings.warn(f"{_who(point)} is left out: {reason}", PluginWarning, stacklevel=2)
     return loaded
+
+
+def plugin_names(group: str) -> dict[str, str]:
+    """The names that entry points of a group have, each with who gives it. Nothing is imported."""
+    return {point.name: _package(point) for point in _points(group)}
 
 
 def refuse_clash(group: str, name: str, builtin_names: Collection[str]) -> None:

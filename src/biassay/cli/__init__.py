@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from biassay.errors import BiassayError, PluginWarning, nearest_names
+from biassay.plugins import plugin_names
 
 __all__ = ["main"]
 
@@ -32,27 +33,39 @@ _COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Knows every command's name and summary, and imports a command only to run it."""
+    """Knows every command's name and summary, and imports a command only to run it.
+
+    A study of another package is a command of its name, unless biassay has such a command.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(_COMMANDS)
+        return [*_COMMANDS, *_added()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
-            return None
+            made: click.Command | None = import_module("biassay.cli.study").command_of(name) if name in _added() else None
+            return made
         command: click.Command = import_module(_COMMANDS[name][0]).command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _COMMANDS:
-            near = nearest_names(args[0], _COMMANDS)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(_COMMANDS)}"
+        if args and args[0] not in _COMMANDS and args[0] not in (known := self.list_commands(ctx)):
+            near = nearest_names(args[0], known)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(known)}"
             raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+        if added := _added():
+            with formatter.section("Studies of other packages"):
+                formatter.write_dl([(name, f"From {package}.") for name, package in added.items()])
+
+
+def _added() -> dict[str, str]:
+    """The studies of other packages, with the packages; none is imported."""
+    return {name: package for name, package in plugin_names("biassay.studies").items() if name not in _COMMANDS}
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -191,12 +191,17 @@ class Study:
 
     def only(self, run: RunData, item: str) -> RunData:
         """The part of a run that is about one item: rows that name it, in any table that names items so."""
-        tables = {name: tuple(row for row in rows if item in _names(row)) or rows for name, rows in run.tables.items()}
-        if all(tables[name] is rows for name, rows in run.tables.items()):
-            known = dict.fromkeys(name for rows in run.tables.values() for row in rows for name in _names(row))
+        keys = {spec.name: spec.key for spec in self.types.tables}
+        names = {table: [_names(row, keys[table]) for row in rows] for table, rows in run.tables.items()}
+        tables = {
+            table: tuple(row for row, own in zip(rows, names[table], strict=True) if item in own) or rows
+            for table, rows in run.tables.items()
+        }
+        if all(tables[table] is rows for table, rows in run.tables.items()):
+            known = dict.fromkeys(name for of in names.values() for own in of for name in own)
             raise UnknownNameError("item", item, known, f"(items of this run: {', '.join(list(known)[:20])})")
         return dataclasses.replace(run, tables=self.complete(run.manifest.settings, tables))
 
 
-def _names(row: Any) -> tuple[str, ...]:
-    return tuple(str(getattr(row, name)) for name in ("test", "group", "measure", "item") if hasattr(row, name))
+def _names(row: Any, key: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(getattr(row, name)) for name in (*key, "test", "group", "measure", "item") if hasattr(row, name))

@@ -1,0 +1,49 @@
+"""What a run shows: one finding a model."""
+
+from __future__ import annotations
+
+from biassay.results.data import RunData
+from biassay.results.findings import Finding, Standing
+from biassay.results.labels import model_key, model_labels
+from biassay_example.pronouns.records import ModelRow, OccupationRow
+
+__all__ = ["findings_of"]
+
+
+def findings_of(run: RunData) -> list[Finding]:
+    labels = model_labels(run)
+    return [_finding(run, row, labels[model_key(row)]) for row in run.tables.get("models", ())]
+
+
+def _finding(run: RunData, row: ModelRow, label: str) -> Finding:
+    settings = run.manifest.settings
+    standing = _standing(row, settings.alpha)
+    first, second = (settings.second, settings.first) if standing == "opposite" else (settings.first, settings.second)
+    return Finding(
+        model=label,
+        item="pronouns",
+        title=f"{settings.first!r} and {settings.second!r} with occupations",
+        topic="gender",
+        about="people",
+        standing=standing,
+        direction=f"{first!r} rather than {second!r} with occupations of men than of women",
+        effect=row.effect_size,
+        p_values={"exact": row.p_value_opposite if standing == "opposite" else row.p_value, "Holm": row.p_value_holm},
+        evidence=_evidence([own for own in run.results if model_key(own) == model_key(row)]),
+    )
+
+
+def _standing(row: ModelRow, alpha: float) -> Standing:
+    if row.p_floor > alpha:
+        return "too few"
+    if row.p_value_opposite <= alpha:
+        return "opposite"
+    if row.p_value > alpha:
+        return "not shown"
+    return "corrected" if row.p_value_holm is not None and row.p_value_holm <= alpha else "uncorrected"
+
+
+def _evidence(rows: list[OccupationRow]) -> tuple[str, ...]:
+    """The occupation with the highest log-odds and that with the lowest."""
+    ordered = sorted(rows, key=lambda row: row.log_odds)
+    return (ordered[-1].occupation, ordered[0].occupation)
