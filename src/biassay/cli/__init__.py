@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from biassay.errors import BiassayError, PluginWarning, nearest_names
-from biassay.plugins import plugin_names
+from biassay.plugins import plugin_names, skim_names
 
 __all__ = ["main"]
 
+_STUDIES = "biassay.studies"
 _COMMANDS = {
     "run": ("biassay.cli.run", "Run association tests (WEAT, SEAT) on models."),
     "contexts": ("biassay.cli.contexts", "Find the contexts of stimuli in a corpus."),
@@ -39,11 +40,11 @@ class _Commands(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*_COMMANDS, *_added()]
+        return [*_COMMANDS, *(name for name in plugin_names(_STUDIES) if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
-            made: click.Command | None = import_module("biassay.cli.study").command_of(name) if name in _added() else None
+            made: click.Command = import_module("biassay.cli.study").command_of(name)
             return made
         command: click.Command = import_module(_COMMANDS[name][0]).command
         return command
@@ -58,14 +59,9 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
-        if added := _added():
+        if added := [(name, f"From {of}.") for name, of in skim_names(_STUDIES).items() if name not in _COMMANDS]:
             with formatter.section("Studies of other packages"):
-                formatter.write_dl([(name, f"From {package}.") for name, package in added.items()])
-
-
-def _added() -> dict[str, str]:
-    """The studies of other packages, with the packages; none is imported."""
-    return {name: package for name, package in plugin_names("biassay.studies").items() if name not in _COMMANDS}
+                formatter.write_dl(added)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -15,7 +15,10 @@ from biassay.studies.registry import study_named
 
 __all__ = ["command_of"]
 
-_MODELS = "A MODEL is a string such as hf:NAME: `biassay models` lists them all. A name of your own may stand in front: NAME=MODEL."
+_MODELS = (
+    "A MODEL is a string such as hf:NAME: `biassay models` lists them all. A name of your own may stand in front: "
+    "NAME=MODEL."
+)
 
 
 def command_of(name: str) -> click.Command:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -61,8 +60,8 @@ class Plain(Presenter):
         )
 
     def _headline(self, run: RunData) -> str:
-        rows = ", ".join(f"{spec.title.lower()} {len(spec.rows_of(run)):,}" for spec in self._tables)
-        return f"{counted(len(run.manifest.models), 'model')}; rows: {rows}"
+        models, rows = len(run.manifest.models), len(self._tables[0].rows_of(run))
+        return f"{counted(models, 'model')}, {counted(rows, 'row')}"
 
     def print(self, gathered: Gathered, console: Console) -> None:
         run = gathered.run
@@ -89,10 +88,10 @@ class Plain(Presenter):
     def card(self, run: RunData, label: str) -> Card:
         own = [one for one in self._findings(run) if one.model == label]
         unmeasured = [one.item for one in own if one.standing == "not measured"]
-        package = run.manifest.package
+        study = f"study {run.manifest.study} of {run.manifest.package}"
         return Card(
             entries=[self._entry(one, run) for one in own],
-            opening=[f"Measured with biassay {version_of(run)}: {self._title.lower()} (study {run.manifest.study} of {package})."],
+            opening=[f"Measured with biassay {version_of(run)}: {self._title.lower()} ({study})."],
             findings=[in_words(one) for one in own],
             limits=[_MEANING],
             gaps=[f"Could not be measured: {', '.join(unmeasured)}."] if unmeasured else [],
@@ -126,7 +125,10 @@ class Plain(Presenter):
 
     def _differences(self, comparison: Comparison) -> list[tuple[TableSpec, Any]]:
         return [
-            (spec, (difference_columns(spec), [row for row in comparison.tables["differences"] if row.table == spec.name]))
+            (
+                spec,
+                (difference_columns(spec), [row for row in comparison.tables["differences"] if row.table == spec.name]),
+            )
             for spec in self._tables
             if spec.number
         ]

@@ -103,8 +103,8 @@ def difference_columns(spec: TableSpec) -> list[Column]:
     return [
         Column("model", "Model", "The model that is compared."),
         *(item if spec.key else []),
-        Column("number_baseline", "First", "The number of the first model.", form),
-        Column("number_model", "This", "The number of this model.", form),
+        Column("number_baseline", "First model", "The number of the first model.", form),
+        Column("number_model", "This model", "The number of this model.", form),
         Column("difference", "Difference", "The number of this model less that of the first.", form),
     ]
 
@@ -125,9 +125,12 @@ def _statement(comparison: Comparison, spec: TableSpec, model: str) -> Statement
     if not own:
         return Statement(f"{model}: nothing to compare in {spec.title.lower()}.", (), model)
     mean = shown("number", sum(row.difference for row in own) / len(own))
-    largest = sorted(own, key=lambda row: -abs(row.difference))[:_LARGEST] if spec.key else []
+    if not spec.key:
+        return Statement(f"{model}: {label} differs by {mean}.", (), model)
+    largest = sorted(own, key=lambda row: -abs(row.difference))[:_LARGEST]
     points = tuple(f"{row.item}: {shown('number', row.difference)}" for row in largest)
-    return Statement(f"{model}: {label}, difference {mean} on average over {counted(len(own), 'row')}.", points, model)
+    text = f"{model}: {label} differs by {mean} on average over {counted(len(own), 'row')}, and most in:"
+    return Statement(text, points, model)
 
 
 def paper_differences(comparison: Comparison, spec: TableSpec) -> Table:

@@ -26,10 +26,10 @@ def _finding(run: RunData, row: ModelRow, label: str) -> Finding:
         topic="gender",
         about="people",
         standing=standing,
-        direction=f"{first!r} rather than {second!r} with occupations of men than of women",
+        direction=f"occupations of men go with {first!r} rather than {second!r}, more than those of women do",
         effect=row.effect_size,
         p_values={"exact": row.p_value_opposite if standing == "opposite" else row.p_value, "Holm": row.p_value_holm},
-        evidence=_evidence([own for own in run.results if model_key(own) == model_key(row)]),
+        evidence=_evidence([own for own in run.results if model_key(own) == model_key(row)], standing),
     )
 
 
@@ -43,7 +43,7 @@ def _standing(row: ModelRow, alpha: float) -> Standing:
     return "corrected" if row.p_value_holm is not None and row.p_value_holm <= alpha else "uncorrected"
 
 
-def _evidence(rows: list[OccupationRow]) -> tuple[str, ...]:
-    """The occupation with the highest log-odds and that with the lowest."""
-    ordered = sorted(rows, key=lambda row: row.log_odds)
-    return (ordered[-1].occupation, ordered[0].occupation)
+def _evidence(rows: list[OccupationRow], standing: Standing) -> tuple[str, ...]:
+    """The occupations of men, strongest first."""
+    men = [row for row in rows if row.group == "men"]
+    return tuple(row.occupation for row in sorted(men, key=lambda row: row.log_odds, reverse=standing != "opposite"))

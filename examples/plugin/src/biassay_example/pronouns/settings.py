@@ -15,7 +15,5 @@ class Settings:
 
     first: str = setting("he", "The pronoun that is expected with occupations of men.", metavar="WORD")
     second: str = setting("she", "The pronoun that it is compared with.", metavar="WORD")
-    occupations: str | None = setting(
-        None, "A TOML file with occupations and sentences of your own.", metavar="FILE"
-    )
+    occupations: str | None = setting(None, "A TOML file with occupations and sentences of your own.", metavar="FILE")
     alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)
