@@ -116,8 +116,9 @@ class Letters:
         """How much every sentence of the file counts, one on average."""
         vectors, own = self._sentence_vectors, self._vectors([text])[0].astype(np.float64)
         cosines = vectors @ own / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(own))
-        weights: NDArray[np.float64] = cosines**_SHARPNESS
-        return weights / weights.mean()
+        sharpened = cosines**_SHARPNESS
+        weights: NDArray[np.float64] = sharpened / sharpened.mean()
+        return weights
 
     @cached_property
     def _sentences(self) -> list[str]:
