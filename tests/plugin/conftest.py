@@ -12,11 +12,11 @@ import biassay
 from biassay.cli import main
 from biassay.runs.run import Run
 
-BOOK = """The nurse said that she was tired. The mechanic said that he was tired. The teacher lived near us, and she came
-home late. When the pilot came home, he was hungry. The driver said he would come back. The secretary asked when she would
-come back. The farmer knows that he is late. The plumber was there, and he was well. The librarian was there, and she was
-well. We asked the cashier when she would be there. We asked the engineer when he would be there. My father is in the
-garage with his engine. My mother is in the kitchen with her oven."""
+BOOK = """The nurse said that she was tired. The mechanic said that he was tired. The teacher lived near us, and she
+came home late. When the pilot came home, he was hungry. The driver said he would come back. The secretary asked when
+she would come back. The farmer knows that he is late. The plumber was there, and he was well. The librarian was there,
+and she was well. We asked the cashier when she would be there. We asked the engineer when he would be there. My father
+is in the garage with his engine. My mother is in the kitchen with her oven."""
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -113,7 +113,7 @@ def test_a_run_of_a_study_that_is_not_installed_says_what_it_needs(
 ) -> None:
     folder = measured.save(tmp_path / "run")
     add()
-    with pytest.raises(RunFolderError, match="'pronouns'.*'biassay-example'"):
+    with pytest.raises(RunFolderError, match=r"'pronouns'.*'biassay-example'"):
         biassay.load(folder)
     for command in ("report", "compare", "resume"):
         code, _, stderr = cli(command, folder)
