@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,9 @@ and she was well. We asked the cashier when she would be there. We asked the eng
 is in the garage with his engine. My mother is in the kitchen with her oven."""
 
 
-@pytest.fixture(scope="session", autouse=True)
-def installed() -> None:
-    try:
-        metadata.version("biassay-example")
-    except metadata.PackageNotFoundError:
-        pytest.fail("the example is not installed: pip install --no-deps --editable examples/plugin")
+@pytest.fixture(scope="module", autouse=True)
+def _seen(example: None) -> None:
+    """All of these tests see the example."""
 
 
 @pytest.fixture
@@ -49,7 +45,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(book: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def measured(example: None, book: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:  # noqa: ARG001
     """Two models of letters in one run."""
     models = {"short": f"letters:{book}", "long": f"letters:{book}?n=5"}
     return biassay.measure("pronouns", models, cache=tmp_path_factory.mktemp("answers"))

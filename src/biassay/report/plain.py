@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from biassay.report.comparing import lay_out_comparison, print_differences
 from biassay.report.formats import counted, printable, shown
-from biassay.report.plain_differences import LIMIT, compare_tables, difference_columns, in_short, paper_differences
+from biassay.report.plain_differences import (
+    LIMIT,
+    Difference,
+    compare_tables,
+    difference_columns,
+    in_short,
+    paper_differences,
+)
 from biassay.report.plain_tables import paper_table, printed, section_of, used
 from biassay.report.presenter import Presenter
 from biassay.report.publish.layout import Table
@@ -109,13 +115,13 @@ class Plain(Presenter):
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
         sections = [
-            section_of(spec.name, f"Differences: {spec.title.lower()}", *found, renderer)
-            for spec, found in self._differences(comparison)
+            section_of(spec.name, f"Differences: {spec.title.lower()}", difference_columns(spec), rows, renderer)
+            for spec, rows in self._differences(comparison)
         ]
         return lay_out_comparison(comparison, in_short(comparison, self._tables), sections, LIMIT)
 
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
-        tables = [printed(spec.title, *found) for spec, found in self._differences(comparison)]
+        tables = [printed(spec.title, difference_columns(spec), rows) for spec, rows in self._differences(comparison)]
         print_differences(comparison, console, in_short(comparison, self._tables), before=tables)
 
     def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
@@ -123,15 +129,10 @@ class Plain(Presenter):
             if spec.number:
                 yield f"{comparison.study}-{spec.name}-differences", paper_differences(comparison, spec)
 
-    def _differences(self, comparison: Comparison) -> list[tuple[TableSpec, Any]]:
-        return [
-            (
-                spec,
-                (difference_columns(spec), [row for row in comparison.tables["differences"] if row.table == spec.name]),
-            )
-            for spec in self._tables
-            if spec.number
-        ]
+    def _differences(self, comparison: Comparison) -> Iterator[tuple[TableSpec, Sequence[Difference]]]:
+        for spec in self._tables:
+            if spec.number:
+                yield spec, [row for row in comparison.tables["differences"] if row.table == spec.name]
 
 
 def _setting(run: RunData, name: str) -> str:

@@ -16,7 +16,7 @@ from biassay.results.comparison import Comparison, choose_baseline
 from biassay.results.data import Record, RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels, numbered
-from biassay.results.tables import Column, TableSpec
+from biassay.results.tables import Column, Format, TableSpec
 
 __all__ = ["LIMIT", "Difference", "compare_tables", "difference_columns", "in_short", "paper_differences"]
 
@@ -98,14 +98,14 @@ def _difference(table: str, item: str, first: str, label: str, one: float | None
 
 def difference_columns(spec: TableSpec) -> list[Column]:
     """The columns of a table of differences."""
-    form = next((c.format for c in _columns(spec) if c.name == spec.number), "number")
+    form: Format = next((c.format for c in _columns(spec) if c.name == spec.number), "number")
     item = [Column("item", ", ".join(c.label for c in _columns(spec) if c.name in spec.key) or "Item", "The item.")]
     return [
         Column("model", "Model", "The model that is compared."),
         *(item if spec.key else []),
         Column("number_baseline", "First model", "The number of the first model.", form),
         Column("number_model", "This model", "The number of this model.", form),
-        Column("difference", "Difference", "The number of this model less that of the first.", form),
+        Column("difference", "Difference", "The number of this model less that of the first.", "number"),
     ]
 
 
