@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.errors import RefusedError, StimulusError, UnknownNameError, UsageError
+from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.runs.run import Run
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -90,10 +90,26 @@ def test_a_file_that_is_not_valid_is_refused(book: Path, own: Path, before: str,
         biassay.measure("pronouns", f"letters:{book}", {"occupations": str(own)})
 
 
-def test_a_model_that_does_not_know_the_words_is_refused(book: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="'ñandú'"):
-        biassay.measure("pronouns", f"letters:{book}", {"first": "ñandú"}, out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+def test_a_model_that_cannot_be_measured_says_why(cli: Cli, book: Path, tmp_path: Path) -> None:
+    """One that does not know a pronoun, and one to which all occupations are alike; the third is measured."""
+    (tmp_path / "flat.txt").write_text("he she ñandú")
+    (tmp_path / "known.txt").write_text(book.read_text() + " The pilot saw a ñandú.")
+    models = [
+        f"{name}=letters:{path}"
+        for name, path in (("deaf", book), ("flat", tmp_path / "flat.txt?n=1"), ("good", tmp_path / "known.txt"))
+    ]
+    code, stdout, stderr = cli("pronouns", *models, "--first", "ñandú", "--out", tmp_path / "run", "--json")
+    content = json.loads(stdout)
+    assert code == 1, stderr
+    assert [row["reason"] is None for row in content["models"]] == [False, False, True]
+    assert "ñandú" in content["models"][0]["reason"]
+    assert content["manifest"]["models"][0]["words_lost"] == ["ñandú"]
+    assert [one["standing"] for one in content["findings"]][:2] == ["not measured"] * 2
+    assert content["models"][2]["p_value_holm"] == content["models"][2]["p_value"]
+    assert cli("report", tmp_path / "run", "--publish", tmp_path / "paper", "--quiet")[0] == 0
+    found = json.loads(cli("compare", tmp_path / "run", "--baseline", "good", "--json")[1])
+    assert [row["difference"] for row in found["differences"] if row["table"] == "models"] == [None, None]
+    assert cli("compare", tmp_path / "run", "--publish", tmp_path / "compared")[0] == 0
 
 
 def test_the_command(cli: Cli, book: Path, tmp_path: Path, measured: Run) -> None:

@@ -72,7 +72,7 @@ def _option(field: dataclasses.Field[Any], rule: Rule, kind: Any) -> Decorator:
         return click.option(*names, field.name, is_flag=True, default=field.default, **shown)
     if rule.many:
         choice = click.Choice(rule.choices) if rule.choices else str
-        return click.option(*names, field.name, multiple=True, type=choice, **shown)
+        return click.option(*names, field.name, multiple=True, type=choice, default=field.default, **shown)
     default = field.default
     return click.option(
         *names,

@@ -28,12 +28,15 @@ def _finding(run: RunData, row: ModelRow, label: str) -> Finding:
         standing=standing,
         direction=f"occupations of men go with {first!r} rather than {second!r}, more than those of women do",
         effect=row.effect_size,
+        reason=row.reason,
         p_values={"exact": row.p_value_opposite if standing == "opposite" else row.p_value, "Holm": row.p_value_holm},
         evidence=_evidence([own for own in run.results if model_key(own) == model_key(row)], standing),
     )
 
 
 def _standing(row: ModelRow, alpha: float) -> Standing:
+    if row.p_value is None or row.p_value_opposite is None or row.p_floor is None:
+        return "not measured"
     if row.p_floor > alpha:
         return "too few"
     if row.p_value_opposite <= alpha:

@@ -24,17 +24,18 @@ class OccupationRow(Record):
 
 @dataclass(frozen=True)
 class ModelRow(Record):
-    """All occupations of a model."""
+    """All occupations of a model, or the reason why it was not measured."""
 
     model: str
     options: str
-    men: float
-    women: float
-    effect_size: float
-    p_value: float
-    p_value_opposite: float
-    p_floor: float
+    men: float | None = None
+    women: float | None = None
+    effect_size: float | None = None
+    p_value: float | None = None
+    p_value_opposite: float | None = None
+    p_floor: float | None = None
     p_value_holm: float | None = None
+    reason: str | None = None
 
 
 _MODEL = (
@@ -68,6 +69,7 @@ MODELS = TableSpec(
         Column("p_value_opposite", "p opposite", "The same for the opposite direction.", "p"),
         Column("p_floor", "Smallest p", "The smallest p-value that so many occupations can give.", "p"),
         Column("p_value_holm", "p corrected", "Corrected for the number of models (Holm).", "p"),
+        Column("reason", "Not measured", "Why the model was not measured."),
     ),
     number="effect_size",
 )

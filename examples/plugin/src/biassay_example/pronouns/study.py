@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Filled
-from biassay.errors import RefusedError
+from biassay.errors import DegenerateError
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
 from biassay.stats.association import effect_size
 from biassay.stats.multiple import holm
 from biassay.stats.permutation import permutation_test, smallest_p
-from biassay.studies.study import Ability, Array, Event, Progress, Requests, Row, Study, Tables
+from biassay.studies.study import Ability, Array, Event, Lost, Progress, Requests, Row, Study, Tables
 from biassay.vectors.answers import Abilities, Answers
 from biassay_example.pronouns.findings import findings_of
 from biassay_example.pronouns.inputs import Inputs, InputsRecord, open_inputs
@@ -43,45 +43,60 @@ class _Pronouns(Study):
 
     def measure(self, inputs: Inputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
         who = (model.identity.name, model.identity.options)
-        found = []
-        for number, (name, group) in enumerate(inputs.occupations, start=1):
-            odds = np.array([_log_odds(filled, inputs, who[0]) for filled in model.blanks(inputs.blanks(name))])
-            found.append(odds)
-            yield Row("results", OccupationRow(*who, name, group, float(odds.mean()), float(odds.std(ddof=1))))
-            yield Progress("occupations", number, len(inputs.occupations))
-        grid = np.array(found)
+        answers = [model.blanks(inputs.blanks(name)) for name, _ in inputs.occupations]
+        if unknown := _unknown(inputs, answers):
+            yield Lost(unknown)
+            yield Row("models", ModelRow(*who, reason=f"the model does not know {', '.join(map(repr, unknown))}"))
+            return
+        grid = np.array([[_log_odds(filled) for filled in of] for of in answers])
         yield Array("log_odds", grid)
+        for number, ((name, group), odds) in enumerate(zip(inputs.occupations, grid, strict=True), start=1):
+            yield Row("results", OccupationRow(*who, name, group, float(odds.mean()), float(odds.std(ddof=1))))
+            yield Progress("occupations", number, len(grid))
         yield Row("models", _model_row(*who, grid.mean(axis=1), len(inputs.record.occupations["men"])))
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:
         """Every model is a test of its own: p-values are corrected for their number."""
         rows: tuple[ModelRow, ...] = tables.get("models", ())
-        adjusted = holm([row.p_value for row in rows], settings.alpha).adjusted if rows else ()
-        corrected = tuple(replace(row, p_value_holm=float(p)) for row, p in zip(rows, adjusted, strict=True))
-        return {**tables, "models": corrected}
+        tested = [row.p_value for row in rows if row.p_value is not None]
+        adjusted = iter(holm(tested, settings.alpha).adjusted.tolist() if tested else ())
+        return {
+            **tables,
+            "models": tuple(row if row.p_value is None else replace(row, p_value_holm=next(adjusted)) for row in rows),
+        }
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         return findings_of(run)
 
+    def failed(self, run: RunData) -> bool:
+        return any(row.reason is not None for row in run.tables.get("models", ()))
 
-def _log_odds(filled: Filled, inputs: Inputs, model: str) -> float:
-    """How much more likely the first pronoun is than the second, in a sentence."""
+
+def _unknown(inputs: Inputs, answers: Sequence[Sequence[Filled]]) -> tuple[str, ...]:
+    """The pronouns that the model does not know in some sentence."""
     words = (inputs.settings.first, inputs.settings.second)
-    for word, length in zip(words, filled.lengths.tolist(), strict=True):
-        if not length:
-            raise RefusedError(f"model {model!r} does not know {word!r}; choose other words with --first and --second")
+    lengths = [filled.lengths for of in answers for filled in of]
+    return tuple(word for place, word in enumerate(words) if not all(own[place] for own in lengths))
+
+
+def _log_odds(filled: Filled) -> float:
+    """How much more likely the first pronoun is than the second, in a sentence."""
     first, second = np.add.reduceat(filled.columns[:, 0].astype(np.float64), filled.starts)
     return float(first - second)
 
 
 def _model_row(model: str, options: str, odds: NDArray[np.float64], men: int) -> ModelRow:
     x, y = odds[:men], odds[men:]
+    try:
+        effect = effect_size(x, y)
+    except DegenerateError:
+        return ModelRow(model, options, reason="the log-odds of all occupations are the same")
     return ModelRow(
         model,
         options,
         men=float(x.mean()),
         women=float(y.mean()),
-        effect_size=effect_size(x, y),
+        effect_size=effect,
         p_value=permutation_test(x, y).value,
         p_value_opposite=permutation_test(-x, -y).value,
         p_floor=smallest_p(len(x), len(y)),
