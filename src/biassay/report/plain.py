@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -69,7 +70,7 @@ class Plain(Presenter):
         models, rows = len(run.manifest.models), len(self._tables[0].rows_of(run))
         return f"{counted(models, 'model')}, {counted(rows, 'row')}"
 
-    def print(self, gathered: Gathered, console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
         run = gathered.run
         parts: list[RenderableType] = [Text(printable(f"{self._title}: {self._headline(run)}"), style="bold")]
         parts += [printed(spec.title, *used(spec, run)) for spec in self._tables]
