@@ -27,8 +27,10 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty_folder(example: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
+    """Empty but for book.txt, which is any text."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "book.txt").write_text((ROOT / "README.md").read_text())
     return tmp_path
 
 

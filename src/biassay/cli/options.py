@@ -75,7 +75,7 @@ def _option(field: dataclasses.Field[Any], rule: Rule, kind: Any) -> Decorator:
         )
     if rule.many:
         choice = click.Choice(rule.choices) if rule.choices else str
-        return click.option(*names, field.name, multiple=True, default=field.default, type=choice, **shown)
+        return click.option(*names, field.name, multiple=True, type=choice, default=field.default, **shown)
     default = field.default
     return click.option(
         *names,

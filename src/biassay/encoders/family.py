@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
-    from biassay.encoders.base import Encoder, WordEncoder
-    from biassay.encoders.lm import LanguageModel
+    from biassay.encoders.base import BlankFiller, Encoder, WordEncoder
 
 __all__ = ["ABILITIES", "Ability", "Family", "ModelName", "consent_by_settings", "is_installed"]
 
@@ -90,7 +89,7 @@ class Family:
     packages: tuple[str, ...] = ()
     texts: Callable[[ModelName], Encoder] | None = None
     words: Callable[[ModelName], WordEncoder] | None = None
-    blanks: Callable[[ModelName], LanguageModel] | None = None
+    blanks: Callable[[ModelName], BlankFiller] | None = None
     splits: bool = True
     consent: Callable[[ModelName], tuple[str, ...]] = consent_by_settings
     selftest: Callable[[Path], AbstractContextManager[str]] | None = None

@@ -17,8 +17,7 @@ from biassay.errors import MissingExtraError, UnknownNameError, UsageError, near
 from biassay.plugins import load_plugins, refuse_clash
 
 if TYPE_CHECKING:
-    from biassay.encoders.base import Encoder, WordEncoder
-    from biassay.encoders.lm import LanguageModel
+    from biassay.encoders.base import BlankFiller, Encoder, WordEncoder
 
 __all__ = ["GROUP", "consent_for", "families", "open_as", "open_encoder", "packages_of", "parse_model", "splits"]
 
@@ -128,11 +127,11 @@ def open_as(model: str | ModelName, ability: Literal["texts"]) -> Encoder: ...
 @overload
 def open_as(model: str | ModelName, ability: Literal["words"]) -> WordEncoder: ...
 @overload
-def open_as(model: str | ModelName, ability: Literal["blanks"]) -> LanguageModel: ...
+def open_as(model: str | ModelName, ability: Literal["blanks"]) -> BlankFiller: ...
 def open_as(model: str | ModelName, ability: Ability) -> Any:
     """The model that a string names, as one that can do what is wanted. Heavy libraries are imported here, not before.
 
-    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` a language model.
+    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` one that fills blanks.
     """
     parsed = parse_model(model) if isinstance(model, str) else model
     family = _of(parsed)

@@ -33,7 +33,7 @@ def size_word(effect_size: float) -> str:
 
 def decimals(value: float) -> str:
     """A number to two decimals."""
-    return "NaN" if math.isnan(value) else f"{value:.2f}"
+    return "NaN" if math.isnan(value) else f"{value:z.2f}"
 
 
 def stars(significant: bool | None, corrected: bool | None) -> str:

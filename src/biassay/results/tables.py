@@ -57,6 +57,10 @@ class TableSpec:
     columns : tuple of Column, or callable from a run to one
     rows : callable, optional
         From a run to the rows; by default those that are stored.
+    key : tuple of str
+        Columns that tell the rows of one model apart; none: a model has one row.
+    number : str
+        The column by which models are compared, row by row; none: the table is not compared.
     """
 
     name: str
@@ -64,6 +68,8 @@ class TableSpec:
     record: type | None
     columns: tuple[Column, ...] | Callable[[RunData], tuple[Column, ...]]
     rows: Callable[[RunData], Iterable[Any]] | None = None
+    key: tuple[str, ...] = ()
+    number: str = ""
 
     def columns_of(self, run: RunData) -> tuple[Column, ...]:
         return self.columns(run) if callable(self.columns) else self.columns

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from biassay.engines.base import Engine
+from biassay.errors import UnknownNameError
 from biassay.runs.engine import How, start
 from biassay.runs.listener import Listener, PathLike, Silent
 from biassay.runs.resuming import go_on
@@ -181,8 +182,12 @@ def measure(study: str, models: object, settings: Mapping[str, Any] | None = Non
     **how
         ``out``, ``cache``, ``vectors``, ``engine`` and ``listener``, as in `biassay.run`.
     """
-    chosen = study_named(study)
-    return Run.of(start(chosen, chosen.types.settings(**(settings or {})), models, How(**how)))
+    chosen, given = study_named(study), settings or {}
+    known = [field.name for field in dataclasses.fields(chosen.types.settings)]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(f"setting of {study}:", name, known, f"(settings: {', '.join(known)})")
+    return Run.of(start(chosen, chosen.types.settings(**given), models, How(**how)))
 
 
 def resume(

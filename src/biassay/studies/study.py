@@ -190,15 +190,18 @@ class Study:
         raise RunFolderError(f"{folder}: runs of {self.name} in format {manifest['format_version']} cannot be read")
 
     def only(self, run: RunData, item: str) -> RunData:
-        """The part of a run that is about one item: rows that name it, in any table that names items so."""
-        known = dict.fromkeys(name for rows in run.tables.values() for row in rows for name in _names(row))
+        """The part of a run that is about one item: rows that name it, and tables that name no items as they are."""
+        keys = {spec.name: spec.key for spec in self.types.tables}
+        names = {table: [_names(row, keys[table]) for row in rows] for table, rows in run.tables.items()}
+        known = dict.fromkeys(name for rows in names.values() for own in rows for name in own)
         if item not in known:
             raise UnknownNameError("item", item, known, f"(items of this run: {', '.join(list(known)[:20])})")
         tables = {
-            name: tuple(row for row in rows if item in (_names(row) or (item,))) for name, rows in run.tables.items()
+            table: tuple(row for row, own in zip(rows, names[table], strict=True) if item in (own or (item,)))
+            for table, rows in run.tables.items()
         }
         return dataclasses.replace(run, tables=self.complete(run.manifest.settings, tables))
 
 
-def _names(row: Any) -> tuple[str, ...]:
-    return tuple(str(getattr(row, name)) for name in ("test", "group", "measure", "item") if hasattr(row, name))
+def _names(row: Any, key: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(getattr(row, name)) for name in (*key, "test", "group", "measure", "item") if hasattr(row, name))

@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UnknownNameError, UsageError
-from biassay.plugins import load_plugins
+from biassay.plugins import load_plugins, refuse_clash
 from biassay.stats.association import unit_rows
 from biassay.stats.tails import TailProbability
 from biassay.studies.associations.weat import Association, Testing, tested, weat
@@ -29,6 +29,7 @@ _ENUMERATED = 20_000  # splits of words, beyond which some are drawn
 _DRAWN = 9_999
 
 
+@runtime_checkable
 class Metric(Protocol):
     """How strongly do targets X rather than Y go with attributes A rather than B?"""
 
@@ -176,18 +177,24 @@ class _Cosine:
         return {role: unit_rows(sets[role], role) @ between for role in "AB"}
 
 
+_GROUP = "biassay.metrics"
 _METRICS: Mapping[str, Metric] = {"cosine": _Cosine()}
 
 
 def metric_names() -> tuple[str, ...]:
-    return (*_METRICS, *load_plugins("biassay.metrics", _METRICS))
+    return (*_METRICS, *_added())
+
+
+def _added() -> Mapping[str, Metric]:
+    return load_plugins(_GROUP, _METRICS, Metric)
 
 
 def metric_named(name: str) -> Metric:
     """A metric by its name."""
+    refuse_clash(_GROUP, name, _METRICS)
     if name in _METRICS:
         return _METRICS[name]
-    added: Mapping[str, Metric] = load_plugins("biassay.metrics", _METRICS)
+    added = _added()
     if name not in added:
         known = (*_METRICS, *added)
         raise UnknownNameError("metric", name, known, f"(one of {', '.join(known)})")
