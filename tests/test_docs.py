@@ -158,6 +158,7 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
         "biassay.studies.associations.weat",
         "biassay.studies.associations.ceat",
         "biassay.studies.discovery.ibd",
+        "biassay.runs.functions",
         "biassay.stats.sensitivity",
     ],
 )

@@ -235,9 +235,9 @@ def _several(given: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]])
 def _file_or_name(given: PathLike) -> str:
     """A name as it is; a file by its whole path."""
     text = os.fspath(given)
-    return str(Path(text).resolve()) if text.lower().endswith(".toml") else text
+    return os.path.abspath(text) if text.lower().endswith(".toml") else text
 
 
 def _path(given: PathLike | None) -> str | None:
     """A path that is the same wherever a run goes on."""
-    return None if given is None else str(Path(os.fspath(given)).resolve())
+    return None if given is None else os.path.abspath(given)
