@@ -17,7 +17,9 @@ from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES
 from biassay.studies.associations.making import contextual_result_of
 from biassay.studies.associations.over_contexts import measure_in_contexts
+from biassay.studies.associations.records import InputsRecord, TestRecord
 from biassay.studies.associations.settings import Settings
+from biassay.texts.sentences import digest_of
 
 SCRIPT = "<script>alert(1)</script>"
 NASTY = (
@@ -54,7 +56,11 @@ def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
             found = measure_in_contexts(test, {} if test.name == "C1" else words, Settings(**chosen), model.name)
             results.append(contextual_result_of(test, model, found, Settings(**chosen)))
     records = tuple(dataclasses.replace(identified(m.name, m), measured=True) for m in known)
-    return run_of(" ".join(models), results, settings=chosen, contexts=record, models=records)
+    made = run_of(" ".join(models), results, settings=chosen, contexts=record, models=records)
+    sources = [(t.source.name, t.source.citation, t.source.licence, t.source.version) for t in tests]
+    asked = [TestRecord(t.name, "C*", digest_of(t), *source) for t, source in zip(tests, sources, strict=True)]
+    manifest = dataclasses.replace(made.manifest, inputs=InputsRecord(tuple(asked), record))
+    return dataclasses.replace(made, manifest=manifest)
 
 
 def changed(run: Run, **given: Any) -> Run:
