@@ -20,15 +20,12 @@ def stereotypes_as_in_version_1(run: Mapping[str, Any], arrays: Mapping[str, Any
             for table, rows in run.items()
             if table not in ("manifest", "findings")
         }
-        for row in own["models"]:
-            models.append(
-                {
-                    **row,
-                    "measures": [_measure(found, own, arrays, place) for found in own["measures"]],
-                    "intersections": [_crossed(order, own) for order in own["orders"]],
-                    "contexts": _contexts(own, arrays, place),
-                }
-            )
+        nested = {
+            "measures": [_measure(found, own, arrays, place) for found in own["measures"]],
+            "intersections": [_crossed(order, own) for order in own["orders"]],
+            "contexts": _contexts(own, arrays, place),
+        }
+        models += [row | nested for row in own["models"]]
     return models
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from tests.pipeline.asked_models import Place, save_masked
+from tests.studies.stereotypes.asked_models import Place, save_masked
 
 from biassay.errors import UnknownNameError, UsageError
 from biassay.results.records import FORMAT_VERSION, ModelRecord

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.pipeline.asked_models import GROUPS, Place
+from tests.studies.stereotypes.asked_models import GROUPS, Place
 from tests.report.pages import Page
 
 from biassay.results.stereotypes import MeasureRecord, Stereotypes

@@ -66,7 +66,7 @@ class Compared:
         shuffled, p_shuffled = shuffled_groups(model[held], ratings.means[held], n=n, rng=rng)
         cells = ~np.isnan(model[held] + ratings.means[held])
         found = AlignmentRow(
-            **self.who,  # type: ignore[arg-type]
+            **self.who,
             annotators=label,
             num_annotators=int((~np.isnan(ratings.ratings[:, held])).any(axis=(1, 2)).sum()) or None,
             num_groups=int(cells.any(axis=1).sum()),
@@ -99,7 +99,7 @@ class Compared:
         intervals = {} if spans is None else dict(zip(np.flatnonzero(~pilot).tolist(), spans.group_tau, strict=True))
         for g, (place, name) in enumerate(zip(self.human.places, ratings.groups, strict=True)):
             row = GroupAlignmentRow(
-                **self.who,  # type: ignore[arg-type]
+                **self.who,
                 annotators=label,
                 group=self.groups[place],
                 human_group=name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def _scores(run: RunData, row: MeasureRow, place: int) -> Iterator[Score]:
     own = [p for p in run.tables["profiles"] if (p.model, p.options, p.measure) == key]
     array = run.arrays.get(f"{place}/{row.measure}/scores")
     for profile in own:
-        cells = [("", None, profile.scores)]
+        cells: list[tuple[str, bool | None, Any]] = [("", None, profile.scores)]
         if row.templates and array is not None:
             found = array[row.groups.index(profile.group)]
             cells = [(name, name in row.chosen, line) for name, line in zip(row.templates, found, strict=True)]

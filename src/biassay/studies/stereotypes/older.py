@@ -1,4 +1,4 @@
-"""Folders of stereotypes in older formats: parsed content in, the present form out. What they do not hold is missing."""
+"""Folders of stereotypes in older formats: parsed content in, the present form out."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Crossed:
         for row, (a, b) in enumerate(found.domains.tolist()):
             stronger = domains[a] if found.dominates[a, b] else domains[b] if found.dominates[b, a] else None
             made = DominanceRow(
-                **self.who,  # type: ignore[arg-type]
+                **self.who,
                 domain_a=domains[a],
                 domain_b=domains[b],
                 tau_a=given(found.tau[row, 0]),
@@ -100,7 +100,7 @@ class Crossed:
     def _emergent(self, side: EmergentSide, way: str, g: int, t: int) -> EmergentRow:
         group = self.sheet.groups[self.singles + g]
         return EmergentRow(
-            **self.who,  # type: ignore[arg-type]
+            **self.who,
             group=group.name,
             parts=group.parts,
             trait=self.sheet.items[t].adjective,
@@ -127,7 +127,7 @@ class Crossed:
         said = [known.of[frozenset(paired[place].parts)] for place in places]
         fit = precision_recall(found, [[cell in cells for cell in known.cells] for cells in said])
         row = RatedRow(
-            **self.who,  # type: ignore[arg-type]
+            **self.who,
             source=known.source.name,
             num_groups=len(places),
             precision=given(fit.precision),

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from biassay.studies.settings import setting
 from biassay.studies.stereotypes.group_ceat import CEAT
-from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS, Measure, Variant
+from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS, Measure
 
 __all__ = ["ALL_MEASURES", "PRIORS", "Prior", "Settings"]
 
@@ -47,10 +47,10 @@ class Settings:
         many=True,
         metavar="FIELD=VALUE",
     )
-    prior: Prior = setting(
+    prior: Literal["mask", "word"] = setting(
         "mask", "What a group is compared with: itself masked, or 'person' and 'people'.", choices=PRIORS
     )
-    variant: Variant = setting("paper", "Form of the measures.", choices=VARIANTS)
+    variant: Literal["paper", "cao2022-code"] = setting("paper", "Form of the measures.", choices=VARIANTS)
     all_adjectives: bool = setting(False, "Take the median over all adjectives of a trait.")
     intersections: bool = setting(False, "Also ask about all pairs of groups.")
     n_bootstrap: int = setting(1000, "Samples of bootstrap and of split halves.", low=10, aliases=("draws",))

@@ -1,4 +1,4 @@
-"""Stereotypes as a study: a language model is asked to fill blanks, an encoder of words for groups and traits in contexts."""
+"""Stereotypes as a study: models are asked to fill blanks, and group CEAT for vectors of words in contexts."""
 
 from __future__ import annotations
 

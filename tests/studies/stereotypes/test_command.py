@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.encoders.tiny_models import save_tiny
-from tests.pipeline.asked_models import GROUPS, Place, judgements, save_masked
+from tests.studies.stereotypes.asked_models import GROUPS, Place, judgements, save_masked
 
 from biassay.results.stereotypes import Stereotypes
 from biassay.studies.stereotypes.words import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from biassay.errors import StimulusError, UnknownNameError, UsageError
-from biassay.measures.agreement import Human, human_of
+from biassay.studies.stereotypes.people import Human, human_of
 from biassay.stimuli.abc import Abc, groups_named, load_abc
 from biassay.stimuli.human import read_human
 
