@@ -52,7 +52,9 @@ def asked(model: str, *measures: Measured, options: str = "") -> tuple[ModelReco
 
 def stereotypes(*asked: tuple[ModelRecord, dict[str, tuple[Any, ...]]], **given: Any) -> Run:
     own = {"human": HumanRecord("human.json", "as given"), **given}
-    tables = {name: tuple(row for _, rows in asked for row in rows[name]) for name in ("models", "measures", "profiles")}
+    tables = {
+        name: tuple(row for _, rows in asked for row in rows[name]) for name in ("models", "measures", "profiles")
+    }
     return run_of(tuple(record for record, _ in asked), tables, **own)
 
 
@@ -145,7 +147,10 @@ def test_stereotypes_made_otherwise_are_refused_unless_mixed(field: str) -> None
     human = scores(0)
     runs = {
         "old": stereotypes(asked("m", measure("ilps", scores(1), human))),
-        "new": stereotypes(asked("n", measure("ilps", scores(2), human)), **{field: HumanRecord("h", "another") if field == "human" else "another"}),
+        "new": stereotypes(
+            asked("n", measure("ilps", scores(2), human)),
+            **{field: HumanRecord("h", "another") if field == "human" else "another"},
+        ),
     }
     with pytest.raises(UsageError, match="another in new"):
         compare(runs)

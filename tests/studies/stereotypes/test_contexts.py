@@ -129,9 +129,7 @@ def test_what_has_too_few_contexts_is_named_and_not_measured(
     assert record.few_groups == ("Amish",)
     assert set(record.few_adjectives) == {"low-status", "unconfident"}
     assert (record.adjectives["unconfident"], record.adjectives["poor"]) == (2, 5)
-    lacking = {
-        pair.name for pair, empty in zip(abc.pairs, np.isnan(scores[:4]).all(axis=0), strict=True) if empty
-    }
+    lacking = {pair.name for pair, empty in zip(abc.pairs, np.isnan(scores[:4]).all(axis=0), strict=True) if empty}
     assert lacking == {"low status-high status", "unconfident-confident"}
     assert np.isnan(scores).sum() == found.tables["measures"][0].undefined == 16 + 4 * 2
     assert record.own_words == {}
