@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import Any
 
 import pytest
 import biassay
-from biassay.studies.stereotypes.settings import Settings
 
 from .asked_models import GROUPS, Place, judgements, models, save_masked
 from .conftest import Cli
@@ -134,12 +131,6 @@ def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Pl
     assert inputs["templates"] == {"own-so": "I know {group}, so {trait}!"}
     assert printed["models"][0]["unknown_adjectives"] == ["slow"]
     assert printed["profiles"][0]["scores"][-1] is None
-
-
-def test_the_function_has_the_keywords_and_defaults_of_the_settings() -> None:
-    own = {field.name: field.default for field in dataclasses.fields(Settings)}
-    keywords = {name: one.default for name, one in inspect.signature(biassay.stereotypes).parameters.items()}
-    assert {name: value for name, value in keywords.items() if name in own} == own
 
 
 @pytest.mark.parametrize(
