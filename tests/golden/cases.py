@@ -15,7 +15,7 @@ SINGLE = Tolerance(relative=1e-4, absolute=1e-5, digits=8)
 
 @dataclass(frozen=True)
 class Stop:
-    """A run is stopped, as by Ctrl-C, when it first tells how far a step of a model is, by its unit; then it goes on by a command.
+    """A run is stopped, as by Ctrl-C, when it first tells how far a step of a model is; then it goes on by a command.
 
     ``{out}`` is the folder of the run.
     """

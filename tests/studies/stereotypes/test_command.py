@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import biassay
 
 from .asked_models import GROUPS, Place, judgements, models, save_masked
@@ -147,7 +148,7 @@ def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Pl
         (("--variant", "code"), "'code'"),
         (("--draws", "3"), "n_bootstrap must be at least 10, got 3"),
         (("--seed", "-4"), "seed must be at least 0"),
-        (("--resume", "run", "--measure", "ilps"), "measures"),
+        (("--resume", "run", "--measure", "ilps"), "--measure"),
     ],
 )
 def test_bad_input_is_one_plain_sentence(refused: Refused, args: tuple[str, ...], words: str) -> None:

@@ -14,10 +14,10 @@ from scipy.stats import kendalltau
 
 import biassay
 from biassay.errors import ModelError, RefusedError, RunFolderError, StimulusError, UnknownNameError, UsageError
-from biassay.studies.stereotypes.people import human_of
 from biassay.runs.listener import Silent
 from biassay.runs.run import Run
 from biassay.stimuli.abc import groups_named
+from biassay.studies.stereotypes.people import human_of
 
 from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, models, numbers, profiles, save_masked
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -34,7 +35,7 @@ class StereotypePresenter(Presenter):
     def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return stereotypes_part(View(gathered.run), renderer)
 
-    def print(self, gathered: Gathered, console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
         print_stereotypes(View(gathered.run), console)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
