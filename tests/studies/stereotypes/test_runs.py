@@ -245,6 +245,10 @@ def test_a_part_of_a_run_is_about_one_measure_or_group(compared: Run) -> None:
     south = compared["south"]
     assert {row.group for row in south.results} == {"south"}
     assert [row for row in compared.results if row.group == "south"] == list(south.results)
+    whole = [finding for finding in compared.findings() if finding.item == "south"]
+    assert [finding for finding in south.findings() if finding.item == "south"] == whole
+    with pytest.raises(UnknownNameError, match="'south'"):
+        _ = compared["suoth"]
 
 
 def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None:

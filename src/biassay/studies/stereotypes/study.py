@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biassay.errors import UnknownNameError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
@@ -69,6 +71,19 @@ class _Stereotypes(Study):
             any(score is not None for row in profiles if is_of(row, record) for score in row.scores)
             for record in run.manifest.models
         )
+
+    def only(self, run: RunData, item: str) -> RunData:
+        """The part about one measure or one group; what is about all groups stays, for measures are judged by it."""
+        known: dict[str, str] = {}
+        for key in ("group", "measure"):
+            known |= {getattr(row, key): key for row in run.tables.get("profiles", ())}
+        if item not in known:
+            raise UnknownNameError("measure or group", item, known, f"(of this run: {', '.join(list(known)[:20])})")
+        tables = {
+            name: tuple(row for row in rows if getattr(row, known[item], item) == item)
+            for name, rows in run.tables.items()
+        }
+        return dataclasses.replace(run, tables=tables)
 
     def check_same(self, before: InputsRecord, now: InputsRecord) -> None:
         check_same(before, now)
