@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
-from biassay.measures.stereotypes import Questionnaire
-from biassay.measures.word_associations import MEASURES
 from biassay.stats.sensitivity import SortedLogits
 from biassay.stimuli.abc import load_abc, paired_groups, templates_named
+from biassay.studies.stereotypes.questionnaire import Questionnaire
+from biassay.studies.stereotypes.word_associations import MEASURES
 from biassay.texts.prompts import prompt_of
 from biassay.texts.requests import Blank
 from biassay.vectors.codecs import BLANKS

@@ -112,6 +112,6 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def asked_place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ARG001
     """A tiny model that knows the words of its own groups, traits and templates, and people's judgements of them."""
-    from tests.pipeline.asked_models import Place
+    from tests.studies.stereotypes.asked_models import Place
 
     return Place(tmp_path_factory.mktemp("asked"))

@@ -20,12 +20,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
-    from biassay.pipeline.stereotypes import stereotypes
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
-    from biassay.results.stereotypes import Stereotypes
     from biassay.runs.corpus import find_contexts
-    from biassay.runs.functions import discover, measure, resume, run, run_ceat
+    from biassay.runs.functions import discover, measure, resume, run, run_ceat, stereotypes
     from biassay.runs.reporting import compare, report
     from biassay.runs.run import Run, load
     from biassay.stats.alignment import kendall_alignment, precision_at
@@ -49,7 +47,6 @@ __all__ = [
     "Finding",
     "Result",
     "Run",
-    "Stereotypes",
     "benjamini_hochberg",
     "ceat",
     "compare",
@@ -86,7 +83,6 @@ _HOME = {
     "Finding": "biassay.results.findings",
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
-    "Stereotypes": "biassay.results.stereotypes",
     "benjamini_hochberg": "biassay.stats.multiple",
     "ceat": "biassay.studies.associations.ceat",
     "compare": "biassay.runs.reporting",
@@ -107,7 +103,7 @@ _HOME = {
     "run_ceat": "biassay.runs.functions",
     "select_tests": "biassay.stimuli.catalogue",
     "sensitivity": "biassay.stats.sensitivity",
-    "stereotypes": "biassay.pipeline.stereotypes",
+    "stereotypes": "biassay.runs.functions",
     "weat": "biassay.studies.associations.weat",
     "wefat": "biassay.studies.associations.weat",
 }

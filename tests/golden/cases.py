@@ -166,7 +166,7 @@ STEREOTYPES = (
     Case(
         "stereotypes-killed",
         _TWO,
-        stop=Stop("blanks asked", _CAUSAL, f"{_TWO} --out {{out}}"),
+        stop=Stop("blanks asked", _CAUSAL, "resume {out}"),
         same_as="stereotypes-people",
         extras=True,
     ),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .stereotypes import stereotypes_as_in_version_1
 from .tables import Table
 
 # What a run costs, what differs by machine, what is said rather than measured, and what was asked.
@@ -31,6 +32,7 @@ _RECORDS = {
     *("tau_first", "tau_second", "tau_reversed", "tau_closest"),
 }
 _COUNTS = ("thresholds", "tp", "fp", "fn", "tn")
+_ARRAYS = {"results.tsv", "by_template", "contexts.standard_errors"}  # not in what `--json` prints
 _SAMPLES = {"samples": "effect_sizes", "sample_p_values": "p_values"}
 _PAPERS = ("p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2")
 
@@ -41,7 +43,8 @@ def numbers_of(folder: Path) -> Table:
     tables = {"results": results["results"]} if manifest["format_version"] == 1 else results["tables"]
     if _kind(manifest) == "discovery" and manifest["format_version"] > 1:
         tables = {**tables, "curves": _with_counts(folder, manifest, tables["curves"])}
-    table = numbers_in({"manifest": manifest, **tables})
+    arrays = _arrays(folder) if _kind(manifest) == "stereotypes" else None
+    table = numbers_in({"manifest": manifest, **tables}, arrays)
     if _kind(manifest) == "associations":
         table |= _samples(folder, manifest) | _first_columns(folder, manifest)
     return table
@@ -52,13 +55,19 @@ def shown(table: Table) -> Table:
     return {
         key: value
         for key, value in table.items()
-        if key[2] != "results.tsv" and not key[2].startswith("samples.") and not _of_curve(key[2])
+        if key[2] not in _ARRAYS and not key[2].startswith("samples.") and not _of_curve(key[2])
     }
 
 
-def numbers_in(run: Mapping[str, Any]) -> Table:
-    """All numbers of a run as `--json` prints it."""
-    manifest, results = run["manifest"], run["results"]
+def numbers_in(run: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> Table:
+    """All numbers of a run as `--json` prints it, and of its arrays where they are given."""
+    manifest = run["manifest"]
+    if manifest["format_version"] > 1 and _kind(manifest) == "stereotypes":
+        human = manifest["inputs"]["human"]
+        manifest = {**manifest, "ceiling": human and human["ceiling"]}
+        results = stereotypes_as_in_version_1(run, arrays)
+    else:
+        results = run["results"]
     if manifest["format_version"] > 1 and _kind(manifest) == "associations":
         manifest = {**manifest, "words_lost": {model["text"]: model["words_lost"] for model in manifest["models"]}}
     if manifest["format_version"] > 1 and _kind(manifest) == "discovery":
@@ -159,7 +168,7 @@ def _add(table: Table, model: str, item: str, record: Mapping[str, Any], prefix:
 
 def _with_scores_by_group(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Scores of a measure of stereotypes, which stand beside its profiles, in them: templates by name."""
-    if "profiles" not in record:
+    if "profiles" not in record or "scores" not in record:
         return record
     pairs = zip(record["profiles"], record["scores"], strict=True)
     profiles = [{**p, "by_template": dict(zip(record["templates"], s, strict=True))} for p, s in pairs]
@@ -173,6 +182,15 @@ def _named(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[
         name = " / ".join(str(record[key]) for key in _NAMED_BY if key in record)
         seen[name] += 1
         yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), record
+
+
+def _arrays(folder: Path) -> dict[str, Any]:
+    """The arrays of a run, "PLACE/NAME"."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.glob("arrays/*.npz")):
+        with np.load(path, allow_pickle=False) as archive:
+            found |= {f"{path.stem}/{name}": archive[name] for name in archive.files}
+    return found
 
 
 def _samples(folder: Path, manifest: Mapping[str, Any]) -> Table:

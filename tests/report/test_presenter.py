@@ -15,15 +15,14 @@ from biassay.report.presenter import Presenter
 from biassay.report.publish.files import publish
 from biassay.report.section import Part, Renderer, Statement
 from biassay.results.gathering import Gathered
-from biassay.results.run import Run
 
 
-class Plain(Presenter[Run]):
-    def part(self, gathered: Gathered[Run], renderer: Renderer) -> Part:
+class Plain(Presenter):
+    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         said = [Statement(f"{r.model}: <b>{r.effect_size}</b>", about=r.model) for r in gathered.run.results]
         return Part(renderer.anchor, "Plain & simple", "headline", said, "meaning", [])
 
-    def print(self, gathered: Gathered[Run], console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console) -> None:
         console.print(gathered.run.manifest.run_id)
 
 

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from tests.results.made_runs import as_refused, some_samples, with_rows
 from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
 from tests.studies.showing import cited, write_all
+from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
 from biassay.report.charts.drawing import SCHEMA, Figure, drawn
@@ -26,20 +27,10 @@ from biassay.report.publish.files import FIGURE_FORMATS
 from biassay.report.publish.latex import to_latex
 from biassay.report.publish.layout import Cell
 from biassay.report.publish.markdown import to_markdown
-from biassay.results.data import FORMAT_VERSION, ModelRecord
-from biassay.results.stereotypes import (
-    AlignmentRecord,
-    MeasureRecord,
-    ModelStereotypes,
-    ProfileRecord,
-    StereotypeManifest,
-    Stereotypes,
-)
 from biassay.runs.run import Run
 from biassay.runs.showing import compared, gather, presented
 from biassay.studies.associations.difference_table import difference_table
 from biassay.studies.associations.differences import difference_figures
-from biassay.studies.stereotypes.tables import agreement_table
 
 MAGIC = {"svg": b"<svg", "pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n"}
 
@@ -62,50 +53,9 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return biassay.discover("glove", "african-american-females", n_permutations=99, keep=20, cache=cache)
 
 
-def alignment(tau: float | None, both: tuple[float, float] | None, **given: Any) -> AlignmentRecord:
-    beside = ("tau_with_pilot", "p_value_with_pilot", "precision_with_pilot")
-    numbers = ("pilot_tau", "p_value", "p_value_shuffled", *beside)
-    fields: dict[str, Any] = dict.fromkeys((*numbers, "precision", "tau_shuffled"))
-    fields |= {f"{of}_{kind}": None for of in ("tau", "precision") for kind in ("annotators", "groups", "both")}
-    fields |= {"annotators": "all", "num_annotators": 9, "num_groups": 3, "num_cells": 6, "groups": ()}
-    return AlignmentRecord(**fields | {"tau": tau, "tau_both": both} | given)
-
-
-def measure(name: str, *alignments: AlignmentRecord, seed: int = 0) -> MeasureRecord:
-    rng = np.random.default_rng(seed)
-    profiles = tuple(
-        ProfileRecord(f"g{i}", "d", (), tuple(rng.normal(size=2).tolist()), tuple(rng.uniform(0, 100, 2).tolist()))
-        for i in range(3)
-    )
-    return MeasureRecord(name, (), (), (), profiles, alignments, 0)
-
-
-def asked(*models: tuple[str, tuple[MeasureRecord, ...]]) -> Stereotypes:
-    texts = ("abc", "abc_digest", "citation", "licence", "variant", "prior")
-    fields: dict[str, Any] = dict.fromkeys(texts, "as given") | {"pairs": ("a-b", "c-d"), "dimensions": {"a-b": "A"}}
-    fields |= {"groups": ("g0", "g1", "g2"), "templates": {}, "measures": ("ilps", "set"), "all_adjectives": False}
-    fields |= {"human": "human.json", "human_notes": (), "notes": (), "draws": 9, "ceiling": None, "seed": 0}
-    fields |= {"format_version": FORMAT_VERSION, "run_id": "asked", "status": "complete", "created": "then"}
-    fields |= {"finished": "now", "versions": {"biassay": "0"}, "kind": "stereotypes"}
-    fields["models"] = tuple(ModelRecord(name, name, "hf", None, {}) for name, _ in models)
-    results = tuple(
-        ModelStereotypes(name, "", "masked", "paper", measures, (), (), (), (), 0, 0, 0) for name, measures in models
-    )
-    return Stereotypes(StereotypeManifest(**fields), results)
-
-
 @pytest.fixture(scope="module")
-def stereotypes() -> Stereotypes:
-    return asked(
-        (
-            "m",
-            (
-                measure("ilps", alignment(0.125, (-0.25, 0.375), precision=0.5, precision_both=(0.25, 0.75))),
-                measure("set", alignment(-0.5, None, tau_shuffled=0.0625), alignment(0.99, (0.98, 1.0)), seed=1),
-            ),
-        ),
-        ("n", (measure("ilps", alignment(None, None, precision=1.0), seed=2),)),
-    )
+def stereotypes() -> Run:
+    return compared_with_people()
 
 
 def minus(text: str) -> str:
@@ -125,7 +75,7 @@ def figures_of(runs: dict[str, Any]) -> list[Figure]:
 
 @pytest.mark.extras
 def test_every_figure_is_written_as_it_is_drawn(
-    run: Run, contexts: Run, words: Run, stereotypes: Stereotypes, tmp_path: Path
+    run: Run, contexts: Run, words: Run, stereotypes: Run, tmp_path: Path
 ) -> None:
     pytest.importorskip("vl_convert")
     found = {"a": run, "b": contexts, "c": words, "d": stereotypes}
@@ -230,7 +180,7 @@ def test_figures_come_in_every_format_and_are_what_they_are_called(run: Run, tmp
 
 
 @pytest.mark.extras
-def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Stereotypes, tmp_path: Path) -> None:
+def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Run, tmp_path: Path) -> None:
     """It names its schema, holds its data, and makes the same picture again."""
     library = pytest.importorskip("vl_convert")
     write_all(tmp_path / "paper", {"a": run, "b": contexts, "c": stereotypes}, formats=("svg",))
@@ -280,7 +230,7 @@ def test_a_format_asked_for_twice_is_written_once(run: Run, tmp_path: Path) -> N
 
 
 def test_without_the_library_there_are_no_figures(
-    run: Run, words: Run, stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, words: Run, stereotypes: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(published, "can_draw", lambda: False)
     heard: list[Any] = []
@@ -319,65 +269,3 @@ def test_citations_show_names_as_they_are(run: Run, tmp_path: Path, monkeypatch:
     rendered = MarkdownIt("commonmark", {"html": True}).render((tmp_path / "paper" / "citations.md").read_text())
     assert set(re.findall(r"<(\w+)", rendered)) == {"ul", "li"}
     assert [html.unescape(line[4:-5]) for line in rendered.splitlines()[1:-1]] == to_text(cited(hostile)).splitlines()
-
-
-def test_runs_of_one_kind_get_tables_and_labels_of_their_own(
-    stereotypes: Stereotypes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """LaTeX takes a label once; the second table would be referred to as the first."""
-    monkeypatch.setattr(published, "can_draw", lambda: False)
-    other = Stereotypes(dataclasses.replace(stereotypes.manifest, run_id="other"), stereotypes.results[:1])
-    write_all(tmp_path / "paper", {"a": stereotypes, "b": other})
-    labels = [
-        label
-        for path in (tmp_path / "paper").glob("*.tex")
-        for label in re.findall(r"\\label{(.*?)}", path.read_text())
-    ]
-    assert len(labels) == len(set(labels)) == 2
-
-
-def test_the_agreement_with_people_is_that_of_the_records(stereotypes: Stereotypes) -> None:
-    table = agreement_table(stereotypes)
-    assert table is not None
-    assert [span.title for span in table.models] == ["ILPS", "SeT"]
-    shown = {group.title: {row.stub[0]: [c.text for c in row.cells] for row in group.rows} for group in table.groups}
-    assert shown == {
-        "m": {
-            "Kendall's tau": ["0.12 (−0.25 to 0.38)", "−0.50"],
-            "precision at 3": ["0.50 (0.25 to 0.75)", "–"],
-            "tau, groups shuffled": ["–", "0.06"],
-        },
-        "n": {
-            "Kendall's tau": ["–", "–"],
-            "precision at 3": ["1.00", "–"],
-            "tau, groups shuffled": ["–", "–"],
-        },
-    }
-    text = to_markdown(table)
-    for cell in ("0.12 (−0.25 to 0.38)", "0.50 (0.25 to 0.75)", "0.06"):
-        assert cell in text
-    assert "0.99" not in text  # of some of the people only
-
-
-def test_without_judgements_there_is_no_table(stereotypes: Stereotypes, tmp_path: Path) -> None:
-    plain = asked(("m", (measure("ilps"),)))
-    assert agreement_table(plain) is None
-    without = {"": Stereotypes(stereotypes.manifest, plain.results)}
-    write_all(tmp_path / "paper", without, formats=())
-    assert "agreement-with-people.tex" not in names(tmp_path / "paper")
-
-
-@pytest.mark.extras
-def test_the_table_of_real_models_has_their_numbers(asked_place: Any) -> None:
-    found = asked_place(human=asked_place.human)
-    table = agreement_table(found)
-    assert table is not None
-    (group,) = table.groups
-    rows = {row.stub[0]: [cell.text for cell in row.cells] for row in group.rows}
-    overall = [m.alignments[0] for m in found.results[0].measures]
-    for text, a in zip(rows["Kendall's tau"], overall, strict=True):
-        assert minus(text) == f"{a.tau:z.2f} ({a.tau_both[0]:z.2f} to {a.tau_both[1]:z.2f})"
-    for text, a in zip(rows["precision at 3"], overall, strict=True):
-        assert minus(text) == f"{a.precision:.2f} ({a.precision_both[0]:z.2f} to {a.precision_both[1]:z.2f})"
-    for text, a in zip(rows["tau, groups shuffled"], overall, strict=True):
-        assert text == f"{a.tau_shuffled:z.2f}"

@@ -24,7 +24,6 @@ import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.report.publish.metadata import scalar
 from biassay.results.labels import model_labels
-from biassay.results.stereotypes import Stereotypes
 from biassay.runs.run import Run
 from biassay.studies.associations.words import p_by_word
 
@@ -38,13 +37,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def discovery(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("vectors")
     return biassay.discover("glove", ["african-american-females"], n_permutations=199, alpha=0.5, keep=5, cache=cache)
-
-
-@pytest.fixture(scope="module")
-def stereotypes(asked_place: Any, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes:
-    found = asked_place(human=asked_place.human, cache=tmp_path_factory.mktemp("answers"))
-    assert isinstance(found, Stereotypes)
-    return found
 
 
 def section(card: str) -> str:
@@ -150,24 +142,6 @@ def test_the_hub_reads_the_numbers_of_a_discovery(discovery: Run) -> None:
     }
     assert discovery.manifest.inputs.note.split(":")[0] in section(card)
     assert not [word.word for word in discovery.results if f" {word.word}," in section(card)]
-
-
-@pytest.mark.extras
-def test_the_hub_reads_the_agreement_of_stereotypes(stereotypes: Stereotypes) -> None:
-    card = model_card(stereotypes)
-    name, numbers = index_of(card)
-    (own,) = stereotypes.results
-    assert name == own.label
-    expected = {}
-    for record in own.measures:
-        overall = record.alignments[0]
-        expected[stereotypes.manifest.abc, record.measure, "kendall_tau"] = overall.tau
-        expected[stereotypes.manifest.abc, record.measure, "precision_at_3"] = overall.precision
-    assert numbers == {place: value for place, value in expected.items() if value is not None}
-    assert len(numbers) >= len(own.measures) > 1
-    bare = dataclasses.replace(own, measures=tuple(dataclasses.replace(m, alignments=()) for m in own.measures))
-    without = model_card(Stereotypes(stereotypes.manifest, (bare,)))
-    assert without.startswith("## Social bias")
 
 
 def test_the_section_names_the_largest_of_what_stands_up_to_correction(run: Run) -> None:

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 from tests.results.made_runs import contexts, result, run_of
+from tests.studies.stereotypes.made_runs import compared_with_people
 
 from biassay.errors import UsageError
 from biassay.report.section import environment
@@ -15,6 +16,7 @@ from biassay.runs.showing import compared, presenter_of
 RUNS: dict[str, RunData] = {
     "texts": run_of("a", [result("m", "t"), result("n", "t")]),
     "contexts": run_of("b", [result("m", "t")], contexts=contexts()),
+    "stereotypes": compared_with_people(),
 }
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from cattrs import transform_error
@@ -14,9 +12,9 @@ from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import JsonConverter, make_converter
 
 from biassay.errors import RunFolderError
-from biassay.files import check_digest, json_with_digest, read_json
+from biassay.files import json_with_digest
 
-__all__ = ["from_json", "structured", "to_file", "to_json", "unstructured"]
+__all__ = ["structured", "to_file", "to_json", "unstructured"]
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -71,36 +69,9 @@ def to_file(record: Any) -> bytes:
     return json_with_digest(_converter().unstructure(record)).encode()
 
 
-def from_json(
-    path: Path, kind: type[_T], version: int, holds: str | None = None, older: Callable[[Any], None] | None = None
-) -> _T:
-    """Read a file of records of a format version; an error names the file.
-
-    ``holds`` is the kind of run that a manifest must be of, where only one kind will do; ``older`` brings the parsed
-    content of an older biassay up to date.
-    """
-    content = read_json(path)
-    found = content.get("format_version") if isinstance(content, dict) else None
-    if found != version:
-        raise RunFolderError(f"{path}: the run has format version {found}, this biassay reads {version}")
-    found_kind = content.get("kind", "associations")
-    if holds not in (None, found_kind):
-        raise RunFolderError(
-            f"{path}: the folder holds a run of kind {found_kind!r}; a run of {holds!r} is needed here"
-        )
-    if check_digest(content) is False:
-        raise RunFolderError(
-            f"{path}: damaged: not what was written (the digest differs); restore it from a copy or make the run "
-            "again; if it was changed on purpose, remove its field 'digest'"
-        )
-    return structured(content, kind, str(path), older)
-
-
-def structured(content: object, kind: type[_T], where: str, older: Callable[[Any], None] | None = None) -> _T:
+def structured(content: object, kind: type[_T], where: str) -> _T:
     """A record from parsed JSON; an error says where it came from and what is wrong with it."""
     try:
-        if older is not None:
-            older(content)
         return _converter().structure(content, kind)
     except (
         BaseValidationError,

@@ -16,8 +16,9 @@ from biassay.runs.resuming import go_on
 from biassay.runs.run import Run
 from biassay.stimuli.mappings import plain
 from biassay.studies.registry import study_named
+from biassay.studies.stereotypes.word_associations import MEASURES
 
-__all__ = ["discover", "measure", "resume", "run", "run_ceat"]
+__all__ = ["discover", "measure", "resume", "run", "run_ceat", "stereotypes"]
 
 
 def run(
@@ -166,6 +167,74 @@ def discover(
         "own_words": None if a_file else tuple(map(str, words)),  # type: ignore[arg-type]
     }
     return _measured("discovery", models, locals(), given)
+
+
+def stereotypes(
+    models: object,
+    *,
+    measures: str | Sequence[str] = MEASURES,
+    groups: str | Sequence[str] = (),
+    templates: str | Sequence[str] = (),
+    files: PathLike | Sequence[PathLike] = (),
+    contexts: PathLike | None = None,
+    min_contexts: int = 5,
+    human: PathLike | None = None,
+    annotators: Sequence[tuple[str, str]] = (),
+    prior: str = "mask",
+    variant: str = "paper",
+    all_adjectives: bool = False,
+    intersections: bool = False,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    engine: Engine | None = None,
+    listener: Listener | None = None,
+) -> Run:
+    """What language models tie to social groups along agency, beliefs and communion, and whether people agree.
+
+    Parameters
+    ----------
+    models : str, list of str, or dict from names
+        Masked or causal language models, ``hf:NAME``; for ``ceat`` alone any model of words in contexts (``elmo:DIR``).
+    measures : str or list of str
+        Of ``ilps``, ``ilps-star``, ``set`` and ``ceat``; the first three by default.
+    groups, templates : list of str
+        Names, patterns, domains or kinds; all by default.
+    files : list of path
+        TOML files that add groups, traits or templates.
+    contexts : path, optional
+        For ``ceat``: a file made by ``biassay contexts --abc``.
+    min_contexts : int
+        For ``ceat``: a group or an adjective with fewer contexts is left out.
+    human : path, optional
+        Human judgements: means, or the ratings of annotators.
+    annotators : list of (field, value)
+        Further alignments with annotators of one kind only, where the file says what they are.
+    prior : {"mask", "word"}
+        What a group is compared with: the group masked, or "person" and "people". Causal models have no mask.
+    variant : {"paper", "cao2022-code"}
+    all_adjectives : bool
+        Whether a trait is the median over all its adjectives, instead of its own only.
+    intersections : bool
+        Whether groups are also paired.
+    n_bootstrap : int
+        Samples of the bootstrap and of the split halves.
+    seed : int
+        Of these, and of the pilot's annotators.
+    out, cache, engine
+        As in `biassay.run`.
+    """
+    given = {
+        "measures": _several(measures),
+        "groups": _several(groups),
+        "templates": _several(templates),
+        "files": tuple(map(_path, (files,) if isinstance(files, str | os.PathLike) else files)),
+        "contexts": _path(contexts),
+        "human": _path(human),
+        "annotators": tuple((str(field), str(value)) for field, value in annotators),
+    }
+    return _measured("stereotypes", models, locals(), given)
 
 
 def measure(study: str, models: object, settings: Mapping[str, Any] | None = None, **how: Any) -> Run:

@@ -15,6 +15,7 @@ _GROUP = "biassay.studies"
 _STUDIES: Mapping[str, str] = {
     "associations": "biassay.studies.associations.study:STUDY",
     "discovery": "biassay.studies.discovery.study:STUDY",
+    "stereotypes": "biassay.studies.stereotypes.study:STUDY",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
@@ -52,7 +53,7 @@ class AssociationPresenter(Presenter):
     def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return part_of(RunView(gathered), renderer)
 
-    def print(self, gathered: Gathered, console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
         print_run(gathered.run, console)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:

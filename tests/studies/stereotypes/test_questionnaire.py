@@ -19,9 +19,10 @@ from tests.encoders.tiny_models import save_tiny
 from biassay.encoders.base import Filled
 from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
-from biassay.measures.stereotypes import Item, Prior, Questionnaire, pair_scores_of
-from biassay.measures.word_associations import MEASURES, VARIANTS
 from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
+from biassay.studies.stereotypes.questionnaire import Item, Questionnaire, pair_scores_of
+from biassay.studies.stereotypes.settings import Prior
+from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS
 from biassay.texts.prompts import prior_prompt, prompt_of
 from biassay.texts.requests import Blank, Segments, Slot
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError, VectorError
-from biassay.measures import group_ceat as module
-from biassay.measures.group_ceat import GroupCosines, group_ceat, located
+from biassay.studies.stereotypes import group_ceat as module
+from biassay.studies.stereotypes.group_ceat import GroupCosines, group_ceat, located
 
 Rows = NDArray[np.float64]
 

@@ -133,76 +133,56 @@ def test_options_of_abc_need_it(cli: Cli, folder: Path, tmp_path: Path, options:
     assert message in stderr
 
 
-def test_a_model_without_a_head_is_enough(measure: Cli, model: str, human: Path, tmp_path: Path) -> None:
+def test_a_model_without_a_head_is_enough(measure: Cli, tiny_model: str, human: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    code, stdout, stderr = measure(model, "--measure", "ceat", "--human", human, "--out", out)
+    code, stdout, stderr = measure(tiny_model, "--measure", "ceat", "--human", human, "--out", out, "--json")
     assert code == 0, stderr
-    flat = " ".join(stdout.split())
-    assert "10 groups, 16 pairs of traits, " in flat
-    assert "contexts; CEAT" in flat
-    assert "variant" not in flat
-    assert "CEAT, contexts" in flat
-    assert "groups with too few contexts: non-binary 0, trans 0, cis 0, gay 0, lesbian 0, veteran 4." in flat
-    assert "adjectives with too few contexts: unconfident 2." in flat
-    assert f"{6 * 16 + 4} of 160 scores were not measured" in flat
-    assert "over contexts." in flat
-    page = (out / "report.html").read_text()
-    assert "Profiles, CEAT" in page
-    assert "Over the contexts of groups and of adjectives" in page
-    assert "0 templates" not in page
-    assert "at least 5 were needed" in page
-
-
-def test_people_are_compared_without_a_pilot(measure: Cli, model: str, human: Path) -> None:
-    code, stdout, _ = measure(model, "--measure", "ceat", "--human", human, "--json")
     found = json.loads(stdout)
-    (record,) = found["results"][0]["measures"]
-    (alignment,) = record["alignments"]
-    assert code == 0
+    (row,), (record,), (alignment,) = found["contexts"], found["measures"], found["alignments"]
+    assert row["few_groups"] == ["non-binary", "trans", "cis", "gay", "lesbian", "veteran"]
+    assert (row["groups"]["veteran"], row["few_adjectives"]) == (4, ["unconfident"])
+    assert record["undefined"] == 6 * 16 + 4
     assert record["chosen"] == record["templates"] == []
     assert -1.0 <= alignment["tau"] <= 1.0
     assert alignment["pilot_tau"] is None
-    assert [g["group"] for g in alignment["groups"]] == ["man", "woman", "immigrant", "Black"]
-    judged = [p["group"] for p in record["profiles"] if p["human"] is not None]
-    assert judged == ["man", "woman", "immigrant", "Black"]
+    judged = ["man", "woman", "immigrant", "Black"]
+    assert [g["group"] for g in found["group_alignments"]] == judged
+    assert [p["group"] for p in found["profiles"] if p["human"] is not None] == judged
+    standings = {one["item"]: (one["standing"], one["reason"]) for one in found["findings"]}
+    assert standings["veteran"] == ("not measured", "the group has too few contexts")
+    assert standings["woman"] == ("described", None)
+    assert (out / "report.html").is_file()
 
 
-def test_ceat_stands_beside_the_others(
-    measure: Cli, save_tiny: Callable[..., Path], human: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    headed = f"hf:{save_tiny('gpt2', tmp_path_factory.mktemp('headed'), head=True)}"
+def test_ceat_stands_beside_the_others(measure: Cli, causal_model: str, human: Path, tmp_path: Path) -> None:
     args = ("--measure", "ceat", "--measure", "ilps", "--template", "are", "--human", human)
-    code, stdout, stderr = measure(headed, *args, "--json")
+    code, stdout, stderr = measure(causal_model, *args, "--json", "--out", tmp_path / "run")
     assert code == 0, stderr
     found: dict[str, Any] = json.loads(stdout)
-    (result,) = found["results"]
-    assert found["manifest"]["measures"] == ["ilps", "ceat"]
-    assert [m["measure"] for m in result["measures"]] == ["ilps", "ceat"]
-    assert result["kind"] == "causal"
-    assert "word=last" in result["contexts"]["options"]
-    assert found["manifest"]["models"][0]["texts"] > result["num_questions"]
-    alone = json.loads(measure(headed, "--measure", "ceat", "--human", human, "--json")[1])
-    assert alone["results"][0]["measures"] == result["measures"][1:]
-    code, stdout, _ = measure(headed, *args, "--out", tmp_path / "run")
-    assert code == 0
-    assert "ILPS, CEAT, variant paper" in " ".join(stdout.split())
+    assert found["manifest"]["inputs"]["measures"] == ["ilps", "ceat"]
+    assert [m["measure"] for m in found["measures"]] == ["ilps", "ceat"]
+    assert found["models"][0]["kind"] == "causal"
+    assert "word=last" in found["contexts"][0]["words_options"]
+    assert "word=last" not in found["contexts"][0]["options"]
+    assert found["manifest"]["models"][0]["texts"] > found["models"][0]["num_questions"]
+    alone = json.loads(measure(causal_model, "--measure", "ceat", "--human", human, "--json")[1])
+    for table in ("profiles", "alignments", "group_alignments"):
+        of_both = [row for row in found[table] if row["measure"] == "ceat"]
+        for row in (*of_both, *alone[table]):
+            del row["options"]  # those of the language model, and those of the encoder of words
+        assert of_both == alone[table]
     assert (tmp_path / "run" / "results.tsv").read_text().count("\tceat\t") == 160
 
 
-def test_wrong_usage_is_named(cli: Cli, model: str, contexts: Path, tmp_path: Path) -> None:
-    out = ("--out", tmp_path / "run")
+def test_wrong_usage_is_named(cli: Cli, tiny_model: str, contexts: Path, tmp_path: Path) -> None:
+    ceat = (tiny_model, "--measure", "ceat", "--contexts")
     for args, words in (
-        ((model, "--measure", "ceat"), "the measure ceat needs --contexts FILE"),
-        ((model, "--contexts", contexts), "--contexts is for the measure ceat"),
-        ((model, "--engine", "ray"), "--engine is for --measure ceat"),
-        ((model, "--measure", "ceat", "--contexts", tmp_path / "none.parquet"), "no file of contexts at"),
-        ((model, "--measure", "ceat", "--contexts", contexts, "--min-contexts", 99), "no group of 53 has 99 contexts"),
-        ((model, "--measure", "ceat", "--contexts", contexts, "--all-adjectives"), "were not collected for 83 adj"),
-        ((model, "--measure", "ceat", "--contexts", contexts, "--template", "are"), "templates are for ilps"),
-        (("glove", "--measure", "ceat", "--contexts", contexts), "elmo:DIR"),
-        ((model, "--measure", "cat"), "'cat' is not one of 'ilps', 'ilps-star', 'set', 'ceat'"),
+        ((*ceat, tmp_path / "none.parquet"), "none.parquet"),
+        ((*ceat, contexts, "--min-contexts", 99), "99"),
+        ((*ceat, contexts, "--all-adjectives"), "83 adj"),
+        (("glove", *ceat[1:], contexts), "elmo:DIR"),
     ):
-        code, stdout, stderr = cli("stereotypes", *args, *out)
+        code, stdout, stderr = cli("stereotypes", *args, "--out", tmp_path / "run")
         assert (code, stdout) == (2, ""), stderr
         assert words in " ".join(stderr.split())
         assert not (tmp_path / "run").exists()

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ import pytest
 from scipy.stats import kendalltau
 
 import biassay
-from biassay.errors import MeasurementError, ModelError, RunFolderError, StimulusError, UnknownNameError, UsageError
-from biassay.measures.agreement import human_of
-from biassay.pipeline.common import Silent
-from biassay.results.stereotypes import Stereotypes
+from biassay.errors import ModelError, RefusedError, RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.runs.listener import Silent
+from biassay.runs.run import Run
 from biassay.stimuli.abc import groups_named
+from biassay.studies.stereotypes.people import human_of
 
-from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, numbers, profiles, save_masked
+from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, models, numbers, profiles, save_masked
 
 pytestmark = pytest.mark.extras
 OURS = ("north", "south", "east", "baker", "smith")  # as HUMAN_NAMES
@@ -44,7 +43,7 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def compared(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes:
+def compared(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("answers")
     return place(human=place.human, annotators=[("Gender", "Woman")], cache=cache)
 
@@ -73,24 +72,24 @@ def precision(model: np.ndarray, human: np.ndarray) -> tuple[float, float]:
     return sum(top) / 3, sum(bottom) / 3
 
 
-def test_a_profile_is_the_mean_over_the_templates_chosen(place: Place, compared: Stereotypes) -> None:
-    alone = place().results[0]
-    for result, few in ((alone, False), (compared.results[0], True)):
+def test_a_profile_is_the_mean_over_the_templates_chosen(place: Place, compared: Run) -> None:
+    alone = models(place())[0]
+    for result, few in ((alone, False), (models(compared)[0], True)):
         for record in result.measures:
             assert record.templates == TEMPLATES
             assert (len(record.chosen) <= 2) is few
             at = [record.templates.index(name) for name in record.chosen]
             assert [profile.group for profile in record.profiles] == list(GROUPS)
             for profile, scores in zip(record.profiles, record.scores, strict=True):
-                expected = np.mean([numbers(scores[t]) for t in at], axis=0)
+                expected = scores[at].mean(axis=0)
                 np.testing.assert_allclose(numbers(profile.scores), expected, atol=1e-12)
-    for one, other in zip(alone.measures, compared.results[0].measures, strict=True):
-        np.testing.assert_allclose(np.array(one.scores, float), np.array(other.scores, float), atol=1e-5)
+    for one, other in zip(alone.measures, models(compared)[0].measures, strict=True):
+        np.testing.assert_allclose(one.scores, other.scores, atol=1e-5)
     assert all(profile.human is None for record in alone.measures for profile in record.profiles)
 
 
-def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Stereotypes) -> None:
-    for record in compared.results[0].measures:
+def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Run) -> None:
+    for record in models(compared)[0].measures:
         model = profiles(record)
         assert [a.annotators for a in record.alignments] == ["all", "Gender=Woman"]
         assert [a.num_annotators for a in record.alignments] == [9, 5]
@@ -104,7 +103,7 @@ def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Ster
             shares = {name: precision(model[name], people[name]) for name in OURS}
             assert found.precision == pytest.approx(np.mean([shares[name] for name in held]))
             assert found.precision_with_pilot == pytest.approx(np.mean([shares[name] for name in OURS]))
-            for group, ours, theirs in zip(found.groups, OURS, HUMAN_NAMES, strict=True):
+            for group, ours, theirs in zip(record.groups_of(found), OURS, HUMAN_NAMES, strict=True):
                 assert (group.group, group.human_group, group.pilot) == (ours, theirs, ours in PILOT)
                 assert (group.tau, group.p_value) == pytest.approx(tau([model[ours]], [people[ours]]))
                 assert (group.top, group.bottom) == pytest.approx(shares[ours])
@@ -114,11 +113,11 @@ def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Ster
                 assert low <= found.tau <= high
 
 
-def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared: Stereotypes) -> None:
+def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared: Run) -> None:
     people = human_of(place.abc, groups_named(place.abc, ["land", "craft"]), place.human, (), seed=0)
-    for record in compared.results[0].measures:
+    for record in models(compared)[0].measures:
         rows = [GROUPS.index(name) for name in PILOT]
-        of_pilot = np.array([[numbers(row) for row in record.scores[g]] for g in rows])
+        of_pilot = record.scores[rows]
         taus = {}
         for chosen in (*combinations(range(4), 1), *combinations(range(4), 2)):
             scores = of_pilot[:, list(chosen)].mean(axis=1)
@@ -140,33 +139,33 @@ def test_templates_that_were_not_chosen_are_compared_on_all_groups(
     place: Place, groups: list[str], templates: list[str], notes: tuple[str, ...]
 ) -> None:
     found = place(human=place.human, groups=groups, templates=templates, measures="ilps")
-    (record,) = found.results[0].measures
+    (record,) = models(found)[0].measures
     model, people = profiles(record), means(place)
     overall = record.alignments[0]
     assert record.chosen == record.templates
-    assert found.manifest.notes == notes
+    assert found.manifest.inputs.notes == notes
     names = [name for name in OURS if name in groups]
     assert overall.tau == pytest.approx(tau([model[n] for n in names], [people[n] for n in names])[0])
     assert [overall.pilot_tau, overall.tau_with_pilot, overall.p_value_with_pilot] == [None] * 3
-    assert not any(group.pilot for group in overall.groups)
+    assert not any(group.pilot for group in record.by_group)
 
 
-def test_peoples_means_stand_by_the_profiles(place: Place, compared: Stereotypes) -> None:
+def test_peoples_means_stand_by_the_profiles(place: Place, compared: Run) -> None:
     people = means(place)
-    for profile in compared.results[0].measures[0].profiles:
+    for profile in models(compared)[0].measures[0].profiles:
         if profile.group == "miller":
             assert profile.human is None
         else:
             assert profile.human is not None
             np.testing.assert_allclose(numbers(profile.human), people[profile.group])
-    assert "groups without a match here: average people" in compared.manifest.human_notes
-    assert compared.manifest.ceiling is not None
+    assert "groups without a match here: average people" in compared.manifest.inputs.human.notes
+    assert compared.manifest.inputs.human.ceiling is not None
 
 
 def test_means_only_have_intervals_over_groups_only_and_no_ceiling(place: Place, tmp_path: Path) -> None:
     found = place(human=judgements(tmp_path, means=True))
-    assert found.manifest.ceiling is None
-    overall = found.results[0].measures[0].alignments[0]
+    assert found.manifest.inputs.human.ceiling is None
+    overall = models(found)[0].measures[0].alignments[0]
     assert [overall.tau_annotators, overall.tau_both, overall.precision_both] == [None] * 3
     low, high = overall.tau_groups or (1.0, 0.0)
     assert low < high
@@ -179,20 +178,10 @@ def test_nothing_is_asked_twice(place: Place) -> None:
     again = place(human=place.human)
     other = place(prior="word", measures="ilps")
     made = [found.manifest.models[0] for found in (first, again, other)]
-    assert made[0].encoded == made[0].texts == first.results[0].num_questions > 0
+    assert made[0].encoded == made[0].texts == models(first)[0].row.num_questions > 0
     assert (made[1].encoded, made[1].texts) == (0, made[0].texts)
-    assert again.results[0].measures[0].scores == first.results[0].measures[0].scores
+    np.testing.assert_array_equal(again.arrays["0/ilps/scores"], first.arrays["0/ilps/scores"])
     assert 0 < made[2].encoded < made[2].texts  # the groups' sentences are known, those of the prior word are not
-
-
-class Stopping(Silent):
-    def __init__(self, after: int) -> None:
-        self.after = after
-
-    def asking(self, model: str, done: int, total: int) -> None:  # noqa: ARG002
-        self.after -= 1
-        if not self.after:
-            raise KeyboardInterrupt
 
 
 class Hearing(Silent):
@@ -203,97 +192,68 @@ class Hearing(Silent):
         self.heard.append(message)
 
 
-@pytest.mark.parametrize("there", [False, True])
-def test_an_interrupted_run_goes_on_and_leaves_no_folder(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
-) -> None:
-    monkeypatch.setattr("biassay.encoders.lm._QUESTIONS_AT_ONCE", {"cpu": 100})  # two blanks of 34 words and more
-    out = tmp_path / "out"
-    if there:
-        out.mkdir()
-    whole = place(cache=tmp_path / "elsewhere")
-    with pytest.raises(KeyboardInterrupt):
-        place(out=out, listener=Stopping(3))
-    assert not any(out.iterdir()) if there else not out.exists()
-    found = place(out=out)
-    assert found.manifest.models[0].encoded == whole.manifest.models[0].encoded - 6
-    assert found.results == whole.results
-    assert Stereotypes.load(out).results == whole.results
-
-
-def test_a_causal_model_is_compared_with_people_in_general(
-    place: Place, tiny_models: ModuleType, tmp_path: Path
-) -> None:
+def test_a_causal_model_is_compared_with_people_in_general(place: Place, causal_model: str, tmp_path: Path) -> None:
     heard: list[str] = []
-    model = f"hf:{tiny_models.save_tiny('gpt2', tmp_path / 'm', head=True)}"
-    found = place(model, groups=["north"], measures="ilps", listener=Hearing(heard))
-    (result,) = found.results
-    assert [message.removeprefix(model) for message in heard] == [
-        ": a causal model has no mask; groups are compared with people in general"
-    ]
-    assert (result.kind, result.prior) == ("causal", "word")
-    assert result.skipped_templates == ("own-first",)
+    found = place(causal_model, groups=["north"], measures="ilps", listener=Hearing(heard))
+    (result,) = models(found)
+    assert len(heard) == 1
+    assert heard[0].startswith(f"{causal_model}: a causal model has no mask")
+    assert (result.row.kind, result.row.prior) == ("causal", "word")
+    assert result.row.skipped_templates == ("own-first",)
     assert result.measures[0].templates == ("own-that", "own-many", "own-so")
     heard.clear()
-    asked = place(model, groups=["north"], measures="ilps", prior="word", listener=Hearing(heard))
+    asked = place(causal_model, groups=["north"], measures="ilps", prior="word", listener=Hearing(heard))
     assert heard == []
-    assert asked.results == found.results
-    with pytest.raises(MeasurementError, match="none of the templates can be asked: own-first"):
-        place(model, templates=["own-first"], out=tmp_path / "out")
+    assert asked.tables == found.tables
+    with pytest.raises(RefusedError, match="own-first"):
+        place(causal_model, templates=["own-first"], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_holds_everything(place: Place, compared: Stereotypes, tmp_path: Path) -> None:
-    found = place(human=place.human, annotators=[("Gender", "Woman")], out=tmp_path / "out", intersections=True)
-    assert Stereotypes.load(tmp_path / "out") == found
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("manifest.json", "report.html", "results.json", "results.tsv")
+def test_a_folder_holds_everything(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = place(human=place.human, annotators=[("Gender", "Woman")], out=out, intersections=True)
+    read = biassay.load(out)
+    assert read == found
+    for name, array in found.arrays.items():
+        np.testing.assert_array_equal(read.arrays[name], array)
+    assert sorted(path.name for path in out.iterdir()) == [
+        *("arrays", "manifest.json", "report.html", "results.json", "results.tsv")
     ]
+
+
+def test_the_main_table_has_a_row_for_every_score(compared: Run, tmp_path: Path) -> None:
     compared.save(tmp_path / "again")
-    assert Stereotypes.load(tmp_path / "again") == compared
     header, *rows = [line.split("\t") for line in (tmp_path / "again" / "results.tsv").read_text().splitlines()]
     assert header == ["model", "options", "measure", "template", "chosen", "group", "pair", "score"]
-    assert len(rows) == 3 * 4 * 6 * 17
+    assert len(rows) == len(compared.results) == 3 * 4 * 6 * 17
     assert len({tuple(row[2:7]) for row in rows}) == len(rows)
-    records = {record.measure: record for record in compared.results[0].measures}
+    records = {record.measure: record for record in models(compared)[0].measures}
     for row in rows[::97]:
         record = records[row[2]]
-        g, t, p = GROUPS.index(row[5]), record.templates.index(row[3]), compared.manifest.pairs.index(row[6])
-        assert float(row[7]) == record.scores[g][t][p]
+        g, t, p = GROUPS.index(row[5]), record.templates.index(row[3]), compared.manifest.inputs.pairs.index(row[6])
+        assert record.scores is not None
+        assert float(row[7]) == record.scores[g, t, p]
         assert row[4] == str(row[3] in record.chosen).lower()
     frame = compared.to_frame()
     assert list(frame.columns) == header
     assert frame["score"].tolist() == [float(row[7]) for row in rows]
 
 
-def test_an_older_folder_is_read_without_what_the_pilot_flatters(place: Place, tmp_path: Path) -> None:
-    """It had the pilot groups in all numbers but three, and counted emergent traits as if it knew the noise."""
-    found = place(human=place.human, measures="ilps", intersections=True)
-    path = found.save(tmp_path / "run") / "results.json"
-    content = json.loads(path.read_text())
-    del content["digest"]
-    (result,) = content["results"]
-    alignment, crossed = result["measures"][0]["alignments"][0], result["intersections"][0]
-    for name in ("tau", "p_value", "precision"):
-        alignment |= {f"{name}_held_out": alignment[name], name: alignment.pop(f"{name}_with_pilot")}
-    alignment |= {"num_groups": 5, "num_cells": 80}
-    del crossed["num_both_orders"]
-    crossed["num_emergent"] = 3
-    path.write_text(json.dumps(content))
-    (new,), (read,) = found.results, Stereotypes.load(tmp_path / "run").results
-    one, other = new.measures[0].alignments[0], read.measures[0].alignments[0]
-    for name in ("tau", "tau_with_pilot", "p_value", "precision", "precision_with_pilot", "num_groups", "num_cells"):
-        assert getattr(other, name) == getattr(one, name) is not None
-    assert other.tau_groups is other.tau_both is other.tau_shuffled is other.p_value_shuffled is None
-    assert (one.num_annotators, other.num_annotators) == (9, None)  # it counted those of the pilot groups too
-    assert new.intersections[0].num_both_orders == 6
-    assert new.intersections[0].num_emergent is read.intersections[0].num_emergent is None
-    assert {trait.q_value_additive for trait in read.intersections[0].emergent} == {None}
+def test_a_part_of_a_run_is_about_one_measure_or_group(compared: Run) -> None:
+    assert {row.measure for row in compared["set"].results} == {"set"}
+    south = compared["south"]
+    assert {row.group for row in south.results} == {"south"}
+    assert [row for row in compared.results if row.group == "south"] == list(south.results)
+    whole = [finding for finding in compared.findings() if finding.item == "south"]
+    assert [finding for finding in south.findings() if finding.item == "south"] == whole
+    with pytest.raises(UnknownNameError, match="'south'"):
+        _ = compared["suoth"]
 
 
 def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None:
     model = f"hf:{save_masked(tmp_path / 'm', place.abc, head=False)}"
-    with pytest.raises(ModelError, match=r"lacks cls\.predictions"):
+    with pytest.raises(ModelError, match=r"cls\.predictions"):
         place(model, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -301,18 +261,24 @@ def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("wrong", "error", "words"),
     [
-        ({"measures": ["ilps", "ipls"]}, UnknownNameError, "unknown measure 'ipls'; did you mean 'ilps'"),
-        ({"measures": []}, UsageError, "at least one model and one measure"),
-        ({"model": []}, UsageError, "at least one model and one measure"),
-        ({"variant": "papre"}, UnknownNameError, "unknown variant 'papre'; did you mean 'paper'"),
-        ({"prior": "maks"}, UnknownNameError, "unknown prior 'maks'; did you mean 'mask'"),
-        ({"groups": ["nort"]}, UnknownNameError, "unknown group 'nort'; did you mean 'north'"),
-        ({"templates": ["own-tht"]}, UnknownNameError, "unknown template 'own-tht'; did you mean 'own-that'"),
+        ({"measures": ["ilps", "ipls"]}, UnknownNameError, "'ipls'.*'ilps'"),
+        ({"measures": []}, UsageError, "measure"),
+        ({"model": []}, UsageError, "model"),
+        ({"variant": "papre"}, UnknownNameError, "'papre'.*'paper'"),
+        ({"prior": "maks"}, UnknownNameError, "'maks'.*'mask'"),
+        ({"groups": ["nort"]}, UnknownNameError, "'nort'.*'north'"),
+        ({"templates": ["own-tht"]}, UnknownNameError, "'own-tht'.*'own-that'"),
         ({"seed": -1}, UsageError, "seed"),
-        ({"draws": 9}, UsageError, "at least 10, got 9"),
+        ({"n_bootstrap": 9}, UsageError, "n_bootstrap must be at least 10, got 9"),
+        ({"min_contexts": 0}, UsageError, "min_contexts"),
+        ({"annotators": [("Gender", "Woman")]}, UsageError, "--human"),
+        ({"measures": "ceat"}, UsageError, "--contexts"),
+        ({"contexts": "c.parquet"}, UsageError, "ceat"),
+        ({"measures": "ceat", "contexts": "c.parquet"}, UsageError, "templates"),
+        ({"measures": "ceat", "contexts": "c.parquet", "templates": (), "intersections": True}, UsageError, "inters"),
         ({"model": "glove"}, UsageError, "glove"),
-        ({"files": ["none.toml"]}, StimulusError, "cannot be read"),
-        ({"human": "none.json"}, StimulusError, "cannot be read"),
+        ({"files": ["none.toml"]}, StimulusError, "none.toml"),
+        ({"human": "none.json"}, StimulusError, "none.json"),
     ],
 )
 def test_what_cannot_work_is_refused(
@@ -339,7 +305,7 @@ def test_annotators_are_counted_who_rated_a_group_that_is_asked_about(place: Pla
         del content[name]["southerners"]
     path = tmp_path / "human.json"
     path.write_text(json.dumps(content))
-    overall = place(groups=["south"], measures="ilps", human=path).results[0].measures[0].alignments[0]
+    overall = models(place(groups=["south"], measures="ilps", human=path))[0].measures[0].alignments[0]
     assert overall.num_annotators == 7
 
 
@@ -349,27 +315,27 @@ def test_annotators_of_pilot_groups_only_are_not_counted(place: Place, tmp_path:
         content[name] = {"northerners": content[name]["northerners"]}
     path = tmp_path / "human.json"
     path.write_text(json.dumps(content))
-    overall = place(measures="ilps", human=path).results[0].measures[0].alignments[0]
+    overall = models(place(measures="ilps", human=path))[0].measures[0].alignments[0]
     assert overall.tau_with_pilot is not None
     assert overall.num_annotators == 7
 
 
 def test_one_annotator_is_enough_for_an_agreement(place: Place, tmp_path: Path) -> None:
     found = place(human=judgements(tmp_path, annotators=1))
-    assert found.manifest.ceiling is None
-    assert found.results[0].measures[0].alignments[0].tau is not None
+    assert found.manifest.inputs.human.ceiling is None
+    assert models(found)[0].measures[0].alignments[0].tau is not None
 
 
 def test_a_score_that_is_not_defined_in_the_pilot_ends_no_run(place: Place) -> None:
     """Distances of one and more have no score in the released form of SeT; ILPS has all of them."""
     found = place(human=place.human, variant="cao2022-code")
-    assert found.results[0].measures[2].undefined > 0
-    assert found.results[0].measures[0].alignments[0].tau is not None
+    assert models(found)[0].measures[2].row.undefined > 0
+    assert models(found)[0].measures[0].alignments[0].tau is not None
 
 
 def test_groups_of_unknown_words_are_not_measured_in_silence(place: Place, tmp_path: Path) -> None:
     """Both are one and the same [UNK] to the model."""
     model = f"hf:{save_masked(tmp_path / 'm', place.abc, without=('northern', 'southern'))}"
     heard: list[str] = []
-    found = profiles(place(model, measures="ilps", listener=Hearing(heard)).results[0].measures[0])
+    found = profiles(models(place(model, measures="ilps", listener=Hearing(heard)))[0].measures[0])
     assert heard or not np.array_equal(found["north"], found["south"])

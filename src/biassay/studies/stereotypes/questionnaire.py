@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.encoders.base import Filled
-from biassay.measures.word_associations import Measure, Pieces, Variant, word_scores
 from biassay.stimuli.abc_model import Abc, SocialGroup, Template, TraitPair
+from biassay.studies.stereotypes.settings import Prior
+from biassay.studies.stereotypes.word_associations import Measure, Pieces, Variant, word_scores
 from biassay.texts.prompts import ends_with_trait, prior_prompt, prompt_of
 from biassay.texts.requests import Blank, Segments
 
-__all__ = ["Item", "Prior", "Questionnaire", "TraitScores", "pair_scores_of"]
-
-Prior = Literal["mask", "word"]
+__all__ = ["Item", "Questionnaire", "TraitScores", "pair_scores_of"]
 
 
 @dataclass(frozen=True)

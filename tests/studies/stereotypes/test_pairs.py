@@ -7,12 +7,13 @@ import pytest
 from scipy.stats import kendalltau
 
 from biassay.encoders.registry import open_as
-from biassay.results.stereotypes import IntersectionRecord, Stereotypes
+from biassay.runs.run import Run
 from biassay.stimuli.abc import paired_groups
+from biassay.studies.stereotypes.view import CrossedView
 from biassay.texts.prompts import prior_prompt, prompt_of
 from biassay.texts.requests import Blank
 
-from .asked_models import GROUPS, Place, profiles, save_masked
+from .asked_models import GROUPS, Place, models, profiles, save_masked
 
 pytestmark = pytest.mark.extras
 Table = dict[tuple[str, str], float]
@@ -24,15 +25,15 @@ def place(asked_place: Place) -> Place:
 
 
 @pytest.fixture(scope="module")
-def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Stereotypes:
+def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return place(human=place.human, intersections=True, cache=tmp_path_factory.mktemp("answers"))
 
 
 @pytest.fixture(scope="module")
-def traits(place: Place, found: Stereotypes) -> Table:
+def traits(place: Place, found: Run) -> Table:
     """ILPS of every group and adjective, the mean over the templates chosen, by the first pieces."""
     model = open_as(place.model, "blanks")
-    chosen = [t for t in place.abc.templates if t.name in found.results[0].measures[0].chosen]
+    chosen = [t for t in place.abc.templates if t.name in models(found)[0].measures[0].chosen]
     words = [word for pair in place.abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
     groups = [group for group in place.abc.groups if group.name in GROUPS] + list(paired_groups(place.abc))
 
@@ -52,12 +53,12 @@ def traits(place: Place, found: Stereotypes) -> Table:
     }
 
 
-def parts_of(found: Stereotypes, measure: int = 0) -> dict[str, tuple[str, ...]]:
-    return {p.group: p.parts for p in found.results[0].measures[measure].profiles if p.parts}
+def parts_of(found: Run, measure: int = 0) -> dict[str, tuple[str, ...]]:
+    return {p.group: p.parts for p in models(found)[0].measures[measure].profiles if p.parts}
 
 
-def crossings(found: Stereotypes) -> list[tuple[IntersectionRecord, dict[str, np.ndarray]]]:
-    (result,) = found.results
+def crossings(found: Run) -> list[tuple[CrossedView, dict[str, np.ndarray]]]:
+    (result,) = models(found)
     return [(c, profiles(m)) for c, m in zip(result.intersections, result.measures, strict=True)]
 
 
@@ -65,7 +66,7 @@ def tau(one: np.ndarray, other: np.ndarray) -> float:
     return float(kendalltau(one, other).statistic)
 
 
-def test_pairs_are_made_in_both_orders_where_english_has_them(found: Stereotypes, place: Place) -> None:
+def test_pairs_are_made_in_both_orders_where_english_has_them(found: Run, place: Place) -> None:
     parts = parts_of(found)
     lands, crafts = ("north", "south", "east"), ("baker", "smith", "miller")
     expected = {(land, craft) for land in lands for craft in crafts}
@@ -73,13 +74,13 @@ def test_pairs_are_made_in_both_orders_where_english_has_them(found: Stereotypes
     assert set(parts.values()) == expected
     assert parts["northern baker"] == ("north", "baker")
     assert parts["baking northern person"] == ("baker", "north")
-    assert [c.num_groups for c, _ in crossings(found)] == [15] * 3
+    assert [c.order.num_groups for c, _ in crossings(found)] == [15] * 3
     assert [c.measure for c, _ in crossings(found)] == ["ilps", "ilps-star", "set"]
     asked = len(place.abc.groups) + 15 + 1
-    assert found.results[0].num_asked == asked * 4 * 2 * len(place.abc.pairs)
+    assert models(found)[0].row.num_asked == asked * 4 * 2 * len(place.abc.pairs)
 
 
-def test_order_is_the_mean_tau_over_pairs_with_both_orders(found: Stereotypes) -> None:
+def test_order_is_the_mean_tau_over_pairs_with_both_orders(found: Run) -> None:
     parts = parts_of(found)
     by_parts = {of: name for name, of in parts.items()}
     for crossed, scores in crossings(found):
@@ -92,20 +93,21 @@ def test_order_is_the_mean_tau_over_pairs_with_both_orders(found: Stereotypes) -
                 first.append(np.mean([two[0] for two in taus]))
                 second.append(np.mean([two[1] for two in taus]))
                 reverse.append(tau(scores[names[0]], scores[by_parts[parts[names[0]][::-1]]]))
-        for mean, values, n in (
-            (crossed.tau_first, first, 6),
-            (crossed.tau_second, second, 6),
-            (crossed.tau_reversed, reverse, 6),
-            (crossed.tau_closest, best, 9),
+        for name, values, n in (
+            ("first", first, 6),
+            ("second", second, 6),
+            ("reversed", reverse, 6),
+            ("closest", best, 9),
         ):
-            assert mean.value == pytest.approx(np.mean(values))
-            assert mean.n == len(values) == n
+            tau_of, error, count = (getattr(crossed.order, f"{of}_{name}") for of in ("tau", "standard_error", "n"))
+            assert tau_of == pytest.approx(np.mean(values))
+            assert count == len(values) == n
             # Pairs that share a group add to the error, which is never below that of independent ones.
-            assert mean.standard_error is not None
-            assert mean.standard_error >= np.std(values, ddof=1) / np.sqrt(n) - 1e-12
+            assert error is not None
+            assert error >= np.std(values, ddof=1) / np.sqrt(n) - 1e-12
 
 
-def test_dominance_is_the_difference_of_mean_taus(found: Stereotypes) -> None:
+def test_dominance_is_the_difference_of_mean_taus(found: Run) -> None:
     parts, lands = parts_of(found), ("north", "south", "east")
     for crossed, scores in crossings(found):
         (row,) = crossed.dominance
@@ -130,9 +132,9 @@ def excesses(traits: Table, parts: dict[str, tuple[str, ...]]) -> dict[tuple[str
     return found
 
 
-def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Stereotypes, traits: Table) -> None:
+def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Run, traits: Table) -> None:
     """Tolerance: answers in other batches differ in the last digits of float32."""
-    crossed, parts = found.results[0].intersections[0], parts_of(found)
+    crossed, parts = models(found)[0].intersections[0], parts_of(found)
     expected = excesses(traits, parts)
     assert len(crossed.emergent) == 50
     largest = sorted(expected.values(), reverse=True)[:50]
@@ -145,8 +147,8 @@ def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Stereotyp
     assert len({(e.group, e.trait, e.direction) for e in crossed.emergent}) == 50
 
 
-def test_the_p_value_is_the_share_of_random_pairs_of_these_domains(found: Stereotypes, traits: Table) -> None:
-    crossed, parts = found.results[0].intersections[0], parts_of(found)
+def test_the_p_value_is_the_share_of_random_pairs_of_these_domains(found: Run, traits: Table) -> None:
+    crossed, parts = models(found)[0].intersections[0], parts_of(found)
     lands = ("north", "south", "east")
     for e in crossed.emergent:
         alike = [name for name, of in parts.items() if (of[0] in lands) == (e.parts[0] in lands)]
@@ -162,9 +164,9 @@ def test_the_p_value_is_the_share_of_random_pairs_of_these_domains(found: Stereo
         assert e.q_value >= e.p_value
 
 
-def test_pairs_do_not_change_what_is_found_of_the_groups(found: Stereotypes, place: Place) -> None:
+def test_pairs_do_not_change_what_is_found_of_the_groups(found: Run, place: Place) -> None:
     alone = place(human=place.human)
-    for one, other in zip(alone.results[0].measures, found.results[0].measures, strict=True):
+    for one, other in zip(models(alone)[0].measures, models(found)[0].measures, strict=True):
         assert one.chosen == other.chosen
         for group, scores in profiles(one).items():
             np.testing.assert_allclose(profiles(other)[group], scores, atol=1e-4)
@@ -173,9 +175,9 @@ def test_pairs_do_not_change_what_is_found_of_the_groups(found: Stereotypes, pla
 
 
 def test_only_the_groups_asked_for_are_shown_beside_the_pairs(place: Place) -> None:
-    few = place(groups=["south", "smith"], intersections=True, measures="ilps").results[0]
+    few = models(place(groups=["south", "smith"], intersections=True, measures="ilps"))[0]
     assert [p.group for p in few.measures[0].profiles if not p.parts] == ["south", "smith"]
-    assert few.intersections[0].num_groups == 15
+    assert few.intersections[0].order.num_groups == 15
     assert len(few.measures[0].scores) == 17
 
 
@@ -184,7 +186,7 @@ def test_an_unknown_adjective_is_left_out_of_paired_groups(
 ) -> None:
     folder = tmp_path_factory.mktemp("model")
     model = f"hf:{save_masked(folder / 'm', place.abc, without=('witty', '##less'))}"
-    (result,) = place(model, measures="ilps", intersections=True).results
-    assert result.unknown_adjectives == ("powerless", "witty")
+    (result,) = models(place(model, measures="ilps", intersections=True))
+    assert result.row.unknown_adjectives == ("powerless", "witty")
     assert not {"powerless", "witty"} & {e.trait for e in result.intersections[0].emergent}
-    assert result.intersections[0].tau_first.value is not None
+    assert result.intersections[0].order.tau_first is not None

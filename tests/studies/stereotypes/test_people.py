@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from biassay.errors import StimulusError, UnknownNameError, UsageError
-from biassay.measures.agreement import Human, human_of
 from biassay.stimuli.abc import Abc, groups_named, load_abc
 from biassay.stimuli.human import read_human
+from biassay.studies.stereotypes.people import Human, human_of
 
 PAIRS = ("powerless - powerful", "cold - warm", "egotistic - altruistic")
 PILOT = ("Blacks/African Americans", "Hispanic people", "Asian people", "immigrants")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 import biassay
-from biassay.results.stereotypes import MeasureRecord, Stereotypes
+from biassay.runs.run import Run
 from biassay.stimuli.abc import Abc, load_abc, paired_groups
+from biassay.studies.stereotypes.view import MeasureView, ModelView, View
 
 SHIPPED = ["gender", "race", "religion", "socioeconomic", "age", "disability", "politics", "nationality"]
 GROUPS = ("north", "south", "east", "smith", "miller", "baker")
@@ -134,8 +135,8 @@ class Place:
         self.model = f"hf:{save_masked(folder / 'model', self.abc)}"
         self.human = judgements(folder)
 
-    def __call__(self, model: str | list[str] | None = None, **given: Any) -> Stereotypes:
-        asked = {"files": self.files, "groups": ["land", "craft"], "templates": ["mine"], "draws": 30} | given
+    def __call__(self, model: str | list[str] | None = None, **given: Any) -> Run:
+        asked = {"files": self.files, "groups": ["land", "craft"], "templates": ["mine"], "n_bootstrap": 30} | given
         return biassay.stereotypes(model or self.model, **asked)
 
 
@@ -143,5 +144,9 @@ def numbers(row: Any) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in row])
 
 
-def profiles(record: MeasureRecord) -> dict[str, np.ndarray]:
+def models(run: Run) -> tuple[ModelView, ...]:
+    return View(run).models
+
+
+def profiles(record: MeasureView) -> dict[str, np.ndarray]:
     return {profile.group: numbers(profile.scores) for profile in record.profiles}

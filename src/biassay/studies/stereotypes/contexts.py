@@ -1,52 +1,41 @@
-"""Group CEAT on one page: contexts of groups and of traits become vectors, vectors become scores of groups on pairs.
-
-Vectors are stored shard by shard, as for CEAT, so that a run that was stopped encodes nothing twice.
-"""
+"""Groups and traits in the contexts of a corpus: vectors become scores of groups on pairs (group CEAT)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Identity
-from biassay.encoders.registry import open_as
-from biassay.engines.base import Engine
-from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
-from biassay.files import default_cache
-from biassay.measures.group_ceat import CEAT, GroupCosines, located
-from biassay.measures.word_associations import MEASURES
-from biassay.pipeline.common import Listener, PathLike, Silent
-from biassay.results.group_contexts import GroupContextsRecord, GroupContextsSource
-from biassay.runs.embedding import embed, open_store, store_about
 from biassay.stimuli.abc import SocialGroup, TraitPair
+from biassay.studies.stereotypes.group_ceat import CEAT, GroupCosines, located
+from biassay.studies.stereotypes.records import ContextsRow, ContextsSource
+from biassay.studies.stereotypes.settings import Settings
+from biassay.studies.stereotypes.word_associations import MEASURES
 from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.group_coverage import AbcCoverage, abc_coverage, adjectives_of, forms_of
-from biassay.vectors.shards import ShardStore
+from biassay.vectors.answers import Answers
 
-__all__ = ["GroupContexts", "GroupScores", "check_contexts_asked", "measure_groups"]
+__all__ = ["GroupContexts", "GroupScores", "check_contexts_asked", "scores_in_contexts"]
 
-_STORED = "float32"  # a word's vector may have numbers that are too large for float16
 _NAMED = 8
 _Rows = NDArray[np.floating]
 
 
-def check_contexts_asked(
-    measures: Sequence[str], contexts: PathLike | None, templates: Sequence[str], *, intersections: bool
-) -> None:
+def check_contexts_asked(settings: Settings) -> None:
     """CEAT needs contexts, and it alone; it knows nothing of templates and of paired groups."""
-    if CEAT in measures and contexts is None:
+    if CEAT in settings.measures and settings.contexts is None:
         raise UsageError(
             "the measure ceat needs --contexts FILE, a file made by biassay contexts CORPUS --abc --out FILE"
         )
-    if CEAT not in measures and contexts is not None:
-        raise UsageError(f"--contexts is for the measure ceat; asked for: {', '.join(measures)}")
-    for given, option in ((templates, "templates"), (intersections, "intersections")):
-        if given and set(measures) == {CEAT}:
+    if CEAT not in settings.measures and settings.contexts is not None:
+        raise UsageError(f"--contexts is for the measure ceat; asked for: {', '.join(settings.measures)}")
+    for given, option in ((settings.templates, "templates"), (settings.intersections, "intersections")):
+        if given and not settings.by_templates:
             raise UsageError(f"{option} are for {', '.join(MEASURES)}; ceat is measured over contexts of single groups")
 
 
@@ -62,20 +51,11 @@ class GroupContexts:
     least: int
 
     @classmethod
-    def open(
-        cls,
-        file: PathLike,
-        groups: Sequence[SocialGroup],
-        pairs: Sequence[TraitPair],
-        *,
-        all_adjectives: bool = False,
-        min_contexts: int = 5,
-    ) -> GroupContexts:
+    def open(cls, settings: Settings, groups: Sequence[SocialGroup], pairs: Sequence[TraitPair]) -> GroupContexts:
         """Read a file of contexts; one that was not made for these groups and traits, or has too few, is refused."""
-        if min_contexts < 1:
-            raise UsageError(f"min_contexts must be at least 1, got {min_contexts}")
-        path = Path(file)
-        made = cls(path, read_contexts(path), tuple(groups), tuple(pairs), all_adjectives, min_contexts)
+        path = Path(settings.contexts or "")
+        contexts = read_contexts(path)
+        made = cls(path, contexts, tuple(groups), tuple(pairs), settings.all_adjectives, settings.min_contexts)
         made._check_sought()
         made._check_enough()
         return made
@@ -88,7 +68,7 @@ class GroupContexts:
     def sides(self, pair: TraitPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return adjectives_of(pair, all_adjectives=self.all_adjectives)
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """What is encoded: forms of the groups that have contexts enough, adjectives of the pairs that do."""
         covered = self.coverage()
@@ -98,17 +78,16 @@ class GroupContexts:
         return tuple(dict.fromkeys((*forms, *(word for word in adjectives if word not in covered.few_adjectives))))
 
     @property
-    def source(self) -> GroupContextsSource:
+    def source(self) -> ContextsSource:
         metadata = self.contexts.metadata
         corpus = metadata.get("corpus", {})
-        return GroupContextsSource(
+        return ContextsSource(
             file=str(self.file.resolve()),
             digest=self.contexts.digest,
             rows=len(self.contexts),
             per_stimulus=metadata["k"],
             seed=metadata.get("seed", 0),
             documents=corpus.get("documents", 0),
-            min_contexts=self.least,
             corpus=tuple(corpus.get("files", ())),
         )
 
@@ -148,69 +127,38 @@ class GroupScores:
     ----------
     scores, standard_errors : (groups, pairs) float64
         NaN where a group or a side of a pair has too few contexts; positive: towards the right trait.
-    record : GroupContextsRecord
+    row : ContextsRow
         How many contexts groups and adjectives had, and which too few.
-    texts, encoded : int
-        Contexts that were used, and those of them that were not stored before.
     """
 
-    identity: Identity
     scores: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
-    record: GroupContextsRecord
-    texts: int
-    encoded: int
+    row: ContextsRow
 
 
-def measure_groups(
-    model: str,
-    asked: GroupContexts,
-    *,
-    cache: PathLike | None = None,
-    engine: Engine | None = None,
-    listener: Listener | None = None,
-) -> GroupScores:
-    """Encode what is not stored yet, and score every group on every pair of traits.
-
-    Parameters
-    ----------
-    model : str
-        A model that gives a word in its context a vector: ``hf:NAME``, ``elmo:DIR``.
-    asked : GroupContexts
-        A context of any form of a group counts as a context of the group.
-    """
-    listener = listener or Silent()
-    identity = open_as(model, "words").identity
-    about = store_about(asked.contexts, identity, None, _STORED)
-    store = open_store(about, asked.contexts, Path(cache) if cache is not None else default_cache(), None)
-    if store.damaged:
-        listener.notice(f"{len(store.damaged)} damaged file(s) of stored vectors were removed and are computed again")
+def scores_in_contexts(asked: GroupContexts, model: Answers) -> GroupScores:
+    """Score every group on every pair of traits; a context of any form of a group counts as one of the group."""
     words = asked.words
-    done = embed(
-        *(model, asked.contexts, words, store, None, engine or LocalEngine()),
-        lambda d, t: listener.encoding(model, d, t),
-    )
-    for reason, count in done.missing.most_common():
-        listener.notice(f"{model}: of the contexts just encoded, {count} have no vector: {reason}")
-    vectors = {word: _vectors(asked.contexts, store, word) for word in words}
+    vectors = {word: _vectors(asked.contexts, model, word) for word in words}
     scores, errors = _scored(asked, vectors)
     covered = asked.coverage({word: len(rows) for word, rows in vectors.items()} | _unencoded(asked, words))
-    record = GroupContextsRecord(
-        options=identity.options,
+    row = ContextsRow(
+        model=model.identity.name,
+        options=model.identity.options,
+        words_options=model.identities["words"].options,
         groups=dict(covered.groups),
         adjectives=covered.adjectives,
         few_groups=covered.few_groups,
         few_adjectives=covered.few_adjectives,
-        standard_errors=tuple(tuple(None if np.isnan(e) else float(e) for e in row) for row in errors),
         own_words={group.name: own for group in asked.groups if (own := _own_words(asked, group))},
     )
-    return GroupScores(identity, scores, errors, record, sum(map(asked.contexts.count, words)), done.encoded)
+    return GroupScores(scores, errors, row)
 
 
-def _vectors(contexts: Contexts, store: ShardStore, word: str) -> _Rows:
+def _vectors(contexts: Contexts, model: Answers, word: str) -> _Rows:
     """Vectors of the contexts in which the model could locate a word."""
     rows = contexts.of(word)
-    return located(store.read(rows)) if rows.start < rows.stop else np.empty((0, store.dimension or 1))
+    return located(model.rows(rows)) if rows.start < rows.stop else np.empty((0, 1))
 
 
 def _unencoded(asked: GroupContexts, words: Sequence[str]) -> dict[str, int]:

@@ -10,22 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+import biassay
 from biassay.encoders.registry import open_as
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
 from biassay.runs.corpus import find_contexts
-from biassay.pipeline.group_contexts import GroupContexts, measure_groups
-from biassay.pipeline.stereotypes import stereotypes
-from biassay.results.stereotypes import Stereotypes
+from biassay.runs.run import Run
 from biassay.stimuli.abc import Abc, groups_named, load_abc
+from biassay.studies.stereotypes.contexts import GroupContexts
+from biassay.studies.stereotypes.records import ContextsRow
+from biassay.studies.stereotypes.settings import Settings
 from biassay.texts.group_coverage import abc_words
-
-from .conftest import FILLERS
 
 pytestmark = pytest.mark.extras
 
 GROUPS = ("man", "Asian", "Democrat", "immigrant", "Amish")
 COUNTS = {"man": 3, "men": 4, "Asian person": 1, "Asian people": 5, "Democrat": 6, "immigrants": 4, "Amish people": 1}
+FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyone", "and", "nobody", "said", "much")
 RARE = {"unconfident": 2, "low-status": 0}
 
 
@@ -68,7 +69,24 @@ def contexts(abc: Abc, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def asked(abc: Abc, file: Path, **settings: Any) -> GroupContexts:
-    return GroupContexts.open(file, groups_named(abc, GROUPS), abc.pairs, **({"min_contexts": 3} | settings))
+    given = Settings(contexts=str(file), **({"min_contexts": 3} | settings))
+    return GroupContexts.open(given, groups_named(abc, GROUPS), abc.pairs)
+
+
+def measured(model: str, file: Path, cache: Path, **settings: Any) -> Run:
+    given = {"measures": "ceat", "groups": GROUPS, "contexts": file, "min_contexts": 3, "cache": cache} | settings
+    return biassay.stereotypes(model, **given)
+
+
+def scores_of(run: Run) -> np.ndarray:
+    rows = [[np.nan if score is None else score for score in row.scores] for row in run.tables["profiles"]]
+    return np.array(rows)
+
+
+def row_of(run: Run) -> ContextsRow:
+    (row,) = run.tables["contexts"]
+    assert isinstance(row, ContextsRow)
+    return row
 
 
 def vectors_of(model: str, given: GroupContexts, words: Sequence[str]) -> np.ndarray:
@@ -84,8 +102,9 @@ def vectors_of(model: str, given: GroupContexts, words: Sequence[str]) -> np.nda
 
 def test_scores_are_those_of_all_cosines(abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path) -> None:
     given = asked(abc, contexts)
-    found = measure_groups(tiny_model, given, cache=tmp_path)
-    assert found.scores.shape == found.standard_errors.shape == (5, 16)
+    found = measured(tiny_model, contexts, tmp_path)
+    scores, errors = scores_of(found), found.arrays["0/ceat/standard_errors"]
+    assert scores.shape == errors.shape == (5, 16)
     forms = {"man": ("man", "men"), "Asian": ("Asian person", "Asian people"), "immigrant": ("immigrants",)}
     for name, words in forms.items():
         own = vectors_of(tiny_model, given, words)
@@ -97,24 +116,22 @@ def test_scores_are_those_of_all_cosines(abc: Abc, contexts: Path, tiny_model: s
             )
             expected = (right.mean() - left.mean()) / np.concatenate([left, right], axis=1).std()
             # Vectors are kept as float32, and batches of other texts round otherwise.
-            assert found.scores[GROUPS.index(name), column] == pytest.approx(expected, rel=1e-3, abs=1e-4)
-    assert not np.isnan(found.standard_errors[~np.isnan(found.scores)]).any()
+            assert scores[GROUPS.index(name), column] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    assert not np.isnan(errors[~np.isnan(scores)]).any()
 
 
 def test_what_has_too_few_contexts_is_named_and_not_measured(
     abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path
 ) -> None:
-    found = measure_groups(tiny_model, asked(abc, contexts), cache=tmp_path)
-    record = found.record
+    found = measured(tiny_model, contexts, tmp_path)
+    record, scores = row_of(found), scores_of(found)
     assert record.groups == {"man": 7, "Asian": 6, "Democrat": 6, "immigrant": 4, "Amish": 1}
     assert record.few_groups == ("Amish",)
     assert set(record.few_adjectives) == {"low-status", "unconfident"}
     assert (record.adjectives["unconfident"], record.adjectives["poor"]) == (2, 5)
-    lacking = {
-        pair.name for pair, empty in zip(abc.pairs, np.isnan(found.scores[:4]).all(axis=0), strict=True) if empty
-    }
+    lacking = {pair.name for pair, empty in zip(abc.pairs, np.isnan(scores[:4]).all(axis=0), strict=True) if empty}
     assert lacking == {"low status-high status", "unconfident-confident"}
-    assert np.isnan(found.scores).sum() == 16 + 4 * 2
+    assert np.isnan(scores).sum() == found.tables["measures"][0].undefined == 16 + 4 * 2
     assert record.own_words == {}
 
 
@@ -122,89 +139,56 @@ def test_all_adjectives_stand_in_for_rare_ones_but_not_the_groups_own_word(
     abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path
 ) -> None:
     given = asked(abc, contexts, all_adjectives=True)
-    found = measure_groups(tiny_model, given, cache=tmp_path)
-    assert not np.isnan(found.scores[:4]).any()
-    assert found.record.own_words == {"Democrat": ("Democrat",)}
+    found = measured(tiny_model, contexts, tmp_path, all_adjectives=True)
+    scores = scores_of(found)
+    assert not np.isnan(scores[:4]).any()
+    assert row_of(found).own_words == {"Democrat": ("Democrat",)}
     column = [pair.name for pair in abc.pairs].index("conservative-liberal")
     own = vectors_of(tiny_model, given, ["Democrat"])
     sides = (["conservative", "right-wing", "Republican"], ["liberal", "left-wing", "progressive"])
     left, right = (np.concatenate([own @ vectors_of(tiny_model, given, [w]).T for w in side], axis=1) for side in sides)
     expected = (right.mean() - left.mean()) / np.concatenate([left, right], axis=1).std()
-    assert found.scores[2, column] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    assert scores[2, column] == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-def test_only_what_is_needed_is_encoded_and_nothing_twice(
-    abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path
-) -> None:
+def test_only_what_is_needed_is_encoded_and_nothing_twice(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
     engine = Counting()
-    given = asked(abc, contexts)
-    first = measure_groups(tiny_model, given, cache=tmp_path, engine=engine)
+    first = measured(tiny_model, contexts, tmp_path, engine=engine)
     words = 6 + 2 * 14  # words of four groups that occur, adjectives of 14 pairs; each has a shard of its own
     assert engine.tasks == words
-    assert first.encoded == first.texts == 3 + 4 + 1 + 5 + 6 + 4 + 28 * 5
-    again = measure_groups(tiny_model, given, cache=tmp_path, engine=engine)
-    assert (engine.tasks, again.encoded) == (words, 0)
-    np.testing.assert_array_equal(again.scores, first.scores)
+    (made,) = first.manifest.models
+    assert made.encoded == made.texts == 3 + 4 + 1 + 5 + 6 + 4 + 28 * 5
+    again = measured(tiny_model, contexts, tmp_path, engine=engine)
+    assert (engine.tasks, again.manifest.models[0].encoded) == (words, 0)
+    assert again.tables == first.tables
 
 
 def test_words_that_were_not_sought_are_an_error_that_says_what_to_do(abc: Abc, contexts: Path, tmp_path: Path) -> None:
     first = tmp_path / "first.parquet"
     find_contexts(contexts.with_name("c.txt"), first, (), words=abc_words(abc), workers=1)
-    with pytest.raises(
-        UsageError, match=r"not collected for 83 adjective\(s\): weak, helpless.*--abc --all-adjectives"
-    ):
+    with pytest.raises(UsageError, match=r"83 adjective.*weak, helpless.*--abc --all-adjectives"):
         asked(abc, first, all_adjectives=True)
     other = tmp_path / "other.parquet"
     find_contexts(contexts.with_name("c.txt"), other, (), words=("man", "poor"), workers=1)
-    with pytest.raises(
-        UsageError, match=r"not collected for 4 group\(s\): Asian, Democrat, immigrant, Amish; .* --abc"
-    ):
+    with pytest.raises(UsageError, match=r"4 group.*Asian, Democrat, immigrant, Amish.* --abc"):
         asked(abc, other)
     with pytest.raises(UsageError, match="no group of 5 has 50 contexts"):
         asked(abc, first, min_contexts=50)
-    with pytest.raises(UsageError, match="min_contexts must be at least 1"):
-        asked(abc, first, min_contexts=0)
 
 
-def test_a_run_is_kept_with_everything_and_read_back(abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path) -> None:
-    found = stereotypes(
-        tiny_model,
-        measures="ceat",
-        groups=GROUPS,
-        contexts=contexts,
-        min_contexts=3,
-        cache=tmp_path / "cache",
-        out=tmp_path / "run",
-    )
-    assert Stereotypes.load(tmp_path / "run") == found
-    (result,) = found.results
-    (record,) = result.measures
-    assert (result.kind, record.measure, record.templates, record.chosen) == ("encoder", "ceat", (), ())
-    scores = measure_groups(tiny_model, asked(abc, contexts), cache=tmp_path / "cache").scores
-    kept = [[np.nan if score is None else score for score in profile.scores] for profile in record.profiles]
-    np.testing.assert_array_equal(kept, scores)
-    assert record.undefined == np.isnan(scores).sum()
-    assert found.manifest.templates == {}
-    assert found.manifest.measures == ("ceat",)
-    assert found.manifest.contexts is not None
-    assert (found.manifest.contexts.file, found.manifest.contexts.min_contexts) == (str(contexts), 3)
+def test_a_run_is_kept_with_everything_and_read_back(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
+    found = measured(tiny_model, contexts, tmp_path / "cache", out=tmp_path / "run")
+    read = biassay.load(tmp_path / "run")
+    assert read == found
+    np.testing.assert_array_equal(read.arrays["0/ceat/standard_errors"], found.arrays["0/ceat/standard_errors"])
+    (model,), (measure,) = found.tables["models"], found.tables["measures"]
+    assert (model.kind, measure.measure, measure.templates, measure.chosen) == ("encoder", "ceat", (), ())
+    assert row_of(found).words_options == row_of(found).options == found.manifest.models[0].options
+    inputs = found.manifest.inputs
+    assert (inputs.templates, inputs.measures, inputs.contexts.file) == ({}, ("ceat",), str(contexts))
+    scores = scores_of(found)
     header, *rows = (tmp_path / "run" / "results.tsv").read_text().splitlines()
     assert header.split("\t")[2:] == ["measure", "template", "chosen", "group", "pair", "score"]
     assert len(rows) == 5 * 16
     assert rows[0].split("\t")[2:7] == ["ceat", "", "", "man", "powerless-powerful"]
     assert float(rows[0].split("\t")[7]) == scores[0, 0]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"measures": "ceat"}, "the measure ceat needs --contexts FILE"),
-        ({"measures": "ilps", "contexts": "c.parquet"}, "--contexts is for the measure ceat; asked for: ilps"),
-        ({"measures": "ceat", "contexts": "c.parquet", "templates": ["are"]}, "templates are for ilps, ilps-star, set"),
-        ({"measures": "ceat", "contexts": "c.parquet", "intersections": True}, "intersections are for ilps"),
-        ({"measures": "caet"}, "ceat"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        stereotypes("hf:none", **settings)

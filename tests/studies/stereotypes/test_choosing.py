@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from biassay.measures.agreement import Human
-from biassay.results.making_stereotypes import measured
-from biassay.results.stereotypes import MeasureRecord
 from biassay.stimuli.abc import SocialGroup
 from biassay.stimuli.human import HumanRatings
+from biassay.studies.stereotypes.aligning import Compared
+from biassay.studies.stereotypes.making import choose
+from biassay.studies.stereotypes.people import Human
+from biassay.studies.stereotypes.records import AlignmentRow
 
 GROUPS = [SocialGroup(f"g{i}", "d", f"g{i}", f"g{i}s", None, None, None, None, (), i < 4) for i in range(10)]
 PAIRS, TEMPLATES = 8, 12
@@ -32,25 +31,21 @@ def people(rng: np.random.Generator) -> Human:
     return Human(rated, np.arange(len(GROUPS)), pilot, rated.means[pilot], (), ())
 
 
-def ignorant(rng: np.random.Generator, draws: int = 19) -> MeasureRecord:
+def ignorant(rng: np.random.Generator, n: int = 19) -> AlignmentRow:
     """A model whose scores have nothing to do with what people say, asked with twelve templates."""
-    scores = rng.normal(size=(len(GROUPS), TEMPLATES, 2 * PAIRS))
-    sheet: Any = SimpleNamespace(
-        groups=tuple(GROUPS),
-        templates=tuple(SimpleNamespace(name=f"t{t}") for t in range(TEMPLATES)),
-        items=tuple(SimpleNamespace(pair=p, right=right) for p in range(PAIRS) for right in (False, True)),
-        scores=lambda *_: SimpleNamespace(scores=scores),
-    )
-    abc: Any = SimpleNamespace(pairs=range(PAIRS))
-    answers = np.empty((0, 4))
-    return measured(abc, sheet, len(GROUPS), GROUPS, answers, "ilps", "paper", people(rng), draws, seed=0)
+    scores = rng.normal(size=(len(GROUPS), TEMPLATES, PAIRS)) - rng.normal(size=(len(GROUPS), TEMPLATES, PAIRS))
+    human = people(rng)
+    chosen, pilot_tau = choose(scores, [f"t{t}" for t in range(TEMPLATES)], human)
+    who = {"model": "m", "options": "", "measure": "ilps"}
+    compared = Compared(who, [group.name for group in GROUPS], scores[:, chosen].mean(axis=1), human, pilot_tau)
+    return next(row.record for row in compared.rows(n, seed=0) if row.table == "alignments")
 
 
 @pytest.mark.slow
 def test_a_choice_of_templates_makes_no_agreement() -> None:
     """Of 80 worlds, in how many the shuffled p is 0.05, its least; and the mean tau with and without the pilot."""
     rng, worlds = np.random.default_rng(3), 80
-    found = [ignorant(rng).alignments[0] for _ in range(worlds)]
+    found = [ignorant(rng) for _ in range(worlds)]
     low, high = stats.binom.ppf([0.0005, 0.9995], worlds, 0.05)
     assert low <= sum((a.p_value_shuffled or 1.0) <= 0.05 for a in found) <= high
     for name, biased in (("tau", False), ("tau_with_pilot", True)):

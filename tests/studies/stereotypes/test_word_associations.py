@@ -16,7 +16,7 @@ from tests.blanks import blank
 
 from biassay.encoders.lm import LanguageModel
 from biassay.encoders.registry import open_as
-from biassay.measures.word_associations import MEASURES, VARIANTS, Measure, Pieces, Variant, word_scores
+from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS, Measure, Pieces, Variant, word_scores
 
 # The reference is a float32 model's; see the tolerances in its README.
 TOLERANCE = 2e-4
