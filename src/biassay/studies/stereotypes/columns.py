@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ from biassay.studies.stereotypes.records import (
 __all__ = ["TABLES", "Score", "scores_of"]
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """A score of one group on one pair under one template; a measure over contexts has no template."""
 
     model: str
