@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,11 +44,6 @@ def test_a_folder_that_is_not_empty(tmp_path: Path, cli: Cli) -> None:
     assert code == 2
     assert f"{tmp_path}/run is not an empty folder" in stderr
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]
-
-
-def test_an_empty_folder_is_taken(tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "run").mkdir()
-    assert cli("run", "glove", "--tests", "weat6", "--out", tmp_path / "run")[0] == 0
 
 
 def test_an_output_path_that_is_a_file_or_under_one(tmp_path: Path, cli: Cli) -> None:
@@ -96,17 +90,6 @@ def test_resume_takes_no_model_that_is_not_of_the_run(tmp_path: Path, cli: Cli) 
     assert cli("run", "--resume", tmp_path / "run", "glove")[0] == 0
 
 
-def test_resume_of_another_format_version(tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "run"
-    cli("run", "glove", "--tests", "weat6", "--out", out)
-    manifest = json.loads((out / "manifest.json").read_text())
-    for newer in (manifest | {"format_version": 99}, {"format_version": 99, "shape": "unknown"}):
-        (out / "manifest.json").write_text(json.dumps(newer))
-        code, _, stderr = cli("run", "--resume", out)
-        assert code == 2
-        assert "format version 99" in stderr
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
@@ -131,21 +114,3 @@ def test_a_corrupt_manifest(damage: Callable[[bytes], bytes], tmp_path: Path, cl
         code, stdout, stderr = cli("run", *args)
         assert (code, stdout) == (2, "")
         assert str(named) in stderr
-
-
-def test_corrupt_results(tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "run"
-    cli("run", "glove", "--tests", "weat6", "--out", out)
-    (out / "results.json").write_text((out / "results.json").read_text()[:-40])
-    code, _, stderr = cli("run", "--resume", out)
-    assert code == 2
-    assert f"{out / 'results.json'}: line" in stderr
-
-
-def test_a_complete_run_that_lacks_its_results(tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "run"
-    cli("run", "glove", "--tests", "weat6", "--out", out)
-    (out / "results.json").unlink()
-    code, _, stderr = cli("run", "--resume", out)
-    assert code == 2
-    assert "results.json" in stderr

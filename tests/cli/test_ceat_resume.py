@@ -42,28 +42,6 @@ def test_a_setting_beside_resume_is_refused(cli: Cli, tmp_path: Path, option: st
     assert " ".join(stderr.split()).endswith(f"leave out {name}")
 
 
-@pytest.mark.parametrize(
-    ("change", "field"), [(("--window", 9), "window"), (("--dtype", "float32"), "dtype"), ((), "revision")]
-)
-def test_vectors_of_another_model_or_setting_are_refused(
-    ceat: Cli, model: str, other: str, tmp_path: Path, change: tuple[object, ...], field: str
-) -> None:
-    vectors = tmp_path / "vectors"
-    assert ceat(model, "--vectors", vectors, "--quiet")[0] == 0
-    (folder,) = vectors.iterdir()
-    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
-    now = model
-    if field == "revision":  # other weights under the same name
-        now = other
-        folder = folder.rename(vectors / folder.name.replace("roberta", "gpt2"))
-    code, stdout, stderr = ceat(now, "--vectors", vectors, *change, "--out", tmp_path / "run")
-    assert (code, stdout) == (2, "")
-    assert f"{folder} holds other vectors: " in stderr
-    assert f"{field} was " in stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize("how", ["interrupt", "disk"])
 def test_an_interrupted_run_says_how_to_go_on(
     ceat: Cli, cli: Cli, model: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str

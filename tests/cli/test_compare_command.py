@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.results.made_runs import stopped, with_rows
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
@@ -53,15 +53,6 @@ def test_differences_are_those_of_the_words_in_the_folders(cli: Cli, one: Path, 
     assert (found["agreements"], found["words"]) == ([], [])
 
 
-def test_holm_runs_over_the_results_of_all(cli: Cli, one: Path, two: Path) -> None:
-    rows = told(cli("compare", one, two, "--json")[1])["results"]
-    both = [*stored(one), *stored(two)]
-    assert [row["effect_size"] for row in rows] == [row["effect_size"] for row in both]
-    for field in ("p_value", "p_value_by_word"):
-        expected = biassay.holm([row[field] for row in both], 0.01).adjusted.tolist()
-        assert [row[f"{field}_holm"] for row in rows] == expected
-
-
 def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
     code, stdout, stderr = cli("compare", one, two)
     assert (code, stderr) == (0, "")
@@ -87,10 +78,6 @@ def test_no_page_unless_it_is_asked_for(cli: Cli, one: Path, two: Path, tmp_path
         assert f"{row['difference']:.2f}" in text
         assert f"{row['simultaneous_low']:.2f} to {row['simultaneous_high']:.2f}" in text
     assert cli("compare", one, two, "--out", page, "--quiet") == (0, "", "")  # a report is made again
-
-
-def test_quiet_prints_nothing(cli: Cli, one: Path, two: Path) -> None:
-    assert cli("compare", one, two, "--quiet") == (0, "", "")
 
 
 def test_the_baseline_can_be_named(cli: Cli, one: Path, two: Path) -> None:
@@ -204,14 +191,6 @@ def test_a_full_folder_is_refused_before_the_page_is_written(
     assert "is not an empty folder" in refuses(one, two, "--out", tmp_path / "page.html", "--publish", one)
 
 
-def test_models_without_a_test_in_common_are_refused(
-    refuses: Callable[..., str], glove: Run, mine: Run, tmp_path: Path
-) -> None:
-    some = with_rows(glove, glove.results[:1]).save(tmp_path / "one")
-    others = with_rows(mine, mine.results[1:]).save(tmp_path / "two")
-    assert "the models have no test in common" in refuses(some, others)
-
-
 def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, two: Path, tmp_path: Path) -> None:
     begun = with_rows(glove, with_corrections(glove.results[:1], 0.01), status="running", finished=None)
     begun.save(tmp_path / "begun")
@@ -219,12 +198,6 @@ def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, 
     code, stdout, _ = cli("compare", tmp_path / "begun", two, "--out", page)
     assert (code, len(table(stdout))) == (0, 1)
     assert "1 of 3 results" in read(page)
-
-
-def test_a_run_without_results_yet_is_refused(
-    refuses: Callable[..., str], glove: Run, two: Path, tmp_path: Path
-) -> None:
-    assert "no results yet" in refuses(stopped(glove).save(tmp_path / "empty"), two)
 
 
 @pytest.mark.slow

@@ -75,12 +75,6 @@ def test_an_interrupted_run_is_shown_with_a_note(cli: Cli, glove: Run, tmp_path:
     assert (one["manifest"]["status"], len(one["results"])) == ("running", 2)
 
 
-def test_the_note_counts_the_tests_that_were_asked_for(cli: Cli, glove: Run, tmp_path: Path) -> None:
-    folder = begun(glove, 1).save(tmp_path / "begun")
-    cli("report", folder, "--tests", "weat[67]")
-    assert "1 of 2 results" in read(folder / "report.html")
-
-
 def test_beside_another_run_the_note_names_the_one_that_is_not_finished(
     cli: Cli, glove: Run, two: Path, tmp_path: Path
 ) -> None:

@@ -151,7 +151,7 @@ def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_study_that_is_not_installed_says_which_package_it_needs(tmp_path: Path) -> None:
     RUN.save(tmp_path)
     edited(tmp_path / "manifest.json", lambda content: content.update(study="dreams", package="biassay-dreams"))
-    with pytest.raises(RunFolderError, match=r"'dreams'.*pip install biassay-dreams"):
+    with pytest.raises(RunFolderError, match=r"'dreams'.*'biassay-dreams'"):
         load_data(tmp_path)
 
 

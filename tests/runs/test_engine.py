@@ -62,11 +62,6 @@ def test_a_run_in_memory_writes_no_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.iterdir())
 
 
-def test_the_folder_of_a_run_loads_to_what_run_returned(tmp_path: Path) -> None:
-    run = biassay.run("glove", tests="weat6", out=tmp_path / "run")
-    assert biassay.Run.load(tmp_path / "run") == run
-
-
 def test_models_and_tests_are_measured_in_the_order_asked(tmp_path: Path) -> None:
     models = [write_vectors(tmp_path / f"{name}.txt", seed=seed) for seed, name in enumerate("ba")]
     tests = [write_test(tmp_path / f"{name}.json") for name in ("t2", "t1")]
@@ -257,13 +252,6 @@ def test_resume_keeps_the_settings_of_the_run(tmp_path: Path) -> None:
     resumed = biassay.resume(tmp_path / "run")
     assert resumed.results == whole.results
     assert resumed.manifest.settings == whole.manifest.settings
-
-
-@pytest.mark.slow
-def test_resume_of_a_run_over_the_whole_catalogue(tmp_path: Path) -> None:
-    whole = biassay.run("glove")
-    stopped(whole).save(tmp_path / "run")
-    assert biassay.resume(tmp_path / "run").results == whole.results
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -69,17 +69,14 @@ def test_keywords_options_and_settings_are_the_same(study: str) -> None:
     command: click.Command = import_module(f"biassay.cli.{name}").command
     keywords = {n: p.default for n, p in inspect.signature(function).parameters.items() if n not in HOW}
     options = {option.name: option for option in command.params}
-    rules = rules_of(settings)
+    rules = {name: rule for name, rule in rules_of(settings).items() if not rule.hidden}
+    defaults = {field.name: field.default for field in dataclasses.fields(settings)}
     assert keywords.keys() == rules.keys()
-    for field in dataclasses.fields(settings):
-        rule = rules[field.name]
-        assert rule.help.endswith((".", "]")), field.name
-        assert keywords[field.name] in (field.default, inspect.Parameter.empty), field.name
-        if not rule.hidden:
-            option = options[field.name]
-            assert isinstance(option, click.Option)
-            assert option.help == rule.help
-            assert (option.get_default(click.Context(command)) or None) == (field.default or None), field.name
-            assert set(option.opts) == {
-                f"--{n.replace('_', '-')}" for n in (rule.option or field.name, *rule.aliases)
-            }, field.name
+    for name, rule in rules.items():
+        option = options[name]
+        assert isinstance(option, click.Option)
+        assert keywords[name] in (defaults[name], inspect.Parameter.empty), name
+        assert (option.get_default(click.Context(command)) or None) == (defaults[name] or None), name
+        assert option.help == rule.help
+        assert rule.help.endswith((".", "]")), name
+        assert set(option.opts) == {f"--{n.replace('_', '-')}" for n in (rule.option or name, *rule.aliases)}

@@ -84,12 +84,6 @@ def test_simultaneous_intervals_are_paired_ones_of_more_confidence(first: Run, s
         assert r.simultaneous_low < r.interval_low < r.difference < r.interval_high < r.simultaneous_high  # type: ignore[operator]
 
 
-def test_of_a_single_difference_both_intervals_are_the_same(first: Run, second: Run) -> None:
-    others = [t for t in TESTS if t != "weat6"]
-    (r,) = compared({"a": without(first, *others), "b": without(second, *others)}).tables["associations"]
-    assert (r.simultaneous_low, r.simultaneous_high) == pytest.approx((r.interval_low, r.interval_high))
-
-
 def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, second: Run, third: Run) -> None:
     runs = {"a": first, "b": second, "c": third}
     assert compared(runs).baseline == "glove"
@@ -141,11 +135,6 @@ def test_the_same_model_in_two_runs_is_told_apart(first: Run) -> None:
         assert r.model == "glove [y/run]"
         assert r.difference == 0.0
         assert (r.interval_low, r.interval_high) == pytest.approx((0.0, 0.0), abs=1e-6)
-
-
-def test_copies_of_a_run_are_refused(first: Run) -> None:
-    with pytest.raises(UsageError, match="copies of one run"):
-        compared({"a": first, "b": first}, mixed=True)
 
 
 def test_tests_that_one_model_lacks_are_left_out(first: Run, second: Run) -> None:

@@ -72,14 +72,6 @@ def test_too_few_words_to_be_significant_are_marked(measured: Run) -> None:
     assert any("0.014‡" in item for item in page.items)
 
 
-def test_the_summary_stands_on_the_page_with_the_model_in_bold(measured: Run, page: Page) -> None:
-    (found,) = summary(measured)
-    assert found.about == "glove"
-    assert set(found.points) <= set(page.items)
-    assert found.text in page.text
-    assert f"<li><strong>{found.about}</strong>" in page.source
-
-
 def named(*results: Result, run: Run) -> tuple[str, ...]:
     """The associations that a summary of these results names."""
     (found,) = summary(with_rows(run, results))
