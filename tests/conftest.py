@@ -61,7 +61,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 def example() -> Iterator[None]:
     """The package in examples/plugin is seen, as users see packages that they install."""
     from biassay import plugins
-    from biassay.encoders import registry
+    from biassay.models import registry
     from biassay.stimuli.catalogue import catalogue
 
     def forget() -> None:

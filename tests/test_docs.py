@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from biassay.cli import main
-from biassay.encoders.static import frequent_words
+from biassay.models.static import frequent_words
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
 

@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
+    from biassay.models.registry import open_encoder
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
     from biassay.runs.corpus import find_contexts
@@ -95,7 +95,7 @@ _HOME = {
     "kendall_alignment": "biassay.stats.alignment",
     "load": "biassay.runs.run",
     "measure": "biassay.runs.functions",
-    "open_encoder": "biassay.encoders.registry",
+    "open_encoder": "biassay.models.registry",
     "precision_at": "biassay.stats.alignment",
     "report": "biassay.runs.reporting",
     "resume": "biassay.runs.functions",

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from biassay.cli import doctor, models
-from biassay.encoders import selftest, static
-from biassay.encoders.base import Encoded, Identity
-from biassay.encoders.registry import families
-from biassay.encoders.selftest import Outcome, check, self_test
-from biassay.encoders.tiny import Letters
 from biassay.errors import MeasurementError
+from biassay.models import selftest, static
+from biassay.models.base import Encoded, Identity
+from biassay.models.registry import families
+from biassay.models.selftest import Outcome, check, self_test
+from biassay.models.tiny import Letters
 
 Cli = Callable[..., tuple[int, str, str]]
 CORE = ["glove", "vectors", "python"]
@@ -33,7 +33,7 @@ FAMILIES = families()
 
 @pytest.fixture
 def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.encoders.family.find_spec", lambda _: None)
+    monkeypatch.setattr("biassay.models.family.find_spec", lambda _: None)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 
 import biassay
 from biassay import plugins
-from biassay.encoders import registry
 from biassay.errors import PluginWarning, RunFolderError, UnknownNameError, UsageError
+from biassay.models import registry
 from biassay.plugins import plugin_names, skim_names
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import catalogue

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.encoders.registry import families, open_as
-from biassay.encoders.selftest import self_test
 from biassay.errors import ModelError, UnknownNameError, UsageError
+from biassay.models.registry import families, open_as
+from biassay.models.selftest import self_test
 from biassay.texts.requests import Blank, Slot
 
 Cli = Callable[..., tuple[int, str, str]]

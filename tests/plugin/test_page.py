@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.report.browser import Opened, chromium, violations
+from tests.pages.browser import Opened, chromium, violations
 
 from biassay.runs.reporting import compare_runs, report_runs
 from biassay.runs.run import Run

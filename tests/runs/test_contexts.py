@@ -18,8 +18,8 @@ from tests.results.made_runs import stopped
 from tests.texts.old_contexts import without_digest
 
 import biassay
-from biassay.encoders.registry import open_as
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.models.registry import open_as
 from biassay.runs import embedding
 from biassay.runs.corpus import find_contexts
 from biassay.runs.functions import resume, run_ceat

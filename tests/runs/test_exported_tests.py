@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import biassay
-from biassay.report.html import REPORT
+from biassay.pages.html import REPORT
 from biassay.runs.run import Run
 from biassay.stats.permutation import permutation_test
 from biassay.stats.tails import TailProbability

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from biassay.report.html import render_page
-from biassay.report.publish import Citation, citations, model_card
-from biassay.report.publish.files import publish
+from biassay.pages.html import render_page
+from biassay.pages.publish import Citation, citations, model_card
+from biassay.pages.publish.files import publish
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.runs.showing import gather, presented, presenter_of

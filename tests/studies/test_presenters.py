@@ -9,7 +9,7 @@ from tests.results.made_runs import contexts, result, run_of
 from tests.studies.stereotypes.made_runs import compared_with_people
 
 from biassay.errors import UsageError
-from biassay.report.section import environment
+from biassay.pages.section import environment
 from biassay.results.data import RunData
 from biassay.runs.showing import compared, presenter_of
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from biassay.report.charts.drawing import can_draw
-from biassay.report.publish.files import FIGURE_FORMATS
+from biassay.pages.charts.drawing import can_draw
+from biassay.pages.publish.files import FIGURE_FORMATS
 from biassay.runs.reporting import Report
 from biassay.runs.showing import presented
 

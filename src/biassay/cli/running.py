@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from biassay.cli.common import console_for_tables, listener_for, open_engine
 from biassay.errors import BiassayError, UsageError
-from biassay.report.html import REPORT
+from biassay.pages.html import REPORT
 from biassay.results.storage import MANIFEST, read_content
 from biassay.runs.folders import is_unfinished
 from biassay.runs.functions import resume

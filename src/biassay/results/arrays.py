@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.answers.npy import npy_header
 from biassay.errors import RunFolderError
 from biassay.files import open_file, write_atomically
-from biassay.vectors.npy import npy_header
 
 __all__ = ["ARRAYS", "DAMAGE", "load_arrays", "save_arrays"]
 

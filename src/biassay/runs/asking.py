@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from biassay.encoders.registry import open_as, splits
-from biassay.encoders.vocabulary import HasVocabulary
+from biassay.answers.answers import Answers
+from biassay.answers.codecs import BLANKS, TEXTS
+from biassay.answers.fill import AskedBlanks, AskedTexts, Asker, ask_missing
+from biassay.answers.shards import ShardStore
+from biassay.answers.store import AnswerStore, ModelStore
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
+from biassay.models.registry import open_as, splits
+from biassay.models.vocabulary import HasVocabulary
 from biassay.runs.embedding import embed, from_anywhere, open_store, store_about
 from biassay.runs.listener import Listener
 from biassay.runs.team import Member
 from biassay.studies.study import Ability, ContextRequests, Requests
 from biassay.texts.contexts import UNCHECKED
-from biassay.vectors.answers import Answers
-from biassay.vectors.codecs import BLANKS, TEXTS
-from biassay.vectors.fill import AskedBlanks, AskedTexts, Asker, ask_missing
-from biassay.vectors.shards import ShardStore
-from biassay.vectors.store import ModelStore, VectorStore
 
 __all__ = ["Interview"]
 
@@ -78,7 +78,7 @@ class Interview:
 
     def _ask(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
         model = member.opened[ability]
-        store = VectorStore(self.cache).of(model.identity, _CODECS[ability])
+        store = AnswerStore(self.cache).of(model.identity, _CODECS[ability])
         elsewhere = None if self.engine is None else _Elsewhere(self.engine, _worker(member, ability))
         progress = self._progress(member, f"{ability} asked")
         answered = ask_missing(_ASKERS[ability](model), requests, store, progress, elsewhere)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from biassay.encoders.base import Identity, InContext, Span, WordEncoder
-from biassay.encoders.registry import open_as
+from biassay.answers.shards import ShardStore, StoreAbout
 from biassay.engines.base import Engine
+from biassay.models.base import Identity, InContext, Span, WordEncoder
+from biassay.models.registry import open_as
 from biassay.texts.contexts import Contexts, window
-from biassay.vectors.shards import ShardStore, StoreAbout
 
 __all__ = ["Embedding", "embed", "from_anywhere", "open_store", "store_about"]
 

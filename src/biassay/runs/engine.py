@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from biassay.answers.answers import Answers
 from biassay.engines.base import Engine
 from biassay.files import default_cache
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
@@ -28,7 +29,6 @@ from biassay.runs.showing import write_page
 from biassay.runs.team import Member, open_team
 from biassay.studies.settings import check
 from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
-from biassay.vectors.answers import Answers
 
 __all__ = ["How", "Work", "start"]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from biassay.errors import RefusedError, RunFolderError, UsageError
-from biassay.report.html import REPORT
+from biassay.pages.html import REPORT
 from biassay.results.arrays import ARRAYS
 from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content
 

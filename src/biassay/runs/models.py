@@ -15,11 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
-from biassay.encoders.base import Identity
-from biassay.encoders.family import ModelName
-from biassay.encoders.python import OBJECT, wrap
-from biassay.encoders.registry import consent_for, packages_of, parse_model
 from biassay.errors import UsageError
+from biassay.models.base import Identity
+from biassay.models.family import ModelName
+from biassay.models.python import OBJECT, wrap
+from biassay.models.registry import consent_for, packages_of, parse_model
 from biassay.results.data import ModelRecord
 from biassay.results.labels import numbered
 from biassay.results.storage import MANIFEST

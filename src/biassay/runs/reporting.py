@@ -9,8 +9,8 @@ from pathlib import Path
 
 from biassay.errors import RunFolderError, UsageError
 from biassay.files import write_atomically
-from biassay.report.html import REPORT, render_page
-from biassay.report.publish.files import FIGURE_FORMATS, publish
+from biassay.pages.html import REPORT, render_page
+from biassay.pages.publish.files import FIGURE_FORMATS, publish
 from biassay.results.codec import to_json
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from biassay.errors import UsageError
 from biassay.files import write_atomically
-from biassay.report.html import REPORT, render_page
-from biassay.report.presenter import Presenter, Shown
+from biassay.pages.html import REPORT, render_page
+from biassay.pages.presenter import Presenter, Shown
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered, check_distinct

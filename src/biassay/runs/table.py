@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from biassay.errors import UnknownNameError
-from biassay.report.formats import shown
+from biassay.pages.formats import shown
 from biassay.results.data import RunData
 from biassay.results.storage import Types
 from biassay.results.tables import Column, cells, tsv_lines

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from biassay.encoders.base import Identity
-from biassay.encoders.family import ModelName
-from biassay.encoders.python import wrap
-from biassay.encoders.registry import open_as, parse_model
-from biassay.encoders.vocabulary import HasVocabulary
+from biassay.answers.answers import Abilities
 from biassay.errors import UsageError
+from biassay.models.base import Identity
+from biassay.models.family import ModelName
+from biassay.models.python import wrap
+from biassay.models.registry import open_as, parse_model
+from biassay.models.vocabulary import HasVocabulary
 from biassay.results.data import ModelRecord
 from biassay.runs.models import Asked, identified, identities_of
 from biassay.studies.study import Ability
-from biassay.vectors.answers import Abilities
 
 __all__ = ["Member", "open_team"]
 

@@ -1,6 +1,6 @@
 """What a study is: what it asks of a model, and how it measures the answers.
 
-Steps that all studies share (asking, keeping, saving, resuming, showing) are in `biassay.runs` and `biassay.report`.
+Steps that all studies share (asking, keeping, saving, resuming, showing) are in `biassay.runs` and `biassay.pages`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.answers.answers import Abilities, Answers
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.texts.contexts import Contexts
-from biassay.vectors.answers import Abilities, Answers
 
 if TYPE_CHECKING:
-    from biassay.report.presenter import Presenter
+    from biassay.pages.presenter import Presenter
 
 __all__ = [
     "Ability",
@@ -139,7 +139,7 @@ class Study:
     @cached_property
     def presenter(self) -> Presenter:
         """How its runs are shown: by default their findings and tables."""
-        from biassay.report.plain import Plain  # rich and jinja2 are for showing, not for measuring
+        from biassay.pages.plain import Plain  # rich and jinja2 are for showing, not for measuring
 
         return Plain(self.title, self.types.tables, self.findings)
 

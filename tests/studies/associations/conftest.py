@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.report.pages import Page
+from tests.pages.pages import Page
 from tests.studies.associations.compared_runs import TESTS
 
 import biassay

@@ -10,7 +10,7 @@ import numpy as np
 from tests.results.made_runs import contexts, run_of, with_rows
 
 import biassay
-from biassay.encoders.base import Identity
+from biassay.models.base import Identity
 from biassay.runs.models import identified
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import select_tests

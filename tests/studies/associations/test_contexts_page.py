@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.pages import ADDRESSES, Drawing, Page
+from tests.pages.pages import ADDRESSES, Drawing, Page
 from tests.results.made_runs import contexts, run_of, with_rows, with_settings
 
-from biassay.encoders.base import Identity
-from biassay.report.formats import format_p
+from biassay.models.base import Identity
+from biassay.pages.formats import format_p
 from biassay.results.labels import model_labels
 from biassay.runs.models import identified
 from biassay.runs.run import Run
@@ -277,7 +277,7 @@ def test_without_the_samples_there_are_no_distributions(run: Run) -> None:
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     run: Run, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     without = Page(render_report(run))
     assert "svg" not in without.tags
     assert without.text.count('pip install "biassay[figures]"') == 2  # forest and distributions

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from tests.report.pages import Page
+from tests.pages.pages import Page
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.read_runs import changed, printed
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from biassay.encoders.base import Encoded
 from biassay.errors import StimulusError
+from biassay.models.base import Encoded
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.model import ROLES, Concept, GivenText, Test
 from biassay.studies.associations.over_texts import Measurement, check_tests, measure

@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.report.pages import Page
+from tests.pages.pages import Page
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.read_runs import changed, printed
 from tests.studies.showing import page_of
 
 import biassay
-from biassay.report.formats import size_word
+from biassay.pages.formats import size_word
 from biassay.runs.run import Run
 from biassay.runs.showing import render_report
 from biassay.studies.associations.intervals import interval_of
@@ -152,7 +152,7 @@ def test_the_forest_on_the_page_has_every_result(measured: Run, page: Page) -> N
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     measured: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     page = Page(render_report(measured))
     assert page.drawings == []
     assert "svg" not in page.tags

@@ -20,7 +20,7 @@ from tests.studies.associations.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.report.publish.layout import Cell, Table, effect_text, shade_of
+from biassay.pages.publish.layout import Cell, Table, effect_text, shade_of
 from biassay.runs.run import Run
 from biassay.studies.associations.columns import PAPER_COLUMNS
 from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.report.pages import Page
+from tests.pages.pages import Page
 from tests.results.made_runs import with_rows
 
 import biassay
-from biassay.report.formats import format_p, size_word
+from biassay.pages.formats import format_p, size_word
 from biassay.results.labels import model_labels
 from biassay.runs.run import Run
 from biassay.runs.showing import render_report

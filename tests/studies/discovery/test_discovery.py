@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.encoders.static import frequent_words
+from biassay.models.static import frequent_words
 from biassay.studies.discovery.view import group_of, groups_of
 
 from . import planted_words as made_up

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.report.pages import Page
+from tests.pages.pages import Page
 
 import biassay
 from biassay.runs.run import Run
@@ -148,7 +148,7 @@ def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Run, page: Pa
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     found: Run, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     without = Page(render_report(found))
     assert "svg" not in without.tags
     assert without.text.count('pip install "biassay[figures]"') == len(groups_of(found))

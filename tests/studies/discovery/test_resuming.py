@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.encoders.python import OBJECT
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
+from biassay.models.python import OBJECT
 from biassay.runs.listener import Silent
 
 from . import planted_words as made_up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.cli.conftest import Cli, cli
-from tests.encoders.tiny_models import save_tiny
+from tests.models.tiny_models import save_tiny
 
 __all__ = ["Cli", "cli"]
 

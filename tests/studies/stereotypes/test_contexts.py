@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.encoders.registry import open_as
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
+from biassay.models.registry import open_as
 from biassay.runs.corpus import find_contexts
 from biassay.runs.run import Run
 from biassay.stimuli.abc import Abc, groups_named, load_abc

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.report.pages import Page
+from tests.pages.pages import Page
 
 from biassay.runs.run import Run
 from biassay.runs.showing import print_run, render_report

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from biassay.encoders.registry import open_as
+from biassay.models.registry import open_as
 from biassay.runs.run import Run
 from biassay.stimuli.abc import paired_groups
 from biassay.studies.stereotypes.view import CrossedView

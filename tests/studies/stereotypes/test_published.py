@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import biassay
-from biassay.report.publish import files as published
-from biassay.report.publish.files import publish
-from biassay.report.publish.markdown import to_markdown
-from biassay.report.publish.model_card import model_card
+from biassay.pages.publish import files as published
+from biassay.pages.publish.files import publish
+from biassay.pages.publish.markdown import to_markdown
+from biassay.pages.publish.model_card import model_card
 from biassay.runs.run import Run
 from biassay.runs.showing import gather, presented
 from biassay.studies.registry import study_named

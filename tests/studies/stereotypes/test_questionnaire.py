@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.encoders.tiny_models import save_tiny
+from tests.models.tiny_models import save_tiny
 
-from biassay.encoders.base import Filled
-from biassay.encoders.lm import LanguageModel
-from biassay.encoders.registry import open_as
+from biassay.models.base import Filled
+from biassay.models.lm import LanguageModel
+from biassay.models.registry import open_as
 from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
 from biassay.studies.stereotypes.questionnaire import Item, Questionnaire, pair_scores_of
 from biassay.studies.stereotypes.settings import Prior

@@ -34,7 +34,7 @@ import json, os, signal, sys
 import torch
 torch.set_num_threads(1)
 import biassay
-from biassay.encoders import lm
+from biassay.models import lm
 from biassay.runs.listener import Silent
 lm._QUESTIONS_AT_ONCE = {"cpu": 300}
 asked, folder, model, step, times = json.loads(sys.argv[1])
@@ -58,7 +58,7 @@ def place(asked_place: Place) -> Place:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("biassay.encoders.lm._QUESTIONS_AT_ONCE", {"cpu": 300})
+    monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 300})
 
 
 @pytest.fixture

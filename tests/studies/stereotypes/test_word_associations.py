@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.blanks import blank
 
-from biassay.encoders.lm import LanguageModel
-from biassay.encoders.registry import open_as
+from biassay.models.lm import LanguageModel
+from biassay.models.registry import open_as
 from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS, Measure, Pieces, Variant, word_scores
 
 # The reference is a float32 model's; see the tolerances in its README.

@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import COLUMNS, Encoded, Filled, Identity
-from biassay.encoders.family import Family, ModelName
 from biassay.errors import ModelError, UsageError
 from biassay.files import content_digest, read_text
+from biassay.models.base import COLUMNS, Encoded, Filled, Identity
+from biassay.models.family import Family, ModelName
 from biassay.texts.requests import Blank, Slot
 
 __all__ = ["FAMILY", "Letters"]

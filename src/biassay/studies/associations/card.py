@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from biassay.report.formats import counted, format_p, format_plain_p, size_word
-from biassay.report.publish.layout import effect_text
-from biassay.report.publish.metadata import Indexed, Metric
-from biassay.report.publish.model_card import Card, version_of
+from biassay.pages.formats import counted, format_p, format_plain_p, size_word
+from biassay.pages.publish.layout import effect_text
+from biassay.pages.publish.metadata import Indexed, Metric
+from biassay.pages.publish.model_card import Card, version_of
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.records import Result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from biassay.report.formats import concept
+from biassay.pages.formats import concept
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels

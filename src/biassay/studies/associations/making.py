@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from biassay.encoders.base import Identity
+from biassay.models.base import Identity
 from biassay.stats.multiple import holm
 from biassay.stats.permutation import smallest_p
 from biassay.stats.tails import TailProbability

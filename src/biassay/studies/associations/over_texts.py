@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Encoded, Span
 from biassay.errors import BiassayError, StimulusError, UsageError
+from biassay.models.base import Encoded, Span
 from biassay.stats.association import unit_rows
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.metrics import metric_named

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from biassay.report.charts.distribution import P_NAMES, distribution
-from biassay.report.charts.drawing import Drawing, Figure
-from biassay.report.charts.forest import ForestRow, forest
-from biassay.report.charts.style import Style
-from biassay.report.formats import counted, decimals, size_word
-from biassay.report.section import Part, Renderer, Section
+from biassay.pages.charts.distribution import P_NAMES, distribution
+from biassay.pages.charts.drawing import Drawing, Figure
+from biassay.pages.charts.forest import ForestRow, forest
+from biassay.pages.charts.style import Style
+from biassay.pages.formats import counted, decimals, size_word
+from biassay.pages.section import Part, Renderer, Section
 from biassay.results.data import is_of
 from biassay.studies.associations.page_data import data_of, shows_words
 from biassay.studies.associations.records import Result

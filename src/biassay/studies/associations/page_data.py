@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from biassay.report.formats import decimals, format_plain_p, size_word
+from biassay.pages.formats import decimals, format_plain_p, size_word
 from biassay.studies.associations.intervals import contributions
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.view import RunView, found_code

@@ -7,14 +7,14 @@ from typing import Any
 
 from rich.console import Console
 
-from biassay.report.charts.drawing import Drawing
-from biassay.report.charts.matrix import MatrixCell, matrix
-from biassay.report.formats import decimals
-from biassay.report.presenter import Presenter
-from biassay.report.publish.citations import Use, uses_of_source
-from biassay.report.publish.layout import Table
-from biassay.report.publish.model_card import Card
-from biassay.report.section import Part, Renderer
+from biassay.pages.charts.drawing import Drawing
+from biassay.pages.charts.matrix import MatrixCell, matrix
+from biassay.pages.formats import decimals
+from biassay.pages.presenter import Presenter
+from biassay.pages.publish.citations import Use, uses_of_source
+from biassay.pages.publish.layout import Table
+from biassay.pages.publish.model_card import Card
+from biassay.pages.section import Part, Renderer
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
@@ -37,10 +38,9 @@ from biassay.studies.study import (
     Study,
     Tables,
 )
-from biassay.vectors.answers import Abilities, Answers
 
 if TYPE_CHECKING:
-    from biassay.report.presenter import Presenter
+    from biassay.pages.presenter import Presenter
 
 __all__ = ["STUDY"]
 

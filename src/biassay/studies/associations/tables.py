@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from biassay.errors import UsageError
-from biassay.report.formats import format_p, format_plain_p, stars
-from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, shade_of
+from biassay.pages.formats import format_p, format_plain_p, stars
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, shade_of
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import cells, tsv_lines

@@ -8,8 +8,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.formats import decimals, printable
-from biassay.report.section import Statement
+from biassay.pages.formats import decimals, printable
+from biassay.pages.section import Statement
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.records import Result

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from biassay.report.formats import decimals, format_plain_p, size_word
+from biassay.pages.formats import decimals, format_plain_p, size_word
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels

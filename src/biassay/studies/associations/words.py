@@ -6,8 +6,8 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 
-from biassay.report.formats import counted, decimals, format_p, size_word, stars
-from biassay.report.section import Statement
+from biassay.pages.formats import counted, decimals, format_p, size_word, stars
+from biassay.pages.section import Statement
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.intervals import interval_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from biassay.report.publish.metadata import Indexed, Metric
-from biassay.report.publish.model_card import Card, version_of
+from biassay.pages.publish.metadata import Indexed, Metric
+from biassay.pages.publish.model_card import Card, version_of
 from biassay.results.data import RunData
 from biassay.studies.discovery.view import GroupView, groups_of
 from biassay.studies.discovery.words import MEANING_OF_WORDS, discovery_headline, discovery_summary

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from biassay.encoders.static import frequent_words
+from biassay.answers.answers import Abilities
 from biassay.errors import StimulusError, UsageError
 from biassay.files import read_text
+from biassay.models.static import frequent_words
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.groups import Group, Grouping
 from biassay.studies.discovery.records import InputsRecord
 from biassay.studies.discovery.settings import Settings
-from biassay.vectors.answers import Abilities
 
 __all__ = ["DiscoveryInputs", "Listed", "open_inputs"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Identity
+from biassay.models.base import Identity
 from biassay.results.data import Record
 from biassay.stimuli.groups import Group, Grouping
 from biassay.studies.discovery.records import CurveRow, GroupRow, Scores, Task, ValidatedRow, WordRow

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from biassay.report.charts.drawing import Drawing, Figure
-from biassay.report.charts.roc import roc
-from biassay.report.charts.style import Style
-from biassay.report.section import Part, Renderer, Section, Statement
+from biassay.pages.charts.drawing import Drawing, Figure
+from biassay.pages.charts.roc import roc
+from biassay.pages.charts.style import Style
+from biassay.pages.section import Part, Renderer, Section, Statement
 from biassay.results.data import RunData
 from biassay.studies.discovery.view import GroupView, groups_of, labels_of, lost_of
 from biassay.studies.discovery.words import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Encoded
 from biassay.errors import RefusedError
+from biassay.models.base import Encoded
 from biassay.stats.association import unit_rows
 from biassay.stats.detection import Sides, pair_scores
 from biassay.stimuli.groups import Group, Grouping

@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
-from biassay.report.charts.drawing import Drawing
-from biassay.report.comparing import lay_out_comparison, print_differences
-from biassay.report.presenter import Presenter
-from biassay.report.publish.citations import Use, uses_of_source
-from biassay.report.publish.model_card import Card
-from biassay.report.section import Part, Renderer, Statement
+from biassay.pages.charts.drawing import Drawing
+from biassay.pages.comparing import lay_out_comparison, print_differences
+from biassay.pages.presenter import Presenter
+from biassay.pages.publish.citations import Use, uses_of_source
+from biassay.pages.publish.model_card import Card
+from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.answers.answers import Abilities, Answers
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
@@ -23,10 +24,9 @@ from biassay.studies.discovery.settings import Settings
 from biassay.studies.discovery.validation import validate
 from biassay.studies.seeds import seed_of
 from biassay.studies.study import Ability, Event, Lost, Progress, Requests, Row, Study
-from biassay.vectors.answers import Abilities, Answers
 
 if TYPE_CHECKING:
-    from biassay.report.presenter import Presenter
+    from biassay.pages.presenter import Presenter
 
 __all__ = ["STUDY"]
 

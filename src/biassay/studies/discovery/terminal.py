@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.formats import printable
+from biassay.pages.formats import printable
 from biassay.results.data import RunData
 from biassay.studies.discovery.records import WordRow
 from biassay.studies.discovery.view import GroupView, groups_of

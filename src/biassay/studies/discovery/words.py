@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biassay.report.formats import format_plain_p
+from biassay.pages.formats import format_plain_p
 from biassay.results.data import RunData
 from biassay.studies.discovery.findings import at_the_floor, permutations_wanted
 from biassay.studies.discovery.records import ModelRow

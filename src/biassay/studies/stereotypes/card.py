@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from biassay.report.publish.metadata import Indexed, Metric
-from biassay.report.publish.model_card import Card, version_of
+from biassay.pages.publish.metadata import Indexed, Metric
+from biassay.pages.publish.model_card import Card, version_of
 from biassay.results.data import RunData
 from biassay.studies.stereotypes.view import ModelView, View
 from biassay.studies.stereotypes.words import (

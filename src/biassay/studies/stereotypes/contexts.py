@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.answers.answers import Answers
 from biassay.errors import UsageError
 from biassay.stimuli.abc import SocialGroup, TraitPair
 from biassay.studies.stereotypes.group_ceat import CEAT, GroupCosines, located
@@ -18,7 +19,6 @@ from biassay.studies.stereotypes.settings import Settings
 from biassay.studies.stereotypes.word_associations import MEASURES
 from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.group_coverage import AbcCoverage, abc_coverage, adjectives_of, forms_of
-from biassay.vectors.answers import Answers
 
 __all__ = ["GroupContexts", "GroupScores", "check_contexts_asked", "scores_in_contexts"]
 

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from biassay.answers.answers import Abilities
 from biassay.errors import RefusedError, UsageError
 from biassay.stimuli.abc import Abc, SocialGroup, Template, groups_named, load_abc, paired_groups, templates_named
 from biassay.studies.stereotypes.aligning import ceiling_of
@@ -15,7 +16,6 @@ from biassay.studies.stereotypes.people import Human, human_of
 from biassay.studies.stereotypes.questionnaire import Questionnaire
 from biassay.studies.stereotypes.records import HumanRecord, InputsRecord
 from biassay.studies.stereotypes.settings import Prior, Settings
-from biassay.vectors.answers import Abilities
 
 __all__ = ["StereotypeInputs", "check_same", "open_inputs"]
 

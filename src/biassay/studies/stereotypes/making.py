@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Filled
+from biassay.answers.answers import Answers
 from biassay.errors import UsageError
+from biassay.models.base import Filled
 from biassay.stats.alignment import choose_templates
 from biassay.stimuli.abc import SocialGroup
 from biassay.studies.stereotypes.aligning import Compared, given
@@ -21,7 +22,6 @@ from biassay.studies.stereotypes.questionnaire import Questionnaire, pair_scores
 from biassay.studies.stereotypes.records import MeasureRow, ModelRow, ProfileRow
 from biassay.studies.stereotypes.word_associations import Measure
 from biassay.studies.study import Array, Event, Lost, Notice, Progress, Row
-from biassay.vectors.answers import Answers
 
 __all__ = ["choose", "measured_by_templates", "measured_in_contexts", "unasked"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from biassay.report.charts.drawing import Drawing, Figure, can_draw
-from biassay.report.charts.profiles import profile
-from biassay.report.charts.style import Style
-from biassay.report.section import Part, Renderer, Section, Statement
+from biassay.pages.charts.drawing import Drawing, Figure, can_draw
+from biassay.pages.charts.profiles import profile
+from biassay.pages.charts.style import Style
+from biassay.pages.section import Part, Renderer, Section, Statement
 from biassay.studies.stereotypes.records import ProfileRow
 from biassay.studies.stereotypes.view import MeasureView, ModelView, View
 from biassay.studies.stereotypes.words import (

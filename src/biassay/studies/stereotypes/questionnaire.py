@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Filled
+from biassay.models.base import Filled
 from biassay.stimuli.abc_model import Abc, SocialGroup, Template, TraitPair
 from biassay.studies.stereotypes.settings import Prior
 from biassay.studies.stereotypes.word_associations import Measure, Pieces, Variant, word_scores

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
@@ -18,10 +19,9 @@ from biassay.studies.stereotypes.making import measured_by_templates, measured_i
 from biassay.studies.stereotypes.records import InputsRecord
 from biassay.studies.stereotypes.settings import Settings
 from biassay.studies.study import Ability, ContextRequests, Event, Requests, Row, Study
-from biassay.vectors.answers import Abilities, Answers
 
 if TYPE_CHECKING:
-    from biassay.report.presenter import Presenter
+    from biassay.pages.presenter import Presenter
 
 __all__ = ["STUDY"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text
 from biassay.studies.stereotypes.records import AlignmentRow
 from biassay.studies.stereotypes.view import View
 from biassay.studies.stereotypes.words import measure_name

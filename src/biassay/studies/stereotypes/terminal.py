@@ -8,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.formats import printable
+from biassay.pages.formats import printable
 from biassay.studies.stereotypes.records import AlignmentRow
 from biassay.studies.stereotypes.view import CrossedView, MeasureView, View
 from biassay.studies.stereotypes.words import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from biassay.report.formats import format_plain_p
+from biassay.pages.formats import format_plain_p
 from biassay.studies.stereotypes.records import AlignmentRow, ProfileRow
 from biassay.studies.stereotypes.view import CrossedView, MeasureView, ModelView, View
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.encoders.base import Filled
+from biassay.answers.answers import Abilities, Answers
 from biassay.errors import DegenerateError
+from biassay.models.base import Filled
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
@@ -17,7 +18,6 @@ from biassay.stats.association import effect_size
 from biassay.stats.multiple import holm
 from biassay.stats.permutation import permutation_test, smallest_p
 from biassay.studies.study import Ability, Array, Event, Lost, Progress, Requests, Row, Study, Tables
-from biassay.vectors.answers import Abilities, Answers
 from biassay_example.pronouns.findings import findings_of
 from biassay_example.pronouns.inputs import Inputs, InputsRecord, open_inputs
 from biassay_example.pronouns.records import MODELS, OCCUPATIONS, ModelRow, OccupationRow
