@@ -81,7 +81,7 @@ def test_figures_are_published_in_the_formats_asked_for(
 def test_without_the_library_figures_are_left_out_and_that_is_said(
     cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("report.publish.files", "report.section", "cli.reporting"):
+    for module in ("pages.publish.files", "pages.section", "cli.reporting"):
         monkeypatch.setattr(f"biassay.{module}.can_draw", lambda: False)
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper")
     assert code == 0
