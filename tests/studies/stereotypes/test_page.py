@@ -199,7 +199,7 @@ def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, p
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     found: Run, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("report.section", "studies.stereotypes.page"):
+    for module in ("pages.section", "studies.stereotypes.page"):
         monkeypatch.setattr(f"biassay.{module}.can_draw", lambda: False)
     without = Page(render_report(found))
     assert "svg" not in without.tags
