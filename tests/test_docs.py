@@ -44,7 +44,7 @@ def corpus_and_model(folder: Path) -> None:
         rows = [row for row, _ in zip(csv.reader(file), range(6000), strict=False)]
     with (folder / "reviews.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
-    place = ROOT / "tests" / "encoders" / "tiny_models.py"
+    place = ROOT / "tests" / "models" / "tiny_models.py"
     found = importlib.util.spec_from_file_location("tiny_models_for_docs", place)
     assert found is not None
     assert found.loader is not None

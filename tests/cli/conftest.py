@@ -95,7 +95,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def save_tiny() -> Callable[[str, Path], Path]:
     pytest.importorskip("transformers")
-    source = Path(__file__).parents[1] / "encoders" / "tiny_models.py"
+    source = Path(__file__).parents[1] / "models" / "tiny_models.py"
     spec = importlib.util.spec_from_file_location("tiny_models_for_ceat", source)
     assert spec is not None
     assert spec.loader is not None

@@ -59,7 +59,7 @@ def corpus(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_models() -> ModuleType:
-    place = Path(__file__).parents[1] / "encoders" / "tiny_models.py"
+    place = Path(__file__).parents[1] / "models" / "tiny_models.py"
     spec = importlib.util.spec_from_file_location("tiny_models_for_pipelines", place)
     assert spec is not None
     assert spec.loader is not None
