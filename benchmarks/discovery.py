@@ -23,10 +23,10 @@ import re, sys, time
 import biassay
 started = time.perf_counter()
 where = {"groups": sys.argv[2], "cache": sys.argv[1] + ".cache"}
-found = biassay.discover(f"vectors:{sys.argv[1]}", sys.argv[3:], permutations=999, **where)
+found = biassay.discover(f"vectors:{sys.argv[1]}", sys.argv[3:], n_permutations=999, **where)
 took = time.perf_counter() - started
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-print(took, peak, found.results[0].num_words)
+print(took, peak, found.tables["groups"][0].num_words)
 """
 
 

@@ -22,10 +22,10 @@ import tiny_models
 import torch
 import transformers
 
-from biassay.encoders import hf_words
-from biassay.encoders.elmo import Options
-from biassay.encoders.elmo_model import ElmoModel, data_sets
-from biassay.encoders.registry import open_as
+from biassay.models import hf_words
+from biassay.models.elmo import Options
+from biassay.models.elmo_model import ElmoModel, data_sets
+from biassay.models.registry import open_as
 
 SHORT = 200_000
 LONG = 40_000

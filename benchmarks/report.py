@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import biassay
-from biassay.results.run import Run, with_corrections
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
 
 SIZES = ((10, 120), (1000, 46))
 LAUNCH = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -52,8 +53,8 @@ def noisy(found: Run, models: int, tests: int) -> Run:
                     leaning=lean,
                 )
             )
-    manifest = dataclasses.replace(found.manifest, models=tuple(records), words_lost={})
-    return Run(manifest, with_corrections(tuple(results), manifest.alpha))
+    manifest = dataclasses.replace(found.manifest, models=tuple(records))
+    return Run(manifest, {"results": with_corrections(tuple(results), manifest.settings.alpha)})
 
 
 def painted(page: Path) -> str:

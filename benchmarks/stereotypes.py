@@ -18,17 +18,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from biassay.encoders.lm import LanguageModel
-from biassay.encoders.registry import open_as
-from biassay.measures.stereotypes import Questionnaire
-from biassay.measures.word_associations import MEASURES
+from biassay.answers.codecs import BLANKS
+from biassay.answers.fill import AskedBlanks, ask_missing
+from biassay.answers.store import AnswerStore
+from biassay.models.lm import LanguageModel
+from biassay.models.registry import open_as
 from biassay.stats.sensitivity import SortedLogits
 from biassay.stimuli.abc import load_abc, paired_groups, templates_named
+from biassay.studies.stereotypes.questionnaire import Questionnaire
+from biassay.studies.stereotypes.word_associations import MEASURES
 from biassay.texts.prompts import prompt_of
 from biassay.texts.requests import Blank
-from biassay.vectors.codecs import BLANKS
-from biassay.vectors.fill import AskedBlanks, ask_missing
-from biassay.vectors.store import VectorStore
 
 WIDTH, HIDDEN, CONTEXTS, TRAITS = 30_522, 768, 64, 32
 WALKED, ALONE = 20, 60
@@ -75,11 +75,11 @@ def questionnaire(name: str, templates: tuple[str, ...], *, pairs: bool = False)
     model.fill(sheet.blanks[:8])  # the first pass is slow
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        kept = VectorStore(Path(folder)).of(model.identity, BLANKS)
+        kept = AnswerStore(Path(folder)).of(model.identity, BLANKS)
         with contextlib.suppress(KeyboardInterrupt):
             ask_missing(AskedBlanks(model), sheet.blanks, kept, stop_half_way)
         half = time.perf_counter() - started
-        kept = VectorStore(Path(folder)).of(model.identity, BLANKS)  # as after a crash
+        kept = AnswerStore(Path(folder)).of(model.identity, BLANKS)  # as after a crash
         ask_missing(AskedBlanks(model), sheet.blanks, kept)
         took = time.perf_counter() - started
         answers = kept.get(sheet.blanks)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import biassay
-from biassay.encoders.static import tokens
+from biassay.models.static import tokens
 from biassay.stimuli.catalogue import catalogue
 from biassay.texts.sentences import texts_of
 

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 # A test never asserts how long something takes, and a busy machine takes long.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# The environment has the example of another package installed; only the tests that ask for it see it.
+_entry_points = metadata.entry_points
+
+
+def _none_of_biassay(**chosen: str) -> Any:
+    return () if chosen.get("group", "").startswith("biassay.") else _entry_points(**chosen)
+
+
+metadata.entry_points = _none_of_biassay  # type: ignore[assignment]
 
 _ALL_NEED_EXTRAS = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.extras", re.MULTILINE)
 
@@ -44,6 +55,26 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("BIASSAY_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture(scope="module")
+def example() -> Iterator[None]:
+    """The package in examples/plugin is seen, as users see packages that they install."""
+    from biassay import plugins
+    from biassay.models import registry
+    from biassay.stimuli.catalogue import catalogue
+
+    def forget() -> None:
+        for kept in (plugins._points, registry._plugins, catalogue):
+            kept.cache_clear()
+
+    if not any(point.name == "pronouns" for point in _entry_points(group="biassay.studies")):
+        pytest.fail("the example is not installed: pip install --no-deps --editable examples/plugin")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metadata, "entry_points", _entry_points)
+        forget()
+        yield
+    forget()
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +112,6 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def asked_place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ARG001
     """A tiny model that knows the words of its own groups, traits and templates, and people's judgements of them."""
-    from tests.pipeline.asked_models import Place
+    from tests.studies.stereotypes.asked_models import Place
 
     return Place(tmp_path_factory.mktemp("asked"))

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from biassay.cli import main
-from biassay.cli.discover import command as discover
-from biassay.encoders.static import frequent_words
+from biassay.models.static import frequent_words
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
 
@@ -28,8 +27,10 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty_folder(example: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
+    """Empty but for book.txt, which is any text."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "book.txt").write_text((ROOT / "README.md").read_text())
     return tmp_path
 
 
@@ -43,7 +44,7 @@ def corpus_and_model(folder: Path) -> None:
         rows = [row for row, _ in zip(csv.reader(file), range(6000), strict=False)]
     with (folder / "reviews.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
-    place = ROOT / "tests" / "encoders" / "tiny_models.py"
+    place = ROOT / "tests" / "models" / "tiny_models.py"
     found = importlib.util.spec_from_file_location("tiny_models_for_docs", place)
     assert found is not None
     assert found.loader is not None
@@ -65,7 +66,9 @@ def test_python_examples_run(page: Path) -> None:
 def test_commands_run(
     page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (permutations,) = (option for option in discover.params if option.name == "permutations")
+    from biassay.cli.discover import command as discover
+
+    (permutations,) = (option for option in discover.params if option.name == "n_permutations")
     monkeypatch.setattr(permutations, "default", 9_999)  # a tenth of the time; what is found is not looked at
     if re.search(r"reviews\.csv|my-language-model", page.read_text()):
         corpus_and_model(empty_folder)
@@ -113,13 +116,14 @@ def test_the_groups_of_stereotypes_in_the_docs_are_valid(tmp_path: Path) -> None
         assert len(getattr(own, part)) == len(getattr(load_abc(), part)) + 1
 
 
-def test_columns_named_in_the_docs_are_those_of_the_results() -> None:
-    from biassay.results.codec import columns
-
-    text = (ROOT / "docs" / "results.md").read_text()
-    table = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
-    named = {name for row in table for name in re.findall(r"`(\w+)`", row)}
-    assert named <= set(columns(()))
+def test_columns_in_the_docs_are_those_of_the_results() -> None:
+    spec = importlib.util.spec_from_file_location("results_columns", ROOT / "scripts" / "results_columns.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == script.with_columns(page), "run scripts/results_columns.py"
 
 
 def test_topics_named_in_the_docs_are_those_of_the_data() -> None:
@@ -149,7 +153,14 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["biassay.measures.weat", "biassay.measures.ceat", "biassay.measures.ibd", "biassay.stats.sensitivity"]
+    "name",
+    [
+        "biassay.studies.associations.weat",
+        "biassay.studies.associations.ceat",
+        "biassay.studies.discovery.ibd",
+        "biassay.runs.functions",
+        "biassay.stats.sensitivity",
+    ],
 )
 def test_docstring_examples(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name))

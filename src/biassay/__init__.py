@@ -4,7 +4,7 @@
     biassay.weat(X, Y, A, B)                 four sets of vectors -> effect size and p-values
     biassay.ceat(X, Y, A, B)                 the same with many contexts per word -> a distribution and its mean
     biassay.ibd(words, target, others, threshold=1.0)
-                                             which words lean to a group more than to others
+                                             which words are closer to a group than to others
     biassay.discover("glove", "african-american-females")
                                              the same over a whole vocabulary, with p-values
     biassay.run(["use", "glove"])            models and tests by name -> a run with its results
@@ -18,40 +18,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from biassay.encoders.registry import open_encoder
     from biassay.errors import BiassayError
-    from biassay.measures.ceat import ContextualAssociation, ceat
-    from biassay.measures.ibd import Detection, eibd, ibd
-    from biassay.measures.weat import Association, weat, wefat
-    from biassay.pipeline.associations import run
-    from biassay.pipeline.contextual import resume_ceat, run_ceat
-    from biassay.pipeline.corpus import find_contexts
-    from biassay.pipeline.discovery import discover
-    from biassay.pipeline.resuming import resume
-    from biassay.pipeline.stereotypes import stereotypes
-    from biassay.results.discovery import Discovery
-    from biassay.results.records import Result
-    from biassay.results.run import Run
-    from biassay.results.stereotypes import Stereotypes
+    from biassay.models.registry import open_encoder
+    from biassay.results.comparison import Comparison
+    from biassay.results.findings import Finding
+    from biassay.runs.corpus import find_contexts
+    from biassay.runs.functions import discover, measure, resume, run, run_ceat, stereotypes
+    from biassay.runs.reporting import compare, report
+    from biassay.runs.run import Run, load
     from biassay.stats.alignment import kendall_alignment, precision_at
     from biassay.stats.detection import DetectionCurve, detection_curve
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
     from biassay.stats.sensitivity import sensitivity
     from biassay.stimuli.catalogue import select_tests
+    from biassay.studies.associations.ceat import ContextualAssociation, ceat
+    from biassay.studies.associations.records import Result
+    from biassay.studies.associations.weat import Association, weat, wefat
+    from biassay.studies.discovery.ibd import Detection, eibd, ibd
 
 __all__ = [
     "Association",
     "BiassayError",
+    "Comparison",
     "ContextualAssociation",
     "Correction",
     "Detection",
     "DetectionCurve",
-    "Discovery",
+    "Finding",
     "Result",
     "Run",
-    "Stereotypes",
     "benjamini_hochberg",
     "ceat",
+    "compare",
     "detection_curve",
     "discover",
     "eibd",
@@ -59,10 +57,12 @@ __all__ = [
     "holm",
     "ibd",
     "kendall_alignment",
+    "load",
+    "measure",
     "open_encoder",
     "precision_at",
+    "report",
     "resume",
-    "resume_ceat",
     "run",
     "run_ceat",
     "select_tests",
@@ -73,36 +73,39 @@ __all__ = [
 ]
 
 _HOME = {
-    "Association": "biassay.measures.weat",
+    "Association": "biassay.studies.associations.weat",
     "BiassayError": "biassay.errors",
-    "ContextualAssociation": "biassay.measures.ceat",
+    "ContextualAssociation": "biassay.studies.associations.ceat",
+    "Comparison": "biassay.results.comparison",
     "Correction": "biassay.stats.multiple",
-    "Detection": "biassay.measures.ibd",
+    "Detection": "biassay.studies.discovery.ibd",
     "DetectionCurve": "biassay.stats.detection",
-    "Discovery": "biassay.results.discovery",
-    "Result": "biassay.results.records",
-    "Run": "biassay.results.run",
-    "Stereotypes": "biassay.results.stereotypes",
+    "Finding": "biassay.results.findings",
+    "Result": "biassay.studies.associations.records",
+    "Run": "biassay.runs.run",
     "benjamini_hochberg": "biassay.stats.multiple",
-    "ceat": "biassay.measures.ceat",
+    "ceat": "biassay.studies.associations.ceat",
+    "compare": "biassay.runs.reporting",
     "detection_curve": "biassay.stats.detection",
-    "discover": "biassay.pipeline.discovery",
-    "eibd": "biassay.measures.ibd",
-    "find_contexts": "biassay.pipeline.corpus",
+    "discover": "biassay.runs.functions",
+    "eibd": "biassay.studies.discovery.ibd",
+    "find_contexts": "biassay.runs.corpus",
     "holm": "biassay.stats.multiple",
-    "ibd": "biassay.measures.ibd",
+    "ibd": "biassay.studies.discovery.ibd",
     "kendall_alignment": "biassay.stats.alignment",
-    "open_encoder": "biassay.encoders.registry",
+    "load": "biassay.runs.run",
+    "measure": "biassay.runs.functions",
+    "open_encoder": "biassay.models.registry",
     "precision_at": "biassay.stats.alignment",
-    "resume": "biassay.pipeline.resuming",
-    "resume_ceat": "biassay.pipeline.contextual",
-    "run": "biassay.pipeline.associations",
-    "run_ceat": "biassay.pipeline.contextual",
+    "report": "biassay.runs.reporting",
+    "resume": "biassay.runs.functions",
+    "run": "biassay.runs.functions",
+    "run_ceat": "biassay.runs.functions",
     "select_tests": "biassay.stimuli.catalogue",
     "sensitivity": "biassay.stats.sensitivity",
-    "stereotypes": "biassay.pipeline.stereotypes",
-    "weat": "biassay.measures.weat",
-    "wefat": "biassay.measures.weat",
+    "stereotypes": "biassay.runs.functions",
+    "weat": "biassay.studies.associations.weat",
+    "wefat": "biassay.studies.associations.weat",
 }
 
 

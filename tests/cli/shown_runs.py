@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.results.made_runs import with_rows
 
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 TESTS = ("weat6", "weat7", "weat8")
 MARK = "<title>biassay:"
@@ -32,7 +33,7 @@ def told(stdout: str) -> Any:
 
 
 def stored(folder: Path) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["results"]
+    results: list[dict[str, Any]] = json.loads((folder / "results.json").read_text())["tables"]["results"]
     return results
 
 
@@ -63,11 +64,11 @@ def edit(path: Path, change: Callable[[Any], Any]) -> None:
 
 def edit_first(folder: Path, **given: Any) -> None:
     """Other values in the first result."""
-    edit(folder / "results.json", lambda content: content["results"][0].update(given))
+    edit(folder / "results.json", lambda content: content["tables"]["results"][0].update(given))
 
 
 def renamed(run: Run, model: str) -> Run:
     """The run of a model of another name, without options."""
     models = tuple(dataclasses.replace(record, name=model, text=model) for record in run.manifest.models)
-    manifest = dataclasses.replace(run.manifest, models=models, run_id=f"of {model}")
-    return Run(manifest, tuple(dataclasses.replace(r, model=model, options="") for r in run.results), run.samples)
+    rows = (dataclasses.replace(r, model=model, options="") for r in run.results)
+    return with_rows(run, rows, models=models, run_id=f"of {model}")

@@ -110,7 +110,7 @@ def test_a_module_that_is_not_valid_python(tmp_path: Path, monkeypatch: pytest.M
         ("--max-lost", "-0.1", "must lie between 0 and 1, got -0.1"),
         ("--max-lost", "1.5", "must lie between 0 and 1, got 1.5"),
         ("--max-lost", "nan", "must lie between 0 and 1"),
-        ("--seed", "-1", "seed must not be negative, got -1"),
+        ("--seed", "-1", "seed must be at least 0, got -1"),
         ("--seed", "1.5", "'1.5' is not a valid integer"),
     ],
 )

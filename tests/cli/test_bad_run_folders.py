@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.results.made_runs import stopped
 
 import biassay
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 
@@ -29,12 +28,12 @@ def test_a_folder_that_holds_an_interrupted_run_says_resume(tmp_path: Path, cli:
     out = tmp_path / "run"
     cli("run", "glove", "--tests", "weat6", "--out", out)
     run = Run.load(out)
-    Run(dataclasses.replace(run.manifest, status="running", finished=None), run.results).save(out)
+    stopped(run, 1).save(out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, stdout, stderr = cli("run", "glove", "--tests", "weat7", "--out", out)
     assert (code, stdout) == (2, "")
     assert f"{out} holds an interrupted run" in stderr
-    assert "--resume" in stderr
+    assert f"biassay resume {out}" in stderr
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
@@ -45,11 +44,6 @@ def test_a_folder_that_is_not_empty(tmp_path: Path, cli: Cli) -> None:
     assert code == 2
     assert f"{tmp_path}/run is not an empty folder" in stderr
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]
-
-
-def test_an_empty_folder_is_taken(tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "run").mkdir()
-    assert cli("run", "glove", "--tests", "weat6", "--out", tmp_path / "run")[0] == 0
 
 
 def test_an_output_path_that_is_a_file_or_under_one(tmp_path: Path, cli: Cli) -> None:
@@ -65,8 +59,7 @@ def test_resume_of_a_folder_without_a_run(tmp_path: Path, cli: Cli) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         code, _, stderr = cli("run", "--resume", folder)
         assert code == 2
-        assert f"{folder}: no run there" in stderr
-        assert "manifest.json" in stderr
+        assert str(folder) in stderr
 
 
 @pytest.mark.parametrize(
@@ -80,7 +73,7 @@ def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: 
     """Also one that is the default: the run may have been begun with another."""
     out = tmp_path / "run"
     run = biassay.run("glove", "weat6", alpha=0.3, protocol="may2019", seed=4)
-    biassay.Run(dataclasses.replace(run.manifest, status="running", finished=None)).save(out)
+    stopped(run).save(out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, stdout, stderr = cli("run", "--resume", out, *more)
     assert (code, stdout) == (2, "")
@@ -90,22 +83,11 @@ def test_a_setting_beside_resume_is_refused(more: tuple[object, ...], tmp_path: 
 
 def test_resume_takes_no_model_that_is_not_of_the_run(tmp_path: Path, cli: Cli) -> None:
     run = biassay.run("glove", "weat6")
-    biassay.Run(dataclasses.replace(run.manifest, status="running", finished=None)).save(tmp_path / "run")
+    stopped(run).save(tmp_path / "run")
     code, stdout, stderr = cli("run", "--resume", tmp_path / "run", "use")
     assert (code, stdout) == (2, "")
     assert "the run has no model 'use'; its models: 'glove'" in " ".join(stderr.split())
     assert cli("run", "--resume", tmp_path / "run", "glove")[0] == 0
-
-
-def test_resume_of_another_format_version(tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "run"
-    cli("run", "glove", "--tests", "weat6", "--out", out)
-    manifest = json.loads((out / "manifest.json").read_text())
-    for newer in (manifest | {"format_version": 99}, {"format_version": 99, "shape": "unknown"}):
-        (out / "manifest.json").write_text(json.dumps(newer))
-        code, _, stderr = cli("run", "--resume", out)
-        assert code == 2
-        assert "format version 99" in stderr
 
 
 @pytest.mark.slow
@@ -132,21 +114,3 @@ def test_a_corrupt_manifest(damage: Callable[[bytes], bytes], tmp_path: Path, cl
         code, stdout, stderr = cli("run", *args)
         assert (code, stdout) == (2, "")
         assert str(named) in stderr
-
-
-def test_corrupt_results(tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "run"
-    cli("run", "glove", "--tests", "weat6", "--out", out)
-    (out / "results.json").write_text((out / "results.json").read_text()[:-40])
-    code, _, stderr = cli("run", "--resume", out)
-    assert code == 2
-    assert f"{out / 'results.json'}: line" in stderr
-
-
-def test_a_complete_run_that_lacks_its_results(tmp_path: Path, cli: Cli) -> None:
-    out = tmp_path / "run"
-    cli("run", "glove", "--tests", "weat6", "--out", out)
-    (out / "results.json").unlink()
-    code, _, stderr = cli("run", "--resume", out)
-    assert code == 2
-    assert "results.json" in stderr

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
-import re
 import shutil
 import statistics
 from collections.abc import Callable
@@ -14,22 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.pipeline.asked_models import Place, save_masked
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
-from biassay.results.discovery import Discovery
-from biassay.results.run import Run, with_corrections
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
 
 from .conftest import Cli
-from .shown_runs import edit, files, names, read, stored, table, told
+from .shown_runs import edit, edit_first, files, names, read, stored, table, told
 
 MINE = "vectors:mine.txt (case=keep)"
-
-
-@pytest.fixture(scope="module")
-def words(cache: Path) -> Discovery:
-    return biassay.discover("glove", "african-american-females", permutations=199, alpha=0.5, keep=200, cache=cache)
 
 
 @pytest.fixture
@@ -60,15 +53,6 @@ def test_differences_are_those_of_the_words_in_the_folders(cli: Cli, one: Path, 
     assert (found["agreements"], found["words"]) == ([], [])
 
 
-def test_holm_runs_over_the_results_of_all(cli: Cli, one: Path, two: Path) -> None:
-    rows = told(cli("compare", one, two, "--json")[1])["results"]
-    both = [*stored(one), *stored(two)]
-    assert [row["effect_size"] for row in rows] == [row["effect_size"] for row in both]
-    for field in ("p_value", "p_value_by_word"):
-        expected = biassay.holm([row[field] for row in both], 0.01).adjusted.tolist()
-        assert [row[f"{field}_holm"] for row in rows] == expected
-
-
 def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
     code, stdout, stderr = cli("compare", one, two)
     assert (code, stderr) == (0, "")
@@ -80,12 +64,6 @@ def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
         numbers = [f"{row[name]:.2f}" for name in ("effect_baseline", "effect_model", "difference")]
         interval = f"{row['interval_low']:.2f} to {row['interval_high']:.2f}"
         assert cells == [row["test"], MINE, *numbers[:2], numbers[2] + mark, interval, "8, 8"]
-    assert "does not show that two models are equal" in " ".join(stdout.split())
-    sure, some = (
-        sum(row[f"{kind}_low"] > 0 or row[f"{kind}_high"] < 0 for row in rows) for kind in ("simultaneous", "interval")
-    )
-    said = f"of 3 differences from glove, intervals that leave out zero: {some} (by chance about 0.1), simultaneously: "
-    assert f"{MINE}: {said}{sure}." in " ".join(stdout.split())
 
 
 def test_no_page_unless_it_is_asked_for(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
@@ -100,10 +78,6 @@ def test_no_page_unless_it_is_asked_for(cli: Cli, one: Path, two: Path, tmp_path
         assert f"{row['difference']:.2f}" in text
         assert f"{row['simultaneous_low']:.2f} to {row['simultaneous_high']:.2f}" in text
     assert cli("compare", one, two, "--out", page, "--quiet") == (0, "", "")  # a report is made again
-
-
-def test_quiet_prints_nothing(cli: Cli, one: Path, two: Path) -> None:
-    assert cli("compare", one, two, "--quiet") == (0, "", "")
 
 
 def test_the_baseline_can_be_named(cli: Cli, one: Path, two: Path) -> None:
@@ -148,8 +122,8 @@ def test_only_tests_that_are_named_are_compared(cli: Cli, refuses: Callable[...,
 def test_runs_that_differ_are_refused_unless_mixed(
     cli: Cli, refuses: Callable[..., str], one: Path, two: Path, tmp_path: Path
 ) -> None:
-    edit(two / "manifest.json", lambda made: made | {"protocol": "may2019"})
-    edit(two / "results.json", lambda content: content["results"][0].update(test_digest="another"))
+    edit(two / "manifest.json", lambda made: made["settings"].update(protocol="may2019"))
+    edit_first(two, test_digest="another")
     said = refuses(one, two)
     assert "protocol is exact in one, may2019 in two" in said
     assert "same name and other texts: weat6" in said
@@ -185,49 +159,11 @@ def test_figures_of_differences_are_published(cli: Cli, one: Path, two: Path, tm
     assert [v["effect"] for v in values] == [row["difference"] for row in rows]
 
 
-# ---- other kinds
-
-
-@pytest.mark.slow
-def test_discoveries_are_compared(cli: Cli, words: Discovery, tmp_path: Path) -> None:
-    told_words = tuple(dataclasses.replace(w, associated=i % 2 == 0) for i, w in enumerate(words.results[0].words))
-    number = sum(w.associated for w in told_words)
-    group = dataclasses.replace(words.results[0], words=told_words, num_associated=number)
-    models = (dataclasses.replace(words.manifest.models[0], name="other"),)
-    other = Discovery(dataclasses.replace(words.manifest, run_id="other", models=models), (group,))
-    runs = words.save(tmp_path / "one"), other.save(tmp_path / "two")
-    code, stdout, _ = cli("compare", *runs, "--out", tmp_path / "page.html")
-    assert code == 0
-    mine, theirs = ({w.word for w in g.words if w.associated} for g in (words.results[0], group))
-    for shown in (stdout, read(tmp_path / "page.html")):
-        assert {str(len(mine & theirs)), str(len(mine - theirs))} <= set(re.findall(r"\d+", shown))
-    (row,) = told(cli("compare", *runs, "--json")[1])["words"]
-    assert (set(row["both"]), set(row["only_model"])) == (mine & theirs, theirs - mine)
-
-
-@pytest.mark.extras
-def test_models_that_were_asked_are_compared(cli: Cli, asked_place: Place, tmp_path: Path) -> None:
-    other = f"hf:{save_masked(tmp_path / 'other', asked_place.abc, seed=6)}"
-    runs = asked_place(human=asked_place.human), asked_place(other, human=asked_place.human)
-    folders = [run.save(tmp_path / name) for run, name in zip(runs, ("one", "two"), strict=True)]
-    code, stdout, _ = cli("compare", *folders, "--out", tmp_path / "page.html")
-    assert code == 0
-    found = told(cli("compare", *folders, "--json")[1])["agreements"]
-    assert [row["measure"] for row in found] == ["ilps", "ilps-star", "set"]
-    for row in found:
-        said = f"tau {row['tau_model']:.2f}"
-        assert said in " ".join(stdout.split())
-        assert said in read(tmp_path / "page.html")
-
-
-def test_runs_of_different_kinds_are_refused(
-    refuses: Callable[..., str], one: Path, words: Discovery, tmp_path: Path
-) -> None:
+def test_runs_of_different_kinds_are_refused(refuses: Callable[..., str], one: Path, tmp_path: Path) -> None:
     over = measured_in_contexts(("one",)).save(tmp_path / "over")
     said = refuses(one, over, "--mixed")
     assert "cannot be compared" in said
     assert "`biassay report`" in said
-    assert "discovery" in refuses(one, words.save(tmp_path / "words"))
 
 
 # ---- careless users
@@ -255,37 +191,13 @@ def test_a_full_folder_is_refused_before_the_page_is_written(
     assert "is not an empty folder" in refuses(one, two, "--out", tmp_path / "page.html", "--publish", one)
 
 
-def test_models_without_a_test_in_common_are_refused(
-    refuses: Callable[..., str], glove: Run, mine: Run, tmp_path: Path
-) -> None:
-    some = dataclasses.replace(glove, results=glove.results[:1]).save(tmp_path / "one")
-    others = dataclasses.replace(mine, results=mine.results[1:]).save(tmp_path / "two")
-    assert "the models have no test in common" in refuses(some, others)
-
-
 def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, two: Path, tmp_path: Path) -> None:
-    manifest = dataclasses.replace(glove.manifest, status="running", finished=None)
-    begun = Run(manifest, with_corrections(glove.results[:1], 0.01)).save(tmp_path / "begun")
+    begun = with_rows(glove, with_corrections(glove.results[:1], 0.01), status="running", finished=None)
+    begun.save(tmp_path / "begun")
     page = tmp_path / "page.html"
-    code, stdout, _ = cli("compare", begun, two, "--out", page)
+    code, stdout, _ = cli("compare", tmp_path / "begun", two, "--out", page)
     assert (code, len(table(stdout))) == (0, 1)
     assert "1 of 3 results" in read(page)
-
-
-def test_damaged_and_newer_runs_name_the_file(refuses: Callable[..., str], one: Path, two: Path) -> None:
-    whole = (two / "results.json").read_text()
-    (two / "results.json").write_text(whole[:-40])
-    assert f"{two / 'results.json'}: line" in refuses(one, two)
-    (two / "results.json").write_text(whole)
-    edit(two / "manifest.json", lambda made: made | {"format_version": 99})
-    assert f"{two / 'manifest.json'}: the run has format version 99" in refuses(one, two)
-
-
-def test_a_run_without_results_yet_is_refused(
-    refuses: Callable[..., str], glove: Run, two: Path, tmp_path: Path
-) -> None:
-    manifest = dataclasses.replace(glove.manifest, status="running", finished=None)
-    assert "no results yet" in refuses(Run(manifest).save(tmp_path / "empty"), two)
 
 
 @pytest.mark.slow
@@ -294,7 +206,7 @@ def test_a_run_without_results_yet_is_refused(
 def test_numbers_that_are_none_are_no_obstacle(
     field: str, value: str, cli: Cli, one: Path, two: Path, tmp_path: Path
 ) -> None:
-    edit(two / "results.json", lambda content: content["results"][0].update({field: value}))
+    edit_first(two, **{field: value})
     code, stdout, stderr = cli("compare", one, two, "--json", "--out", tmp_path / "page.html")
     assert code == 0, stderr
     assert len(told(stdout)["associations"]) == 3
@@ -304,7 +216,7 @@ def test_numbers_that_are_none_are_no_obstacle(
 @pytest.mark.parametrize("role", ["X", "A"])
 def test_a_word_without_a_number_is_said(role: str, cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
     def change(content: Any) -> None:
-        leaning = content["results"][0]["leaning"][role]
+        leaning = content["tables"]["results"][0]["leaning"][role]
         leaning[next(iter(leaning))] = "NaN"
 
     edit(two / "results.json", change)

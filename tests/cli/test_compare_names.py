@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.studies.associations.publish_runs import as_refused
+from tests.results.made_runs import as_refused, with_rows
 
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 from .shown_runs import renamed, table, told
@@ -33,7 +33,7 @@ def test_names_in_the_terminal_are_as_they_are(model: str, cli: Cli, glove: Run,
     """Also where the test was not measured on the model, and the reason names it."""
     other = renamed(mine, model)
     results = tuple(as_refused(r) if r.test == "weat7" else r for r in other.results)
-    runs = glove.save(tmp_path / "one"), dataclasses.replace(other, results=results).save(tmp_path / "two")
+    runs = glove.save(tmp_path / "one"), with_rows(other, results).save(tmp_path / "two")
     code, stdout, stderr = cli("compare", *runs)
     assert code == 0, stderr
     assert "".join(stdout.split()).startswith(f"{model}comparedwithglove")

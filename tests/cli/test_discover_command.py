@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import false_discovery_control
 
 import biassay
-from biassay.cli import discover as module
-from biassay.results.discovery import DUAL_USE, Discovery
 from biassay.stimuli.catalogue import load_tests, select_grouping
+from biassay.studies.discovery.records import DUAL_USE
+from biassay.studies.discovery.view import group_of
 
 from .conftest import Cli
 from .shown_runs import manifest_in
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 FEMALES, MALES = "african-american-females", "european-american-males"
 # So few permutations reach no q below 0.05 over 20,000 words: where words are wanted, half of them may be chance.
-QUICK = ("--permutations", 199, "--alpha", 0.5)
+QUICK = ("--n-permutations", 199, "--alpha", 0.5)
 LOST = (
     "1 of 12 names of Mexican American females have no vector: Liset",
     "4 of 12 names of Mexican American males have no vector: César, Jesús, José, Rogoberto",
@@ -39,7 +39,7 @@ def refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refuse
     def opened(model: str, _: str) -> None:
         raise AssertionError(f"{model} was opened")
 
-    monkeypatch.setattr("biassay.pipeline.discovery.open_as", opened)
+    monkeypatch.setattr("biassay.runs.team.open_as", opened)
 
     def call(*args: object) -> str:
         before = sorted(tmp_path.rglob("*"))
@@ -59,22 +59,24 @@ def cells(line: str) -> list[str]:
 def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:
     code, stdout, stderr = cli("discover", "--group", FEMALES, *QUICK, "--top", 7)
     assert code == 0
-    found = biassay.discover("glove", FEMALES, permutations=199, alpha=0.5).of(FEMALES)
+    view = group_of(biassay.discover("glove", FEMALES, n_permutations=199, alpha=0.5), FEMALES)
+    found = view.row
     lines, flat = stdout.splitlines(), " ".join(stdout.split())
-    words, total = [w for w in found.words if w.associated], found.num_associated
+    words, total = [w for w in view.words if w.associated], found.num_associated
     assert total > 7
     at = lines.index(f"African American females: associated words (the first 7 of {total:,})")
     end = next(i for i in range(at, len(lines)) if lines[i].startswith("└"))
     rows = [cells(line) for line in lines[at:end] if line.startswith("│")]
     assert [row[0] for row in rows] == [w.word for w in words[:7]]
     for row, word in zip(rows, words, strict=False):
-        shown = [word.score, *word.scores, max(word.constituents)]
+        shown = [word.score, *word.scores.values(), max(word.constituents.values())]
         assert [row[1], *row[3:9]] == [f"{score:.2f}" for score in shown]
         assert row[2] == f"{word.q_value:.3f}"
     # What EIBD finds is not emergent by itself: 199 permutations show no excess among 20,000 words.
     assert (found.num_eibd > 7, found.num_emergent) == (True, 0)
     assert "African American females: emergent words (none)" in lines
-    for curve, name in ((found.curve, "associated (IBD)"), (found.curve_emergent, "EIBD")):
+    for task, name in zip(view.tasks, ("associated (IBD)", "EIBD"), strict=True):
+        curve = task.row
         row = next(cells(line) for line in lines if line.startswith(f"│ {name} "))
         assert row[1:3] == [f"{curve.area:.3f}", f"{curve.chosen:g}"]
         assert row[4:] == [
@@ -83,19 +85,17 @@ def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:
     assert DUAL_USE in flat
     for lost in LOST:
         assert lost in flat
-    assert "glove: encoded" in stderr
-    assert stderr.splitlines()[-1] == "glove: searched 100 % of the words"
+    assert stderr.splitlines()[-1].startswith("glove: 20,000 of 20,000 words")
 
 
 def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
     code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 199)
     flat = " ".join(stdout.split())
     assert code == 0
-    found = biassay.discover("glove", FEMALES, permutations=199).of(FEMALES)
+    found = group_of(biassay.discover("glove", FEMALES, n_permutations=199), FEMALES).row
     assert found.num_associated == 0 < found.num_above
     assert flat.count(" words (none)") == 2
-    assert "199 permutations may be too few" in flat
-    wanted = int(flat.rpartition("Try --permutations ")[2].split()[0].rstrip("."))
+    wanted = int(flat.rpartition("--n-permutations ")[2].split()[0].rstrip("."))
     # Were five words to have the smallest p-value, they would be found; with one permutation less they would not.
     for permutations, enough in ((wanted, True), (wanted - 1, False)):
         p = np.ones(found.num_words)
@@ -106,12 +106,10 @@ def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
 def test_a_search_against_every_group(cli: Cli) -> None:
     code, stdout, _ = cli("discover", "--group", FEMALES, *QUICK, "--compare", "every", "--threshold", 0.5)
     flat = " ".join(stdout.split())
-    given = {"permutations": 199, "alpha": 0.5, "threshold": 0.5}
-    found = biassay.discover("glove", FEMALES, compare="every", **given).of(FEMALES)
+    given = {"n_permutations": 199, "alpha": 0.5, "threshold": 0.5}
+    found = group_of(biassay.discover("glove", FEMALES, compare="every", **given), FEMALES).row
     assert (code, found.num_every) == (0, found.num_associated)
     assert f"{found.num_associated or 'none'} of 19,959 words" in flat
-    assert "closer to their names than to those of every other group, with a score above 0.5 (as asked)" in flat
-    assert "score: the smallest of the scores against the other groups" in flat
 
 
 def test_several_groups_and_another_rule(cli: Cli) -> None:
@@ -122,7 +120,6 @@ def test_several_groups_and_another_rule(cli: Cli) -> None:
     for label in ("African American females", "European American males"):
         assert f"{label}: associated words (the first 3 of" in flat
         assert re.search(rf"{label}: [\d,]+ of 19,959 words .* above 0\.5 \(as asked\)", flat)
-    assert "and not all categories are above it" in flat
 
 
 def test_json_holds_the_findings_and_the_note(cli: Cli, tmp_path: Path) -> None:
@@ -130,22 +127,27 @@ def test_json_holds_the_findings_and_the_note(cli: Cli, tmp_path: Path) -> None:
     code, stdout, _ = cli("discover", "glove", "--group", FEMALES, *QUICK, "--keep", 10, "--json", "--out", out)
     assert code == 0
     printed = json.loads(stdout)
-    assert printed["manifest"]["note"] == DUAL_USE
+    assert printed["manifest"]["inputs"]["note"] == DUAL_USE
     assert printed["manifest"] == manifest_in(out)
-    assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
-    assert 10 <= len(printed["results"][0]["words"]) <= 20
-    assert printed["manifest"]["names_lost"]["mexican-american-males"] == ["César", "Jesús", "José", "Rogoberto"]
+    tables = json.loads((out / "results.json").read_text())["tables"]
+    assert {name: printed[name] for name in tables} == tables
+    assert 10 <= len(printed["results"]) <= 20
+    (row,) = printed["models"]
+    assert row["names_lost"]["mexican-american-males"] == ["César", "Jesús", "José", "Rogoberto"]
+    (finding,) = printed["findings"]
+    assert (finding["item"], finding["effect"]) == (FEMALES, printed["groups"][0]["num_associated"])
 
 
-def test_out_writes_the_four_files_and_says_where(cli: Cli, tmp_path: Path) -> None:
+def test_out_writes_a_folder_and_says_where(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
     code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 99, "--seed", 3, "--out", out)
     assert code == 0
-    assert {path.name for path in out.iterdir()} == {"manifest.json", "results.json", "results.tsv", "report.html"}
+    files = {"manifest.json", "results.json", "results.tsv", "report.html", "arrays"}
+    assert {path.name for path in out.iterdir()} == files
     assert stdout.splitlines()[-1] == f"written to {out}; open {out / 'report.html'}"
-    loaded = Discovery.load(out)
-    assert (loaded.manifest.seed, loaded.manifest.permutations) == (3, 99)
-    assert loaded.results == biassay.discover("glove", FEMALES, permutations=99, seed=3).results
+    loaded = biassay.load(out)
+    assert (loaded.manifest.settings.seed, loaded.manifest.settings.n_permutations) == (3, 99)
+    assert loaded.tables == biassay.discover("glove", FEMALES, n_permutations=99, seed=3).tables
 
 
 def test_quiet_prints_nothing(cli: Cli, tmp_path: Path) -> None:
@@ -160,15 +162,13 @@ def test_words_of_a_file_are_searched_and_those_unknown_named(cli: Cli, tmp_path
     code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 99, "--words", words, "--json")
     printed = json.loads(stdout)
     assert code == 0
-    (found,) = printed["results"]
-    assert {word["word"] for word in found["words"]} == {"sassy", "loud", "engineer"}  # Latoya is one of the names
-    assert printed["manifest"]["vocabulary"] == str(words)
-    assert printed["manifest"]["words_lost"] == ["xqzzy"]
-    assert len(printed["manifest"]["validation_lost"]) == 9
+    assert {row["word"] for row in printed["results"]} == {"sassy", "loud", "engineer"}  # Latoya is one of the names
+    (row,) = printed["models"]
+    assert (row["vocabulary"], row["words_lost"], len(row["validation_lost"])) == (str(words), ["xqzzy"], 9)
     words.write_text("xqzzy\nlatoya\n")
     code, _, stderr = cli("discover", "--group", FEMALES, "--words", words, "--out", tmp_path / "out")
     assert code == 1
-    assert "error: no word was left to search: the model knows none of them, or they are the names" in stderr
+    assert "no word was left" in stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -180,7 +180,7 @@ def test_the_test_written_is_valid_and_runs(cli: Cli, tmp_path: Path) -> None:
     assert "European American males: " not in stdout  # searched for the test, and not asked for
     tests = load_tests(path)
     names = ", ".join(test.name for test in tests)
-    assert f"written to {path}: {names}. The words were chosen because" in " ".join(stderr.split())
+    assert f"written to {path}: {names}." in " ".join(stderr.split())
     for test in tests:
         assert 2 <= len(test.A.words) <= len(test.B.words) == 8
         assert not {*test.A.words} & {*test.B.words}
@@ -211,9 +211,8 @@ def test_too_few_words_for_a_test_are_an_error_that_says_what_to_do(cli: Cli, tm
     path = tmp_path / "found.toml"
     code, _, stderr = cli("discover", "--group", FEMALES, "--permutations", 99, "--write-test", path)
     assert code == 1
-    assert f"rather than the other: 0 were found of {FEMALES} and " in stderr
-    assert "--alpha" in stderr
-    assert "--permutations 79835 or more" in stderr
+    assert f"0 were found of {FEMALES} and " in stderr
+    assert "--n-permutations 79835 " in stderr
     assert not path.exists()
 
 
@@ -221,8 +220,7 @@ def test_too_many_names_lost_are_refused(cli: Cli, tmp_path: Path) -> None:
     code, stdout, stderr = cli("discover", "--group", FEMALES, "--max-lost", 0.3, "--out", tmp_path / "out")
     assert (code, stdout) == (1, "")
     said = stderr.splitlines()[-1]
-    assert said.startswith("error: the model does not know 4 of 12 names of Mexican American males (César, Jesús, José")
-    assert "; the limit is 30%, --max-lost changes it; the embedded vectors hold 20,000 words" in said
+    assert all(part in said for part in ("4 of 12 names of Mexican American males", "30%", "--max-lost"))
     assert not (tmp_path / "out").exists()
 
 
@@ -258,20 +256,20 @@ def test_faults_of_a_file_of_words(refused: Refused, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--alpha", "0", "alpha must lie between 0 and 1, got 0.0"),
-        ("--alpha", "1", "alpha must lie between 0 and 1, got 1.0"),
-        ("--alpha", "nan", "alpha must lie between 0 and 1, got nan"),
+        ("--alpha", "0", "got 0.0"),
+        ("--alpha", "1", "got 1.0"),
+        ("--alpha", "nan", "got nan"),
         ("--alpha", "a", "'a' is not a valid float"),
-        ("--permutations", "0", "permutations must be at least 1, got 0"),
+        ("--permutations", "0", "n_permutations must be at least 1, got 0"),
         ("--permutations", "9.5", "'9.5' is not a valid integer"),
-        ("--threshold", "nan", "the threshold must be a number, got nan"),
-        ("--threshold", "inf", "the threshold must be a number, got inf"),
+        ("--threshold", "nan", "got nan"),
+        ("--threshold", "inf", "got inf"),
         ("--threshold", "high", "'high' is not a valid float"),
-        ("--max-lost", "-0.1", "max_lost must lie between 0 and 1, got -0.1"),
-        ("--max-lost", "1.5", "max_lost must lie between 0 and 1, got 1.5"),
-        ("--keep", "0", "keep must be at least 1, got 0"),
+        ("--max-lost", "-0.1", "got -0.1"),
+        ("--max-lost", "1.5", "got 1.5"),
+        ("--keep", "0", "got 0"),
         ("--top", "0", "0 is not in the range x>=1"),
-        ("--seed", "-1", "the seed must not be negative, got -1"),
+        ("--seed", "-1", "got -1"),
         ("--rule", "some", "'some' is not one of 'any', 'all'"),
         ("--compare", "all", "'all' is not one of 'any', 'every'"),
     ],
@@ -297,6 +295,7 @@ def test_what_cannot_become_a_test(refused: Refused, tmp_path: Path) -> None:
     assert "none does not exist" in refused(*one, "--write-test", tmp_path / "none" / "new.toml")
     assert "--write-test takes one --group" in refused(*one, "--group", MALES, "--write-test", new)
     assert "--write-test takes one --group" in refused("--write-test", new)
+    assert "one MODEL" in refused("glove", "use", *one, "--write-test", new)
     assert there.read_text() == "mine"
 
 
@@ -314,9 +313,10 @@ def test_a_file_of_groups_is_validated_and_searched(cli: Cli, tmp_path: Path) ->
     assert (code, stdout) == (0, f"{path}: groups: valid, names: {names}; 0 rated words\n")
     code, stdout, _ = cli("discover", "--groups", path, "--group", FEMALES, "--permutations", 99, "--json")
     assert code == 0
-    (found,) = json.loads(stdout)["results"]
+    printed = json.loads(stdout)
+    (found,) = printed["groups"]
     assert found["constituents"] == ["r: african / european", "g: females / males"]
-    assert (found["threshold"], found["threshold_source"], found["curve"]) == (0.8, "convention", None)
+    assert (found["threshold"], found["threshold_source"], printed["curves"]) == (0.8, "convention", [])
 
 
 def test_the_shipped_groups_are_shown(cli: Cli) -> None:
@@ -345,13 +345,20 @@ def test_other_commands_and_the_folder_of_a_discovery(cli: Cli, tmp_path: Path) 
     assert (out / "results.json").read_bytes() == before
 
 
-def test_the_command_has_the_defaults_of_the_function(cli: Cli) -> None:
-    code, stdout, _ = cli("discover", "--help")
-    assert code == 0
-    given = {name: value for name, value in biassay.discover.__kwdefaults__.items() if value is not None}
-    assert len(given) == 9
-    assert {option.name: option.default for option in module.command.params if option.name in given} == given
-    for name, value in given.items():
-        assert f"--{name.replace('_', '-')}" in stdout
-        if name != "positive_only":
-            assert f"[default: {value}]" in " ".join(stdout.split())
+def test_an_interrupted_search_goes_on(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    out, command = tmp_path / "out", ("discover", "--group", FEMALES, "--n-permutations", 99)
+    with monkeypatch.context() as patched:
+        patched.setattr("biassay.cli.progress.Lines.progress", interrupt)
+        code, _, stderr = cli(*command, "--out", out)
+    assert code == 1
+    assert f"biassay resume {out}" in stderr
+    code, _, stderr = cli(*command, "--out", out)
+    assert (code, f"biassay resume {out}" in stderr) == (2, True)
+    code, _, stderr = cli("discover", "--resume", out, "--keep", 3)
+    assert (code, "--keep" in stderr) == (2, True)
+    assert "--write-test" in cli("discover", "--resume", out, "--write-test", tmp_path / "new.toml")[2]
+    assert cli("discover", "--resume", out, "--quiet") == (0, "", "")
+    assert biassay.load(out).tables == biassay.discover("glove", FEMALES, n_permutations=99).tables

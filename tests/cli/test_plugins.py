@@ -11,12 +11,12 @@ from types import ModuleType
 import pytest
 
 from biassay import plugins
-from biassay.encoders import registry
-from biassay.encoders.family import Family
-from biassay.encoders.python import wrap
-from biassay.encoders.registry import GROUP, families, open_as, parse_model
-from biassay.encoders.tiny import Letters
 from biassay.errors import PluginWarning, UnknownNameError, UsageError
+from biassay.models import registry
+from biassay.models.family import Family
+from biassay.models.python import wrap
+from biassay.models.registry import GROUP, families, open_as, parse_model
+from biassay.models.tiny import Letters
 
 Cli = Callable[..., tuple[int, str, str]]
 OWN = Family(

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import biassay
-from biassay.results.discovery import Discovery
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 from .shown_runs import MARK, TESTS, edit, edit_first, manifest_in, names, read, stored, told
@@ -121,15 +120,10 @@ def test_json_of_several_runs_is_corrected_anew(cli: Cli, folder: Path, two: Pat
 
 
 @pytest.mark.slow
-def test_runs_of_all_kinds_stand_side_by_side(
-    cli: Cli, folder: Path, contexts: Run, words: Discovery, tmp_path: Path
-) -> None:
-    runs = [folder, contexts.save(tmp_path / "contexts"), words.save(tmp_path / "words")]
-    code, stdout, _ = cli("report", *runs, "--out", tmp_path / "p.html")
-    assert code == 0
-    assert "African American females" in stdout
+def test_runs_over_texts_and_contexts_stand_side_by_side(cli: Cli, folder: Path, contexts: Run, tmp_path: Path) -> None:
+    runs = [folder, contexts.save(tmp_path / "contexts")]
     printed = told(cli("report", *runs, "--out", tmp_path / "p.html", "--json")[1])
-    assert [one["manifest"]["kind"] for one in printed] == ["associations", "associations", "discovery"]
+    assert [one["manifest"]["study"] for one in printed] == ["associations", "associations"]
     for one, run in zip(printed, runs, strict=True):
         assert one["results"] == stored(run)
 
@@ -157,7 +151,7 @@ def test_only_tests_that_are_named_are_shown(
     code, stdout, _ = cli("report", folder, "--tests", *patterns, "--json")
     (one,) = told(stdout)
     assert (code, [row["test"] for row in one["results"]]) == (0, kept)
-    assert [test["name"] for test in one["manifest"]["tests"]] == kept
+    assert [test["name"] for test in one["manifest"]["inputs"]["tests"]] == kept
     rows = [row for row in stored(folder) if row["test"] in kept]
     for field in ("p_value", "p_value_by_word"):
         expected = biassay.holm([row[field] for row in rows], 0.01).adjusted.tolist()
@@ -187,7 +181,7 @@ def test_names_of_no_test_are_refused(refuses: Callable[..., str], folder: Path,
 def test_runs_that_differ_are_refused_unless_mixed(
     cli: Cli, refuses: Callable[..., str], folder: Path, two: Path, tmp_path: Path
 ) -> None:
-    edit(two / "manifest.json", lambda made: made | {"protocol": "may2019"})
+    edit(two / "manifest.json", lambda made: made["settings"].update(protocol="may2019"))
     page = tmp_path / "p.html"
     said = refuses("report", folder, two, "--out", page)
     assert "protocol is exact in one, may2019 in two" in said

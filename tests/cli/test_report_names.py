@@ -8,9 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import NASTY
 
-from biassay.results.run import Run, with_corrections
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
 
 from .conftest import Cli
 from .shown_runs import MARK, names, read, renamed
@@ -19,9 +21,8 @@ from .shown_runs import MARK, names, read, renamed
 def of_models(run: Run, models: list[str]) -> Run:
     """One run of many models, all with the same results."""
     parts = [renamed(run, model) for model in models]
-    results = with_corrections(tuple(r for part in parts for r in part.results), run.manifest.alpha)
-    made = dataclasses.replace(run.manifest, models=tuple(m for part in parts for m in part.manifest.models))
-    return Run(made, results)
+    results = with_corrections(tuple(r for part in parts for r in part.results), run.manifest.settings.alpha)
+    return with_rows(run, results, models=tuple(m for part in parts for m in part.manifest.models))
 
 
 def test_hostile_and_long_names_are_safe_and_distinct_names_of_files(cli: Cli, glove: Run, tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ def test_hostile_and_long_names_are_safe_and_distinct_names_of_files(cli: Cli, g
         "\x00",
     ]
     run = of_models(glove, models)
-    run = dataclasses.replace(run, results=tuple(r for r in run.results if r.test == "weat6"))
+    run = with_rows(run, tuple(r for r in run.results if r.test == "weat6"))
     folder, paper = run.save(tmp_path / "run"), tmp_path / "deep" / "paper"
     before = names(tmp_path)
     code, _, stderr = cli("report", folder, "--publish", paper, "--format", "svg")
@@ -89,7 +90,7 @@ def test_very_long_names_are_shown(cli: Cli, glove: Run, tmp_path: Path) -> None
     long = tuple(
         dataclasses.replace(r, test=f"{'t' * 500}{i}", title="title " * 100) for i, r in enumerate(run.results)
     )
-    folder = dataclasses.replace(run, results=long).save(tmp_path / ("r" * 200))
+    folder = with_rows(run, long).save(tmp_path / ("r" * 200))
     code, stdout, stderr = cli("report", folder, "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0, stderr
     for result in glove.results:

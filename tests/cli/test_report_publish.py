@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from biassay.results.discovery import Discovery
-from biassay.results.records import PAPER_COLUMNS
-from biassay.results.run import Run
+from biassay.runs.run import Run
+from biassay.studies.associations.columns import PAPER_COLUMNS
 
 from .conftest import Cli
 from .shown_runs import names, read, stored
 
+PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 TABLES = {f"associations-by-{by}.{ending}" for by in ("word", "text") for ending in ("tex", "md")}
 OTHERS = {"results.tsv", "citations.md", "references.bib"}
 
@@ -40,23 +40,23 @@ def test_published_results_have_the_papers_nine_columns(cli: Cli, folder: Path, 
     cli("report", folder, two, "--out", tmp_path / "p.html", "--publish", tmp_path / "paper", "--format", "svg")
     with (tmp_path / "paper" / "results.tsv").open(newline="") as file:
         header, *rows = csv.reader(file, delimiter="\t")
-    assert tuple(header) == PAPER_COLUMNS
+    assert tuple(header) == PAPERS
     assert len(header) == 9
     for row, result in zip(rows, [*stored(folder), *stored(two)], strict=True):
         assert row[:3] == [result["model"], result["options"], result["test"]]
-        assert [float(cell) for cell in row[3:]] == [result[column] for column in PAPER_COLUMNS[3:]]
+        assert [float(cell) for cell in row[3:]] == [result[column] for column in PAPERS[3:]]
 
 
 @pytest.mark.slow
 def test_tests_over_texts_and_over_contexts_are_published_apart(
-    cli: Cli, folder: Path, contexts: Run, words: Discovery, tmp_path: Path
+    cli: Cli, folder: Path, contexts: Run, tmp_path: Path
 ) -> None:
-    runs = [folder, contexts.save(tmp_path / "contexts"), words.save(tmp_path / "words")]
+    runs = [folder, contexts.save(tmp_path / "contexts")]
     cli("report", *runs, "--out", tmp_path / "p.html", "--publish", tmp_path / "paper", "--format", "svg")
     found = names(tmp_path / "paper")
     expected = {"results-texts.tsv", "results-contexts.tsv", "associations-over-contexts.tex"} | TABLES
     assert expected <= found
-    assert len([name for name in found if name.startswith("model-card-")]) == 3
+    assert len([name for name in found if name.startswith("model-card-")]) == 2
 
 
 @pytest.mark.extras
@@ -81,7 +81,7 @@ def test_figures_are_published_in_the_formats_asked_for(
 def test_without_the_library_figures_are_left_out_and_that_is_said(
     cli: Cli, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("report.publish.files", "report.section", "studies.stereotypes.page", "cli.reporting"):
+    for module in ("pages.publish.files", "pages.section", "cli.reporting"):
         monkeypatch.setattr(f"biassay.{module}.can_draw", lambda: False)
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper")
     assert code == 0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import manifest_in
+from .shown_runs import manifest_in, stored
 from .small_tests import measured, words, write_test, write_vectors
 
 PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
@@ -34,23 +32,8 @@ def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path
         row = next(line for line in done.stdout.splitlines() if f" {name} " in line)
         assert f"{result.effect_size:.2f}" in row
     assert str(out / "report.html") in done.stdout
-    assert done.stderr.splitlines() == ["glove: encoded 64 of 64 texts", "glove: 2 of 2 tests done"]
-
-
-@pytest.mark.slow
-def test_results_tsv_begins_with_the_papers_nine_columns(tmp_path: Path, cli: Cli) -> None:
-    cli("run", "glove", "--tests", "weat6", "weat1", "--out", tmp_path / "run")
-    with (tmp_path / "run" / "results.tsv").open(newline="") as file:
-        header, *rows = csv.reader(file, delimiter="\t")
-    assert header[:9] == PAPER
-    assert [row[2] for row in rows] == ["weat6", "weat1"]
-    loaded = Run.load(tmp_path / "run").results
-    for row, result in zip(rows, loaded, strict=True):
-        assert len(row) == len(header)
-        assert (row[0], row[1]) == ("glove", "")
-        assert (float(row[3]), float(row[4])) == (result.p_value, result.effect_size)
-        assert [int(n) for n in row[5:9]] == [result.num_targ1, result.num_targ2, result.num_attr1, result.num_attr2]
-    assert rows[1][5:9] == ["24", "25", "25", "25"]  # GloVe 6B does not know 'gladiola'
+    said = [line.partition(",")[0] for line in done.stderr.splitlines()]
+    assert said == ["glove: 64 of 64 texts asked", "glove: 2 of 2 tests"]
 
 
 def test_quiet_prints_nothing(tmp_path: Path, cli: Cli) -> None:
@@ -64,15 +47,9 @@ def test_json_on_stdout_is_what_the_folder_holds(tmp_path: Path, cli: Cli) -> No
     code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "weat1", "--out", out, "--json")
     assert code == 0
     printed = json.loads(stdout)
-    assert printed["results"] == json.loads((out / "results.json").read_text())["results"]
+    assert printed["results"] == stored(out)
     assert printed["manifest"] == manifest_in(out)
-    assert "glove: 2 of 2 tests done" in stderr
-
-
-def test_json_with_quiet_is_json_and_nothing_else(cli: Cli) -> None:
-    code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--json", "--quiet")
-    assert (code, stderr) == (0, "")
-    assert list(measured(stdout)) == ["weat6"]
+    assert "glove: 2 of 2 tests" in stderr
 
 
 @pytest.mark.slow
@@ -94,12 +71,6 @@ def test_tests_takes_names_patterns_and_aliases(patterns: tuple[str, ...], names
 def test_tests_may_be_given_several_times_and_between_options(cli: Cli) -> None:
     _, stdout, _ = cli("run", "glove", "--tests", "weat6", "--json", "--tests", "weat7", "weat8", "--quiet")
     assert list(measured(stdout)) == ["weat6", "weat7", "weat8"]
-
-
-def test_an_alias_measures_the_same_as_its_test(cli: Cli) -> None:
-    found = measured(cli("run", "glove", "--tests", "C6", "weat6", "--json")[1])
-    for field in ("effect_size", "p_value", "test_digest"):
-        assert found["C6"][field] == found["weat6"][field]
 
 
 @pytest.mark.slow
@@ -182,14 +153,6 @@ def test_a_seed_gives_the_same_sampled_p_value_and_another_seed_another(tmp_path
         assert drawn == pytest.approx([exact] * 4, abs=0.01 if protocol == "may2019" else 0.03)
 
 
-def test_may2019_enumerates_small_sets(cli: Cli) -> None:
-    runs = [
-        measured(cli("run", "glove", "--tests", "weat6", "--json", "--protocol", p)[1]) for p in ("exact", "may2019")
-    ]
-    assert runs[0]["weat6"]["p_value"] == runs[1]["weat6"]["p_value"] == pytest.approx(1 / math.comb(16, 8))
-    assert runs[1]["weat6"]["p_route"] == "enumeration"
-
-
 def test_two_sided_counts_both_directions(tmp_path: Path, cli: Cli) -> None:
     test = write_test(tmp_path / "own.json")
     model = f"vectors:{write_vectors(tmp_path / 'v.txt', lean=1.0)}"
@@ -232,7 +195,7 @@ def test_a_second_run_encodes_nothing(tmp_path: Path, cli: Cli) -> None:
         code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--out", tmp_path / name, "--json")
         model = json.loads(stdout)["manifest"]["models"][0]
         assert (code, model["texts"], model["encoded"]) == (0, 32, encoded)
-        assert ("encoded" in stderr) == (encoded > 0)
+        assert ("texts asked" in stderr) == (encoded > 0)
     assert Run.load(tmp_path / "one").results == Run.load(tmp_path / "two").results
 
 
@@ -273,18 +236,6 @@ def test_two_files_of_one_name_are_two_models(tmp_path: Path, cli: Cli) -> None:
     assert "1 test on 2 models" in stdout
 
 
-def test_the_table_keeps_every_number_with_many_models(tmp_path: Path, cli: Cli) -> None:
-    test = write_test(tmp_path / "own.json")
-    models = [
-        f"vectors:{write_vectors(tmp_path / f'a-rather-long-name-of-a-vector-file-{seed}.txt', seed=seed)}"
-        for seed in range(6)
-    ]
-    _, stdout, _ = cli("run", *models, "--tests", test, "--out", tmp_path / "run")
-    for result in Run.load(tmp_path / "run").results:
-        assert f"{result.effect_size:.2f}" in stdout
-    assert "own" in stdout
-
-
 def test_markup_in_names_is_printed_as_it_is(tmp_path: Path, cli: Cli) -> None:
     test = write_test(tmp_path / "[bold]own.json")
     vectors = write_vectors(tmp_path / "[red]v.txt")
@@ -292,7 +243,7 @@ def test_markup_in_names_is_printed_as_it_is(tmp_path: Path, cli: Cli) -> None:
     assert code == 0
     assert "[bold]own" in stdout
     assert "vectors:[red]v.txt" in stdout
-    assert f"vectors:{vectors}: 1 of 1 tests done" in stderr
+    assert f"vectors:{vectors}: 1 of 1 tests" in stderr
 
 
 @pytest.mark.extras
@@ -302,4 +253,4 @@ def test_the_default_model_is_use(cli: Cli) -> None:
     assert code == 0
     result = measured(stdout)["weat6"]
     assert (result["model"], result["options"], result["lost"]) == ("use", "", {"X": [], "Y": [], "A": [], "B": []})
-    assert stderr.splitlines() == ["use: encoded 32 of 32 texts", "use: 1 of 1 tests done"]
+    assert "use: 1 of 1 tests" in stderr

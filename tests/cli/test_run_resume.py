@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors
@@ -113,7 +113,8 @@ def test_a_resumed_run_still_says_what_its_first_model_took(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
-def test_ctrl_c_leaves_a_run_that_resume_completes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
+def test_a_process_that_was_stopped_leaves_a_run_that_resume_completes(kill: signal.Signals, tmp_path: Path) -> None:
     source = STEADY + (
         "import pathlib, time\n"
         "class Slow(Steady):\n"
@@ -129,11 +130,12 @@ def test_ctrl_c_leaves_a_run_that_resume_completes(tmp_path: Path) -> None:
         deadline = time.monotonic() + 30
         while not (tmp_path / "waiting").exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(kill)
         stdout, stderr = process.communicate(timeout=30)
-    assert (process.returncode, stdout) == (1, "")
-    assert "biassay resume run --model python:slow_encoder:Slow" in stderr
-    assert "Traceback" not in stderr
+    assert (process.returncode, stdout) == (1 if kill is signal.SIGINT else -kill, "")
+    if kill is signal.SIGINT:
+        assert "biassay resume run --model python:slow_encoder:Slow" in stderr
+        assert "Traceback" not in stderr
     assert Run.load(tmp_path / "run").manifest.status == "running"
 
     (tmp_path / "go").touch()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from biassay.results.run import Run
+from biassay.runs.run import Run
 
 from .conftest import Cli
 from .small_tests import measured, write_test, write_vectors
@@ -29,7 +29,7 @@ def test_too_many_lost_words_refuse_one_test_and_leave_the_others(tmp_path: Path
     assert poor.lost["X"] == ("quxquux", "blorgle")
     assert "quxquux" in stdout
     assert "blorgle" in stdout
-    assert Run.load(out).manifest.words_lost == {model: ("blorgle", "quxquux")}
+    assert Run.load(out).manifest.models[0].words_lost == ("blorgle", "quxquux")
 
 
 def test_max_lost_lets_a_poor_test_through_and_lists_what_it_lost(tmp_path: Path, cli: Cli) -> None:

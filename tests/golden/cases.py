@@ -15,7 +15,7 @@ SINGLE = Tolerance(relative=1e-4, absolute=1e-5, digits=8)
 
 @dataclass(frozen=True)
 class Stop:
-    """A run is stopped, as by Ctrl-C, when it first tells of a step of a model; then it goes on by a command.
+    """A run is stopped, as by Ctrl-C, when it first says how far a step of a model is; then it goes on by a command.
 
     ``{out}`` is the folder of the run.
     """
@@ -64,7 +64,7 @@ RUN = (
     Case(
         "run-killed",
         _RUN,
-        stop=Stop("measuring", "vectors:two.txt?case=fold", "run --resume {out}"),
+        stop=Stop("tests", "vectors:two.txt?case=fold", "run --resume {out}"),
         same_as="run-exact",
         kept=True,
     ),
@@ -91,7 +91,7 @@ CEAT = (
     Case(
         "ceat-random-killed",
         _RANDOM,
-        stop=Stop("measuring", _CAUSAL, "ceat --resume {out}"),
+        stop=Stop("tests", _CAUSAL, "ceat --resume {out}"),
         same_as="ceat-random",
         kept=True,
         extras=True,
@@ -99,7 +99,7 @@ CEAT = (
     Case(
         "ceat-fixed-killed",
         _FIXED,
-        stop=Stop("measuring", _LOWEST, "ceat --resume {out}"),
+        stop=Stop("tests", _LOWEST, "ceat --resume {out}"),
         same_as="ceat-fixed",
         extras=True,
     ),
@@ -124,7 +124,7 @@ DISCOVER = (
     Case(
         "discover-killed",
         _WORLD,
-        stop=Stop("searching", "vectors:world.txt", f"{_WORLD} --out {{out}}"),
+        stop=Stop("bytes", "vectors:world.txt", "resume {out}"),
         same_as="discover-vectors",
     ),
     Case("report-discover", "report discover-vectors", needs=("discover-vectors",), same_as="discover-vectors"),
@@ -166,7 +166,7 @@ STEREOTYPES = (
     Case(
         "stereotypes-killed",
         _TWO,
-        stop=Stop("asking", _CAUSAL, f"{_TWO} --out {{out}}"),
+        stop=Stop("blanks asked", _CAUSAL, "resume {out}"),
         same_as="stereotypes-people",
         extras=True,
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.encoders.tiny_models import byte_tokenizer
+from tests.models.tiny_models import byte_tokenizer
 
 from .inputs import LISTS, fractions
 

@@ -1,6 +1,6 @@
 """The numbers of a run as a flat table. Only this file knows the format of a run folder.
 
-It reads version 1 from plain JSON, so that it can read old folders however the package changes.
+It reads plain JSON, so that it can read old folders however the package changes; tables are as version 1 had them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .stereotypes import stereotypes_as_in_version_1
 from .tables import Table
 
 # What a run costs, what differs by machine, what is said rather than measured, and what was asked.
@@ -30,26 +31,47 @@ _RECORDS = {
     *("contextual", "curve", "curve_emergent", "contexts", "rated"),
     *("tau_first", "tau_second", "tau_reversed", "tau_closest"),
 }
+_COUNTS = ("thresholds", "tp", "fp", "fn", "tn")
+_ARRAYS = {"results.tsv", "by_template", "contexts.standard_errors"}  # not in what `--json` prints
+_SAMPLES = {"samples": "effect_sizes", "sample_p_values": "p_values"}
 _PAPERS = ("p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2")
 
 
 def numbers_of(folder: Path) -> Table:
     """All numbers of a run folder."""
     manifest, results = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("manifest", "results"))
-    table = numbers_in({"manifest": manifest, "results": results["results"]})
+    tables = {"results": results["results"]} if manifest["format_version"] == 1 else results["tables"]
+    if _kind(manifest) == "discovery" and manifest["format_version"] > 1:
+        tables = {**tables, "curves": _with_counts(folder, manifest, tables["curves"])}
+    arrays = _arrays(folder) if _kind(manifest) == "stereotypes" else None
+    table = numbers_in({"manifest": manifest, **tables}, arrays)
     if _kind(manifest) == "associations":
         table |= _samples(folder, manifest) | _first_columns(folder, manifest)
     return table
 
 
 def shown(table: Table) -> Table:
-    """What of the numbers of a folder `--json` prints too."""
-    return {key: value for key, value in table.items() if key[2] != "results.tsv" and not key[2].startswith("samples.")}
+    """What of the numbers of a folder `--json` prints too: all but results.tsv and arrays."""
+    return {
+        key: value
+        for key, value in table.items()
+        if key[2] not in _ARRAYS and not key[2].startswith("samples.") and not _of_curve(key[2])
+    }
 
 
-def numbers_in(run: Mapping[str, Any]) -> Table:
-    """All numbers of a run as `--json` prints it."""
-    manifest, results = run["manifest"], run["results"]
+def numbers_in(run: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) -> Table:
+    """All numbers of a run as `--json` prints it, and of its arrays where they are given."""
+    manifest = run["manifest"]
+    if manifest["format_version"] > 1 and _kind(manifest) == "stereotypes":
+        human = manifest["inputs"]["human"]
+        manifest = {**manifest, "ceiling": human and human["ceiling"]}
+        results = stereotypes_as_in_version_1(run, arrays)
+    else:
+        results = run["results"]
+    if manifest["format_version"] > 1 and _kind(manifest) == "associations":
+        manifest = {**manifest, "words_lost": {model["text"]: model["words_lost"] for model in manifest["models"]}}
+    if manifest["format_version"] > 1 and _kind(manifest) == "discovery":
+        manifest, results = {**manifest, **run["models"][0]}, _nested_groups(run)
     models = [model["text"] for model in manifest["models"]]
     table: Table = {}
     _add(table, "", "", {name: manifest[name] for name in _OF_THE_RUN if name in manifest})
@@ -61,6 +83,45 @@ def numbers_in(run: Mapping[str, Any]) -> Table:
         else:
             _add(table, models[place], "", found)
     return table
+
+
+def _nested_groups(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Flat tables of discovery as version 1 had them: all about a group in one record, scores in lists."""
+    found = []
+    for group in run["groups"]:
+        parts = {
+            name: [_with_lists(row) for row in run[table] if row["group"] == group["group"]]
+            for name, table in (("words", "results"), ("validated", "validated"))
+        }
+        curves = {row["task"]: row for row in run["curves"] if row["group"] == group["group"]}
+        named = {name: curves.get(task) for task, name in (("ibd", "curve"), ("eibd", "curve_emergent"))}
+        found.append({**group, **parts, **{n: None if c is None else _without(c, "task") for n, c in named.items()}})
+    return found
+
+
+def _with_lists(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_without(row, "group"), **{name: list(row[name].values()) for name in ("scores", "constituents")}}
+
+
+def _without(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
+
+
+def _with_counts(
+    folder: Path, manifest: Mapping[str, Any], curves: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Curves with what is kept as arrays: counts at every threshold."""
+    places = {model["text"]: place for place, model in enumerate(manifest["models"])}
+    found = []
+    for row in curves:
+        with np.load(folder / f"arrays/{places[_typed(manifest, row)]}.npz", allow_pickle=False) as archive:
+            arrays = {name: archive[f"{row['group']}/{row['task']}/{name}"].tolist() for name in _COUNTS}
+        found.append({**row, **{n: v if n == "thresholds" else list(map(int, v)) for n, v in arrays.items()}})
+    return found
+
+
+def _of_curve(quantity: str) -> bool:
+    return quantity.startswith("curve") and quantity.partition(".")[2] in _COUNTS
 
 
 def numbers_in_report(runs: Sequence[Mapping[str, Any]]) -> Table:
@@ -79,7 +140,7 @@ def numbers_in_comparison(found: Mapping[str, Any]) -> Table:
 
 
 def _kind(manifest: Mapping[str, Any]) -> str:
-    return str(manifest.get("kind", "associations"))
+    return str(manifest.get("study", manifest.get("kind", "associations")))
 
 
 def _typed(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> str:
@@ -107,7 +168,7 @@ def _add(table: Table, model: str, item: str, record: Mapping[str, Any], prefix:
 
 def _with_scores_by_group(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Scores of a measure of stereotypes, which stand beside its profiles, in them: templates by name."""
-    if "profiles" not in record:
+    if "profiles" not in record or "scores" not in record:
         return record
     pairs = zip(record["profiles"], record["scores"], strict=True)
     profiles = [{**p, "by_template": dict(zip(record["templates"], s, strict=True))} for p, s in pairs]
@@ -123,15 +184,24 @@ def _named(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[
         yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), record
 
 
+def _arrays(folder: Path) -> dict[str, Any]:
+    """The arrays of a run, "PLACE/NAME"."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.glob("arrays/*.npz")):
+        with np.load(path, allow_pickle=False) as archive:
+            found |= {f"{path.stem}/{name}": archive[name] for name in archive.files}
+    return found
+
+
 def _samples(folder: Path, manifest: Mapping[str, Any]) -> Table:
     """What tests over contexts were pooled from, summed up."""
     table: Table = {}
-    for path in sorted((folder / "samples").glob("*.npz")):
+    for path in sorted((*folder.glob("samples/*.npz"), *folder.glob("arrays/*.npz"))):
         model = manifest["models"][int(path.stem)]["text"]
         with np.load(path, allow_pickle=False) as archive:
             for name in archive.files:
                 test, _, part = name.rpartition("/")
-                table[model, test, f"samples.{part}"] = _summary(archive[name])
+                table[model, test, f"samples.{_SAMPLES.get(part, part)}"] = _summary(archive[name])
     return table
 
 

@@ -105,14 +105,14 @@ class Place:
 @contextmanager
 def _stopped(stop: Stop) -> Iterator[list[str]]:
     """Ctrl-C at the moment in which the command line is told of a step; the list tells whether it came so far."""
-    tell = getattr(Lines, stop.step)
+    tell = Lines.progress
     reached: list[str] = []
 
-    def interrupt(self: Lines, model: str, *numbers: int) -> None:
-        if model == stop.model:
-            reached.append(model)
+    def interrupt(self: Lines, who: str, unit: str, done: int, total: int) -> None:
+        if (who, unit) == (stop.model, stop.step):
+            reached.append(who)
             raise KeyboardInterrupt
-        tell(self, model, *numbers)
+        tell(self, who, unit, done, total)
 
-    with mock.patch.object(Lines, stop.step, interrupt):
+    with mock.patch.object(Lines, "progress", interrupt):
         yield reached

@@ -1,24 +1,27 @@
-"""Runs of all kinds made by hand."""
+"""Runs of association tests made by hand, and runs changed by hand."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from biassay.results.discovery import Discovery, DiscoveryManifest
-from biassay.results.records import FORMAT_VERSION, ContextsRecord, Manifest, ModelRecord, Result, TestRecord
-from biassay.results.run import Run, with_corrections
-from biassay.results.samples import Samples
-from biassay.results.stereotypes import StereotypeManifest, Stereotypes
+from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result, TestRecord
+from biassay.studies.associations.samples import SAMPLE_ARRAYS
+from biassay.studies.associations.settings import Settings
 
 ROLES = ("X", "Y", "A", "B")
 LATER = ("p_value_holm", "significant", "significant_holm")
 LATER_BY_WORD = ("p_value_by_word_holm", "significant_by_word", "significant_by_word_holm")
 
 
-def result(model: str, test: str, p: float | None = 0.5, **given: Any) -> Result:
+def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: Any) -> Result:
     """A result without settings of its model; ``given`` replaces fields."""
     names = ("title", "targ1", "targ2", "attr1", "attr2", "p_route", "p_route_by_word", "source", "test_version")
     numbers = ("effect_size", "statistic", "log10_p_value", "p_error", "effect_size_by_word", "log10_p_value_by_word")
@@ -33,61 +36,72 @@ def result(model: str, test: str, p: float | None = 0.5, **given: Any) -> Result
     return Result(**fields | given)
 
 
+def as_refused(row: Result) -> Result:
+    """The same test, refused: nothing was computed."""
+    numbers = ("effect_size", "statistic", "p_", "log10_p_", "significant")
+    nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
+    return dataclasses.replace(row, **nothing, status="refused", reason="too many words", leaning={}, contextual=None)
+
+
 def record(name: str, **given: Any) -> ModelRecord:
-    return ModelRecord(**{"text": name, "name": name, "family": "f", "revision": None, "settings": {}} | given)
+    fields = {"text": name, "name": name, "family": "f", "revision": None, "settings": {}, "measured": True}
+    return ModelRecord(**fields | given)
 
 
 def contexts(**given: Any) -> ContextsRecord:
-    made = ContextsRecord("c.parquet", "d", 16, 8, 0, 99, 1000, 40, "fixed", 9, "float16", 5)
-    return dataclasses.replace(made, **given)
+    return dataclasses.replace(ContextsRecord("c.parquet", "d", 16, 8, 0, 99, 1000), **given)
 
 
-def run_of(run_id: str, rows: list[Result], samples: dict[tuple[int, str], Samples] | None = None, **given: Any) -> Run:
+def run_of(
+    run_id: str,
+    rows: Iterable[Result],
+    arrays: Mapping[str, NDArray[np.float64]] | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    contexts: ContextsRecord | None = None,
+    **given: Any,
+) -> Run:
     """A run with these rows, corrected on its own; its models in the order of their rows."""
+    rows = tuple(rows)
+    tests = dict.fromkeys((r.test, r.test_digest) for r in rows)
     fields: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "run_id": run_id,
+        "study": "associations",
+        "package": "biassay",
         "status": "complete",
         "created": "2026-01-02T00:00:00+00:00",
         "finished": "2026-01-03T00:00:00+00:00",
         "versions": {"biassay": "0"},
         "models": tuple(record(name) for name in dict.fromkeys(r.model for r in rows)),
-        "tests": tuple(
-            TestRecord(name, name, digest, "s", "c", "l", "1")
-            for name, digest in dict.fromkeys((r.test, r.test_digest) for r in rows)
-        ),
-        "protocol": "exact",
-        "alternative": "greater",
-        "alpha": 0.01,
-        "max_lost": 0.2,
-        "seed": 0,
-        "words_lost": {},
+        "settings": Settings(**{"contexts": contexts.file if contexts else None} | dict(settings or {})),
+        "inputs": InputsRecord(tuple(TestRecord(name, name, d, "s", "c", "l", "1") for name, d in tests), contexts),
     }
     made = Manifest(**fields | given)
-    return Run(made, with_corrections(tuple(rows), made.alpha), samples or {})
+    return Run(made, {"results": with_corrections(rows, made.settings.alpha)} if rows else {}, arrays or {})
 
 
-def some(seed: int) -> Samples:
+def some_samples(place: int, test: str, seed: int = 0, count: int = 5) -> dict[str, NDArray[np.float64]]:
+    """The arrays of a test over contexts."""
     rng = np.random.default_rng(seed)
-    return Samples(rng.normal(size=5), rng.random(5), rng.random(5))
+    return {f"{place}/{test}/{name}": rng.random(count) for name in SAMPLE_ARRAYS}
 
 
-def discovery() -> Discovery:
-    texts = ("grouping", "grouping_title", "grouping_digest", "citation", "licence", "vocabulary", "rule", "compare")
-    fields: dict[str, Any] = dict.fromkeys((*texts, "note"), "as given") | {"vocabulary_digest": None}
-    fields |= {"groups": {"g": ("a", "b")}, "labels": {"g": "G"}, "names_lost": {}, "validation_lost": ()}
-    fields |= {"words_lost": (), "threshold": None, "positive_only": True, "permutations": 9, "keep": 5}
-    return Discovery(DiscoveryManifest(**beginning("discovery"), **fields, alpha=0.05, max_lost=0.2, seed=0), ())
+def with_rows(run: Run, rows: Iterable[Result], **given: Any) -> Run:
+    """The same run with other rows; ``given`` changes its manifest."""
+    return Run(dataclasses.replace(run.manifest, **given), {"results": tuple(rows)}, run.arrays)
 
 
-def stereotypes() -> Stereotypes:
-    texts = ("abc", "abc_digest", "citation", "licence", "variant", "prior")
-    fields: dict[str, Any] = dict.fromkeys(texts, "as given") | {"pairs": ("a/b",), "dimensions": {}, "groups": ("g",)}
-    fields |= {"templates": {}, "measures": ("ilps",), "all_adjectives": False, "human": None, "human_notes": ()}
-    fields |= {"notes": (), "draws": 9, "ceiling": None, "seed": 0}
-    return Stereotypes(StereotypeManifest(**beginning("stereotypes"), **fields), ())
+def with_settings(run: Run, **given: Any) -> Run:
+    """The same run with other settings."""
+    return with_rows(run, run.results, settings=dataclasses.replace(run.manifest.settings, **given))
 
 
-def beginning(kind: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {"format_version": FORMAT_VERSION, "run_id": kind, "status": "complete", "created": "then"}
-    return fields | {"finished": None, "versions": {}, "models": (record("m"),), "kind": kind}
+def stopped(run: Run, measured: int = 0) -> Run:
+    """The run as it was when only its first models were measured."""
+    models = tuple(dataclasses.replace(m, measured=i < measured) for i, m in enumerate(run.manifest.models))
+    kept = {(m.name, m.options) for m in models if m.measured}
+    rows = tuple(r for r in run.results if (r.model, r.options) in kept)
+    arrays = {name: array for name, array in run.arrays.items() if int(name.partition("/")[0]) < measured}
+    manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=models)
+    return Run(manifest, {"results": rows} if measured else {}, arrays)

@@ -314,8 +314,8 @@ def test_shuffled_groups_are_a_loop_over_permutations() -> None:
     there = ~np.isnan(model)
     seen = stats.kendalltau(model[there], human[there]).statistic
     for _ in range(40):
-        dealt = human[draws.permutation(5)]
-        taus.append(stats.kendalltau(model[there], dealt[there]).statistic)
+        permuted = human[draws.permutation(5)]
+        taus.append(stats.kendalltau(model[there], permuted[there]).statistic)
     assert found == pytest.approx((np.mean(taus), (1 + sum(tau >= seen - 1e-12 for tau in taus)) / 41))
 
 

@@ -1,4 +1,4 @@
-"""p-values by dealing names anew: loops and least squares in the test, uniformity, and early stopping."""
+"""p-values by permuting names anew: loops and least squares in the test, uniformity, and early stopping."""
 
 from __future__ import annotations
 
@@ -39,35 +39,35 @@ def excess_of(values: Floats, groups: NDArray[np.intp], categories: NDArray[np.i
     return float(solution[-1] / np.sqrt(variance * np.linalg.inv(design.T @ design)[-1, -1]))
 
 
-def orders_of(seed: int, names: int, deals: int) -> NDArray[np.int64]:
-    """The deals that the class makes from a seed."""
-    orders = np.tile(np.arange(names), (deals, 1))
+def orders_of(seed: int, names: int, permutations: int) -> NDArray[np.int64]:
+    """The permutations that the class makes from a seed."""
+    orders = np.tile(np.arange(names), (permutations, 1))
     return np.asarray(np.random.default_rng(seed).permuted(orders.astype(np.uint16), axis=1), dtype=np.int64)
 
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4, 4, 4, 4), (3, 5, 4, 2, 6, 4)])
-def test_both_p_values_are_those_of_a_loop_over_words_and_deals(sizes: tuple[int, ...]) -> None:
-    groups, deals, targets = groups_of(sizes), 60, (0, 3)
+def test_both_p_values_are_those_of_a_loop_over_words_and_permutations(sizes: tuple[int, ...]) -> None:
+    groups, permutations, targets = groups_of(sizes), 60, (0, 3)
     cosines = np.random.default_rng(5).normal(0.2, 0.1, (9, 24))
     cosines[:3, groups == 0] += 0.15
     largest = np.stack([largest_of(cosines, groups, t) for t in targets], axis=1)
-    found = NamePermutations(groups, CATEGORIES, targets, deals, np.random.default_rng(8), stop=None).tails(
+    found = NamePermutations(groups, CATEGORIES, targets, permutations, np.random.default_rng(8), stop=None).tails(
         cosines, largest
     )
-    orders = orders_of(8, 24, deals)
+    orders = orders_of(8, 24, permutations)
     basis = np.column_stack(
         [np.ones(24), *(CATEGORIES[groups, 0] == v for v in (1, 2)), CATEGORIES[groups, 1] == 1]
     ).astype(float)
     for place, target in enumerate(targets):
         for word, values in enumerate(cosines):
-            dealt = [largest_of(values[None], groups[order], target)[0] for order in orders]
-            count = sum(value >= largest[word, place] for value in dealt)
-            assert found.associated[word, place] == (1 + count) / (1 + deals)
+            permuted = [largest_of(values[None], groups[order], target)[0] for order in orders]
+            count = sum(value >= largest[word, place] for value in permuted)
+            assert found.associated[word, place] == (1 + count) / (1 + permutations)
             fitted = basis @ np.linalg.lstsq(basis, values, rcond=None)[0]
             seen = excess_of(values, groups, CATEGORIES, target)
-            # Freedman and Lane: residuals of the sum of categories, dealt anew. The class moves the model instead.
+            # Freedman and Lane: residuals of the sum of categories, permuted anew. The class moves the model instead.
             moved = [excess_of(_put(values - fitted, order), groups, CATEGORIES, target) for order in orders]
-            assert found.excess[word, place] == (1 + sum(value >= seen for value in moved)) / (1 + deals)
+            assert found.excess[word, place] == (1 + sum(value >= seen for value in moved)) / (1 + permutations)
 
 
 def _put(values: Floats, order: NDArray[np.int64]) -> Floats:
@@ -77,7 +77,7 @@ def _put(values: Floats, order: NDArray[np.int64]) -> Floats:
     return moved
 
 
-def test_p_values_of_all_deals_are_the_exact_ones() -> None:
+def test_p_values_of_all_permutations_are_the_exact_ones() -> None:
     """Two by two groups of two names: 40,320 orders, so many that a sample of them must agree with all."""
     groups, categories = groups_of((2, 2, 2, 2)), np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     cosines = np.random.default_rng(3).normal(0.0, 0.1, (4, 8))
@@ -87,8 +87,8 @@ def test_p_values_of_all_deals_are_the_exact_ones() -> None:
     )
     orders = np.array(list(itertools.permutations(range(8))))
     for word, values in enumerate(cosines):
-        dealt = values[orders]
-        exact = np.mean(largest_of(dealt, groups, 0) >= largest[word] - 1e-9)
+        permuted = values[orders]
+        exact = np.mean(largest_of(permuted, groups, 0) >= largest[word] - 1e-9)
         error = 4 * np.sqrt(exact * (1 - exact) / 40_000) + 1 / 40_000
         assert found.associated[word, 0] == pytest.approx(exact, abs=error)
 
@@ -139,7 +139,7 @@ def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_litt
 
 @pytest.mark.slow
 def test_early_stopping_is_the_share_at_the_last_success_waited_for() -> None:
-    """Besag and Clifford: deals are looked at in order until the h-th that does as well."""
+    """Besag and Clifford: permutations are looked at in order until the h-th that does as well."""
     groups, h = groups_of((4,) * 6), 5
     cosines = np.random.default_rng(9).normal(size=(6, 24))
     largest = largest_of(cosines, groups, 1)[:, None]
@@ -188,6 +188,6 @@ def test_a_word_without_a_score_has_no_p_value() -> None:
     assert np.isnan(found.excess[:, 0]).tolist() == [False, True, False]
 
 
-def test_no_deal_at_all_is_refused() -> None:
+def test_no_permutation_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="at least one permutation"):
         NamePermutations(groups_of((2,) * 6), CATEGORIES, [0], 0, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""p-values against every other group: loops over pairs and deals in the test, all deals, and what is no proof."""
+"""p-values against every other group: loops over pairs in the test, all permutations, and what is no proof."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def score(values: Floats, own: NDArray[np.bool_]) -> float:
     return float(pair_scores(values[None], [(np.flatnonzero(own), np.flatnonzero(~own))])[0, 0])
 
 
-def hits_of_pair(values: Floats, groups: Groups, pair: tuple[int, int], seed: int, deals: int) -> list[bool]:
-    """Whether every deal that the class makes from a seed gives the first of two groups as high a score as it has."""
+def hits_of_pair(values: Floats, groups: Groups, pair: tuple[int, int], seed: int, permutations: int) -> list[bool]:
+    """Whether every permutation made from a seed gives the first of two groups as high a score as it has."""
     root = int(np.random.default_rng(seed).integers(2**63))
     both = np.isin(groups, pair)
     given, own = values[both], groups[both] == pair[0]
-    orders = np.tile(np.arange(len(given), dtype=np.uint16), (deals, 1))
+    orders = np.tile(np.arange(len(given), dtype=np.uint16), (permutations, 1))
     np.random.default_rng([root, *sorted(pair)]).permuted(orders, axis=1, out=orders)
     seen = score(given, own)
     return [score(given, own[order]) >= seen - 1e-9 for order in orders]
@@ -47,28 +47,28 @@ def exact_of_pair(values: Floats, groups: Groups, pair: tuple[int, int]) -> floa
 
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4, 4), (3, 6, 2, 5)])
-def test_p_values_are_the_largest_of_a_loop_over_pairs_and_deals(sizes: tuple[int, ...]) -> None:
-    groups, deals, targets = groups_of(sizes), 60, (0, 2)
+def test_p_values_are_the_largest_of_a_loop_over_pairs_and_permutations(sizes: tuple[int, ...]) -> None:
+    groups, permutations, targets = groups_of(sizes), 60, (0, 2)
     cosines = np.random.default_rng(5).normal(0.2, 0.1, (8, 16))
     cosines[:3, groups == 0] += 0.2
     cosines[3:5, groups == 2] += 0.2
-    found = PairPermutations(groups, 4, targets, deals, np.random.default_rng(8), stop=None).tails(cosines)
+    found = PairPermutations(groups, 4, targets, permutations, np.random.default_rng(8), stop=None).tails(cosines)
     assert found.shape == (8, 2)
     for place, target in enumerate(targets):
         for word, values in enumerate(cosines):
             pairs = [(target, other) for other in range(4) if other != target]
-            counts = [sum(hits_of_pair(values, groups, pair, 8, deals)) for pair in pairs]
-            assert found[word, place] == (1 + max(counts)) / (1 + deals)
+            counts = [sum(hits_of_pair(values, groups, pair, 8, permutations)) for pair in pairs]
+            assert found[word, place] == (1 + max(counts)) / (1 + permutations)
 
 
-def test_p_values_of_many_deals_are_the_exact_ones() -> None:
-    groups, deals = groups_of((3, 4, 3)), 20_000
+def test_p_values_of_many_permutations_are_the_exact_ones() -> None:
+    groups, permutations = groups_of((3, 4, 3)), 20_000
     cosines = np.random.default_rng(3).normal(0.0, 0.1, (6, 10))
     cosines[:4, groups == 1] += 0.15
-    found = PairPermutations(groups, 3, [1], deals, np.random.default_rng(1), stop=None).tails(cosines)
+    found = PairPermutations(groups, 3, [1], permutations, np.random.default_rng(1), stop=None).tails(cosines)
     for word, values in enumerate(cosines):
         exact = max(exact_of_pair(values, groups, (1, other)) for other in (0, 2))
-        error = 4 * np.sqrt(exact * (1 - exact) / deals) + 1 / deals
+        error = 4 * np.sqrt(exact * (1 - exact) / permutations) + 1 / permutations
         assert found[word, 0] == pytest.approx(exact, abs=error)
 
 
@@ -112,18 +112,18 @@ def test_a_group_closer_than_every_other_is_found() -> None:
 
 
 def test_early_stopping_is_the_share_at_the_last_success_waited_for() -> None:
-    """Besag and Clifford, of every pair by itself; deals go on in the next batch of 256."""
-    groups, deals, h = groups_of((4, 5, 4)), 700, 5
+    """Besag and Clifford, of every pair by itself; permutations go on in the next batch of 256."""
+    groups, permutations, h = groups_of((4, 5, 4)), 700, 5
     cosines = np.random.default_rng(9).normal(size=(8, 13))
     cosines[:4, groups == 0] += 1.2
-    found = PairPermutations(groups, 3, [0], deals, np.random.default_rng(12), stop=h).tails(cosines)
+    found = PairPermutations(groups, 3, [0], permutations, np.random.default_rng(12), stop=h).tails(cosines)
     ends = []
     for word, values in enumerate(cosines):
         shares = []
         for other in (1, 2):
-            hits = 1 + np.flatnonzero(hits_of_pair(values, groups, (0, other), 12, deals))
-            shares.append(h / hits[h - 1] if len(hits) >= h else (1 + len(hits)) / (1 + deals))
-            ends.append(hits[h - 1] if len(hits) >= h else deals)
+            hits = 1 + np.flatnonzero(hits_of_pair(values, groups, (0, other), 12, permutations))
+            shares.append(h / hits[h - 1] if len(hits) >= h else (1 + len(hits)) / (1 + permutations))
+            ends.append(hits[h - 1] if len(hits) >= h else permutations)
         assert found[word, 0] == pytest.approx(max(shares), rel=1e-12)
     assert min(ends) < 256 < max(ends)
 
@@ -172,14 +172,14 @@ def test_a_word_without_a_score_against_some_group_has_no_p_value() -> None:
     assert np.isnan(found).tolist() == [[False, False], [True, True], [True, False]]
 
 
-def test_deals_that_give_the_same_score_count() -> None:
-    """Two values only: most deals give a score that was seen before, and rounding must not tell them apart."""
+def test_permutations_that_give_the_same_score_count() -> None:
+    """Two values only: most permutations give a score that was seen before, and rounding must not tell them apart."""
     groups = groups_of((4, 4))
     cosines = np.where(np.arange(8) % 3 == 0, 0.1, 0.7)[None] / 3.0
     found = PairPermutations(groups, 2, [0], 20_000, np.random.default_rng(5), stop=None).tails(cosines)
     assert found[0, 0] == pytest.approx(exact_of_pair(cosines[0], groups, (0, 1)), abs=0.015)
 
 
-def test_no_deal_at_all_is_refused() -> None:
+def test_no_permutation_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="at least one permutation is needed, got 0"):
         PairPermutations(groups_of((2, 2)), 2, [0], 0, np.random.default_rng(0))

@@ -5,35 +5,35 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from tests.results.made_runs import contexts, discovery, result, run_of, stereotypes
+from tests.results.made_runs import contexts, result, run_of
+from tests.studies.stereotypes.made_runs import compared_with_people
 
 from biassay.errors import UsageError
-from biassay.report.section import environment
-from biassay.results.gathering import AnyRun
-from biassay.studies.presenters import compare, presenter_of
+from biassay.pages.section import environment
+from biassay.results.data import RunData
+from biassay.runs.showing import compared, presenter_of
 
-RUNS: dict[str, AnyRun] = {
+RUNS: dict[str, RunData] = {
     "texts": run_of("a", [result("m", "t"), result("n", "t")]),
     "contexts": run_of("b", [result("m", "t")], contexts=contexts()),
-    "discovery": discovery(),
-    "stereotypes": stereotypes(),
+    "stereotypes": compared_with_people(),
 }
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.permutations(RUNS, 2)))
 def test_runs_of_different_kinds_are_not_compared_even_if_mixed(one: str, other: str) -> None:
     with pytest.raises(UsageError, match="cannot be compared") as refused:
-        compare({"a": RUNS[one], "b": RUNS[other]}, mixed=True)
-    assert RUNS[one].manifest.kind in str(refused.value)
-    assert RUNS[other].manifest.kind in str(refused.value)
+        compared({"a": RUNS[one], "b": RUNS[other]}, mixed=True)
+    assert RUNS[one].manifest.study in str(refused.value)
+    assert RUNS[other].manifest.study in str(refused.value)
 
 
 def test_nothing_is_not_compared() -> None:
     with pytest.raises(UsageError):
-        compare({})
+        compared({})
 
 
 @pytest.mark.parametrize("run", list(RUNS.values()), ids=list(RUNS))
-def test_a_study_brings_templates_of_its_own(run: AnyRun) -> None:
-    package = presenter_of(run.manifest.kind).package
+def test_a_study_brings_templates_of_its_own(run: RunData) -> None:
+    package = presenter_of(run.manifest.study).package
     assert set(environment(package).list_templates()) > set(environment().list_templates())

@@ -12,13 +12,15 @@ from typing import Any
 import click
 
 from biassay.errors import BiassayError, PluginWarning, nearest_names
+from biassay.plugins import plugin_names, skim_names
 
 __all__ = ["main"]
 
+_STUDIES = "biassay.studies"
 _COMMANDS = {
     "run": ("biassay.cli.run", "Run association tests (WEAT, SEAT) on models."),
     "contexts": ("biassay.cli.contexts", "Find the contexts of stimuli in a corpus."),
-    "ceat": ("biassay.cli.ceat", "Run association tests over contexts (CEAT)."),
+    "ceat": ("biassay.cli.run", "The same over contexts (CEAT)."),
     "resume": ("biassay.cli.resume", "Go on with an interrupted run."),
     "discover": ("biassay.cli.discover", "Find the words a model ties to groups of people (IBD, EIBD)."),
     "stereotypes": ("biassay.cli.stereotypes", "What language models tie to social groups (the ABC model)."),
@@ -32,27 +34,34 @@ _COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Knows every command's name and summary, and imports a command only to run it."""
+    """Knows every command's name and summary, and imports a command only to run it.
+
+    A study of another package is a command of its name, unless biassay has such a command.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(_COMMANDS)
+        return [*_COMMANDS, *(name for name in plugin_names(_STUDIES) if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
-            return None
+            made: click.Command = import_module("biassay.cli.study").command_of(name)
+            return made
         command: click.Command = import_module(_COMMANDS[name][0]).command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _COMMANDS:
-            near = nearest_names(args[0], _COMMANDS)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(_COMMANDS)}"
+        if args and args[0] not in _COMMANDS and args[0] not in (known := self.list_commands(ctx)):
+            near = nearest_names(args[0], known)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(known)}"
             raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+        if added := [(name, f"From {of}.") for name, of in skim_names(_STUDIES).items() if name not in _COMMANDS]:
+            with formatter.section("Studies of other packages"):
+                formatter.write_dl(added)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,8 +8,8 @@ import click
 
 from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
 from biassay.cli.reporting import report_options, tell_published
-from biassay.pipeline.reporting import compare_runs
-from biassay.studies.presenters import presenter_of
+from biassay.runs.reporting import compare_runs
+from biassay.runs.showing import presenter_of
 
 __all__ = ["command"]
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from biassay.cli.common import TestsTakeMany, console_for_tables, engine_options, listener_for, open_engine
 from biassay.cli.group_coverage import coverage_as_json, coverage_table
-from biassay.pipeline.corpus import DEFAULT_TESTS, Scan, find_contexts
+from biassay.runs.corpus import DEFAULT_TESTS, Scan, find_contexts
 from biassay.stimuli.abc import Abc, load_abc
 from biassay.texts.contexts import TestCoverage, coverage
 from biassay.texts.corpus import FORMATS

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import click
 
-from biassay.encoders.family import Family
-from biassay.encoders.registry import families
-from biassay.encoders.selftest import Outcome, device, self_test
 from biassay.files import default_cache
+from biassay.models.family import Family
+from biassay.models.registry import families
+from biassay.models.selftest import Outcome, device, self_test
 
 __all__ = ["command"]
 

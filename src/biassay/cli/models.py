@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from biassay.cli.common import console_for_tables
-from biassay.encoders.family import Family
-from biassay.encoders.registry import families
+from biassay.models.family import Family
+from biassay.models.registry import families
 
 if TYPE_CHECKING:
     from rich.table import Table

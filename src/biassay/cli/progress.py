@@ -1,4 +1,4 @@
-"""How a long step shows itself: bars on a terminal, plain lines elsewhere."""
+"""How a long step shows itself: bars on a terminal, plain lines elsewhere, both with rate and time left."""
 
 from __future__ import annotations
 
@@ -7,24 +7,45 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 __all__ = ["Bars", "Lines"]
 
 _SECONDS_BETWEEN_LINES = 5.0
+_BYTES = "bytes"
 
 
-def _in_mb(size: int) -> str:
-    return f"{size / 1e6:,.0f}" if size >= 10_000_000 else f"{size / 1e6:.2g}"
+def _amount(number: float, unit: str) -> str:
+    if unit != _BYTES:
+        return f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
+    return f"{number / 1e6:,.0f}" if number >= 10_000_000 else f"{number / 1e6:.2g}"
+
+
+def _name(unit: str) -> str:
+    return "MB" if unit == _BYTES else unit
+
+
+class _Clock:
+    """Rates of steps since each began; what was done before it was first heard of does not count."""
+
+    def __init__(self) -> None:
+        self._began: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def rate(self, who: str, unit: str, done: int) -> float:
+        """So many a second; 0 where it is not known yet."""
+        now = time.monotonic()
+        began, before = self._began.setdefault((who, unit), (now, done))
+        return (done - before) / (now - began) if now > began and done > before else 0.0
 
 
 class Bars:
     """Progress bars."""
 
     def __init__(self, console: Console) -> None:
-        what = TextColumn("{task.description}", markup=False)
-        self._progress = Progress(what, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console)
-        self._tasks: dict[str, TaskID] = {}
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[amount]}"))
+        self._progress = Progress(*columns, TimeRemainingColumn(), console=console)
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._clock = _Clock()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -35,31 +56,18 @@ class Bars:
     ) -> None:
         self._progress.stop()
 
-    def scanning(self, what: str, done: int, total: int) -> None:
-        self._update(f"{what} (MB)", done // 1_000_000, total // 1_000_000 or None)
-
-    def encoding(self, model: str, done: int, total: int) -> None:
-        self._update(f"{model}: encoding texts", done, total)
-
-    def measuring(self, model: str, done: int, total: int) -> None:
-        self._update(f"{model}: measuring tests", done, total)
-
-    def searching(self, model: str, done: int, total: int) -> None:
-        self._update(f"{model}: searching words (%)", 100 * done // max(total, 1), 100)
-
-    def asking(self, model: str, done: int, total: int) -> None:
-        self._update(f"{model}: asking questions", done, total)
-
-    def drawing(self, what: str, done: int, total: int) -> None:
-        self._update(f"drawing {what}", done, total)
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:
+        key = who, unit
+        if key not in self._tasks:
+            self._tasks[key] = self._progress.add_task(who, total=total or None, amount="")
+        rate = self._clock.rate(who, unit, done)
+        of = f"/{_amount(total, unit)}" if total else ""
+        each = f", {_amount(rate, unit)}/s" if rate else ""
+        amount = f"{_amount(done, unit)}{of} {_name(unit)}{each}"
+        self._progress.update(self._tasks[key], completed=done, total=total or None, amount=amount)
 
     def notice(self, message: str) -> None:
         self._progress.console.print(message, markup=False, highlight=False)
-
-    def _update(self, what: str, done: int, total: int | None) -> None:
-        if what not in self._tasks:
-            self._tasks[what] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[what], completed=done)
 
 
 class Lines:
@@ -68,6 +76,7 @@ class Lines:
     def __init__(self, console: Console, *, quiet: bool) -> None:
         self._console, self._quiet = console, quiet
         self._last = 0.0
+        self._clock = _Clock()
 
     def __enter__(self) -> Self:
         return self
@@ -77,24 +86,12 @@ class Lines:
     ) -> None:
         pass
 
-    def scanning(self, what: str, done: int, total: int) -> None:
-        of = f" of {_in_mb(total)}" if total else ""  # what is compressed has no known length
-        self._say(f"{what} {_in_mb(done)}{of} MB", last=done == total)
-
-    def encoding(self, model: str, done: int, total: int) -> None:
-        self._say(f"{model}: encoded {done} of {total} texts", last=done == total)
-
-    def measuring(self, model: str, done: int, total: int) -> None:
-        self._say(f"{model}: {done} of {total} tests done", last=done == total)
-
-    def searching(self, model: str, done: int, total: int) -> None:
-        self._say(f"{model}: searched {100 * done // max(total, 1)} % of the words", last=done == total)
-
-    def asking(self, model: str, done: int, total: int) -> None:
-        self._say(f"{model}: answered {done} of {total} questions", last=done == total)
-
-    def drawing(self, what: str, done: int, total: int) -> None:
-        self._say(f"drawn {done} of {total} {what}", last=done == total)
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:
+        rate = self._clock.rate(who, unit, done)
+        of = f" of {_amount(total, unit)}" if total else ""  # what is compressed has no known length
+        pace = f", {_amount(rate, unit)}/s" if rate else ""
+        left = f", {(total - done) / rate:,.0f} s left" if rate and done < total else ""
+        self._say(f"{who}: {_amount(done, unit)}{of} {_name(unit)}{pace}{left}", last=done == total)
 
     def notice(self, message: str) -> None:
         self._say(message, last=True)

@@ -8,7 +8,7 @@ import click
 
 from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
 from biassay.cli.reporting import print_found, report_options, tell_published
-from biassay.pipeline.reporting import report_runs
+from biassay.runs.reporting import report_runs
 
 __all__ = ["command"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import click
 from rich.console import Console
 
-from biassay.pipeline.reporting import Report
-from biassay.report.charts.drawing import can_draw
-from biassay.report.publish.files import FIGURE_FORMATS
-from biassay.studies.presenters import presented
+from biassay.pages.charts.drawing import can_draw
+from biassay.pages.publish.files import FIGURE_FORMATS
+from biassay.runs.reporting import Report
+from biassay.runs.showing import presented
 
 __all__ = ["print_found", "report_options", "tell_published"]
 

@@ -1,113 +1,109 @@
-"""What the commands that make a run share: its options, how to go on after an interruption, how it is shown."""
+"""What the commands that measure share: they start a run or go on with one, and show what it found."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from biassay.cli.common import console_for_tables
+from biassay.cli.common import console_for_tables, listener_for, open_engine
 from biassay.errors import BiassayError, UsageError
-from biassay.pipeline.models import to_give_again
-from biassay.report.html import REPORT
-from biassay.results.codec import from_json
-from biassay.results.making import is_of
-from biassay.results.records import FORMAT_VERSION, Provenance
-from biassay.results.run import MANIFEST, Run, read_manifest
-from biassay.studies.associations.terminal import print_run
+from biassay.pages.html import REPORT
+from biassay.results.storage import MANIFEST, read_content
+from biassay.runs.folders import is_unfinished
+from biassay.runs.functions import resume
+from biassay.runs.models import must_be_given
+from biassay.runs.run import Run
+from biassay.runs.showing import print_run
 
-__all__ = ["finish", "refuse_beside_resume", "run_options", "shown_options", "telling_how_to_go_on", "vectors_option"]
+__all__ = ["How", "carried_out", "finish"]
 
-_OF_A_RUN = (
-    click.option("--alpha", type=float, default=0.01, show_default=True, help="Level of significance."),
-    click.option("--out", type=click.Path(path_type=Path), help="A new folder for the run."),
-    click.option(
-        "--resume", "resumed", type=click.Path(path_type=Path), metavar="RUN", help="Go on with an interrupted run."
-    ),
-)
-_SHOWN = (
-    click.option(
-        "--cache",
-        type=click.Path(path_type=Path),
-        help="Where vectors are kept.  [default: $BIASSAY_CACHE or the user's cache]",
-    ),
-    click.option("--quiet", is_flag=True, help="Print nothing but errors."),
-    click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of a table."),
-)
+_HOW = ("out", "resumed", "cache", "engine", "address", "quiet", "as_json")
+_AGAIN = {*_HOW, "models", "folder", "vectors"} - {"out"}
+"""What may be given to go on with a run."""
 
 
-def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--alpha``, ``--out``, ``--resume``, ``--cache``, ``--quiet`` and ``--json``."""
-    return _decorated(_OF_A_RUN, shown_options(command))
+@dataclass(frozen=True)
+class How:
+    """The options of every command that measures."""
+
+    out: Path | None
+    resumed: Path | None
+    cache: Path | None
+    engine: str
+    address: str | None
+    quiet: bool
+    as_json: bool
+
+    @classmethod
+    def taken_from(cls, given: dict[str, Any]) -> How:
+        """Take the options out of all that were given."""
+        return cls(**{name: given.pop(name) for name in _HOW})
+
+    @property
+    def folder(self) -> Path | None:
+        return self.resumed or self.out
 
 
-def shown_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--cache``, ``--quiet`` and ``--json``."""
-    return _decorated(_SHOWN, command)
+def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Mapping[str, Any], how: How) -> Run:
+    """Measure, or go on with an interrupted run."""
+    if how.resumed is not None:
+        _refuse_beside_resume()
+    kept = {"cache": how.cache, "vectors": given.get("vectors")}
+    engine = open_engine(how.engine, how.address)
+    with _telling_how_to_go_on(how, kept), listener_for(quiet=how.quiet) as listener:
+        if how.resumed is not None:
+            return resume(how.resumed, models or None, engine=engine, listener=listener, **kept)
+        return measure(models, **given, out=how.out, cache=how.cache, engine=engine, listener=listener)
 
 
-def vectors_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--vectors``."""
-    about = "A folder for the vectors of a run over contexts instead of the cache."
-    decorated: Callable[..., Any] = click.option("--vectors", type=click.Path(path_type=Path), help=about)(command)
-    return decorated
-
-
-def _decorated(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def refuse_beside_resume(names: Sequence[str]) -> None:
+def _refuse_beside_resume() -> None:
     """Refuse settings that the run itself has; to be ignored in silence would be worse."""
     context = click.get_current_context()
-    given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in _AGAIN and context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    ]
     if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise click.UsageError(f"--resume takes its settings from the run; leave out {options}")
+        raise click.UsageError(f"--resume takes its settings from the run; leave out {', '.join(given)}")
 
 
 @contextmanager
-def telling_how_to_go_on(out: Path | None, resumed: Path | None, kept: Mapping[str, Path | None]) -> Iterator[None]:
+def _telling_how_to_go_on(how: How, kept: Mapping[str, Any]) -> Iterator[None]:
     """If a run is left unfinished, say with what it goes on; ``kept`` holds options that it needs again."""
     try:
         yield
     except (KeyboardInterrupt, BiassayError, OSError) as error:
-        folder = resumed or out
-        refused = resumed is not None and isinstance(error, UsageError)  # the same command would be refused again
-        if folder is not None and not refused and _is_unfinished(folder):
-            models = {f"--model {shlex.quote(record.text)}" for record in to_give_again(read_manifest(folder).models)}
-            again = [f"--{name} {shlex.quote(str(path))}" for name, path in kept.items() if path is not None]
-            error.add_note(" ".join(["go on with: biassay resume", shlex.quote(str(folder)), *sorted(models), *again]))
+        refused = how.resumed is not None and isinstance(error, UsageError)  # it would be refused again
+        if how.folder is not None and not refused and is_unfinished(how.folder):
+            error.add_note(f"go on with: {_command(how.folder, kept)}")
         raise
 
 
-def _is_unfinished(folder: Path) -> bool:
-    if not (folder / MANIFEST).exists():
-        return False
-    made = from_json(folder / MANIFEST, Provenance, FORMAT_VERSION)
-    return (made.kind, made.status) == ("associations", "running")
+def _command(folder: Path, kept: Mapping[str, Any]) -> str:
+    texts = [model["text"] for model in read_content(folder / MANIFEST).get("models", ())]
+    models = sorted(f"--model {shlex.quote(text)}" for text in texts if must_be_given(text))
+    again = [f"--{name} {shlex.quote(str(path))}" for name, path in kept.items() if path is not None]
+    return " ".join(["biassay resume", shlex.quote(str(folder)), *models, *again])
 
 
-def finish(found: Run, folder: Path | None, *, quiet: bool, as_json: bool) -> None:
-    """Print a run as a table and in words, or as JSON.
-
-    The exit code is 1 if nothing could be measured of a model, or a test failed.
-    """
-    if as_json:
+def finish(found: Run, how: How, **shown: Any) -> None:
+    """Print a run as tables and in words, or as JSON; the exit code is 1 if something could not be measured."""
+    if how.as_json:
         click.echo(found.to_json(), nl=False)
-    elif not quiet:
+    elif not how.quiet:
         console = console_for_tables()
-        print_run(found, console)
-        if folder is not None:
-            console.print(f"written to {folder}; open {folder / REPORT}", markup=False, highlight=False, soft_wrap=True)
-    states = [{r.status for r in found.results if is_of(r, record)} for record in found.manifest.models]
-    if any("measured" not in of or "failed" in of for of in states):
+        print_run(found, console, **shown)
+        if how.folder is not None:
+            page = f"written to {how.folder}; open {how.folder / REPORT}"
+            console.print(page, markup=False, highlight=False, soft_wrap=True)
+    if found.study.failed(found):
         sys.exit(1)

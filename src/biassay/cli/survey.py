@@ -77,7 +77,9 @@ def check(study: str) -> None:
     facts = ", ".join(asked.name for asked in read.demographics) or "none"
     linked = "shown beside ratings in exports" if read.link_demographics else "not to be joined to ratings"
     click.echo(f"facts asked for: {facts} ({linked})")
-    click.echo(f"language: {read.texts.language}; places are kept for {read.session_minutes:g} minutes without a sign")
+    click.echo(
+        f"language: {read.texts.language}; places are kept for {read.session_minutes:g} minutes without activity"
+    )
     for line in unsaid(read):
         click.echo(line)
 

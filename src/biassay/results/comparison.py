@@ -28,7 +28,7 @@ class Comparison:
     tables: Mapping[str, tuple[Any, ...]]
     notes: tuple[str, ...] = ()
     results: tuple[Any, ...] = ()
-    gathered: tuple[Gathered[Any], ...] = ()
+    gathered: tuple[Gathered, ...] = ()
     confidence: float = CONFIDENCE
 
     @property

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection
+from typing import Any
 
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.results.data import RunData
 
 __all__ = ["ModelKey", "model_key", "model_labels", "numbered"]
 
@@ -19,17 +19,18 @@ def numbered(name: str, taken: Collection[str]) -> str:
     return next(free for free in names if free not in taken)
 
 
-def model_key(result: Result) -> ModelKey:
-    """What tells the models of a run apart."""
-    return result.model, result.options, result.model_revision
+def model_key(row: Any) -> ModelKey:
+    """What tells the models of a run apart, in its rows."""
+    return row.model, row.options, getattr(row, "model_revision", None)
 
 
-def model_labels(run: Run) -> dict[ModelKey, str]:
-    """A label for every model of a run.
+def model_labels(run: RunData) -> dict[ModelKey, str]:
+    """A label for every model that has rows.
 
     Models of several runs put together, and of older runs, may differ in nothing but their weights: they get a number.
     """
-    plain = {model_key(r): f"{r.model} ({r.options})" if r.options else r.model for r in run.results}
+    rows = (row for table in run.tables.values() for row in table)
+    plain = {model_key(row): f"{row.model} ({row.options})" if row.options else row.model for row in rows}
     labels: dict[ModelKey, str] = {}
     for key, label in plain.items():
         is_first = label not in labels.values()

@@ -125,7 +125,7 @@ def kendall_alignment(model: ArrayLike, human: ArrayLike) -> Alignment:
 
 
 def shuffled_groups(model: ArrayLike, human: ArrayLike, *, n: int, rng: Rng) -> tuple[float, float]:
-    """Mean overall tau with people's ratings dealt at random to the groups, and how often that is as high as it is.
+    """Mean overall tau with people's ratings permuted among the groups, and how often that is as high as it is.
 
     What all groups have in common (most are rated warmer than cold, say) makes for agreement even if the model takes
     one group for another. The p-value, one-sided and at least 1 / (n + 1), is that of knowing which group is which.

@@ -1,12 +1,12 @@
-"""p-values of association scores, word by word, by dealing the names anew to the groups.
+"""p-values of association scores, word by word, by permuting names among the groups.
 
 Two hypotheses are tested for every word and target group. **Associated**: were the names of all groups exchangeable,
 would the largest score of the target against any other group be as large? **Excess**: were a group's association the
-sum of what its categories contribute, would the target's excess over that sum be as large? The second deals out the
+sum of what its categories contribute, would the target's excess over that sum be as large? The second permutes the
 residuals of the sum (Freedman and Lane), and compares the excess in units of what the sum leaves unexplained.
 
-The same deals are used for every word, so that words can be taken in blocks of any size with the same result. All is
-done in single precision with the mean of every word's cosines taken off, which leaves six digits of a statistic.
+The same permutations are used for every word, so that words can be taken in blocks of any size with the same result.
+All is done in single precision with the mean of every word's cosines taken off, which leaves six digits of a statistic.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.deals import DEALS_AT_ONCE, ROUNDING, Tally, check_deals, dealt
+from biassay.stats.permuting import PERMUTATIONS_AT_ONCE, ROUNDING, Tally, check_permutations, permuted
 
 __all__ = ["NamePermutations", "PermutedTails"]
 
 _F32 = NDArray[np.float32]
-_WORDS_AT_ONCE = 256  # with so many deals, the arrays of one step stay in a core's cache
+_WORDS_AT_ONCE = 256  # with so many permutations, the arrays of one step stay in a core's cache
 _TINY = np.float32(1e-30)  # where a variance is zero, so is what is divided by it
 
 
@@ -35,7 +35,7 @@ class PermutedTails:
 
 
 class NamePermutations:
-    """Deals of m names to groups, and the p-values they give.
+    """Permutations of m names to groups, and the p-values they give.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class NamePermutations:
         The value of every group in every category.
     targets : sequence of int
         The groups that are tested.
-    deals : int
-        How many random deals are made; the smallest p-value is 1 / (deals + 1).
+    permutations : int
+        How many random permutations are made; the smallest p-value is 1 / (permutations + 1).
     rng : numpy Generator
     stop : int or None
-        A word is left after so many deals did as well (Besag and Clifford): its p-value, no small one, is then known
-        well enough, and all the work goes to those that are small. None: every word gets all deals.
+        A word is left after so many permutations did as well (Besag and Clifford): its p-value, no small one, is then
+        known well enough, and all the work goes to those that are small. None: every word gets all permutations.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class NamePermutations:
         groups: NDArray[np.intp],
         categories: NDArray[np.intp],
         targets: Sequence[int],
-        deals: int,
+        permutations: int,
         rng: np.random.Generator,
         *,
         stop: int | None = 50,
     ) -> None:
-        check_deals(deals)
-        self.deals, self.targets = deals, tuple(targets)
-        self._stop = deals + 1 if stop is None else stop
+        check_permutations(permutations)
+        self.permutations, self.targets = permutations, tuple(targets)
+        self._stop = permutations + 1 if stop is None else stop
         self._sizes = np.bincount(groups, minlength=len(categories))
-        self._groups, self._orders = groups, dealt(len(groups), deals, rng)
+        self._groups, self._orders = groups, permuted(len(groups), permutations, rng)
         self._pairs = _pairs_of(self.targets, len(self._sizes))
         self._additive = _additive_basis(groups, categories)
         self._excess = _excess_contrasts(groups, self._additive, self.targets)
@@ -83,34 +83,36 @@ class NamePermutations:
         words = _Words(*(part.astype(np.float32) for part in parts))
         tallies = [Tally(np.isnan(seen), self._stop) for seen in (largest, excess)]
         done = 0
-        for deals in self._batches():
+        for permutations in self._batches():
             running = np.union1d(tallies[0].running, tallies[1].running)
             if not len(running):
                 break
-            self._count(words.rows(running), deals, running, done, tallies)
-            done += deals.n
-        return PermutedTails(*(tally.p_values(self.deals) for tally in tallies))
+            self._count(words.rows(running), permutations, running, done, tallies)
+            done += permutations.n
+        return PermutedTails(*(tally.p_values(self.permutations) for tally in tallies))
 
-    def _batches(self) -> Iterator[_Deals]:
-        for start in range(0, self.deals, DEALS_AT_ONCE):
-            orders = self._orders[start : start + DEALS_AT_ONCE].astype(np.intp)
+    def _batches(self) -> Iterator[_Permutations]:
+        for start in range(0, self.permutations, PERMUTATIONS_AT_ONCE):
+            orders = self._orders[start : start + PERMUTATIONS_AT_ONCE].astype(np.intp)
             member = (np.arange(len(self._sizes))[:, None, None] == self._groups[orders].T).astype(np.float32)
             means = member / self._sizes[:, None, None].astype(np.float32)
-            yield _Deals(means, member, _dealt_columns(self._excess, orders), _dealt_columns(self._additive, orders))
+            yield _Permutations(
+                means, member, _permuted_columns(self._excess, orders), _permuted_columns(self._additive, orders)
+            )
 
     def _count(
-        self, words: _Words, deals: _Deals, numbers: NDArray[np.intp], done: int, tallies: Sequence[Tally]
+        self, words: _Words, permutations: _Permutations, numbers: NDArray[np.intp], done: int, tallies: Sequence[Tally]
     ) -> None:
-        """Tell both tallies where a batch of deals does as well as what was seen of the words of some numbers."""
+        """Count in both tallies where a batch of permutations does as well as what was seen of some words."""
         # One set of arrays for all tiles: fresh ones would cost more than what is computed in them.
         rows = min(_WORDS_AT_ONCE, len(words.centred))
-        made = [np.empty((len(matrices), rows, deals.n), dtype=np.float32) for matrices in deals.matrices]
-        scratch = np.empty((3 + len(self.targets), rows, deals.n), dtype=np.float32)
+        made = [np.empty((len(matrices), rows, permutations.n), dtype=np.float32) for matrices in permutations.matrices]
+        scratch = np.empty((3 + len(self.targets), rows, permutations.n), dtype=np.float32)
         for at in range(0, len(words.centred), rows):
             tile = words.rows(slice(at, at + rows))
             n = len(tile.centred)
             sources = (tile.centred, tile.squares, tile.left, tile.left)
-            for source, matrices, out in zip(sources, deals.matrices, made, strict=True):
+            for source, matrices, out in zip(sources, permutations.matrices, made, strict=True):
                 np.matmul(source, matrices, out=out[:, :n])
             means, squares, excess, explained = (array[:, :n] for array in made)
             those = numbers[at : at + n]
@@ -118,9 +120,9 @@ class NamePermutations:
             tallies[1].add(those, done, self._as_excess(excess, explained, tile.squared, scratch[:, :n]), tile.excess)
 
     def _as_associated(self, mean: _F32, squares: _F32, scratch: _F32) -> _F32:
-        """The largest score of every target in every deal, (targets, words, deals), squared, with its sign.
+        """The largest score of every target, (targets, words, permutations), squared, with its sign.
 
-        ``mean`` and ``squares`` (groups, words, deals) hold the mean cosines of the groups and their sums of squares;
+        ``mean`` and ``squares`` (groups, words, permutations) are mean cosines of the groups and their sums of squares;
         the latter become those about the mean of the group.
         """
         sizes, within, (signed, square, variance) = self._sizes, squares, scratch[:3]
@@ -148,7 +150,7 @@ class NamePermutations:
         return scratch[3:]
 
     def _as_excess(self, excess: _F32, explained: _F32, squared: _F32, scratch: _F32) -> _F32:
-        """The excess of every target in every deal, (targets, words, deals), squared, with its sign."""
+        """The excess of every target in every permutation, (targets, words, permutations), squared, with its sign."""
         square, unexplained = scratch[:2]
         unexplained[:] = squared[:, None] + _TINY
         for column in explained:
@@ -161,7 +163,7 @@ class NamePermutations:
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """Words as they are dealt out: cosines, their squares, what the sum of categories leaves of them; what was seen."""
+    """Words as they are permuted: cosines, their squares, what the sum of categories leaves of them; what was seen."""
 
     centred: _F32
     squares: _F32
@@ -175,8 +177,8 @@ class _Words:
 
 
 @dataclass(frozen=True, eq=False)
-class _Deals:
-    """Matrices (what, names, deals) that turn the cosines of words with names into what every deal makes of them."""
+class _Permutations:
+    """Matrices (what, names, permutations): they turn cosines of words with names into statistics of the groups."""
 
     means: _F32
     members: _F32
@@ -217,8 +219,8 @@ def _excess_contrasts(
     return np.asarray(excess / np.linalg.norm(excess, axis=0))
 
 
-def _dealt_columns(columns: NDArray[np.float64], orders: NDArray[np.intp]) -> _F32:
-    """(columns, names, deals): every column in every order."""
+def _permuted_columns(columns: NDArray[np.float64], orders: NDArray[np.intp]) -> _F32:
+    """(columns, names, permutations): every column in every order."""
     return np.ascontiguousarray(columns[orders].transpose(2, 1, 0), dtype=np.float32)
 
 

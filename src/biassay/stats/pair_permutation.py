@@ -1,7 +1,7 @@
-"""p-values of a group against every other group, word by word, by dealing anew the names of two groups at a time.
+"""p-values of a group against every other group, word by word, by permuting the names of two groups at a time.
 
 That a word is closer to a group than to every other one is shown if it is shown against each of them; the largest of
-those p-values is the p-value of all. Only the names of the two groups are dealt: that a third group differs from both
+those p-values is the p-value of all. Only names of the two groups are permuted: that a third group differs from both
 proves nothing. The cosines of a word with all names of a pair stay what they are, whoever has them, so that the score
 rises with the sum over the first group.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.association import FLAT
-from biassay.stats.deals import DEALS_AT_ONCE, ROUNDING, Tally, check_deals, dealt
+from biassay.stats.permuting import PERMUTATIONS_AT_ONCE, ROUNDING, Tally, check_permutations, permuted
 
 __all__ = ["PairPermutations"]
 
@@ -22,7 +22,7 @@ _WORDS_AT_ONCE = 1024
 
 
 class PairPermutations:
-    """Deals of the names of every two groups.
+    """Permutations of the names of every two groups.
 
     Parameters are those of `NamePermutations`, but for the categories: ``count`` is the number of groups.
     """
@@ -32,17 +32,17 @@ class PairPermutations:
         groups: NDArray[np.intp],
         count: int,
         targets: Sequence[int],
-        deals: int,
+        permutations: int,
         rng: np.random.Generator,
         *,
         stop: int | None = 50,
     ) -> None:
-        check_deals(deals)
-        self.deals, self.targets = deals, tuple(targets)
-        self._stop = deals + 1 if stop is None else stop
+        check_permutations(permutations)
+        self.permutations, self.targets = permutations, tuple(targets)
+        self._stop = permutations + 1 if stop is None else stop
         self._groups = groups
         self._pairs = [(target, other) for target in self.targets for other in range(count) if other != target]
-        # Every pair has deals of its own, so that what is asked of other targets changes nothing.
+        # Every pair has permutations of its own, so that what is asked of other targets changes nothing.
         self._root = int(rng.integers(2**63))
 
     def tails(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -62,13 +62,13 @@ class PairPermutations:
         seen = (values @ own - ROUNDING * spread * np.sqrt(len(names))).astype(np.float32)[:, None]
         tally = Tally((spread <= FLAT)[:, None], self._stop)
         given = values.astype(np.float32)
-        orders = dealt(len(names), self.deals, np.random.default_rng([self._root, *sorted((first, second))]))
-        for start in range(0, self.deals, DEALS_AT_ONCE):
+        orders = permuted(len(names), self.permutations, np.random.default_rng([self._root, *sorted((first, second))]))
+        for start in range(0, self.permutations, PERMUTATIONS_AT_ONCE):
             running = tally.running
             if not len(running):
                 break
-            deals = own[orders[start : start + DEALS_AT_ONCE]].T.astype(np.float32)
+            permutations = own[orders[start : start + PERMUTATIONS_AT_ONCE]].T.astype(np.float32)
             for at in range(0, len(running), _WORDS_AT_ONCE):
                 words = running[at : at + _WORDS_AT_ONCE]
-                tally.add(words, start, (given[words] @ deals)[None], seen[words])
-        return tally.p_values(self.deals)[:, 0]
+                tally.add(words, start, (given[words] @ permutations)[None], seen[words])
+        return tally.p_values(self.permutations)[:, 0]

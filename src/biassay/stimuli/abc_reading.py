@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from biassay.errors import StimulusError, UnknownNameError
+from biassay.errors import UnknownNameError
 from biassay.files import read_text
 from biassay.stimuli.abc_model import Abc, Exclusion, Number, SocialGroup, Template, TraitPair, pair_key
-from biassay.stimuli.fields import FieldReader, kind
+from biassay.stimuli.document import UNKNOWN_SOURCE
+from biassay.stimuli.fields import FieldReader, kind, parse_toml
 from biassay.stimuli.model import Source
 
 __all__ = ["RESERVED", "extended"]
@@ -21,7 +21,6 @@ RESERVED = ("human", "pilot")
 """Words that choose groups by what is known of them, and so are no names."""
 
 _EMPTY = Abc({}, {}, (), (), (), (), "", "", ())
-_UNKNOWN_SOURCE = Source("user", "not stated", "not stated", "not stated")
 _TABLES = {"source", "dimensions", "domains", "prior", "pairs", "groups", "templates", "exclude"}
 _SOURCE_KEYS = {"name", "citation", "licence", "version", "doi", "note"}
 _PAIR_KEYS = {"dimension", "left", "right", "left_adjectives", "right_adjectives", "left_aliases", "right_aliases"}
@@ -34,11 +33,7 @@ _GROUP_SLOTS = ("group", "Group", "a group", "A group")
 def extended(path: Path, base: Abc | None = None) -> Abc:
     """What a file defines, added to ``base``; an entry of the same name takes the place of the former one."""
     text = read_text(path)
-    try:
-        root = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StimulusError(f"{path}: not valid TOML: {error}") from error
-    return _Reader(path, text, base or _EMPTY).read(root)
+    return _Reader(path, text, base or _EMPTY).read(parse_toml(path, text))
 
 
 class _Reader(FieldReader):
@@ -52,7 +47,7 @@ class _Reader(FieldReader):
         self.table(root, "", _TABLES)
         if not root.keys() - {"source"}:
             self.fail("", f"the file defines nothing; tables: {', '.join(sorted(_TABLES - {'source'}))}")
-        source = self.source(root["source"]) if "source" in root else _UNKNOWN_SOURCE
+        source = self.source(root["source"]) if "source" in root else UNKNOWN_SOURCE
         prior = self.table(root.get("prior", {}), "prior", {"singular", "plural"})
         words = {key: self.form(text, f"prior.{key}") for key, text in prior.items()}
         self.abc = replace(

@@ -73,12 +73,7 @@ class DocumentReader(FieldReader):
     """Turns parsed values into records."""
 
     def words(self, value: Any, where: str) -> tuple[str, ...]:
-        words = self.strings(value, where)
-        for i, word in enumerate(words):
-            if word != word.strip():
-                self.fail(f"{where}[{i}]", f"the word {word!r} begins or ends with a blank")
-            if word in words[:i]:
-                self.fail(where, f"the word {word!r} stands there twice")
+        words = self.distinct(value, where)
         if len(words) < 2:
             self.fail(where, f"a concept needs at least two words, got only {words[0]!r}")
         return words

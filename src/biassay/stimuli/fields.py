@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,9 +23,10 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
         raise StimulusError(f"{path}: not valid TOML: {error}") from error
 
 
-def parse_json(path: Path, text: str) -> Any:
+def parse_json(path: Path, text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """The content of a JSON file; a key that stands twice in an object is an error unless ``make_object`` takes it."""
     try:
-        return json.loads(text, object_pairs_hook=_no_repeated_keys)
+        return json.loads(text, object_pairs_hook=make_object or _no_repeated_keys)
     except json.JSONDecodeError as error:
         raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
     except StimulusError as error:
@@ -106,6 +107,16 @@ class FieldReader:
         if not value:
             self.fail(where, "the list is empty")
         return tuple(self.string(item, f"{where}[{i}]") for i, item in enumerate(value))
+
+    def distinct(self, value: Any, where: str) -> tuple[str, ...]:
+        """Words, none of them twice."""
+        words = self.strings(value, where)
+        for i, word in enumerate(words):
+            if word != word.strip():
+                self.fail(f"{where}[{i}]", f"the word {word!r} begins or ends with a blank")
+            if word in words[:i]:
+                self.fail(where, f"the word {word!r} stands there twice")
+        return words
 
     def texts_by_name(self, value: Any, where: str) -> tuple[tuple[str, str], ...]:
         return tuple((key, self.string(text, f"{where}.{key}")) for key, text in self.table(value, where).items())

@@ -150,15 +150,7 @@ def _read_group(reader: FieldReader, name: str, value: Any) -> _GroupEntry:
 def _words(reader: FieldReader, value: Any, where: str) -> Words:
     if not isinstance(value, str | list):
         reader.fail(where, f"expected the name of a concept or a list of words, got {kind(value)}")
-    if isinstance(value, str):
-        return reader.string(value, where)
-    words = reader.strings(value, where)
-    for i, word in enumerate(words):
-        if word != word.strip():
-            reader.fail(f"{where}[{i}]", f"the word {word!r} begins or ends with a blank")
-        if word in words[:i]:
-            reader.fail(where, f"the word {word!r} stands there twice")
-    return words
+    return reader.string(value, where) if isinstance(value, str) else reader.distinct(value, where)
 
 
 def made_grouping(entry: GroupingEntry, concepts: Mapping[str, Concept], source: Source) -> Grouping:

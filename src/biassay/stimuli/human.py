@@ -6,7 +6,6 @@ pair -> number), and ratings with an object ``demographics`` of texts beside an 
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.files import read_text
 from biassay.stats.alignment import human_means
-from biassay.stimuli.fields import kind
+from biassay.stimuli.fields import kind, parse_json
 from biassay.stimuli.trait_pairs import Pair, PairNames
 
 __all__ = ["Copy", "HumanRatings", "Pair", "read_human"]
@@ -197,7 +196,7 @@ def read_human(
     """
     path = Path(path)
     reader = _Reader(path, PairNames(pairs, aliases or {}))
-    root = reader.object(_parsed(path), ())
+    root = reader.object(parse_json(path, read_text(path), _object), ())
     deep = any(
         isinstance(inner, dict) for value in root.values() if isinstance(value, dict) for inner in value.values()
     )
@@ -215,16 +214,6 @@ def _object(items: list[tuple[str, Any]]) -> _Object:
     if len(made) < len(items):
         made.repeated = next(key for key, times in Counter(key for key, _ in items).items() if times > 1)
     return made
-
-
-def _parsed(path: Path) -> Any:
-    text = read_text(path)
-    try:
-        return json.loads(text, object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        raise StimulusError(f"{path}: line {error.lineno}: not valid JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
-        raise StimulusError(f"{path}: not valid JSON: {error}") from error
 
 
 class _Reader:

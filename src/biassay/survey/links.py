@@ -15,8 +15,8 @@ _LENGTH = 128
 
 
 def printable(text: str) -> str:
-    """Without signs that nobody could type again; PostgreSQL takes no NUL."""
-    return "".join(sign for sign in text if sign.isprintable()).strip()
+    """Without characters that nobody could type again; PostgreSQL takes no NUL."""
+    return "".join(character for character in text if character.isprintable()).strip()
 
 
 def pool_number(text: str) -> str:

@@ -31,7 +31,7 @@ _TOP = {
 
 @dataclass(frozen=True)
 class Field:
-    """A question about the participant: choices, one or several of them, or a short text of at most ``most`` signs."""
+    """A question about the participant: choices, one or several of them, or a text of at most ``most`` characters."""
 
     name: str
     choices: tuple[str, ...]

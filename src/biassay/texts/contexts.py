@@ -17,7 +17,7 @@ import numpy as np
 from biassay.errors import UsageError
 from biassay.files import check_digest, json_with_digest, open_file, written_whole
 from biassay.texts.coverage import ConceptCoverage, TestCoverage, coverage
-from biassay.texts.sampling import Sample, rows_table, text_edges
+from biassay.texts.sampling import Sample, rows_table
 from biassay.texts.tools import tool
 
 __all__ = [
@@ -182,9 +182,15 @@ def _rows_digest(table: Any) -> str | None:
         for chunk in column.chunks:
             made.update(_numbers(chunk))
         for chunk in column.chunks if column.type == table["text"].type else ():
-            start, stop = text_edges(chunk)[[0, -1]]
-            made.update(memoryview(chunk.buffers()[2] or b"")[start:stop])
+            made.update(_letters(chunk))
     return made.hexdigest()
+
+
+def _letters(texts: Any) -> memoryview:
+    """The bytes of all texts of an Arrow array."""
+    _, places, data = texts.buffers()
+    start, stop = np.frombuffer(places or bytes(8), np.int64)[[texts.offset, texts.offset + len(texts)]]
+    return memoryview(data or b"")[start:stop]
 
 
 def _numbers(chunk: Any) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from biassay.texts.tools import compiled
 
-__all__ = ["Drawn", "draw", "earlier", "hash_all", "xxh64"]
+__all__ = ["Drawn", "draw", "earlier", "xxh64"]
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -90,19 +90,6 @@ def earlier(
             other = before[other]
         stops[number] = count
     return count
-
-
-@compiled
-def hash_all(
-    data: NDArray[np.uint8],
-    words: NDArray[np.uint64],
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    hashes: NDArray[np.uint64],
-) -> None:
-    """Write the hashes of pieces of data."""
-    for number in range(len(starts)):
-        hashes[number] = xxh64(data, words, starts[number], stops[number])
 
 
 @compiled

@@ -36,7 +36,6 @@ __all__ = [
     "draw",
     "rows_table",
     "stimulus_keys",
-    "text_edges",
 ]
 
 NO_LIMIT = np.uint64(2**64 - 1)
@@ -229,26 +228,10 @@ def _in_order(table: Any, stimulus: NDArray[np.int64], keys: NDArray[np.uint64])
 
 
 def _first_of_each(table: Any, stimulus: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places in ``order`` of the first row of every stimulus and text. Texts with one hash of 64 bits count as one."""
-    hashes = np.concatenate([_hashes(chunk) for chunk in table["text"].chunks])[order]
-    by_text = np.lexsort((hashes, stimulus[order]))  # stable: of equal texts the first stays the first
-    again = (np.diff(hashes[by_text]) == 0) & (np.diff(stimulus[order][by_text]) == 0)
-    return np.sort(by_text[np.concatenate([[True], ~again])])
-
-
-def text_edges(texts: Any) -> NDArray[np.int64]:
-    """Where the texts of an Arrow array begin in its bytes, and where the last one ends."""
-    places = texts.buffers()[1]
-    return np.frombuffer(places or bytes(8), np.int64)[texts.offset :][: len(texts) + 1]
-
-
-def _hashes(texts: Any) -> NDArray[np.uint64]:
-    """The hashes of the texts of an Arrow array."""
-    edges = text_edges(texts)
-    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    hashes = np.empty(len(texts), np.uint64)
-    tool("biassay.texts.drawing").hash_all(data, by_eight(data), edges[:-1], edges[1:], hashes)
-    return hashes
+    """Places in ``order`` of the first row of every stimulus and text."""
+    texts = np.concatenate([chunk.indices.to_numpy() for chunk in table["text"].dictionary_encode().chunks])
+    _, first = np.unique((stimulus * len(texts) + texts)[order], return_index=True)
+    return np.sort(first)
 
 
 def _rank(stimulus: NDArray[np.int64]) -> NDArray[np.int64]:

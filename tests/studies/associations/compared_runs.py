@@ -6,15 +6,17 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from tests.results.made_runs import with_rows
 
-from biassay.results.records import Result
-from biassay.results.run import Run, with_corrections
+from biassay.runs.run import Run
+from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.records import Result
 
 TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
 
 
 def other_model(run: Run, name: str, seed: int, **given: Any) -> Run:
-    """The same tests with other associations of the words and other p-values; ``given`` changes the manifest."""
+    """The same tests with other associations of the words and other p-values; ``given`` changes the settings."""
     rng = np.random.default_rng(seed)
     spread = {r.test: float(np.std([*r.leaning["X"].values(), *r.leaning["Y"].values()])) for r in run.results}
     results = tuple(
@@ -31,18 +33,19 @@ def other_model(run: Run, name: str, seed: int, **given: Any) -> Run:
         for r in run.results
     )
     models = tuple(dataclasses.replace(record, name=name) for record in run.manifest.models)
-    manifest = dataclasses.replace(run.manifest, **{"run_id": name, "models": models} | given)
-    return Run(manifest, with_corrections(results, manifest.alpha))
+    settings = dataclasses.replace(run.manifest.settings, **given)
+    rows = with_corrections(results, settings.alpha)
+    return with_rows(run, rows, run_id=name, models=models, settings=settings)
 
 
 def edited(run: Run, test: str, **given: Any) -> Run:
     """With other values in one result."""
     changed = (dataclasses.replace(r, **given) if r.test == test else r for r in run.results)
-    return dataclasses.replace(run, results=tuple(changed))
+    return with_rows(run, changed)
 
 
 def without(run: Run, *tests: str) -> Run:
-    return dataclasses.replace(run, results=tuple(r for r in run.results if r.test not in tests))
+    return with_rows(run, (r for r in run.results if r.test not in tests))
 
 
 def of(run: Run, test: str) -> Result:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.report.pages import Page
+from tests.pages.pages import Page
 from tests.studies.associations.compared_runs import TESTS
 
 import biassay
-from biassay.results.run import Run
-from biassay.studies.presenters import render_report
+from biassay.runs.run import Run
+from biassay.runs.showing import render_report
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.results.made_runs import contexts, run_of, with_rows
 
 import biassay
-from biassay.encoders.base import Identity
-from biassay.measures.contextual import ContextSettings, measure_in_contexts
-from biassay.results.making import contextual_result_of, finished, identified, new_manifest
-from biassay.results.records import ContextsRecord, Result
-from biassay.results.run import Run, with_corrections
+from biassay.models.base import Identity
+from biassay.runs.models import identified
+from biassay.runs.run import Run
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES
+from biassay.studies.associations.making import contextual_result_of
+from biassay.studies.associations.over_contexts import measure_in_contexts
+from biassay.studies.associations.records import InputsRecord, TestRecord
+from biassay.studies.associations.settings import Settings
+from biassay.texts.sentences import digest_of
 
 SCRIPT = "<script>alert(1)</script>"
 NASTY = (
@@ -40,29 +44,28 @@ def measured_in_words(cache: Path) -> Run:
 def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
     """C6 leans, C9 and C10 do not, C1 has no contexts."""
     tests = select_tests(["C6", "C9", "C10", "C1"])
-    record = ContextsRecord(
-        file="c.parquet", digest="d" * 32, rows=9876, per_stimulus=8, seed=0, documents=4321, bytes=10**6,
-        n_samples=120, mode="random", window=9, dtype="float16", min_contexts=5,
-    )  # fmt: skip
+    record = contexts(rows=9876, documents=4321, bytes=10**6)
     known = [Identity(name, "own", "1", (("layer", "-1"),)) for name in models]
-    manifest = new_manifest(models, [(test, "C*") for test in tests], "ceat", "two-sided", 0.01, 0.2, 0, record)
-    manifest = dataclasses.replace(manifest, models=tuple(identified(m.name, m) for m in known))
-    settings = ContextSettings(n_samples=120)
+    chosen: dict[str, Any] = {"n_samples": 120, "window": 9}
     results = []
     for place, model in enumerate(known):
         rng = np.random.default_rng(place)
         for test in tests:
             lean = {"X": 0.5, "Y": -0.5, "A": 0.5, "B": -0.5} if test.name == "C6" else dict.fromkeys(ROLES, 0.0)
             words = {w: rng.normal(lean[role], 1.0, (8, 12)) for role in ROLES for w in test.concept(role).words}
-            found = measure_in_contexts(test, {} if test.name == "C1" else words, settings, model.name)
-            results.append(contextual_result_of(test, model, found, settings))
-    corrected = with_corrections(tuple(results), 0.01)
-    return Run(finished(manifest, corrected), corrected)
+            found = measure_in_contexts(test, {} if test.name == "C1" else words, Settings(**chosen), model.name)
+            results.append(contextual_result_of(test, model, found, Settings(**chosen)))
+    records = tuple(dataclasses.replace(identified(m.name, m), measured=True) for m in known)
+    made = run_of(" ".join(models), results, settings=chosen, contexts=record, models=records)
+    sources = [(t.source.name, t.source.citation, t.source.licence, t.source.version) for t in tests]
+    asked = [TestRecord(t.name, "C*", digest_of(t), *source) for t, source in zip(tests, sources, strict=True)]
+    manifest = dataclasses.replace(made.manifest, inputs=InputsRecord(tuple(asked), record))
+    return dataclasses.replace(made, manifest=manifest)
 
 
 def changed(run: Run, **given: Any) -> Run:
     """With other values in all results."""
-    return Run(run.manifest, tuple(dataclasses.replace(r, **given) for r in run.results))
+    return with_rows(run, (dataclasses.replace(r, **given) for r in run.results))
 
 
 def with_first(run: Run, **given: Any) -> Run:
@@ -70,23 +73,15 @@ def with_first(run: Run, **given: Any) -> Run:
     first = next(i for i, r in enumerate(run.results) if r.effect_size is not None)
     results = list(run.results)
     results[first] = dataclasses.replace(results[first], **given)
-    return Run(run.manifest, tuple(results))
+    return with_rows(run, results)
 
 
 def on_models(run: Run, names: tuple[str, ...]) -> Run:
     """The same results of models of these names."""
-    return Run(run.manifest, tuple(dataclasses.replace(r, model=name) for name in names for r in run.results))
+    return with_rows(run, (dataclasses.replace(r, model=name) for name in names for r in run.results))
 
 
 def many_tests(run: Run, count: int) -> Run:
     """A result again and again, under other names and titles."""
     first = run.results[0]
-    return Run(run.manifest, tuple(dataclasses.replace(first, test=f"t{i}", title=f"T {i}") for i in range(count)))
-
-
-def as_refused(result: Result) -> Result:
-    numbers = ("effect_size", "statistic", "p_", "log10_p_", "significant")
-    nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
-    return dataclasses.replace(
-        result, **nothing, status="refused", reason="too many words", leaning={}, contextual=None
-    )
+    return with_rows(run, (dataclasses.replace(first, test=f"t{i}", title=f"T {i}") for i in range(count)))

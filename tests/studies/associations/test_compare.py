@@ -9,17 +9,18 @@ import statistics
 from typing import Any
 
 import pytest
+from tests.results.made_runs import as_refused, contexts, with_rows, with_settings
 from tests.studies.associations.compared_runs import TESTS, edited, of, other_model, without
-from tests.studies.associations.publish_runs import as_refused, measured_in_contexts
+from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.results.comparison import Comparison
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.runs.run import Run
+from biassay.runs.showing import compared
 from biassay.stats.effect_interval import difference_interval
 from biassay.studies.associations.compare import AssociationDifference
-from biassay.studies.presenters import compare
+from biassay.studies.associations.records import Result
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def in_common(one: Result, other: Result) -> dict[str, list[str]]:
 def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, third: Run) -> None:
     lacking = of(second, "weat7").leaning
     second = edited(second, "weat7", leaning={**lacking, "X": dict(list(lacking["X"].items())[2:])})
-    found = compare({"a": first, "b": second, "c": third})
+    found = compared({"a": first, "b": second, "c": third})
     assert (found.baseline, found.confidence, found.notes) == ("glove", 0.95, ())
     assert [(r.model, r.test) for r in found.tables["associations"]] == [
         (m, t) for m in ("second", "third") for t in TESTS
@@ -66,12 +67,12 @@ def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, t
 
 
 def test_of_all_words_the_effect_size_is_that_by_word(first: Run, second: Run) -> None:
-    for r in compare({"a": first, "b": second}).tables["associations"]:
+    for r in compared({"a": first, "b": second}).tables["associations"]:
         assert r.effect_baseline == pytest.approx(of(first, r.test).effect_size_by_word)
 
 
 def test_simultaneous_intervals_are_paired_ones_of_more_confidence(first: Run, second: Run, third: Run) -> None:
-    found = compare({"a": first, "b": second, "c": third})
+    found = compared({"a": first, "b": second, "c": third})
     shares = len(found.tables["associations"])
     assert shares == 8
     for r in found.tables["associations"]:
@@ -83,17 +84,11 @@ def test_simultaneous_intervals_are_paired_ones_of_more_confidence(first: Run, s
         assert r.simultaneous_low < r.interval_low < r.difference < r.interval_high < r.simultaneous_high  # type: ignore[operator]
 
 
-def test_of_a_single_difference_both_intervals_are_the_same(first: Run, second: Run) -> None:
-    others = [t for t in TESTS if t != "weat6"]
-    (r,) = compare({"a": without(first, *others), "b": without(second, *others)}).tables["associations"]
-    assert (r.simultaneous_low, r.simultaneous_high) == pytest.approx((r.interval_low, r.interval_high))
-
-
 def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, second: Run, third: Run) -> None:
     runs = {"a": first, "b": second, "c": third}
-    assert compare(runs).baseline == "glove"
-    assert compare(dict(reversed(runs.items()))).baseline == "third"
-    found = compare(runs, baseline="second")
+    assert compared(runs).baseline == "glove"
+    assert compared(dict(reversed(runs.items()))).baseline == "third"
+    found = compared(runs, baseline="second")
     assert (found.baseline, {r.baseline for r in found.tables["associations"]}) == ("second", {"second"})
     assert list(dict.fromkeys(r.model for r in found.tables["associations"])) == ["glove", "third"]
 
@@ -101,7 +96,7 @@ def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, sec
 def test_another_baseline_turns_the_difference(first: Run, second: Run) -> None:
     runs = {"a": first, "b": second}
     for one, turned in zip(
-        compare(runs).tables["associations"], compare(runs, baseline="second").tables["associations"], strict=True
+        compared(runs).tables["associations"], compared(runs, baseline="second").tables["associations"], strict=True
     ):
         assert (one.difference, one.effect_model) == (-(turned.difference or 0.0), turned.effect_baseline)
         ends = (one.interval_low, one.interval_high, one.simultaneous_low, one.simultaneous_high)
@@ -111,30 +106,30 @@ def test_another_baseline_turns_the_difference(first: Run, second: Run) -> None:
 
 def test_an_unknown_baseline_offers_near_names(first: Run, second: Run) -> None:
     with pytest.raises(UnknownNameError) as refused:
-        compare({"a": first, "b": second}, baseline="glvoe")
+        compared({"a": first, "b": second}, baseline="glvoe")
     assert "did you mean 'glove'?" in str(refused.value)
     assert "models of these runs: glove, second" in str(refused.value)
     with pytest.raises(UnknownNameError, match="models of these runs"):
-        compare({"a": first, "b": second}, baseline="")
+        compared({"a": first, "b": second}, baseline="")
 
 
 def test_models_of_one_run_are_compared(first: Run, second: Run) -> None:
     """Also where they differ in nothing but their settings or weights."""
-    both = dataclasses.replace(first, results=(*first.results, *second.results))
-    assert compare({"a": both}).tables["associations"] == compare({"a": first, "b": second}).tables["associations"]
+    both = with_rows(first, (*first.results, *second.results))
+    assert compared({"a": both}).tables["associations"] == compared({"a": first, "b": second}).tables["associations"]
     alike = tuple(dataclasses.replace(r, model="glove", model_revision="other") for r in second.results)
-    found = compare({"a": dataclasses.replace(first, results=(*first.results, *alike))})
+    found = compared({"a": with_rows(first, (*first.results, *alike))})
     assert (found.baseline, {r.model for r in found.tables["associations"]}) == ("glove", {"glove #2"})
 
 
 def test_one_model_only_is_refused(first: Run) -> None:
     with pytest.raises(UsageError, match=r"one model only \(glove\); name another run"):
-        compare({"a": first})
+        compared({"a": first})
 
 
 def test_the_same_model_in_two_runs_is_told_apart(first: Run) -> None:
     again = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, run_id="again"))
-    found = compare({"x/run": first, "y/run": again})
+    found = compared({"x/run": first, "y/run": again})
     assert found.baseline == "glove [x/run]"
     for r in found.tables["associations"]:
         assert r.model == "glove [y/run]"
@@ -142,16 +137,11 @@ def test_the_same_model_in_two_runs_is_told_apart(first: Run) -> None:
         assert (r.interval_low, r.interval_high) == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
-def test_copies_of_a_run_are_refused(first: Run) -> None:
-    with pytest.raises(UsageError, match="copies of one run"):
-        compare({"a": first, "b": first}, mixed=True)
-
-
 def test_tests_that_one_model_lacks_are_left_out(first: Run, second: Run) -> None:
-    found = compare({"a": without(first, "weat6"), "b": without(second, "weat7")})
+    found = compared({"a": without(first, "weat6"), "b": without(second, "weat7")})
     assert [r.test for r in found.tables["associations"]] == ["weat8", "sent-weat6"]
     with pytest.raises(UsageError, match="no test in common"):
-        compare({"a": without(first, *TESTS[:2]), "b": without(second, *TESTS[2:])})
+        compared({"a": without(first, *TESTS[:2]), "b": without(second, *TESTS[2:])})
 
 
 @pytest.mark.parametrize(
@@ -163,10 +153,10 @@ def test_runs_made_otherwise_are_refused_unless_mixed(first: Run, what: str, val
     runs = {"old": first, "new": second}
     said = f"{what} is {values[0]} in old, {values[1]} in new"
     with pytest.raises(UsageError) as refused:
-        compare(runs)
+        compared(runs)
     assert said in str(refused.value)
     assert "--mixed" in str(refused.value)
-    found = compare(runs, mixed=True)
+    found = compared(runs, mixed=True)
     assert found.notes == (said,)
     assert len(found.tables["associations"]) == len(TESTS)
 
@@ -174,16 +164,16 @@ def test_runs_made_otherwise_are_refused_unless_mixed(first: Run, what: str, val
 def test_a_test_with_other_texts_is_refused_unless_mixed(first: Run, second: Run) -> None:
     runs = {"old": first, "new": edited(second, "weat7", test_digest="another")}
     with pytest.raises(UsageError, match="same name and other texts") as refused:
-        compare(runs)
+        compared(runs)
     assert "weat7" in str(refused.value)
     assert "weat6" not in str(refused.value)
-    (said,) = compare(runs, mixed=True).notes
+    (said,) = compared(runs, mixed=True).notes
     assert "weat7" in said
 
 
 def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: Run, second: Run, third: Run) -> None:
     refused, also = (
-        dataclasses.replace(run, results=tuple(as_refused(r) if r.test == "sent-weat6" else r for r in run.results))
+        with_rows(run, tuple(as_refused(r) if r.test == "sent-weat6" else r for r in run.results))
         for run in (second, third)
     )
     for runs, named in (
@@ -191,7 +181,7 @@ def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: R
         ({"b": refused, "a": first}, "second"),
         ({"a": refused, "b": also}, "second and third"),
     ):
-        r = row(compare(runs), "sent-weat6")
+        r = row(compared(runs), "sent-weat6")
         assert r.reason == f"not measured on {named}"
         assert (r.difference, r.interval_low, r.simultaneous_high) == (None, None, None)
         assert (r.num_targ1, r.num_targ2) == (0, 0)
@@ -203,8 +193,8 @@ def test_beside_what_was_not_measured_stands_the_effect_by_word(first: Run, seco
     """As in all other rows; that by text may be another number."""
     one = of(first, "sent-weat6")
     assert one.effect_size != pytest.approx(one.effect_size_by_word)
-    refused = dataclasses.replace(second, results=tuple(as_refused(r) for r in second.results))
-    r = row(compare({"a": first, "b": refused}), "sent-weat6")
+    refused = with_rows(second, tuple(as_refused(r) for r in second.results))
+    r = row(compared({"a": first, "b": refused}), "sent-weat6")
     assert r.effect_baseline == pytest.approx(one.effect_size_by_word)
 
 
@@ -212,7 +202,7 @@ def test_no_words_in_common_are_said(first: Run, second: Run) -> None:
     leaning = of(second, "weat6").leaning
     strangers = {**leaning, "Y": {f"{word}?": value for word, value in leaning["Y"].items()}}
     for given in (strangers, {}, {**leaning, "X": dict.fromkeys(leaning["X"], math.nan)}):
-        r = row(compare({"a": first, "b": edited(second, "weat6", leaning=given)}), "weat6")
+        r = row(compared({"a": first, "b": edited(second, "weat6", leaning=given)}), "weat6")
         assert r.reason == "no words in common that have numbers"
         assert (r.difference, r.interval_low, r.interval_high) == (None, None, None)
 
@@ -220,7 +210,7 @@ def test_no_words_in_common_are_said(first: Run, second: Run) -> None:
 def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first: Run, second: Run) -> None:
     leaning = of(second, "weat6").leaning
     few = {**leaning, "X": dict(list(leaning["X"].items())[:3])}
-    found = compare({"a": first, "b": edited(second, "weat6", leaning=few)})
+    found = compared({"a": first, "b": edited(second, "weat6", leaning=few)})
     r = row(found, "weat6")
     words = in_common(of(first, "weat6"), dataclasses.replace(of(second, "weat6"), leaning=few))
     assert r.reason == "too few words in common for an interval"
@@ -232,18 +222,18 @@ def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first:
 def test_words_that_all_lean_alike_have_no_difference_and_are_not_called_few(first: Run, second: Run) -> None:
     leaning = of(second, "weat6").leaning
     flat = {**leaning, "X": dict.fromkeys(leaning["X"], 0.25), "Y": dict.fromkeys(leaning["Y"], 0.25)}
-    r = row(compare({"a": first, "b": edited(second, "weat6", leaning=flat)}), "weat6")
+    r = row(compared({"a": first, "b": edited(second, "weat6", leaning=flat)}), "weat6")
     assert r.difference is None or math.isnan(r.difference)
     assert r.reason is not None
     assert "few" not in r.reason
 
 
 def test_holm_runs_over_all_that_is_shown(first: Run, second: Run, third: Run) -> None:
-    found = compare({"a": first, "b": second, "c": third})
+    found = compared({"a": first, "b": second, "c": third})
     rows = found.results
     assert len(rows) == 12
     for field in ("p_value", "p_value_by_word"):
-        expected = biassay.holm([getattr(r, field) for r in rows], first.manifest.alpha)
+        expected = biassay.holm([getattr(r, field) for r in rows], first.manifest.settings.alpha)
         assert [getattr(r, f"{field}_holm") for r in rows] == expected.adjusted.tolist()
         stands = [getattr(r, f"{field.replace('p_value', 'significant')}_holm") for r in rows]
         assert stands == expected.rejected.tolist()
@@ -253,7 +243,7 @@ def test_holm_runs_over_all_that_is_shown(first: Run, second: Run, third: Run) -
 
 def test_json_parses_and_is_what_was_found(first: Run, second: Run) -> None:
     odd = edited(edited(second, "weat7", leaning={}), "weat8", effect_size=math.inf, leaning={})
-    found = compare({"a": first, "b": odd})
+    found = compared({"a": first, "b": odd})
     text = found.to_json()
     content = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
     assert list(content) == ["baseline", "confidence", "associations", "agreements", "words", "notes", "results"]
@@ -268,8 +258,8 @@ def test_json_parses_and_is_what_was_found(first: Run, second: Run) -> None:
 
 def test_tests_over_contexts_are_compared_by_word() -> None:
     one, two = measured_in_contexts(("one",)), measured_in_contexts(("zero", "two"))
-    two = dataclasses.replace(two, results=tuple(r for r in two.results if r.model == "two"))
-    found = compare({"a": one, "b": two})
+    two = with_rows(two, tuple(r for r in two.results if r.model == "two"))
+    found = compared({"a": one, "b": two})
     assert [(r.model, r.test) for r in found.tables["associations"]] == [
         ("two (layer=-1)", t) for t in ("C6", "C9", "C10", "C1")
     ]
@@ -284,9 +274,8 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
 
 def test_another_draw_of_contexts_is_refused_unless_mixed() -> None:
     one, two = measured_in_contexts(("one",)), measured_in_contexts(("two",))
-    assert two.manifest.contexts is not None
-    drawn = dataclasses.replace(two.manifest.contexts, n_samples=7, digest="e" * 32)
-    two = dataclasses.replace(two, manifest=dataclasses.replace(two.manifest, contexts=drawn))
+    inputs = dataclasses.replace(two.manifest.inputs, contexts=contexts(digest="e" * 32))
+    two = with_settings(with_rows(two, two.results, inputs=inputs, run_id="other"), n_samples=7)
     with pytest.raises(UsageError, match="number of samples is 120 in a, 7 in b"):
-        compare({"a": one, "b": two})
-    assert len(compare({"a": one, "b": two}, mixed=True).notes) == 2
+        compared({"a": one, "b": two})
+    assert len(compared({"a": one, "b": two}, mixed=True).notes) == 2

@@ -6,29 +6,31 @@ import dataclasses
 import json
 import math
 import re
-import shutil
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.pages import ADDRESSES, Drawing, Page
+from tests.pages.pages import ADDRESSES, Drawing, Page
+from tests.results.made_runs import contexts, run_of, with_rows, with_settings
 
-from biassay.encoders.base import Identity
-from biassay.measures.contextual import ContextSettings, measure_in_contexts
-from biassay.report.formats import format_p
-from biassay.results.codec import columns
+from biassay.models.base import Identity
+from biassay.pages.formats import format_p
 from biassay.results.labels import model_labels
-from biassay.results.making import contextual_result_of, finished, identified, new_manifest
-from biassay.results.records import ContextsRecord
-from biassay.results.run import Run, with_corrections
-from biassay.results.samples import SAMPLES, Samples
+from biassay.runs.models import identified
+from biassay.runs.run import Run
+from biassay.runs.showing import render_report, write_page
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES
+from biassay.studies.associations.making import contextual_result_of
+from biassay.studies.associations.over_contexts import measure_in_contexts
+from biassay.studies.associations.samples import SAMPLE_ARRAYS, samples_of
+from biassay.studies.associations.settings import Settings
 from biassay.studies.associations.words import p_by_text, p_by_word, summary
 from biassay.studies.associations.words_contexts import contexts_found
 from biassay.studies.associations.words_lost import lost_lines
-from biassay.studies.presenters import render_report, write_report
 
 HOSTILE = "<script>alert(1)</script>"
 N = 120
@@ -38,22 +40,20 @@ MODELS = (
 )
 LABELS = ("one (layer=-1)", "two")
 TESTS = select_tests(["C6", "C9", "C10", "C1"])
+RECORD = partial(contexts, digest="d" * 32, rows=9876, documents=4321, bytes=10**6)
 
 
-def record(**given: Any) -> ContextsRecord:
-    fields: dict[str, Any] = {"file": "c.parquet", "digest": "d" * 32, "rows": 9876, "per_stimulus": 8, "seed": 0}
-    fields |= {"documents": 4321, "bytes": 10**6, "n_samples": N, "mode": "random", "window": 9, "dtype": "float16"}
-    return ContextsRecord(**fields | {"min_contexts": 5} | given)
+def in_other_contexts(run: Run, settings: Mapping[str, Any] | None = None, **given: Any) -> Run:
+    """The same rows, as if they came from other contexts or were drawn otherwise."""
+    inputs = dataclasses.replace(run.manifest.inputs, contexts=RECORD(**given))
+    return with_settings(with_rows(run, run.results, inputs=inputs), **settings or {})
 
 
 @pytest.fixture(scope="module")
 def run() -> Run:
     """Four tests on two models. The first four words of every concept lean; C1 has no contexts; C9 loses a word."""
-    asked = [(test, "C*") for test in TESTS]
-    manifest = new_manifest(tuple(m.name for m in MODELS), asked, "ceat", "two-sided", 0.01, 0.2, 0, record())
-    manifest = dataclasses.replace(manifest, models=tuple(identified(m.name, m) for m in MODELS))
-    settings = ContextSettings(n_samples=N)
-    results, samples = [], {}
+    settings = Settings(n_samples=N, window=9)
+    results, arrays = [], {}
     for place, model in enumerate(MODELS):
         rng = np.random.default_rng(place)
         for test in TESTS:
@@ -64,10 +64,10 @@ def run() -> Run:
             measured = measure_in_contexts(test, {} if test.name == "C1" else words, settings, model.name)
             results.append(contextual_result_of(test, model, measured, settings))
             if measured.association is not None:
-                found = measured.association
-                samples[place, test.name] = Samples(found.samples, found.variances, found.sample_p_values)
-    corrected = with_corrections(tuple(results), 0.01)
-    return Run(finished(manifest, corrected), corrected, samples)
+                names = {name: f"{place}/{test.name}/{name}" for name in SAMPLE_ARRAYS}
+                arrays |= {key: getattr(measured.association, name) for name, key in names.items()}
+    models = tuple(dataclasses.replace(identified(m.name, m), measured=True) for m in MODELS)
+    return run_of("1", results, arrays, settings={"n_samples": N, "window": 9}, contexts=RECORD(), models=models)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def table(page: Page, label: str) -> dict[str, list[str]]:
 
 
 def changed(run: Run, **given: Any) -> Run:
-    return Run(run.manifest, tuple(dataclasses.replace(r, **given) for r in run.results), run.samples)
+    return with_rows(run, tuple(dataclasses.replace(r, **given) for r in run.results))
 
 
 def is_p(cell: str, value: float) -> bool:
@@ -94,8 +94,8 @@ def is_p(cell: str, value: float) -> bool:
 
 def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path)
-    page = Page(write_report(run, tmp_path).read_text(encoding="utf-8"))
-    results = json.loads((tmp_path / "results.json").read_text())["results"]
+    page = Page(write_page(run, tmp_path).read_text(encoding="utf-8"))
+    results = json.loads((tmp_path / "results.json").read_text())["tables"]["results"]
     statuses = []
     for label, model in (("one (layer=-1)", "one"), ("two", "two")):
         rows = table(page, label)
@@ -155,7 +155,7 @@ def test_pooled_effects_stand_side_by_side_shaded_by_their_size(run: Run, page: 
             steps = sum(abs(r.effect_size) >= step for step in (0.2, 0.5, 0.8))
             sizes.append(f"number size-{('negligible', 'small', 'medium', 'large')[steps]}")
     assert [value for tag, name, value in page.attributes if tag == "td" and value.startswith("number size-")] == sizes
-    alone = Page(render_report(Run(run.manifest, run.results[:4])))
+    alone = Page(render_report(with_rows(run, run.results[:4])))
     assert "Pooled effects, side by side" not in alone.headings()
 
 
@@ -197,15 +197,14 @@ def test_the_page_says_how_the_run_was_made(run: Run, page: Page) -> None:
     (samples,) = page.explained("Samples")
     assert re.findall(r"\d+", samples) == [str(N), "9", "16"]
     assert page.explained("Corpus") == []
-    other = dataclasses.replace(run.manifest, contexts=record(mode="fixed", window=None, dtype="float32"))
-    (samples,) = Page(render_report(Run(other, run.results))).explained("Samples")
+    other = in_other_contexts(run, {"mode": "fixed", "window": None, "dtype": "float32"})
+    (samples,) = Page(render_report(other)).explained("Samples")
     assert re.findall(r"\d+", samples) == [str(N), "32"]
 
 
 def test_the_page_names_the_corpus_and_how_it_was_read(run: Run) -> None:
     def shown(**given: Any) -> str:
-        made = dataclasses.replace(run.manifest, contexts=record(**given))
-        (told,) = Page(render_report(Run(made, run.results))).explained("Corpus")
+        (told,) = Page(render_report(in_other_contexts(run, **given))).explained("Corpus")
         return told
 
     names = tuple(f"{number}.jsonl" for number in range(25))
@@ -232,7 +231,8 @@ def test_the_bars_of_a_figure_hold_all_samples(run: Run, page: Page) -> None:
         assert drawing.label.startswith(f"{test}: {N} effect sizes, pooled {result.effect_size:.2f};")
         assert drawing.caption == result.title
         assert drawing.text.endswith(test)  # its title
-        kept = run.samples[place, test]
+        kept = samples_of(run, place, test)
+        assert kept is not None
         counts = []
         for tag, bar in drawing.marks:
             if tag != "path":
@@ -264,11 +264,9 @@ def test_the_forest_on_the_page_has_the_pooled_effects(run: Run, page: Page) -> 
             assert f"95% {c.interval_low:.2f} to {c.interval_high:.2f}. p of the paper " in tip
 
 
-def test_without_the_samples_there_are_no_distributions(run: Run, tmp_path: Path) -> None:
-    run.save(tmp_path)
-    with_samples = Page(render_report(Run.load(tmp_path)))
-    shutil.rmtree(tmp_path / SAMPLES)
-    without = Page(render_report(Run.load(tmp_path)))
+def test_without_the_samples_there_are_no_distributions(run: Run) -> None:
+    with_samples = Page(render_report(run))
+    without = Page(render_report(dataclasses.replace(run, arrays={})))
     name = "How the effect varies over contexts"
     assert distributions(without) == []
     assert [h for h in with_samples.headings() if h not in without.headings()] == [name]
@@ -279,7 +277,7 @@ def test_without_the_samples_there_are_no_distributions(run: Run, tmp_path: Path
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     run: Run, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     without = Page(render_report(run))
     assert "svg" not in without.tags
     assert without.text.count('pip install "biassay[figures]"') == 2  # forest and distributions
@@ -307,7 +305,7 @@ def test_the_contexts_that_were_found(page: Page) -> None:
 
 
 def test_words_the_corpus_lacks_are_told_from_those_a_model_could_not_place(run: Run) -> None:
-    test, settings = TESTS[0], ContextSettings(n_samples=10)
+    test, settings = TESTS[0], Settings(n_samples=10)
     rare, unplaced = test.X.words[0], test.Y.words[0]
     rng = np.random.default_rng(1)
     words = {w: rng.normal(size=(8, 5)) for role in ROLES for w in test.concept(role).words}
@@ -318,8 +316,7 @@ def test_words_the_corpus_lacks_are_told_from_those_a_model_could_not_place(run:
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(ROLES, ())
     assert result.lost == nothing | {"X": (rare,), "Y": (unplaced,)}
     assert result.too_rare == nothing | {"X": (rare,)}
-    assert "too_rare" in columns((result,))
-    one = Run(run.manifest, (result,))
+    one = with_rows(run, (result,))
     in_corpus, by_model = lost_lines(one)
     assert in_corpus.endswith(f": {test.name}: {rare}")
     assert by_model.endswith(f": {test.name}: {unplaced}")
@@ -342,8 +339,9 @@ def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None
     pytest.importorskip("vl_convert")
     nasty = f'{HOSTILE}" onload="alert(1)'
     models = tuple(dataclasses.replace(m, name=nasty, revision=nasty, settings={}) for m in run.manifest.models[:1])
-    contexts = record(file=nasty, corpus=(nasty,), found_with={nasty: nasty}, vectors=nasty)
-    made = dataclasses.replace(run.manifest, models=models, contexts=contexts, versions={nasty: nasty})
+    given = {"file": nasty, "corpus": (nasty,), "found_with": {nasty: nasty}}
+    made = in_other_contexts(run, {"contexts": nasty, "vectors": nasty}, **given).manifest
+    made = dataclasses.replace(made, models=models, versions={nasty: nasty})
     lost = dict.fromkeys(ROLES, ()) | {"X": (nasty,)}
     counts = {role: {nasty: 1, "other": 8} for role in ROLES}
     contextual = dataclasses.replace(run.results[0].contextual, num_contexts=counts)  # type: ignore[type-var]
@@ -357,7 +355,8 @@ def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None
         title=nasty,
         lost=lost,
     )
-    text = render_report(Run(made, (one,), {(0, nasty): run.samples[0, "C6"]}))
+    arrays = {f"0/{nasty}/{name}": run.arrays[f"0/C6/{name}"] for name in SAMPLE_ARRAYS}
+    text = render_report(Run(made, {"results": (one,)}, arrays))
     page = Page(text)
     assert HOSTILE not in text
     assert page.explained("Corpus") == [f"{nasty}; {nasty} {nasty}"]
@@ -368,9 +367,9 @@ def test_hostile_names_in_figures_and_the_manifest_are_escaped(run: Run) -> None
 
 
 def test_an_empty_run_and_one_of_refusals_are_shown(run: Run) -> None:
-    empty = Page(render_report(Run(run.manifest)))
+    empty = Page(render_report(with_rows(run, ())))
     assert empty.drawings == []
-    refused = Page(render_report(Run(run.manifest, tuple(r for r in run.results if r.status == "refused"))))
+    refused = Page(render_report(with_rows(run, tuple(r for r in run.results if r.status == "refused"))))
     assert "Not measured" in refused.headings()
     assert refused.drawings == []
 
@@ -388,7 +387,7 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
     names = ("effect_size", "p_value", "effect_size_by_word", "p_value_by_word")
     numbers: dict[str, Any] = dict.fromkeys(names, math.nan)
     one = dataclasses.replace(run.results[0], contextual=contextual, **numbers)
-    page = Page(render_report(Run(run.manifest, (one,), run.samples)))
+    page = Page(render_report(with_rows(run, (one,))))
     (cells,) = table(page, LABELS[0]).values()
     assert cells[:4] == ["NaN", "", "-inf to inf", "nan%"]
     assert [cell.rstrip("*‡") for cell in cells[4:7]] == ["NaN", "NaN", "NaN"]
@@ -400,12 +399,12 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
 def test_an_interval_that_is_no_number_does_not_stop_the_page(bound: float, run: Run) -> None:
     contextual = dataclasses.replace(run.results[0].contextual, interval_low=-bound, interval_high=bound)  # type: ignore[type-var]
     one = dataclasses.replace(run.results[0], contextual=contextual)
-    assert "In short" in Page(render_report(Run(run.manifest, (one,)))).headings()
+    assert "In short" in Page(render_report(with_rows(run, (one,)))).headings()
 
 
 def test_an_effect_by_word_that_was_not_computed_is_left_blank(run: Run) -> None:
     one = dataclasses.replace(run.results[0], effect_size_by_word=None)
-    (cells,) = table(Page(render_report(Run(run.manifest, (one,), run.samples))), LABELS[0]).values()
+    (cells,) = table(Page(render_report(with_rows(run, (one,)))), LABELS[0]).values()
     assert cells[5] == ""
     assert is_p(cells[6], one.p_value_by_word or 0.0)
 

@@ -6,12 +6,13 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from tests.report.pages import Page
-from tests.studies.associations.read_runs import as_refused, changed, printed
+from tests.pages.pages import Page
+from tests.results.made_runs import as_refused, with_rows
+from tests.studies.associations.read_runs import changed, printed
 
 import biassay
-from biassay.results.run import Run
-from biassay.studies.presenters import render_report
+from biassay.runs.run import Run
+from biassay.runs.showing import render_report
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -53,14 +54,14 @@ def test_hostile_models_and_versions_in_the_manifest_are_escaped(measured: Run) 
         measured.manifest.models[0], name=HOSTILE, revision=HOSTILE, settings={HOSTILE: HOSTILE}
     )
     made = dataclasses.replace(measured.manifest, models=(record,), versions={HOSTILE: HOSTILE}, created=HOSTILE)
-    text = render_report(Run(made, measured.results))
+    text = render_report(Run(made, measured.tables))
     assert HOSTILE not in text
     assert HOSTILE in Page(text).text
 
 
 def test_an_attribute_cannot_be_broken_out_of(measured: Run) -> None:
     nasty = '" onmouseover="alert(1)'
-    run = Run(measured.manifest, tuple(dataclasses.replace(as_refused(r), reason=nasty) for r in measured.results))
+    run = with_rows(measured, tuple(dataclasses.replace(as_refused(r), reason=nasty) for r in measured.results))
     page = Page(render_report(run))
     assert nasty in page.text
     assert ("td", "title", nasty) in page.attributes

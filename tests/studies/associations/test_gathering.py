@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.results.made_runs import contexts, discovery, record, result, run_of, some, stereotypes
+from tests.results.made_runs import contexts, record, result, run_of, some_samples
 
 import biassay
 from biassay.errors import UsageError
-from biassay.results.gathering import load_found
-from biassay.results.making import is_of
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.results.data import is_of
+from biassay.runs.loading import load_data
+from biassay.runs.run import Run
+from biassay.runs.showing import gather
 from biassay.studies.associations.gathering import put_together
-from biassay.studies.presenters import gather
+from biassay.studies.associations.records import Result
 
 
 def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool | None]]:
@@ -60,13 +60,14 @@ def test_one_run_stays_what_it_is() -> None:
 
 
 def test_the_manifest_says_what_all_runs_were() -> None:
-    first = run_of("1", [result("m", "t1")], words_lost={"m": ("b",)}, created="2026-01-05", finished="2026-01-06")
-    second = run_of("2", [result("m", "t2"), result("n", "t2")], words_lost={"m": ("a", "b"), "n": ("c",)})
+    lost = {"m": record("m", words_lost=("b",)), "both": record("m", words_lost=("a", "b"))}
+    first = run_of("1", [result("m", "t1")], models=(lost["m"],), created="2026-01-05", finished="2026-01-06")
+    second = run_of("2", [result("m", "t2"), result("n", "t2")], models=(lost["both"], record("n", words_lost=("c",))))
     made = put_together({"a": first, "b": second}).run.manifest
-    assert made.words_lost == {"m": ("a", "b"), "n": ("c",)}
+    assert {m.name: m.words_lost for m in made.models} == {"m": ("a", "b"), "n": ("c",)}
     assert (made.created, made.finished) == ("2026-01-02T00:00:00+00:00", "2026-01-06")
     assert (made.status, made.run_id) == ("complete", "1+2")
-    assert [t.name for t in made.tests] == ["t1", "t2"]
+    assert [t.name for t in made.inputs.tests] == ["t1", "t2"]
     half = run_of("3", [result("o", "t1")], status="running", finished=None)
     made = put_together({"a": first, "b": half}).run.manifest
     assert (made.status, made.finished) == ("running", None)
@@ -78,7 +79,7 @@ def test_the_manifest_says_what_all_runs_were() -> None:
 )
 def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[Any, Any]) -> None:
     parts = {
-        name: run_of(name, [dataclasses.replace(result(name, "t", 0.03), **{what: value})], **{what: value})
+        name: run_of(name, [dataclasses.replace(result(name, "t", 0.03), **{what: value})], settings={what: value})
         for name, value in zip(("one", "two"), values, strict=True)
     }
     said = f"{what} is {values[0]} in one, {values[1]} in two"
@@ -93,11 +94,11 @@ def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[A
 
 def test_of_two_levels_the_stricter_holds_for_all() -> None:
     parts = {
-        "one": run_of("1", [result("m", "t", 0.02, alpha=0.05)], alpha=0.05),
+        "one": run_of("1", [result("m", "t", 0.02, alpha=0.05)], settings={"alpha": 0.05}),
         "two": run_of("2", [result("n", "t", 0.001)]),
     }
     together = put_together(parts, mixed=True).run
-    assert together.manifest.alpha == 0.01
+    assert together.manifest.settings.alpha == 0.01
     assert [(r.alpha, r.significant) for r in together.results] == [(0.01, False), (0.01, True)]
     assert [r.significant_holm for r in together.results] == [False, True]
     assert parts["one"].results[0].significant
@@ -115,7 +116,7 @@ def test_of_two_levels_the_stricter_holds_for_all() -> None:
 )
 def test_runs_over_other_contexts_are_refused_unless_mixed(field: str, values: tuple[Any, Any]) -> None:
     parts = {
-        name: run_of(name, [result(name, "t")], contexts=contexts(**{field: value}))
+        name: run_of(name, [result(name, "t")], **_differing(field, value))
         for name, value in zip(("one", "two"), values, strict=True)
     }
     with pytest.raises(UsageError) as refused:
@@ -125,6 +126,12 @@ def test_runs_over_other_contexts_are_refused_unless_mixed(field: str, values: t
     assert said.endswith(f" is {values[0]} in one, {values[1]} in two")
     alike = {name: run_of(name, [result(name, "t")], contexts=contexts(file=name)) for name in ("one", "two")}
     assert put_together(alike).differences == ()  # the place of the file does not matter
+
+
+def _differing(field: str, value: Any) -> dict[str, Any]:
+    if field == "digest":
+        return {"contexts": contexts(digest=value)}
+    return {"contexts": contexts(), "settings": {field: value}}
 
 
 def test_a_test_that_has_changed_is_refused_and_named_with_its_runs() -> None:
@@ -156,7 +163,8 @@ def test_of_many_changed_tests_five_are_named() -> None:
 
 def test_all_differences_are_told_at_once() -> None:
     one = run_of("1", [result("m", "t")])
-    two = run_of("2", [result("n", "t", test_digest="x")], protocol="may2019", alternative="two-sided", alpha=0.05)
+    unlike = {"protocol": "may2019", "alternative": "two-sided", "alpha": 0.05}
+    two = run_of("2", [result("n", "t", test_digest="x")], settings=unlike)
     assert len(put_together({"a": one, "b": two}, mixed=True).differences) == 4
 
 
@@ -200,21 +208,21 @@ def test_other_settings_or_weights_are_another_model() -> None:
 def test_a_model_that_two_runs_have_tested_otherwise_is_one(took: dict[str, Any]) -> None:
     """What encoding took is never the same in two runs, and does not make it another model."""
     parts = {
-        "a": run_of("1", [result("m", "t1", 0.1), result("n", "t1", 0.2)], {(0, "t1"): some(1)}),
-        "b": run_of("2", [result("m", "t2", 0.3)], {(0, "t2"): some(2)}, models=(record("m", **took),)),
+        "a": run_of("1", [result("m", "t1", 0.1), result("n", "t1", 0.2)], some_samples(0, "t1", 1)),
+        "b": run_of("2", [result("m", "t2", 0.3)], some_samples(0, "t2", 2), models=(record("m", **took),)),
     }
     run = put_together(parts).run
     assert [(r.model, r.test) for r in run.results] == [("m", "t1"), ("m", "t2"), ("n", "t1")]
     assert [made.name for made in run.manifest.models] == ["m", "n"]
-    assert set(run.samples) == {(0, "t1"), (0, "t2")}
+    assert set(run.arrays) == {*some_samples(0, "t1"), *some_samples(0, "t2")}
 
 
 def over_contexts(run_id: str, rows: list[tuple[str, str]], seed: int) -> Run:
     """A run with samples for every row."""
     models = list(dict.fromkeys(model for model, _ in rows))
-    samples = {(models.index(model), test): some(seed + i) for i, (model, test) in enumerate(rows)}
+    made = [some_samples(models.index(model), test, seed + i) for i, (model, test) in enumerate(rows)]
     results = [result(model, test, level="context", protocol="ceat") for model, test in rows]
-    return run_of(run_id, results, samples, contexts=contexts(), protocol="ceat")
+    return run_of(run_id, results, {key: array for one in made for key, array in one.items()}, contexts=contexts())
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations("abc")))
@@ -226,13 +234,14 @@ def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
     }
     run = put_together({name: parts[name] for name in order}).run
     expected = {
-        **{("m", t): parts[of].samples[place, t] for of, place, t in (("a", 0, "t1"), ("c", 1, "t2"))},
-        **{("n [a]", t): parts["a"].samples[1, t] for t in ("t1", "t2")},
-        **{("n [b]", t): parts["b"].samples[1, t] for t in ("t2", "t3")},
-        ("o", "t1"): parts["b"].samples[0, "t1"],
-        ("p", "t1"): parts["c"].samples[0, "t1"],
+        **{("m", t): parts[of].arrays[f"{place}/{t}/samples"] for of, place, t in (("a", 0, "t1"), ("c", 1, "t2"))},
+        **{("n [a]", t): parts["a"].arrays[f"1/{t}/samples"] for t in ("t1", "t2")},
+        **{("n [b]", t): parts["b"].arrays[f"1/{t}/samples"] for t in ("t2", "t3")},
+        ("o", "t1"): parts["b"].arrays["0/t1/samples"],
+        ("p", "t1"): parts["c"].arrays["0/t1/samples"],
     }
-    found = {(run.manifest.models[place].name, test): kept for (place, test), kept in run.samples.items()}
+    names = {key: key.split("/") for key in run.arrays if key.endswith("/samples")}
+    found = {(run.manifest.models[int(at)].name, test): run.arrays[key] for key, (at, test, _) in names.items()}
     assert set(found) == set(expected)
     assert all(found[key] is kept for key, kept in expected.items())
     assert {(r.model, r.test) for r in run.results} == set(expected)
@@ -240,22 +249,19 @@ def test_samples_follow_their_model(order: tuple[str, ...]) -> None:
 
 def test_what_was_put_together_can_be_saved_and_read(tmp_path: Path) -> None:
     parts = {"a": over_contexts("1", [("m", "t1")], 0), "b": over_contexts("2", [("m", "t1"), ("n", "t1")], 5)}
-    run = put_together(parts).run
+    run = Run.of(put_together(parts).run)
     run.save(tmp_path)
-    again = load_found(tmp_path)
-    assert again == run
-    assert isinstance(again, Run)
-    assert set(again.samples) == set(run.samples)
+    again = load_data(tmp_path)
+    assert (again.manifest, again.tables) == (run.manifest, run.tables)
+    assert set(again.arrays) == set(run.arrays)
 
 
 def test_runs_over_texts_and_over_contexts_are_kept_apart() -> None:
     texts = {name: run_of(name, [result(name, "t")]) for name in ("a", "b")}
     contextual = {"c": over_contexts("3", [("m", "t")], 0)}
-    others = {"d": discovery(), "e": stereotypes()}
-    shown = gather({"e": others["e"], **contextual, **texts, "d": others["d"]})
-    assert [dict(one.parts) for one in shown] == [texts, contextual, {"e": others["e"]}, {"d": others["d"]}]
+    shown = gather({**contextual, **texts})
+    assert [dict(one.parts) for one in shown] == [texts, contextual]
     assert shown[1].run is contextual["c"]
-    assert [dict(one.parts) for one in gather(others)] == [{name: one} for name, one in others.items()]
 
 
 models_tests_p = st.dictionaries(

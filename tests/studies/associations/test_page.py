@@ -9,19 +9,20 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.report.pages import Page
-from tests.studies.associations.read_runs import as_refused, changed, printed
+from tests.pages.pages import Page
+from tests.results.made_runs import as_refused, with_rows
+from tests.studies.associations.read_runs import changed, printed
 from tests.studies.showing import page_of
 
 import biassay
-from biassay.report.formats import size_word
-from biassay.results.intervals import interval_of
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.pages.formats import size_word
+from biassay.runs.run import Run
+from biassay.runs.showing import render_report
+from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.tables import associations_table
-from biassay.studies.associations.words import headline, p_by_text, p_by_word
+from biassay.studies.associations.words import p_by_text, p_by_word
 from biassay.studies.associations.words_lost import lost_lines
-from biassay.studies.presenters import render_report, write_report
 
 
 def code_of(significant: bool | None, corrected: bool | None, *, too_few: bool) -> int:
@@ -151,7 +152,7 @@ def test_the_forest_on_the_page_has_every_result(measured: Run, page: Page) -> N
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     measured: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     page = Page(render_report(measured))
     assert page.drawings == []
     assert "svg" not in page.tags
@@ -183,11 +184,17 @@ def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: P
 def test_the_page_says_how_the_run_was_made(measured: Run, page: Page) -> None:
     text = page.text
     made = measured.manifest
-    for told in (made.created, str(made.finished), made.protocol, f"seed {made.seed}", str(made.models[0].revision)):
+    for told in (
+        made.created,
+        str(made.finished),
+        made.settings.protocol,
+        f"seed {made.settings.seed}",
+        str(made.models[0].revision),
+    ):
         assert told in text
     for name, version in made.versions.items():
         assert f"{name} {version}" in text
-    for citation in {t.citation for t in made.tests}:
+    for citation in {t.citation for t in made.inputs.tests}:
         assert text.count(citation) == 1
     with_p = sum(r.p_value is not None for r in measured.results)
     (told,) = page.explained("Correction")
@@ -207,13 +214,13 @@ def test_sections_stand_only_where_there_is_data(measured: Run, page: Page) -> N
     assert all(sections.values())
     assert set(page.headings()) == {*always, *of_words, *sections}
     for name, rows in sections.items():
-        without = Run(measured.manifest, tuple(r for r in measured.results if r not in rows))
+        without = with_rows(measured, tuple(r for r in measured.results if r not in rows))
         assert without.results
         assert name not in Page(render_report(without)).headings()
     plain = [r for r in measured.results if not any(r in rows for rows in sections.values())]
     assert plain
-    assert set(Page(render_report(Run(measured.manifest, tuple(plain)))).headings()) == {*always, *of_words}
-    wordless = changed(Run(measured.manifest, tuple(plain)), leaning={})
+    assert set(Page(render_report(with_rows(measured, tuple(plain)))).headings()) == {*always, *of_words}
+    wordless = changed(with_rows(measured, tuple(plain)), leaning={})
     headings = Page(render_report(wordless)).headings()
     assert "Which words an effect comes from" not in headings
     assert set(headings) - set(of_words) == set(always)
@@ -224,19 +231,19 @@ def test_disagreement_is_told_in_both_directions(measured: Run) -> None:
     one = dataclasses.replace(one, significant=True, significant_by_word=False)
     two = dataclasses.replace(two, significant=False, significant_by_word=True)
     for rows, told in (((one,), {"t1": True}), ((two,), {"t2": True}), ((one, two), {"t1": True, "t2": True})):
-        page = Page(render_report(Run(measured.manifest, rows)))
+        page = Page(render_report(with_rows(measured, rows)))
         for name in ("t1", "t2"):
             assert any(item.startswith(f"{name} on glove: p by text") for item in page.items) is told.get(name, False)
 
 
 def test_an_empty_run_is_shown(measured: Run) -> None:
-    empty = Run(measured.manifest)
+    empty = with_rows(measured, ())
     assert Page(render_report(empty)).data["texts"]["rows"] == []
     assert printed(empty)
 
 
 def test_a_run_with_nothing_but_refusals_is_shown(measured: Run) -> None:
-    run = Run(measured.manifest, tuple(as_refused(r) for r in measured.results))
+    run = with_rows(measured, tuple(as_refused(r) for r in measured.results))
     page = Page(render_report(run))
     assert "Not measured" in page.headings()
     assert "Effect sizes with their intervals" not in page.headings()
@@ -245,12 +252,12 @@ def test_a_run_with_nothing_but_refusals_is_shown(measured: Run) -> None:
 
 
 def test_a_running_manifest_is_shown_as_not_finished(measured: Run) -> None:
-    running = dataclasses.replace(measured.manifest, status="running", finished=None)
-    assert "not finished" in Page(render_report(Run(running, measured.results))).text
+    running = with_rows(measured, measured.results, status="running", finished=None)
+    assert "not finished" in Page(render_report(running)).text
 
 
 def test_nan_is_shown_as_nan_and_not_as_a_number(measured: Run) -> None:
-    run = changed(Run(measured.manifest, measured.results[:1]), effect_size=math.nan, p_value=math.nan)
+    run = changed(with_rows(measured, measured.results[:1]), effect_size=math.nan, p_value=math.nan)
     page = Page(render_report(run))
     (row,) = [row for row in page.table("All tests") if row[0].startswith("weat6")]
     assert row[1] == "NaN"
@@ -263,7 +270,7 @@ def test_nan_is_shown_as_nan_and_not_as_a_number(measured: Run) -> None:
 def test_words_that_are_no_number_are_left_out(role: str, measured: Run) -> None:
     one = measured.results[0]
     words = dict.fromkeys(one.leaning[role], math.nan)
-    page = Page(render_report(Run(measured.manifest, (dataclasses.replace(one, leaning=one.leaning | {role: words}),))))
+    page = Page(render_report(with_rows(measured, (dataclasses.replace(one, leaning=one.leaning | {role: words}),))))
     if role == "X":  # there is no effect by word that words could add to
         assert "shares" not in page.data["texts"]
         return
@@ -274,7 +281,7 @@ def test_words_that_are_no_number_are_left_out(role: str, measured: Run) -> None
 def test_two_models_stand_side_by_side(measured: Run) -> None:
     half = measured.results[: len(measured.results) // 2]
     other = tuple(dataclasses.replace(r, model="other") for r in half)
-    page = Page(render_report(Run(measured.manifest, (*measured.results, *other))))
+    page = Page(render_report(with_rows(measured, (*measured.results, *other))))
     first, second, *rows = page.table("All tests")
     assert first == ["Test", "glove", "other"]
     assert second == ["effect", "p by text", "p by word"] * 2
@@ -290,7 +297,7 @@ def test_every_test_over_all_models_is_counted(measured: Run) -> None:
     results = [r for i in range(5) for r in as_model(measured, f"m{i}")]
     nothing = {"significant_by_word": False, "significant_by_word_holm": False, "p_floor_by_word": 0.0}
     results[0] = dataclasses.replace(results[0], effect_size=1.91, **nothing)
-    page = Page(render_report(Run(measured.manifest, tuple(results))))
+    page = Page(render_report(with_rows(measured, tuple(results))))
     _, *rows = page.table("Every test over all models")
     for row, r in zip(rows, measured.results, strict=True):
         own = [one for one in results if one.test == r.test and one.effect_size is not None]
@@ -300,14 +307,12 @@ def test_every_test_over_all_models_is_counted(measured: Run) -> None:
         corrected = sum(bool(one.significant_by_word_holm) for one in found)
         told = ", ".join(f"{size:.2f}" for size in (sizes[0], sizes[2], sizes[4])) if sizes else "–"
         assert row == [f"{r.test} {r.title}", *map(str, (len(own), len(found), corrected, len(few))), told]
-    without = Page(
-        render_report(Run(measured.manifest, tuple(r for i in range(3) for r in as_model(measured, f"{i}"))))
-    )
+    without = Page(render_report(with_rows(measured, tuple(r for i in range(3) for r in as_model(measured, f"{i}")))))
     assert "Every test over all models" not in without.headings()
 
 
 def test_of_many_models_the_tables_side_by_side_are_left_out(measured: Run) -> None:
-    many = Run(measured.manifest, tuple(r for i in range(13) for r in as_model(measured, f"m{i}")))
+    many = with_rows(measured, tuple(r for i in range(13) for r in as_model(measured, f"m{i}")))
     page = Page(render_report(many))
     assert not {"All tests", "Effect sizes with their intervals"} & set(page.headings())
     assert len(page.data["texts"]["rows"]) == len(many.results)
@@ -316,16 +321,10 @@ def test_of_many_models_the_tables_side_by_side_are_left_out(measured: Run) -> N
 def test_models_told_apart_by_revision_only_are_both_shown(measured: Run) -> None:
     one = measured.results[0]
     two = dataclasses.replace(one, model_revision="another", effect_size=-0.77)
-    page = Page(render_report(Run(measured.manifest, (one, two))))
+    page = Page(render_report(with_rows(measured, (one, two))))
     shown = [cell for row in page.table("All tests")[2:] for cell in row]
     assert any(cell.startswith(f"{one.effect_size:.2f}") for cell in shown)
     assert any(cell.startswith("-0.77") for cell in shown)
-
-
-def test_write_report_puts_one_file_into_the_folder(measured: Run, tmp_path: Path) -> None:
-    path = write_report(measured, tmp_path)
-    assert [path] == list(tmp_path.iterdir())
-    assert path.read_text(encoding="utf-8") == render_report(measured)
 
 
 def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
@@ -334,27 +333,14 @@ def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
     assert lost <= set(re.findall(r"\w+", printed(measured)))
     one = dataclasses.replace(measured.results[0], lost={"X": ("a1", "b1"), "Y": (), "A": ("c1",), "B": ()})
     rows = tuple(dataclasses.replace(one, test=f"t{i}") for i in range(8))
-    assert [printed(Run(measured.manifest, rows[:n])).count("b1") for n in (1, 6, 8)] == [1, 6, 6]
+    assert [printed(with_rows(measured, rows[:n])).count("b1") for n in (1, 6, 8)] == [1, 6, 6]
     for rest in (dataclasses.replace(one, lost={}), as_refused(one)):
-        assert lost_lines(Run(measured.manifest, (rest,))) == []
-
-
-def test_runs_of_two_kinds_are_two_parts_of_a_page(measured: Run) -> None:
-    found = biassay.discover("glove", ["african-american-females"], permutations=19, alpha=0.9, keep=20)
-    page = Page(page_of({"one": measured, "two": found}))
-    assert page.headings(1) == ["Bias report"]
-    assert [item.partition(": ")[0] for item in page.items[:2]] == page.headings(2)
-    assert page.items[0].endswith(f": {headline(measured)}")
-    assert len(page.headings(2)) == 2
-    assert page.headings(3).count("In short") == page.headings(3).count("How it was made") == 2
-    assert list(page.data) == ["texts"]
-    assert page.ids.count("texts") == page.ids.count("words-1") == 1
-    assert page.links == ["To the results", *(name for level, name in page.outline if level in (2, 3))]
+        assert lost_lines(with_rows(measured, (rest,))) == []
 
 
 def test_two_runs_are_corrected_together_and_told_apart(measured: Run) -> None:
-    made = dataclasses.replace(measured.manifest, run_id="another", status="running", finished=None)
-    page = Page(page_of({"one": measured, "two": Run(made, measured.results[:4])}))
+    half = with_rows(measured, measured.results[:4], run_id="another", status="running", finished=None)
+    page = Page(page_of({"one": measured, "two": half}))
     assert page.data["texts"]["models"] == ["glove [one]", "glove [two]"]
     assert f"4 of {len(measured.results)} results" in page.text
     with_p = sum(r.p_value is not None for r in (*measured.results, *measured.results[:4]))

@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 import pytest
+from tests.results.made_runs import as_refused, with_rows, with_settings
 from tests.studies.associations.publish_runs import (
-    as_refused,
     changed,
     measured_in_contexts,
     measured_in_words,
@@ -20,11 +20,13 @@ from tests.studies.associations.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.report.publish.layout import Cell, Table, effect_text, shade_of
-from biassay.results.records import PAPER_COLUMNS
-from biassay.results.run import Run
+from biassay.pages.publish.layout import Cell, Table, effect_text, shade_of
+from biassay.runs.run import Run
+from biassay.studies.associations.columns import PAPER_COLUMNS
 from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
 from biassay.studies.associations.words import p_by_text, p_by_word
+
+PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +96,9 @@ def test_the_caption_has_the_numbers_that_it_needs(run: Run, by: Any) -> None:
     assert 0 < family < len(run.results)
     assert str(family) in re.findall(r"\d+", caption)
     assert "0.01" in caption
-    other = Run(dataclasses.replace(run.manifest, protocol="may2019"), run.results)
+    other = with_settings(run, protocol="may2019")
     assert ("may2019" in associations_table(other, by).caption) is (by == "text")  # by word there is one way only
-    running = Run(dataclasses.replace(run.manifest, status="running"), run.results)
+    running = with_rows(run, run.results, status="running")
     assert associations_table(running, by).caption != caption
 
 
@@ -141,13 +143,13 @@ def test_refused_tests_are_named_below_the_table(run: Run) -> None:
     refused = [r.test for r in run.results if r.status == "refused"]
     assert refused
     assert f"– not measured on glove: {', '.join(refused)}." in associations_table(run).notes
-    nothing = Run(run.manifest, tuple(map(as_refused, run.results)))
+    nothing = with_rows(run, tuple(map(as_refused, run.results)))
     assert {cell for row in associations_table(nothing).rows for cell in row.cells} == {Cell("–")}
 
 
 def test_a_test_that_is_missing_for_a_model_is_blank(run: Run) -> None:
     two = on_models(run, ("one", "two"))
-    table = associations_table(Run(two.manifest, two.results[:-1]))
+    table = associations_table(with_rows(two, two.results[:-1]))
     assert table.models[0].title == "one"
     assert by_test(table)[run.results[-1].test][1] == Cell("")
     assert any(note.startswith("A blank cell") for note in table.notes)
@@ -162,11 +164,11 @@ def test_models_with_long_names_are_numbered(run: Run) -> None:
 
 def test_models_that_differ_in_revision_only_have_columns_of_their_own(run: Run) -> None:
     other = tuple(dataclasses.replace(r, model_revision="another") for r in run.results)
-    assert [s.title for s in associations_table(Run(run.manifest, run.results + other)).models] == ["glove", "glove #2"]
+    assert [s.title for s in associations_table(with_rows(run, run.results + other)).models] == ["glove", "glove #2"]
 
 
 def test_an_empty_run_has_an_empty_table(run: Run, in_contexts: Run) -> None:
-    for table in (associations_table(Run(run.manifest)), contexts_table(Run(in_contexts.manifest))):
+    for table in (associations_table(with_rows(run, ())), contexts_table(with_rows(in_contexts, ()))):
         assert table.models == table.rows == ()
         assert "p-values by word of the run" not in table.caption
 
@@ -210,7 +212,7 @@ def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> Non
 def test_what_one_model_was_measured_with_has_a_row_for_all(in_contexts: Run) -> None:
     """A row is left out where no model has a number; which tests are refused stands below."""
     results = tuple(as_refused(r) if (r.model, r.test) == ("one", "C9") else r for r in in_contexts.results)
-    table = contexts_table(Run(in_contexts.manifest, results))
+    table = contexts_table(with_rows(in_contexts, results))
     cells = next(cells for stub, cells in by_test(table).items() if stub.startswith("C9: "))
     assert cells[:3] == (Cell("–"),) * 3
     assert Cell("–") not in cells[3:]
@@ -228,7 +230,7 @@ def test_shades_follow_the_conventional_sizes(size: float | None, shade: int) ->
 def test_the_nine_columns_are_the_papers_and_hold_the_results(run: Run) -> None:
     nasty = with_first(run, model="a\tb\nc", p_value=math.nan)
     rows = list(csv.DictReader(io.StringIO(nine_columns(nasty)), delimiter="\t"))
-    assert tuple(rows[0]) == PAPER_COLUMNS
+    assert tuple(rows[0]) == PAPERS
     assert len(rows) == len(run.results)
     assert rows[0]["model"] == "a b c"
     assert rows[0]["p_value"] == "nan"
@@ -237,5 +239,5 @@ def test_the_nine_columns_are_the_papers_and_hold_the_results(run: Run) -> None:
         for name in ("p_value", "effect_size"):
             value = getattr(r, name)
             assert row[name] == "" if value is None else float(row[name]) == value
-        assert [int(row[name]) for name in PAPER_COLUMNS[5:]] == [getattr(r, name) for name in PAPER_COLUMNS[5:]]
-    assert nine_columns(Run(run.manifest)) == "\t".join(PAPER_COLUMNS) + "\n"
+        assert [int(row[name]) for name in PAPERS[5:]] == [getattr(r, name) for name in PAPERS[5:]]
+    assert nine_columns(with_rows(run, ())) == "\t".join(PAPERS) + "\n"

@@ -8,17 +8,18 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.report.pages import Page
+from tests.pages.pages import Page
+from tests.results.made_runs import with_rows
 
 import biassay
-from biassay.report.formats import format_p, size_word
-from biassay.results.intervals import interval_of
+from biassay.pages.formats import format_p, size_word
 from biassay.results.labels import model_labels
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.runs.run import Run
+from biassay.runs.showing import render_report
+from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import association, p_by_text, p_by_word, summary
 from biassay.studies.associations.words_found import found_by_text, found_by_word, known_by_word, other_way
-from biassay.studies.presenters import render_report
 
 
 @pytest.mark.parametrize(
@@ -67,21 +68,13 @@ def test_too_few_words_to_be_significant_are_marked(measured: Run) -> None:
     few = dataclasses.replace(few, significant_by_word=False, significant_by_word_holm=False)
     assert p_by_word(few) == "0.014‡"
     assert p_by_word(dataclasses.replace(few, alpha=0.05, significant_by_word=True)) == "0.014*"
-    page = Page(render_report(Run(measured.manifest, (dataclasses.replace(few, significant=True),))))
+    page = Page(render_report(with_rows(measured, (dataclasses.replace(few, significant=True),))))
     assert any("0.014‡" in item for item in page.items)
-
-
-def test_the_summary_stands_on_the_page_with_the_model_in_bold(measured: Run, page: Page) -> None:
-    (found,) = summary(measured)
-    assert found.about == "glove"
-    assert set(found.points) <= set(page.items)
-    assert found.text in page.text
-    assert f"<li><strong>{found.about}</strong>" in page.source
 
 
 def named(*results: Result, run: Run) -> tuple[str, ...]:
     """The associations that a summary of these results names."""
-    (found,) = summary(Run(run.manifest, results))
+    (found,) = summary(with_rows(run, results))
     return found.points
 
 
@@ -130,7 +123,7 @@ def test_the_other_way_is_named_where_the_opposite_is_significant(opposite: floa
     nothing = {"significant_by_word": False, "significant_by_word_holm": False, "p_value_by_word": 0.9921}
     sizes = {"effect_size": -1.2, "effect_size_by_word": -1.2}
     one = dataclasses.replace(measured.results[0], **nothing, **sizes, p_value_by_word_opposite=opposite)
-    expected = [one] if opposite is not None and opposite <= measured.manifest.alpha == 0.01 else []
+    expected = [one] if opposite is not None and opposite <= measured.manifest.settings.alpha == 0.01 else []
     assert other_way([one], 0.01) == expected
     assert len(named(one, run=measured)) == len(expected)
 
@@ -153,7 +146,7 @@ def test_a_test_turned_round_is_told_by_its_direction(tmp_path: Path) -> None:
         (r,), (found,) = run.results, summary(run)
         assert bool(r.significant_by_word) is (alternative == "two-sided")
         assert found_by_word(run.results) == found_by_text(run.results) == []
-        assert other_way(run.results, run.manifest.alpha) == [r]
+        assert other_way(run.results, run.manifest.settings.alpha) == [r]
         assert len(found.points) == 1
 
 
@@ -169,10 +162,10 @@ def test_only_effects_of_the_sign_that_is_looked_for_are_counted(measured: Run) 
 def test_of_very_many_models_one_statement_is_made(measured: Run) -> None:
     one = next(r for r in measured.results if r.significant_by_word_holm)
     rows = tuple(dataclasses.replace(one, model=f"m{i}", effect_size=0.1 * i) for i in range(13))
-    (found,) = summary(Run(measured.manifest, rows))
+    (found,) = summary(with_rows(measured, rows))
     (point,) = found.points
     assert "0.60" in point  # the median
-    assert len(summary(Run(measured.manifest, rows[:12]))) == 12
+    assert len(summary(with_rows(measured, rows[:12]))) == 12
 
 
 def test_a_test_without_words_is_not_counted_by_word(measured: Run) -> None:
@@ -180,7 +173,7 @@ def test_a_test_without_words_is_not_counted_by_word(measured: Run) -> None:
     first, second = [r for r in measured.results if r.significant_by_word_holm and r.significant_holm][:2]
     wordless = dataclasses.replace(second, **none, leaning={})
     assert known_by_word([first, wordless]) == found_by_word([first, wordless]) == [first]
-    (told,) = summary(Run(measured.manifest, (wordless,)))
+    (told,) = summary(with_rows(measured, (wordless,)))
     assert wordless.test in told.text
 
 
@@ -192,19 +185,19 @@ def test_checks_of_the_method_are_counted_apart(measured: Run) -> None:
         dataclasses.replace(one, test=f"t{i}", about=about, significant_by_word=a, significant_by_word_holm=b)
         for i, (about, a, b) in enumerate(made)
     )
-    (told,) = summary(Run(measured.manifest, rows))
+    (told,) = summary(with_rows(measured, rows))
     (apart,) = [sentence for sentence in told.text.split(". ") if "checks of the method" in sentence]
     assert re.findall(r"\d", apart) == ["2", "1"]
-    (told,) = summary(Run(measured.manifest, rows[3:]))
+    (told,) = summary(with_rows(measured, rows[3:]))
     assert "checks of the method" not in told.text
 
 
 def test_a_label_names_the_options(measured: Run) -> None:
     folded = dataclasses.replace(measured.results[0], options="case=fold")
-    assert list(model_labels(Run(measured.manifest, (folded,))).values()) == ["glove (case=fold)"]
+    assert list(model_labels(with_rows(measured, (folded,))).values()) == ["glove (case=fold)"]
     plain = dataclasses.replace(measured.results[0], options="")
     other = dataclasses.replace(plain, model_revision="another")
-    assert list(model_labels(Run(measured.manifest, (plain, other))).values()) == ["glove", "glove #2"]
+    assert list(model_labels(with_rows(measured, (plain, other))).values()) == ["glove", "glove #2"]
     second = dataclasses.replace(plain, model="glove #2")  # the name that a run has given
-    together = model_labels(Run(measured.manifest, (plain, other, second)))
+    together = model_labels(with_rows(measured, (plain, other, second)))
     assert list(together.values()) == ["glove", "glove #3", "glove #2"]

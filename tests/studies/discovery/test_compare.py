@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,41 +12,45 @@ import pytest
 
 import biassay
 from biassay.errors import UsageError
-from biassay.results.discovery import Discovery
-from biassay.studies.presenters import compare
+from biassay.runs.run import Run
+from biassay.runs.showing import compared as compare
 
 FEMALES, MALES = "african-american-females", "european-american-males"
+PARTS = ("settings", "inputs")
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
+def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two of every three words that were kept are tied to the group, and no others."""
     cache = tmp_path_factory.mktemp("vectors")
-    found = biassay.discover("glove", [FEMALES, MALES], permutations=199, alpha=0.5, keep=150, cache=cache)
-    results = []
-    for group in found.results:
-        told = tuple(dataclasses.replace(w, associated=i % 3 != 2) for i, w in enumerate(group.words))
-        results.append(dataclasses.replace(group, words=told, num_associated=sum(w.associated for w in told)))
-    return Discovery(found.manifest, tuple(results))
+    found = biassay.discover("glove", [FEMALES, MALES], n_permutations=199, alpha=0.5, keep=150, cache=cache)
+    return with_words(found, [dataclasses.replace(w, associated=i % 3 != 2) for i, w in enumerate(found.results)])
 
 
-def other_words(found: Discovery, seed: int = 1, **given: Any) -> Discovery:
+def with_words(run: Run, words: Sequence[Any]) -> Run:
+    """The run with other words, counted."""
+    counts = {group: sum(w.associated for w in words if w.group == group) for group in (FEMALES, MALES)}
+    groups = [dataclasses.replace(row, num_associated=counts[row.group]) for row in run.tables["groups"]]
+    return dataclasses.replace(run, tables={**run.tables, "results": tuple(words), "groups": tuple(groups)})
+
+
+def other_words(found: Run, seed: int = 1, **given: Any) -> Run:
     """Another model that ties about half of the words, and some others, to the groups."""
     rng = np.random.default_rng(seed)
-    results = []
-    for group in found.results:
-        told = tuple(dataclasses.replace(w, associated=bool(rng.random() < 0.5)) for w in group.words)
-        results.append(dataclasses.replace(group, words=told, num_associated=sum(w.associated for w in told)))
+    tables = {name: [dataclasses.replace(r, model="other") for r in rows] for name, rows in found.tables.items()}
+    told = [dataclasses.replace(w, associated=bool(rng.random() < 0.5)) for w in tables["results"]]
     models = (dataclasses.replace(found.manifest.models[0], name="other"),)
-    manifest = dataclasses.replace(found.manifest, **{"run_id": "other", "models": models} | given)
-    return Discovery(manifest, tuple(results))
+    own = {name: {k: v for k, v in given.items() if hasattr(getattr(found.manifest, name), k)} for name in PARTS}
+    parts = {name: dataclasses.replace(getattr(found.manifest, name), **own[name]) for name in PARTS}
+    manifest = dataclasses.replace(found.manifest, run_id="other", models=models, **parts)
+    return with_words(dataclasses.replace(found, manifest=manifest, tables=tables), told)
 
 
-def tied(found: Discovery, group: str) -> set[str]:
-    return {w.word for g in found.results if g.group == group for w in g.words if w.associated}
+def tied(found: Run, group: str) -> set[str]:
+    return {w.word for w in found.results if w.group == group and w.associated}
 
 
-def test_words_are_shared_as_sets_are(words: Discovery) -> None:
+def test_words_are_shared_as_sets_are(words: Run) -> None:
     other = other_words(words)
     found = compare({"a": words, "b": other})
     assert (found.baseline, set(found.tables), found.results) == ("glove", {"words"}, ())
@@ -55,43 +60,36 @@ def test_words_are_shared_as_sets_are(words: Discovery) -> None:
         assert all((r.both, r.only_baseline, r.only_model))
         assert (set(r.both), set(r.only_baseline), set(r.only_model)) == (mine & theirs, mine - theirs, theirs - mine)
         assert len({*r.both, *r.only_baseline, *r.only_model}) == len(r.both) + len(r.only_baseline) + len(r.only_model)
-        ranked = [w.word for w in words.of(r.group).words]
+        ranked = [w.word for w in words.results if w.group == r.group]
         assert sorted(r.both, key=ranked.index) == list(r.both)
     content = json.loads(found.to_json())
     assert content["words"] == [dataclasses.asdict(r) | {"both": [*r.both], "only_baseline": [*r.only_baseline],
                                 "only_model": [*r.only_model]} for r in found.tables["words"]]  # fmt: skip
 
 
-def test_a_named_baseline_turns_the_words(words: Discovery) -> None:
+def test_a_named_baseline_turns_the_words(words: Run) -> None:
     runs = {"a": words, "b": other_words(words)}
     for r, turned in zip(compare(runs).tables["words"], compare(runs, baseline="other").tables["words"], strict=True):
         assert (set(r.only_baseline), set(r.only_model)) == (set(turned.only_model), set(turned.only_baseline))
         assert (turned.baseline, turned.model) == ("other", "glove")
 
 
-def test_words_that_were_not_kept_are_not_said_to_be_another_models_alone(words: Discovery) -> None:
+def test_words_that_were_not_kept_are_not_said_to_be_another_models_alone(words: Run) -> None:
     """The same model and settings, of which one run has kept fewer words: nothing differs between the two."""
-    cut = tuple(dataclasses.replace(group, words=group.words[:5]) for group in words.results)
-    manifest = dataclasses.replace(words.manifest, run_id="cut", keep=5)
-    try:
-        found = compare({"a": words, "b": Discovery(manifest, cut)})
-    except UsageError as refused:
-        assert "kept" in str(refused)  # noqa: PT017
-        return
-    for r in found.tables["words"]:
-        assert (r.only_baseline, r.only_model) == ((), ())
+    cut = {**words.tables, "results": words.results[:5]}
+    manifest = dataclasses.replace(words.manifest, run_id="cut")
+    with pytest.raises(UsageError, match="--keep"):
+        compare({"a": words, "b": dataclasses.replace(words, manifest=manifest, tables=cut)})
 
 
-def test_groups_that_one_run_lacks_are_left_out(words: Discovery) -> None:
-    other = other_words(words)
-    some = Discovery(other.manifest, other.results[1:])
+def test_groups_that_one_run_lacks_are_left_out(words: Run) -> None:
+    some = other_words(words)[MALES]
     assert [r.group for r in compare({"a": words, "b": some}).tables["words"]] == [MALES]
 
 
-def test_discoveries_without_a_group_in_common_have_nothing_to_compare(words: Discovery) -> None:
-    other = other_words(words)
+def test_discoveries_without_a_group_in_common_have_nothing_to_compare(words: Run) -> None:
     with pytest.raises(UsageError, match="in common"):
-        compare({"a": Discovery(words.manifest, words.results[:1]), "b": Discovery(other.manifest, other.results[1:])})
+        compare({"a": words[FEMALES], "b": other_words(words)[MALES]})
 
 
 @pytest.mark.parametrize(
@@ -103,13 +101,14 @@ def test_discoveries_without_a_group_in_common_have_nothing_to_compare(words: Di
         ("rule", "another"),
         ("compare", "another"),
         ("alpha", 0.25),
-        ("permutations", 7),
+        ("n_permutations", 7),
         ("positive_only", "another"),
     ],
 )
-def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Discovery, field: str, value: Any) -> None:
+def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Run, field: str, value: Any) -> None:
     runs = {"old": words, "new": other_words(words, **{field: value})}
-    before = getattr(words.manifest, field)
+    parts = [getattr(words.manifest, part) for part in PARTS]
+    before = next(getattr(part, field) for part in parts if hasattr(part, field))
     with pytest.raises(UsageError, match="cannot be compared") as refused:
         compare(runs)
     assert f"{before} in old, {value} in new" in str(refused.value)
@@ -120,8 +119,8 @@ def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Discovery, f
     assert note.endswith(f"{before} in old, {value} in new")
 
 
-def test_discoveries_of_one_model_in_two_runs_are_told_apart(words: Discovery) -> None:
-    again = Discovery(dataclasses.replace(words.manifest, run_id="again"), words.results)
+def test_discoveries_of_one_model_in_two_runs_are_told_apart(words: Run) -> None:
+    again = dataclasses.replace(words, manifest=dataclasses.replace(words.manifest, run_id="again"))
     found = compare({"a": words, "b": again})
     assert (found.baseline, {r.model for r in found.tables["words"]}) == ("glove [a]", {"glove [b]"})
     for r in found.tables["words"]:
@@ -129,11 +128,16 @@ def test_discoveries_of_one_model_in_two_runs_are_told_apart(words: Discovery) -
         assert (r.only_baseline, r.only_model) == ((), ())
 
 
-def test_copies_of_a_discovery_are_refused(words: Discovery) -> None:
+def test_copies_of_a_discovery_are_refused(words: Run) -> None:
     with pytest.raises(UsageError, match="copies of one run"):
         compare({"a": words, "b": words})
 
 
-def test_a_single_discovery_is_refused(words: Discovery) -> None:
-    with pytest.raises(UsageError, match=r"one model only \(glove\)"):
+def test_runs_of_other_studies_are_refused_even_if_mixed(words: Run) -> None:
+    with pytest.raises(UsageError, match="associations, discovery"):
+        compare({"a": words, "b": biassay.run("glove", "weat6")}, mixed=True)
+
+
+def test_a_single_discovery_is_refused(words: Run) -> None:
+    with pytest.raises(UsageError, match="glove"):
         compare({"a": words})

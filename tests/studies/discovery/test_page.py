@@ -6,19 +6,22 @@ import dataclasses
 import io
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.report.pages import Page
+from tests.pages.pages import Page
 
 import biassay
-from biassay.results.discovery import DUAL_USE, CurveRecord, Discovery, GroupFindings, WordFound
+from biassay.runs.run import Run
+from biassay.runs.showing import render_report, write_page
+from biassay.studies.discovery.records import DUAL_USE
 from biassay.studies.discovery.terminal import print_discovery
-from biassay.studies.discovery.words import MEANING_OF_WORDS, VALIDATION_COLUMNS, columns_of, discovery_summary
-from biassay.studies.presenters import render_report, write_report
+from biassay.studies.discovery.view import GroupView, TaskView, group_of, groups_of
+from biassay.studies.discovery.words import MEANING_OF_WORDS, VALIDATION_COLUMNS, columns_of
 
 HOSTILE = "<script>alert(1)</script>"
 MARKUP = "[bold]x[/bold]"
@@ -26,27 +29,29 @@ FEMALES, MALES = "african-american-females", "european-american-males"
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Discovery:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two groups in the embedded vectors. With so few permutations half of the words reported may be chance.
 
     No excess is significant; that of every other word of EIBD is made so here.
     """
     cache = tmp_path_factory.mktemp("vectors")
-    made = biassay.discover("glove", [FEMALES, MALES], permutations=199, alpha=0.5, keep=150, cache=cache)
-    return Discovery(made.manifest, tuple(map(with_emergent, made.results)))
+    made = biassay.discover("glove", [FEMALES, MALES], n_permutations=199, alpha=0.5, keep=150, cache=cache)
+    words = [dataclasses.replace(w, emergent=w.eibd and i % 2 == 0) for i, w in enumerate(made.results)]
+    counts = {group: sum(w.emergent for w in words if w.group == group) for group in (FEMALES, MALES)}
+    groups = [dataclasses.replace(row, num_emergent=counts[row.group]) for row in made.tables["groups"]]
+    return with_tables(made, results=words, groups=groups)
 
 
-def with_emergent(findings: GroupFindings) -> GroupFindings:
-    words = tuple(dataclasses.replace(w, emergent=w.eibd and i % 2 == 0) for i, w in enumerate(findings.words))
-    return dataclasses.replace(findings, words=words, num_emergent=sum(w.emergent for w in words))
+def with_tables(run: Run, **tables: Iterable[Any]) -> Run:
+    return dataclasses.replace(run, tables={**run.tables, **{name: tuple(rows) for name, rows in tables.items()}})
 
 
 @pytest.fixture(scope="module")
-def page(found: Discovery) -> Page:
+def page(found: Run) -> Page:
     return Page(render_report(found))
 
 
-def printed(discovery: Discovery, width: int = 200, **given: Any) -> str:
+def printed(discovery: Run, width: int = 200, **given: Any) -> str:
     out = io.StringIO()
     print_discovery(discovery, Console(file=out, width=width), **{"top": 20} | given)
     return out.getvalue()
@@ -56,13 +61,18 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("│").split("│")]
 
 
-def changed(discovery: Discovery, **given: Any) -> Discovery:
-    return Discovery(discovery.manifest, tuple(dataclasses.replace(f, **given) for f in discovery.results))
+def with_lost(run: Run, **given: Any) -> Run:
+    return with_tables(run, models=[dataclasses.replace(run.tables["models"][0], **given)])
 
 
-def curves(findings: GroupFindings) -> list[tuple[str, CurveRecord]]:
-    named = (("associated (IBD)", findings.curve), ("EIBD", findings.curve_emergent))
-    return [(name, curve) for name, curve in named if curve is not None]
+def with_one_word(run: Run, **given: Any) -> Run:
+    """The first group, and of its words the first."""
+    word = dataclasses.replace(run.results[0], associated=True, **given)
+    return with_tables(run[FEMALES], results=[word])
+
+
+def curves(findings: GroupView) -> list[tuple[str, TaskView]]:
+    return [({"ibd": "associated (IBD)", "eibd": "EIBD"}[task.row.task], task) for task in findings.tasks]
 
 
 def shown_p(value: float | None) -> str:
@@ -71,27 +81,27 @@ def shown_p(value: float | None) -> str:
     return f"{value:.3f}" if value >= 0.001 else re.sub(r"e-0*", "e-", f"{value:.1e}")
 
 
-def test_the_words_on_the_page_are_those_of_the_record(found: Discovery, page: Page) -> None:
-    for findings in found.results:
+def test_the_words_on_the_page_are_those_of_the_record(found: Run, page: Page) -> None:
+    for findings in groups_of(found):
         for heading, kind in (("Associated words", "associated"), ("Emergent words", "emergent")):
             words = [word for word in findings.words if getattr(word, kind)]
-            header, *rows = page.table(findings.label, heading)
-            against = [f"against {other}" for other in findings.others]
-            pairs = [f"category {pair}" for pair in findings.constituents]
+            header, *rows = page.table(findings.row.label, heading)
+            against = [f"against {other}" for other in findings.others.values()]
+            pairs = [f"category {pair}" for pair in findings.row.constituents]
             assert header == ["Word", "score", "against", "p", "q", "EIBD", "q excess", *against, *pairs]
             assert len(rows) == min(100, len(words)) > 0
             for row, word in zip(rows, words, strict=False):
-                scores = [f"{score:.2f}" for score in (*word.scores, *word.constituents)]
+                scores = [f"{score:.2f}" for score in (*word.scores.values(), *word.constituents.values())]
                 p, q, excess = map(shown_p, (word.p_value, word.q_value, word.q_value_excess))
-                most = findings.others[word.scores.index(max(word.scores))]
+                most = findings.others[max(word.scores, key=word.scores.__getitem__)]
                 rule = "yes" if word.eibd else ""
                 assert row == [word.word, f"{word.score:.2f}", most, p, q, rule, excess, *scores]
     assert max(len(rows) for rows in page.rows.values()) == 101  # a hundred words and the header
 
 
-def test_the_validation_on_the_page_is_that_of_the_counts(found: Discovery, page: Page) -> None:
-    for findings in found.results:
-        rows = page.table(findings.label, "Words with known truth")
+def test_the_validation_on_the_page_is_that_of_the_counts(found: Run, page: Page) -> None:
+    for findings in groups_of(found):
+        rows = page.table(findings.row.label, "Words with known truth")
         told = {row[0]: row[1:] for row in rows[1:3]}
         for name, curve in curves(findings):
             at = curve.thresholds.index(curve.chosen)
@@ -106,17 +116,17 @@ def test_the_validation_on_the_page_is_that_of_the_counts(found: Discovery, page
         assert list(words) == [word.word for word in findings.validated]
         for word in findings.validated:
             marks = (word.of_group, word.emergent_of_group, word.detected, word.detected_emergent)
-            scores = [f"{score:.2f}" for score in (*word.scores, *word.constituents)]
+            scores = [f"{score:.2f}" for score in (*word.scores.values(), *word.constituents.values())]
             assert words[word.word] == [*("yes" if mark else "" for mark in marks), *scores]
 
 
 @pytest.mark.extras
-def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Discovery, page: Page) -> None:
+def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Run, page: Page) -> None:
     pytest.importorskip("vl_convert")
     assert [drawing.where[:2] for drawing in page.drawings] == [
-        (findings.label, "Words with known truth") for findings in found.results
+        (findings.row.label, "Words with known truth") for findings in groups_of(found)
     ]
-    for drawing, findings in zip(page.drawings, found.results, strict=True):
+    for drawing, findings in zip(page.drawings, groups_of(found), strict=True):
         told = []
         for name, curve in curves(findings):
             counts = zip(curve.thresholds, curve.tp, curve.fp, curve.fn, curve.tn, strict=True)
@@ -132,16 +142,16 @@ def test_the_points_of_a_figure_are_the_rates_of_the_counts(found: Discovery, pa
         places = [tuple(map(float, given["transform"][10:-1].split(","))) for _, given in drawing.marks]
         for (_, curve), ring in zip(curves(findings), places[-2:], strict=True):
             assert ring == pytest.approx((260 * curve.false_positive_rate, 260 * (1 - curve.recall)))
-        assert drawing.label.startswith(f"{findings.label}: ")
+        assert drawing.label.startswith(f"{findings.row.label}: ")
 
 
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
-    found: Discovery, page: Page, monkeypatch: pytest.MonkeyPatch
+    found: Run, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("biassay.report.section.can_draw", lambda: False)
+    monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     without = Page(render_report(found))
     assert "svg" not in without.tags
-    assert without.text.count('pip install "biassay[figures]"') == len(found.results)
+    assert without.text.count('pip install "biassay[figures]"') == len(groups_of(found))
     assert without.rows == page.rows
 
 
@@ -151,46 +161,47 @@ def test_the_page_opens_without_a_network(page: Page) -> None:
     assert not re.search(r"https?://|//\w+\.", page.source)
 
 
-def test_the_way_through_the_page_names_its_sections(found: Discovery, page: Page) -> None:
-    groups = [findings.label for findings in found.results]
+def test_the_way_through_the_page_names_its_sections(found: Run, page: Page) -> None:
+    groups = [findings.row.label for findings in groups_of(found)]
     assert page.headings() == ["In short", "What the columns say", *groups, "Lost", "How it was made"]
     assert page.links == ["To the results", *page.headings()]
 
 
-def test_the_note_stands_on_the_page_and_in_the_terminal(found: Discovery, page: Page) -> None:
+def test_the_note_stands_on_the_page_and_in_the_terminal(found: Run, page: Page) -> None:
+    columns = [line for column in columns_of(found.manifest.settings) for line in column]
     for shown in (page.text, " ".join(printed(found).split())):
-        for said in (DUAL_USE, MEANING_OF_WORDS, *(line for column in columns_of(found) for line in column)):
+        for said in (DUAL_USE, MEANING_OF_WORDS, *columns):
             assert said in shown
 
 
-def test_lost_names_and_how_it_was_made_are_told(found: Discovery, page: Page) -> None:
+def test_lost_names_and_how_it_was_made_are_told(found: Run, page: Page) -> None:
+    (lost,), inputs = found.tables["models"], found.manifest.inputs
     for shown in (page.text, " ".join(printed(found).split())):
-        for words in (*found.manifest.names_lost.values(), found.manifest.validation_lost):
+        for words in (*lost.names_lost.values(), lost.validation_lost):
             assert ", ".join(words) in shown
-    made = found.manifest
-    for told in (made.created, made.grouping_digest, made.citation, made.vocabulary, str(made.models[0].revision)):
+    model = found.manifest.models[0]
+    for told in (found.manifest.created, inputs.grouping_digest, inputs.citation, lost.vocabulary, str(model.revision)):
         assert told in page.text
     (told,) = page.explained("p-values")
     assert re.findall(r"[\d.]+\d|\d", told) == ["199", "0", "0.5"]
-    complete = dataclasses.replace(made, names_lost=dict.fromkeys(made.names_lost, ()), validation_lost=())
     assert "Lost" in page.headings()
-    assert "Lost" not in Page(render_report(Discovery(complete, found.results))).headings()
+    complete = with_lost(found, names_lost=dict.fromkeys(lost.names_lost, ()), validation_lost=())
+    assert "Lost" not in Page(render_report(complete)).headings()
 
 
-def test_many_lost_words_are_cut_and_counted(found: Discovery) -> None:
-    made = dataclasses.replace(found.manifest, words_lost=tuple(f"w{i}." for i in range(45)), vocabulary="my.txt")
-    shown = " ".join(printed(Discovery(made, found.results)).split())
+def test_many_lost_words_are_cut_and_counted(found: Run) -> None:
+    made = with_lost(found, words_lost=tuple(f"w{i}." for i in range(45)), vocabulary="my.txt")
+    shown = " ".join(printed(made).split())
     assert [f"w{i}." in shown for i in (0, 39, 40)] == [True, True, False]
     assert "45" in shown
 
 
-def test_a_lost_word_cannot_steer_the_terminal(found: Discovery) -> None:
-    made = dataclasses.replace(found.manifest, words_lost=("\x1b[2Jgone",))
-    assert "\x1b" not in printed(Discovery(made, found.results))
+def test_a_lost_word_cannot_steer_the_terminal(found: Run) -> None:
+    assert "\x1b" not in printed(with_lost(found, words_lost=("\x1b[2Jgone",)))
 
 
-def test_a_group_without_rated_words_has_no_figure(found: Discovery) -> None:
-    unrated = changed(found, curve=None, curve_emergent=None, validated=())
+def test_a_group_without_rated_words_has_no_figure(found: Run) -> None:
+    unrated = with_tables(found, curves=(), validated=())
     page, shown = Page(render_report(unrated)), " ".join(printed(unrated).split())
     assert page.drawings == []
     assert "Words with known truth" not in page.headings(3)
@@ -198,40 +209,26 @@ def test_a_group_without_rated_words_has_no_figure(found: Discovery) -> None:
 
 
 @pytest.mark.extras
-def test_a_group_with_one_task_has_one_curve(found: Discovery) -> None:
+def test_a_group_with_one_task_has_one_curve(found: Run) -> None:
     pytest.importorskip("vl_convert")
-    drawings = Page(render_report(changed(found, curve_emergent=None))).drawings
-    assert len(drawings) == len(found.results)
-    assert {len(drawing.marks) for drawing in drawings} == {81}
+    one = with_tables(found, curves=[row for row in found.tables["curves"] if row.task == "ibd"])
+    drawings = Page(render_report(one)).drawings
+    assert len(drawings) == len(groups_of(found))
+    assert all(len(drawing.tips) == 81 for drawing in drawings)
 
 
-def test_no_words_have_no_table(found: Discovery) -> None:
-    nothing = changed(found, words=(), num_associated=0, num_every=0, num_eibd=0, num_emergent=0)
-    assert not {where for where in Page(render_report(nothing)).rows if "ssociated words" in "".join(where)}
-    assert "┃ word" in printed(found)
-    assert "┃ word" not in printed(nothing)
-
-
-def test_what_was_not_computed_is_a_dash(found: Discovery) -> None:
-    numbers = {"score": None, "scores": (None,) * 5, "constituents": (None,) * 3, "p_value": None, "q_value": None}
-    word = WordFound(
-        "odd", **numbers, p_value_excess=None, q_value_excess=None, associated=True, eibd=False, emergent=False
-    )
-    without = changed(found, words=(word,), num_associated=1, num_eibd=0, num_emergent=0)
-    label = found.results[0].label
-    assert Page(render_report(without)).table(label, "Associated words")[1] == [
-        "odd",
-        "–",
-        "",
-        "–",
-        "–",
-        "",
-        *["–"] * 9,
-    ]
-    (row, _) = [line for line in printed(without).splitlines() if "odd" in line]
+def test_what_was_not_computed_is_a_dash(found: Run) -> None:
+    word = found.results[0]
+    numbers = dict.fromkeys(("score", "p_value", "q_value", "p_value_excess", "q_value_excess"))
+    numbers |= {"scores": dict.fromkeys(word.scores), "constituents": dict.fromkeys(word.constituents)}
+    without = with_one_word(found, word="odd", **numbers, eibd=False, emergent=False)
+    label = group_of(found, FEMALES).row.label
+    told = Page(render_report(without)).table(label, "Associated words")[1]
+    assert told == ["odd", "–", "", "–", "–", "", *["–"] * (1 + len(word.scores) + len(word.constituents))]
+    (row,) = [line for line in printed(without).splitlines() if "odd" in line]
     assert cells(row) == ["odd", *["–"] * 8, "", "–"]
-    curve = dataclasses.replace(found.results[0].curve, precision=None)
-    assert "nan" not in printed(changed(found, curve=curve)).split()
+    curves = [dataclasses.replace(row, precision=None) for row in found.tables["curves"]]
+    assert "nan" not in printed(with_tables(found, curves=curves)).split()
 
 
 def test_hostile_words_and_labels_go_through_as_text(tmp_path: Path) -> None:
@@ -252,9 +249,9 @@ def test_hostile_words_and_labels_go_through_as_text(tmp_path: Path) -> None:
     (tmp_path / "g.toml").write_text("\n".join(parts))
     out = tmp_path / "out"
     made = biassay.discover(
-        *(f"vectors:{tmp_path / 'v.txt'}", "g0"), groups=tmp_path / "g.toml", permutations=999, alpha=0.2, out=out
+        *(f"vectors:{tmp_path / 'v.txt'}", "g0"), groups=tmp_path / "g.toml", n_permutations=999, alpha=0.2, out=out
     )
-    assert {word.word for word in made.results[0].words if word.associated} >= set(words)
+    assert {word.word for word in made.results if word.associated} >= set(words)
     text = (out / "report.html").read_text()
     page = Page(text)
     assert not {"b", "i"} & set(page.tags)
@@ -268,60 +265,38 @@ def test_hostile_words_and_labels_go_through_as_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [100, 200])
 @pytest.mark.parametrize("word", [":smile:", "back\\", "[red]x"])
-def test_words_in_the_terminal_are_as_they_are(word: str, width: int, found: Discovery) -> None:
-    first = dataclasses.replace(found.results[0].words[0], word=word, associated=True)
-    shown = printed(changed(found, words=(first,)), width=width)
+def test_words_in_the_terminal_are_as_they_are(word: str, width: int, found: Run) -> None:
+    shown = printed(with_one_word(found, word=word), width=width)
     assert f"│ {word} " in shown
 
 
 @pytest.mark.parametrize("word", ["\x1b[2Jgone", "a\x9bb", "\u202eabc", "x\ty"])
-def test_a_word_cannot_steer_the_terminal(word: str, found: Discovery) -> None:
-    first = dataclasses.replace(found.results[0].words[0], word=word, associated=True)
-    shown = printed(changed(found, words=(first,)))
+def test_a_word_cannot_steer_the_terminal(word: str, found: Run) -> None:
+    shown = printed(with_one_word(found, word=word))
     assert word not in shown
     assert re.sub(r"[\x1b\x9b\u202e\t]", "\ufffd", word) in shown
 
 
 @pytest.mark.parametrize(("width", "wide"), [(129, False), (130, True)])
-def test_a_narrow_terminal_is_told_the_group_that_a_score_comes_from(width: int, wide: bool, found: Discovery) -> None:
-    findings = found.results[0]
+def test_a_narrow_terminal_is_told_the_group_that_a_score_comes_from(width: int, wide: bool, found: Run) -> None:
+    findings = groups_of(found)[0]
     rows = [cells(line) for line in printed(found, width=width, top=5, only=[FEMALES]).splitlines()]
     for word in [word for word in findings.words if word.associated][:5]:
-        most, scores = findings.others[word.scores.index(max(word.scores))], [f"{score:.2f}" for score in word.scores]
-        q, categories, excess = shown_p(word.q_value), f"{max(word.constituents):.2f}", shown_p(word.q_value_excess)
-        middle = [q, *scores] if wide else [most, q]
+        most = findings.others[max(word.scores, key=word.scores.__getitem__)]
+        q, excess = shown_p(word.q_value), shown_p(word.q_value_excess)
+        categories = f"{max(word.constituents.values()):.2f}"
+        middle = [q, *(f"{score:.2f}" for score in word.scores.values())] if wide else [most, q]
         rule = "yes" if word.eibd else ""
         assert [word.word, f"{word.score:.2f}", *middle, categories, rule, excess] in rows
 
 
-def test_only_groups_that_are_named_are_printed(found: Discovery) -> None:
+def test_only_groups_that_are_named_are_printed(found: Run) -> None:
     shown = printed(found, only=[MALES])
     assert "European American males: associated words (the first 20 of " in shown
     assert ("African American females: " in shown, "African American females: " in printed(found)) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("permutations", "associated", "together", "wanted"),
-    [
-        (9_999, 0, 40, 79_835),  # 19,959 words at 0.05: 39 at 1 / 10,000 are not found, 40 are
-        (9_999, 80, 40, 79_835),
-        (9_999, 400, 40, None),
-        (79_834, 0, 6, 79_835),
-        (79_835, 0, 5, None),
-        (99_999, 0, 4, None),
-    ],
-)
-def test_words_that_hang_on_the_seed_are_told(
-    found: Discovery, permutations: int, associated: int, together: int, wanted: int | None
-) -> None:
-    manifest = dataclasses.replace(found.manifest, permutations=permutations, alpha=0.05)
-    one = dataclasses.replace(found.of(FEMALES), num_associated=associated)
-    made = Discovery(manifest, (one,))
-    assert (one.num_words, made.at_the_floor(one), made.permutations_wanted(one)) == (19_959, together, wanted)
-    assert (f"--permutations {wanted} " in " ".join(discovery_summary(made))) is (wanted is not None)
-
-
-def test_write_report_puts_one_file_into_the_folder(found: Discovery, tmp_path: Path) -> None:
-    path = write_report(found, tmp_path)
+def test_write_page_puts_one_file_into_the_folder(found: Run, tmp_path: Path) -> None:
+    path = write_page(found, tmp_path)
     assert [path] == list(tmp_path.iterdir())
     assert path.read_text(encoding="utf-8") == render_report(found)

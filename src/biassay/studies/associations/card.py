@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from biassay.report.formats import counted, format_p, format_plain_p, size_word
-from biassay.report.publish.layout import effect_text
-from biassay.report.publish.metadata import Indexed, Metric
-from biassay.report.publish.model_card import Card, version_of
+from biassay.pages.formats import counted, format_p, format_plain_p, size_word
+from biassay.pages.publish.layout import effect_text
+from biassay.pages.publish.metadata import Indexed, Metric
+from biassay.pages.publish.model_card import Card, version_of
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.tables import ABSENCE, holm_family
 from biassay.studies.associations.words import OTHER_WAY, association
 from biassay.studies.associations.words_found import (
@@ -30,7 +30,7 @@ _POSITIVE = (
 )
 
 
-def association_card(run: Run, label: str) -> Card:
+def association_card(run: RunData, label: str) -> Card:
     """What a model card says of one model of a run."""
     labels = model_labels(run)
     own = [result for result in run.results if labels[model_key(result)] == label]
@@ -41,7 +41,7 @@ def association_card(run: Run, label: str) -> Card:
         opening=[_what(run, own), *_standing(measured, run)],
         findings=[
             *_largest(found_by_word(measured, corrected=True)),
-            *_largest(other_way(measured, run.manifest.alpha), OTHER_WAY),
+            *_largest(other_way(measured, run.manifest.settings.alpha), OTHER_WAY),
         ],
         limits=[_POSITIVE, ABSENCE],
         gaps=[f"Tests that could not be measured: {', '.join(refused)}."] if refused else [],
@@ -49,7 +49,7 @@ def association_card(run: Run, label: str) -> Card:
     )
 
 
-def _test_entry(result: Result, run: Run) -> Indexed:
+def _test_entry(result: Result, run: RunData) -> Indexed:
     made = {"level": result.level, "source": result.source, "version": result.test_version, "test": result.test_digest}
     made |= {"protocol": result.protocol, "alternative": result.alternative, "biassay": version_of(run)}
     return Indexed(
@@ -67,10 +67,10 @@ def _test_entry(result: Result, run: Run) -> Indexed:
     )
 
 
-def _what(run: Run, own: Sequence[Result]) -> str:
-    over = run.manifest.contexts
+def _what(run: RunData, own: Sequence[Result]) -> str:
+    over = run.manifest.inputs.contexts
     if over is not None:
-        method = f"associations over contexts from a corpus (CEAT, {over.n_samples:,} samples)"
+        method = f"associations over contexts from a corpus (CEAT, {run.manifest.settings.n_samples:,} samples)"
     elif all(result.level == "word" for result in own):
         method = "associations between words (WEAT)"
     else:
@@ -79,7 +79,7 @@ def _what(run: Run, own: Sequence[Result]) -> str:
     return f"Measured with biassay {version_of(run)}: {method} by {counted(len(own), 'test')}.{unfinished}"
 
 
-def _standing(measured: Sequence[Result], run: Run) -> list[str]:
+def _standing(measured: Sequence[Result], run: RunData) -> list[str]:
     if not measured:
         return ["No test could be measured."]
     unknown = [without_words(measured)] if without_words(measured) else []
@@ -89,7 +89,7 @@ def _standing(measured: Sequence[Result], run: Run) -> list[str]:
     found, corrected = (len(found_by_word(measured, corrected=holm)) for holm in (False, True))
     return [
         f"With words as observations, {found} of {counted(len(known), 'test')} found the association at p <= "
-        f"{run.manifest.alpha:g}; {corrected} of them {'stands' if corrected == 1 else 'stand'} up to Holm's "
+        f"{run.manifest.settings.alpha:g}; {corrected} of them {'stands' if corrected == 1 else 'stand'} up to Holm's "
         f"correction over the {holm_family(run, 'word')} p-values of the run.",
         *unknown,
     ]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from biassay.errors import UsageError
 from biassay.results.comparison import CONFIDENCE, Comparison, choose_baseline
-from biassay.results.intervals import paired_difference
+from biassay.results.data import Record, RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.records import Record, Result
-from biassay.results.run import Run
 from biassay.studies.associations.gathering import put_together
+from biassay.studies.associations.intervals import paired_difference
+from biassay.studies.associations.records import Result
 
 __all__ = ["AssociationDifference", "compare_associations"]
 
@@ -41,9 +41,9 @@ class AssociationDifference(Record):
     num_targ2: int = 0
 
 
-def compare_associations(runs: Mapping[str, Run], *, baseline: str | None, mixed: bool) -> Comparison:
+def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
     """Effect sizes by word, over the words that both models know; texts and contexts are not compared."""
-    if len({run.manifest.contexts is None for run in runs.values()}) > 1:
+    if len({run.manifest.inputs.contexts is None for run in runs.values()}) > 1:
         raise UsageError(
             "associations over texts and associations over contexts cannot be compared; "
             "`biassay report` shows them on one page"

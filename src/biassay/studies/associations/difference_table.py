@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.differences import apart, rows_of

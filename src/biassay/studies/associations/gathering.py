@@ -6,34 +6,41 @@ import dataclasses
 import fnmatch
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from biassay.errors import UsageError
+from biassay.results.data import Manifest, ModelRecord, RunData, is_of
 from biassay.results.gathering import Gathered
-from biassay.results.making import is_of
-from biassay.results.records import Manifest, ModelRecord, Result
-from biassay.results.run import Run, with_corrections
-from biassay.results.samples import Samples
+from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.records import Result
 
 __all__ = ["gather", "only_tests", "put_together"]
 
 
-def only_tests(run: Run, patterns: Sequence[str]) -> Run:
+def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
     """A run with those of its tests that have a name or pattern given, corrected over them."""
     if not patterns:
         return run
-    kept = tuple(r for r in run.results if any(fnmatch.fnmatchcase(r.test, pattern) for pattern in patterns))
-    tests = tuple(t for t in run.manifest.tests if any(fnmatch.fnmatchcase(t.name, pattern) for pattern in patterns))
-    manifest = dataclasses.replace(run.manifest, tests=tests)
-    return Run(manifest, with_corrections(kept, manifest.alpha), run.samples)
+
+    def is_kept(name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+    rows = tuple(row for row in run.results if is_kept(row.test))
+    tests = tuple(test for test in run.manifest.inputs.tests if is_kept(test.name))
+    inputs = dataclasses.replace(run.manifest.inputs, tests=tests)
+    manifest = dataclasses.replace(run.manifest, inputs=inputs)
+    return RunData(manifest, {"results": with_corrections(rows, manifest.settings.alpha)}, run.arrays)
 
 
-def gather(runs: Mapping[str, Run], *, mixed: bool = False) -> list[Gathered[Run]]:
+def gather(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[Gathered]:
     """Those over texts and those over contexts, each put together."""
-    over_texts = {name: run for name, run in runs.items() if run.manifest.contexts is None}
-    over_contexts = {name: run for name, run in runs.items() if run.manifest.contexts is not None}
+    over_texts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is None}
+    over_contexts = {name: run for name, run in runs.items() if run.manifest.inputs.contexts is not None}
     return [put_together(part, mixed=mixed) for part in (over_texts, over_contexts) if part]
 
 
-def put_together(runs: Mapping[str, Run], *, mixed: bool = False) -> Gathered[Run]:
+def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathered:
     """Runs as one. What differs in protocol or stimuli is refused unless ``mixed``; then it is said.
 
     A model that several runs have tested with the same tests is shown once for each run, with the run's name.
@@ -46,20 +53,18 @@ def put_together(runs: Mapping[str, Run], *, mixed: bool = False) -> Gathered[Ru
     if len(runs) == 1:
         return Gathered(next(iter(runs.values())), runs)
     told_apart = _told_apart(runs)
-    alpha = min(run.manifest.alpha for run in runs.values())
+    alpha = min(run.manifest.settings.alpha for run in runs.values())
     models: list[ModelRecord] = []
-    samples: dict[tuple[int, str], Samples] = {}
+    arrays: dict[str, NDArray[np.float64]] = {}
     for run in told_apart.values():
         for place, record in enumerate(run.manifest.models):
             at = next((i for i, known in enumerate(models) if _identity(known) == _identity(record)), len(models))
-            if at < len(models):
-                models[at] = _joined(models[at], record)
-            else:
-                models.append(record)
-            samples |= {(at, t): kept for (of, t), kept in run.samples.items() if of == place}
+            models[at : at + 1] = [_joined(models[at], record) if at < len(models) else record]
+            arrays |= {f"{at}/{name}": array for name, array in run.arrays_of(place).items()}
     rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(told_apart))
     manifest = _manifest(told_apart, models, alpha)
-    return Gathered(Run(manifest, with_corrections(rows, alpha), samples), runs, tuple(differences))
+    together = RunData(manifest, {"results": with_corrections(rows, alpha)}, arrays)
+    return Gathered(together, runs, tuple(differences))
 
 
 def _identity(record: ModelRecord) -> tuple[object, ...]:
@@ -73,10 +78,11 @@ def _joined(one: ModelRecord, other: ModelRecord) -> ModelRecord:
         texts=one.texts + other.texts,
         encoded=one.encoded + other.encoded,
         seconds=round(one.seconds + other.seconds, 3),
+        words_lost=tuple(sorted({*one.words_lost, *other.words_lost})),
     )
 
 
-def _ordered(runs: Mapping[str, Run]) -> list[Result]:
+def _ordered(runs: Mapping[str, RunData]) -> list[Result]:
     """All results; those of one model from several runs beside each other."""
     rows = [result for run in runs.values() for result in run.results]
     first: dict[tuple[str, str, str | None], int] = {}
@@ -85,13 +91,10 @@ def _ordered(runs: Mapping[str, Run]) -> list[Result]:
     return sorted(rows, key=lambda r: first[r.model, r.options, r.model_revision])
 
 
-def _manifest(runs: Mapping[str, Run], models: Sequence[ModelRecord], alpha: float) -> Manifest:
+def _manifest(runs: Mapping[str, RunData], models: Sequence[ModelRecord], alpha: float) -> Manifest:
     made = [run.manifest for run in runs.values()]
     finished = [manifest.finished for manifest in made]
-    lost: dict[str, tuple[str, ...]] = {}
-    for manifest in made:
-        for model, words in manifest.words_lost.items():
-            lost[model] = tuple(sorted({*lost.get(model, ()), *words}))
+    tests = tuple({(t.name, t.digest): t for manifest in made for t in manifest.inputs.tests}.values())
     return dataclasses.replace(
         made[0],
         run_id="+".join(manifest.run_id for manifest in made),
@@ -99,13 +102,12 @@ def _manifest(runs: Mapping[str, Run], models: Sequence[ModelRecord], alpha: flo
         created=min(manifest.created for manifest in made),
         finished=None if None in finished else max(filter(None, finished)),
         models=tuple(models),
-        tests=tuple({(t.name, t.digest): t for manifest in made for t in manifest.tests}.values()),
-        alpha=alpha,
-        words_lost=lost,
+        settings=dataclasses.replace(made[0].settings, alpha=alpha),
+        inputs=dataclasses.replace(made[0].inputs, tests=tests),
     )
 
 
-def _told_apart(runs: Mapping[str, Run]) -> dict[str, Run]:
+def _told_apart(runs: Mapping[str, RunData]) -> dict[str, RunData]:
     """The runs, with the name of the run at every model that another run has tested with one of the same tests."""
     seen: dict[tuple[str, str, str | None, str], set[str]] = {}
     for name, run in runs.items():
@@ -115,7 +117,7 @@ def _told_apart(runs: Mapping[str, Run]) -> dict[str, Run]:
     return {name: _renamed(run, name, {key for key, of in shared if of == name}) for name, run in runs.items()}
 
 
-def _renamed(run: Run, name: str, keys: set[tuple[str, str, str | None]]) -> Run:
+def _renamed(run: RunData, name: str, keys: set[tuple[str, str, str | None]]) -> RunData:
     def is_shared(record: ModelRecord) -> bool:
         return any(is_of(r, record) for r in run.results if (r.model, r.options, r.model_revision) in keys)
 
@@ -127,17 +129,18 @@ def _renamed(run: Run, name: str, keys: set[tuple[str, str, str | None]]) -> Run
         dataclasses.replace(r, model=f"{r.model} [{name}]") if (r.model, r.options, r.model_revision) in keys else r
         for r in run.results
     )
-    return dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, models=models), results=results)
+    manifest = dataclasses.replace(run.manifest, models=models)
+    return RunData(manifest, {"results": results}, run.arrays)
 
 
-def _differences(runs: Mapping[str, Run]) -> list[str]:
+def _differences(runs: Mapping[str, RunData]) -> list[str]:
     """In what the runs differ that changes what their numbers mean."""
     found = []
-    for what in ("protocol", "alternative", "alpha"):
-        found += _unlike(what, {name: getattr(run.manifest, what) for name, run in runs.items()})
-    over = {name: run.manifest.contexts for name, run in runs.items()}
-    for what, field in _OF_CONTEXTS.items():
-        found += _unlike(what, {name: getattr(c, field) for name, c in over.items() if c is not None})
+    settings = {name: run.manifest.settings for name, run in runs.items()}
+    for what, field in _ALIKE.items():
+        found += _unlike(what, {name: getattr(of, field) for name, of in settings.items()})
+    over = {name: run.manifest.inputs.contexts for name, run in runs.items()}
+    found += _unlike("contexts", {name: of.digest for name, of in over.items() if of is not None})
     digests: dict[str, dict[str, str]] = {}
     for name, run in runs.items():
         for r in run.results:
@@ -151,8 +154,11 @@ def _differences(runs: Mapping[str, Run]) -> list[str]:
     return found
 
 
-_OF_CONTEXTS = {
-    "contexts": "digest",
+_ALIKE = {
+    "metric": "metric",
+    "protocol": "protocol",
+    "alternative": "alternative",
+    "alpha": "alpha",
     "number of samples": "n_samples",
     "draw of contexts": "mode",
     "window": "window",

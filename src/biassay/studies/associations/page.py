@@ -8,15 +8,16 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from biassay.report.charts.distribution import P_NAMES, distribution
-from biassay.report.charts.drawing import Drawing, Figure
-from biassay.report.charts.forest import ForestRow, forest
-from biassay.report.charts.style import Style
-from biassay.report.formats import counted, decimals, size_word
-from biassay.report.section import Part, Renderer, Section
-from biassay.results.making import is_of
-from biassay.results.records import Result
+from biassay.pages.charts.distribution import P_NAMES, distribution
+from biassay.pages.charts.drawing import Drawing, Figure
+from biassay.pages.charts.forest import ForestRow, forest
+from biassay.pages.charts.style import Style
+from biassay.pages.formats import counted, decimals, size_word
+from biassay.pages.section import Part, Renderer, Section
+from biassay.results.data import is_of
 from biassay.studies.associations.page_data import data_of, shows_words
+from biassay.studies.associations.records import Result
+from biassay.studies.associations.samples import samples_of
 from biassay.studies.associations.view import UNREACHABLE, RunView, found_code
 from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
 from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, context_range, contexts_found
@@ -207,7 +208,7 @@ def distribution_figures(view: RunView) -> Iterable[tuple[str, Result, Drawing]]
     """One a test and model whose samples were kept."""
     for place, record in enumerate(view.run.manifest.models):
         for result in view.run.results:
-            samples = view.run.samples.get((place, result.test))
+            samples = samples_of(view.run, place, result.test)
             if samples is not None and result.effect_size is not None and is_of(result, record):
                 name = f"distribution-{place + 1}-{result.test}"
                 yield (

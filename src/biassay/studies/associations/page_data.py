@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from biassay.report.formats import decimals, format_plain_p, size_word
-from biassay.results.intervals import contributions
-from biassay.results.records import Result
+from biassay.pages.formats import decimals, format_plain_p, size_word
+from biassay.studies.associations.intervals import contributions
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.view import RunView, found_code
 from biassay.studies.associations.words import concept, p_by_text, p_by_word
 

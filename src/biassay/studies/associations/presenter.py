@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
-from biassay.report.charts.drawing import Drawing
-from biassay.report.charts.matrix import MatrixCell, matrix
-from biassay.report.formats import decimals
-from biassay.report.presenter import Presenter
-from biassay.report.publish.citations import Use, uses_of_source
-from biassay.report.publish.layout import Table
-from biassay.report.publish.model_card import Card
-from biassay.report.section import Part, Renderer
+from biassay.pages.charts.drawing import Drawing
+from biassay.pages.charts.matrix import MatrixCell, matrix
+from biassay.pages.formats import decimals
+from biassay.pages.presenter import Presenter
+from biassay.pages.publish.citations import Use, uses_of_source
+from biassay.pages.publish.layout import Table
+from biassay.pages.publish.model_card import Card
+from biassay.pages.section import Part, Renderer
 from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_labels
-from biassay.results.run import Run
 from biassay.studies.associations.card import association_card
 from biassay.studies.associations.compare import compare_associations
 from biassay.studies.associations.difference_table import difference_table
@@ -36,66 +37,66 @@ from biassay.studies.associations.words_found import effect_by_word
 __all__ = ["AssociationPresenter"]
 
 
-class AssociationPresenter(Presenter[Run]):
+class AssociationPresenter(Presenter):
     package = "biassay.studies.associations"
     joins_runs = True
 
-    def only(self, run: Run, patterns: Sequence[str]) -> Run:
+    def only(self, run: RunData, patterns: Sequence[str]) -> RunData:
         return only_tests(run, patterns)
 
-    def gather(self, runs: Mapping[str, Run], *, mixed: bool) -> list[Gathered[Run]]:
+    def gather(self, runs: Mapping[str, RunData], *, mixed: bool) -> list[Gathered]:
         return gather(runs, mixed=mixed)
 
-    def anchor(self, gathered: Gathered[Run]) -> str:
+    def anchor(self, gathered: Gathered) -> str:
         return RunView(gathered).name
 
-    def part(self, gathered: Gathered[Run], renderer: Renderer) -> Part:
+    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return part_of(RunView(gathered), renderer)
 
-    def print(self, gathered: Gathered[Run], console: Console) -> None:
+    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
         print_run(gathered.run, console)
 
-    def tables(self, gathered: Gathered[Run]) -> Iterator[tuple[str, Table]]:
-        if gathered.run.manifest.contexts is None:
+    def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
+        if gathered.run.manifest.inputs.contexts is None:
             yield "associations-by-word", associations_table(gathered.run, "word")
             yield "associations-by-text", associations_table(gathered.run, "text")
         else:
             yield "associations-over-contexts", contexts_table(gathered.run)
 
-    def files(self, gathered: Sequence[Gathered[Run]]) -> Iterator[tuple[str, str, str]]:
+    def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
         for one in gathered:
             name = f"results-{RunView(one).name}" if len(gathered) > 1 else "results"
             yield name, "tsv", nine_columns(one.run)
 
-    def figures(self, gathered: Gathered[Run]) -> Iterator[Drawing]:
+    def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         view = RunView(gathered)
         yield from (make for _, make in forest_figures(view))
         yield _matrix(view)
         yield from (make for _, _, make in distribution_figures(view))
 
-    def sources(self, runs: Sequence[Run]) -> Iterator[Use]:
+    def sources(self, runs: Sequence[RunData]) -> Iterator[Use]:
         tests: dict[tuple[str, str], dict[str, None]] = {}
-        for test in (test for run in runs for test in run.manifest.tests):
+        for test in (test for run in runs for test in run.manifest.inputs.tests):
             tests.setdefault((test.citation, test.source), {})[test.name] = None
         for (citation, source), names in tests.items():
             yield from uses_of_source(citation, source, f"{'test' if len(names) == 1 else 'tests'} {', '.join(names)}")
 
-    def methods(self, run: Run) -> Iterator[Use]:
+    def methods(self, run: RunData) -> Iterator[Use]:
         yield Use("the method WEAT", "caliskan2017")
         if any(result.level == "sentence" for result in run.results):
             yield Use("the method SEAT", "may2019")
-        if run.manifest.contexts is not None:
+        if run.manifest.inputs.contexts is not None:
             yield Use("the method CEAT", "guo2021")
         if any(result.p_value_holm is not None or result.p_value_by_word_holm is not None for result in run.results):
             yield Use("correction for the number of tests", "holm1979")
 
-    def labels(self, run: Run) -> Sequence[str]:
+    def labels(self, run: RunData) -> Sequence[str]:
         return list(model_labels(run).values())
 
-    def card(self, run: Run, label: str) -> Card:
+    def card(self, run: RunData, label: str) -> Card:
         return association_card(run, label)
 
-    def compare(self, runs: Mapping[str, Run], *, baseline: str | None, mixed: bool) -> Comparison:
+    def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         return compare_associations(runs, baseline=baseline, mixed=mixed)
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:

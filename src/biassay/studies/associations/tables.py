@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from biassay.errors import UsageError
-from biassay.report.formats import format_p, format_plain_p, stars
-from biassay.report.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, shade_of
-from biassay.results.codec import tsv_lines
+from biassay.pages.formats import format_p, format_plain_p, stars
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, shade_of
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.records import PAPER_COLUMNS, Result
-from biassay.results.run import Run
+from biassay.results.tables import cells, tsv_lines
+from biassay.studies.associations.columns import PAPER_COLUMNS
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import cannot_reach, p_text
 
 __all__ = ["ABSENCE", "By", "associations_table", "contexts_table", "holm_family", "nine_columns"]
@@ -32,7 +33,7 @@ _LONG = 48  # characters of a model's name, beyond which it stands below the tab
 _SIDES = {"greater": "one-sided", "two-sided": "two-sided"}
 
 
-def associations_table(run: Run, by: By = "word") -> Table:
+def associations_table(run: RunData, by: By = "word") -> Table:
     """Effect sizes with stars: tests down, models across; a test in words stands beside the same in sentences.
 
     ``by`` says what counts as an observation, for the effect size and for the stars. A run over contexts is refused,
@@ -40,7 +41,7 @@ def associations_table(run: Run, by: By = "word") -> Table:
     """
     if by not in ("word", "text"):
         raise UsageError(f"by must be 'word' or 'text', got {by!r}")
-    if run.manifest.contexts is not None:
+    if run.manifest.inputs.contexts is not None:
         raise UsageError("this run is over contexts; use contexts_table")
     labels = model_labels(run)
     cells = _by_place(run)
@@ -68,9 +69,9 @@ def associations_table(run: Run, by: By = "word") -> Table:
     )
 
 
-def contexts_table(run: Run) -> Table:
+def contexts_table(run: RunData) -> Table:
     """Pooled effect sizes over contexts, shaded by size, with the paper's p-value and the one by word."""
-    if run.manifest.contexts is None:
+    if run.manifest.inputs.contexts is None:
         raise UsageError("this run is not over contexts; use associations_table")
     labels = model_labels(run)
     cells = _by_place(run)
@@ -91,17 +92,17 @@ def contexts_table(run: Run) -> Table:
     )
 
 
-def holm_family(run: Run, by: By) -> int:
+def holm_family(run: RunData, by: By) -> int:
     """Over how many p-values Holm's correction was made."""
     values = (result.p_value_by_word if by == "word" else result.p_value for result in run.results)
     return sum(value is not None and not math.isnan(value) for value in values)
 
 
-def _by_place(run: Run) -> dict[tuple[str, Key], Result]:
+def _by_place(run: RunData) -> dict[tuple[str, Key], Result]:
     return {(result.test, model_key(result)): result for result in run.results}
 
 
-def _spans(run: Run, labels: Mapping[Key, str], columns: tuple[str, ...]) -> tuple[Span, ...]:
+def _spans(run: RunData, labels: Mapping[Key, str], columns: tuple[str, ...]) -> tuple[Span, ...]:
     """The models, each with its name in full where it is too long for a column, and with what was not measured."""
     unmeasured: dict[Key, list[str]] = {}
     for result in run.results:
@@ -151,8 +152,8 @@ def _over_contexts(result: Result | None) -> tuple[Cell, Cell, Cell]:
     )
 
 
-def _associations_caption(run: Run, by: By) -> str:
-    made = run.manifest
+def _associations_caption(run: RunData, by: By) -> str:
+    made = run.manifest.settings
     sides = _SIDES.get(made.alternative, made.alternative)
     if by == "word":
         what = "Effect sizes of association tests, with words as observations: the texts of a word are averaged."
@@ -165,9 +166,8 @@ def _associations_caption(run: Run, by: By) -> str:
     return _sentences(what, contexts, _stars_legend(run, by), how, _unfinished(run), ABSENCE)
 
 
-def _contexts_caption(run: Run) -> str:
-    over = run.manifest.contexts
-    assert over is not None
+def _contexts_caption(run: RunData) -> str:
+    over = run.manifest.settings
     drawn = "the same draws for all models" if over.mode == "fixed" else "each model with draws of its own"
     what = f"Effects over contexts (CEAT), pooled over {over.n_samples:,} samples of contexts, {drawn}."
     d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
@@ -175,11 +175,10 @@ def _contexts_caption(run: Run) -> str:
         "p: of the random-effects model over samples, two-sided. p by word: of a random split of the same target words"
         f"{f', {exact}' if (exact := _exactness(run)) else ''}."
     )
-    protocol = f"Protocol {run.manifest.protocol}."
-    return _sentences(what, d, p, _stars_legend(run, "word"), protocol, _unfinished(run), ABSENCE)
+    return _sentences(what, d, p, _stars_legend(run, "word"), _unfinished(run), ABSENCE)
 
 
-def _exactness(run: Run) -> str:
+def _exactness(run: RunData) -> str:
     """How exact the p-values by word are, as their records say; nothing where there are none."""
     errors = [r.p_error_by_word or 0.0 for r in run.results if r.p_value_by_word is not None]
     if not errors:
@@ -187,16 +186,16 @@ def _exactness(run: Run) -> str:
     return f"within a relative error of {format_plain_p(max(errors))}" if any(errors) else "exact"
 
 
-def _stars_legend(run: Run, by: By) -> str:
+def _stars_legend(run: RunData, by: By) -> str:
     if not holm_family(run, by):
         return ""
     return (
-        f"* p by {by} at most {run.manifest.alpha:g}; ** also after Holm's correction over all {holm_family(run, by)} "
-        f"p-values by {by} of the run."
+        f"* p by {by} at most {run.manifest.settings.alpha:g}; ** also after Holm's correction over all "
+        f"{holm_family(run, by)} p-values by {by} of the run."
     )
 
 
-def _unfinished(run: Run) -> str:
+def _unfinished(run: RunData) -> str:
     return "" if run.manifest.status == "complete" else "The run is not finished."
 
 
@@ -204,21 +203,21 @@ def _sentences(*sentences: str) -> str:
     return clean(" ".join(sentence for sentence in sentences if sentence))
 
 
-def _dagger(run: Run, by: By) -> Iterable[str]:
+def _dagger(run: RunData, by: By) -> Iterable[str]:
     if by == "word" and any(r.effect_size is not None and r.effect_size_by_word is None for r in run.results):
         yield "† no numbers by word: the effect by text is shown, without stars."
 
 
-def _too_few(run: Run) -> Iterable[str]:
+def _too_few(run: RunData) -> Iterable[str]:
     if any(map(cannot_reach, run.results)):
-        yield f"‡ too few words: no split of them could bring p by word down to {run.manifest.alpha:g}."
+        yield f"‡ too few words: no split of them could bring p by word down to {run.manifest.settings.alpha:g}."
 
 
-def _blanks(run: Run, labels: Mapping[Key, str]) -> Iterable[str]:
+def _blanks(run: RunData, labels: Mapping[Key, str]) -> Iterable[str]:
     if len(_by_place(run)) < len(labels) * len({result.test for result in run.results}):
         yield "A blank cell: this test is not among the results of this model."
 
 
-def nine_columns(run: Run) -> str:
+def nine_columns(run: RunData) -> str:
     """results.tsv with the papers' nine columns. An empty cell was not computed."""
-    return tsv_lines([PAPER_COLUMNS, *([getattr(result, name) for name in PAPER_COLUMNS] for result in run.results)])
+    return tsv_lines([[column.name for column in PAPER_COLUMNS], *cells(PAPER_COLUMNS, run.results)])

@@ -8,11 +8,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.formats import decimals, printable
-from biassay.report.section import Statement
+from biassay.pages.formats import decimals, printable
+from biassay.pages.section import Statement
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
 from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
 from biassay.studies.associations.words_lost import assumptions, lost_lines
@@ -23,14 +23,14 @@ _TEST_WIDTH, _MODEL_WIDTH = 46, 38
 _CONTEXT_MODEL_WIDTH = 56
 
 
-def print_run(run: Run, console: Console) -> None:
+def print_run(run: RunData, console: Console) -> None:
     """Print the table, what its signs mean, and the findings in words."""
     labels = model_labels(run)
     parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
     if unfinished(run):
         parts.insert(1, Text(unfinished(run), style="yellow"))
     parts += [Text(LEGEND, style="dim"), Text("")]
-    if run.manifest.contexts is not None:
+    if run.manifest.inputs.contexts is not None:
         parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
     for finding in summary(run):
         parts += [_finding(finding), *(Text(printable(f"  • {point}")) for point in finding.points)]
@@ -40,7 +40,7 @@ def print_run(run: Run, console: Console) -> None:
         for result in run.results
         if result.reason
     )
-    parts.append(Text(MEANING if run.manifest.contexts is None else MEANING_OVER_CONTEXTS, style="dim"))
+    parts.append(Text(MEANING if run.manifest.inputs.contexts is None else MEANING_OVER_CONTEXTS, style="dim"))
     console.print(Group(*parts))
 
 
@@ -50,18 +50,18 @@ def _finding(finding: Statement) -> Text:
     return text
 
 
-def run_tables(run: Run, width: int) -> Iterator[Table]:
+def run_tables(run: RunData, width: int) -> Iterator[Table]:
     """Tests down, models across, as many models beside each other as the width holds."""
     labels = list(model_labels(run).items())
-    over_contexts = run.manifest.contexts is not None
+    over_contexts = run.manifest.inputs.contexts is not None
     beside = max(1, (width - _TEST_WIDTH) // (_CONTEXT_MODEL_WIDTH if over_contexts else _MODEL_WIDTH))
     for start in range(0, len(labels), beside):
         yield _table(run, labels[start : start + beside])
 
 
-def _table(run: Run, labels: list[tuple[tuple[str, str, str | None], str]]) -> Table:
+def _table(run: RunData, labels: list[tuple[tuple[str, str, str | None], str]]) -> Table:
     cells = {(r.test, model_key(r)): r for r in run.results}
-    over_contexts = run.manifest.contexts is not None
+    over_contexts = run.manifest.inputs.contexts is not None
     table = Table(show_lines=False)
     table.add_column("test", overflow="fold")
     for _, label in labels:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from biassay.report.formats import decimals, format_plain_p, size_word
+from biassay.pages.formats import decimals, format_plain_p, size_word
+from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
-from biassay.results.intervals import interval_of
 from biassay.results.labels import model_key, model_labels
-from biassay.results.records import Result
-from biassay.results.run import Run
 from biassay.stats.effect_interval import Estimate
+from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import cannot_reach, concept, p_by_text, p_by_word
 
 __all__ = ["NOT_MEASURED", "UNREACHABLE", "RunView", "found_code"]
@@ -37,15 +37,15 @@ def found_code(result: Result, *, by_word: bool) -> int:
 class RunView:
     """Results of one or several runs, those over texts or those over contexts."""
 
-    gathered: Gathered[Run]
+    gathered: Gathered
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RunData:
         return self.gathered.run
 
     @property
     def over_contexts(self) -> bool:
-        return self.run.manifest.contexts is not None
+        return self.run.manifest.inputs.contexts is not None
 
     @property
     def name(self) -> str:

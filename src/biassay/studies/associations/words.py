@@ -6,12 +6,12 @@ import re
 import statistics
 from collections.abc import Callable, Sequence
 
-from biassay.report.formats import counted, decimals, format_p, size_word, stars
-from biassay.report.section import Statement
-from biassay.results.intervals import interval_of
+from biassay.pages.formats import counted, decimals, format_p, size_word, stars
+from biassay.pages.section import Statement
+from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words_contexts import by_samples
 from biassay.studies.associations.words_found import (
     effect_by_word,
@@ -95,44 +95,48 @@ def cannot_reach(result: Result) -> bool:
     return result.significant_by_word is False and (result.p_floor_by_word or 0.0) > result.alpha
 
 
-def headline(run: Run) -> str:
+def headline(run: RunData) -> str:
     """One line: what was run."""
     tests = len({r.test for r in run.results})
     counts = f"{counted(tests, 'test')} on {counted(len(model_labels(run)), 'model')}"
-    over = run.manifest.contexts
-    protocols = list(dict.fromkeys(r.protocol for r in run.results)) or [run.manifest.protocol]
-    how = f"protocol {' and '.join(protocols)}" if over is None else f"over contexts, {over.n_samples:,} samples"
-    return f"{counts}, {how}, alpha {run.manifest.alpha:g}"
+    over = run.manifest.inputs.contexts
+    protocols = list(dict.fromkeys(r.protocol for r in run.results)) or [run.manifest.settings.protocol]
+    how = (
+        f"protocol {' and '.join(protocols)}"
+        if over is None
+        else f"over contexts, {run.manifest.settings.n_samples:,} samples"
+    )
+    return f"{counts}, {how}, alpha {run.manifest.settings.alpha:g}"
 
 
-def unfinished(run: Run, name: str = "") -> str:
+def unfinished(run: RunData, name: str = "") -> str:
     """Said of a run that was interrupted; nothing of one that is complete."""
     if run.manifest.status == "complete":
         return ""
-    total = len(run.manifest.models) * len(run.manifest.tests)
+    total = len(run.manifest.models) * len(run.manifest.inputs.tests)
     return f"The run{f' {name}' if name else ''} is not finished: {len(run.results)} of {total} results are there."
 
 
-def summary(run: Run) -> list[Statement]:
+def summary(run: RunData) -> list[Statement]:
     """What a run found, some sentences a model, in plain words; of very many models what they have in common."""
-    otherwise = _by_text if run.manifest.contexts is None else by_samples
+    otherwise = _by_text if run.manifest.inputs.contexts is None else by_samples
     labels = model_labels(run)
     if len(labels) > _MANY:
         return [_about_many(run, len(labels))]
     by_model: dict[ModelKey, list[Result]] = {key: [] for key in labels}
     for result in run.results:
         by_model[model_key(result)].append(result)
-    return [_about_model(labels[key], rows, run.manifest.alpha, otherwise) for key, rows in by_model.items()]
+    return [_about_model(labels[key], rows, run.manifest.settings.alpha, otherwise) for key, rows in by_model.items()]
 
 
-def _about_many(run: Run, models: int) -> Statement:
+def _about_many(run: RunData, models: int) -> Statement:
     measured = [r for r in run.results if r.status == "measured"]
-    known, reverse = known_by_word(measured), other_way(measured, run.manifest.alpha)
+    known, reverse = known_by_word(measured), other_way(measured, run.manifest.settings.alpha)
     found, corrected = (found_by_word(measured, corrected=holm) for holm in (False, True))
     unmeasured = len(run.results) - len(measured)
     text = (
         f"With words as observations, {len(found):,} of {len(known):,} results found the association at p <= "
-        f"{run.manifest.alpha:g}, {len(corrected):,} of them also after correction for the number of results; "
+        f"{run.manifest.settings.alpha:g}, {len(corrected):,} of them also after correction for the number of results; "
         f"{len(reverse):,} found the opposite, {len(measured) - len(known):,} have no p by word, "
         f"{unmeasured:,} could not be measured."
     )

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.results.data import RunData
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.words_found import found_by_text
 
 __all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "by_samples", "context_range", "contexts_found"]
@@ -56,7 +56,7 @@ def context_range(result: Result) -> str:
     return f"{min(counts):,} / {median(counts):,.0f} / {max(counts):,}" if counts else ""
 
 
-def contexts_found(run: Run, labels: Mapping[tuple[str, str, str | None], str]) -> list[Found]:
+def contexts_found(run: RunData, labels: Mapping[tuple[str, str, str | None], str]) -> list[Found]:
     """A row for every test and model."""
     rows = []
     for r in run.results:

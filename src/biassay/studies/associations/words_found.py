@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from biassay.results.records import Result
+from biassay.studies.associations.records import Result
 
 __all__ = ["effect_by_word", "found_by_text", "found_by_word", "known_by_word", "other_way", "without_words"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.records import Result
-from biassay.results.run import Run
+from biassay.studies.associations.records import Result
 
 __all__ = ["assumption", "assumptions", "lost_lines"]
 
@@ -14,7 +14,7 @@ _TESTS_SHOWN = 6
 _WORDS_SHOWN = 8
 
 
-def lost_lines(run: Run) -> list[str]:
+def lost_lines(run: RunData) -> list[str]:
     """A line for every model that was measured without some words, and every cause."""
     return [
         f"{label} was measured without words {cause}: {_by_test(tests)}"
@@ -48,9 +48,9 @@ def _by_test(tests: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(named[:_TESTS_SHOWN]) + more
 
 
-def assumptions(run: Run) -> list[str]:
+def assumptions(run: RunData) -> list[str]:
     """A line for every test whose file does not say what its texts are about."""
-    return [f"{test.name}: {assumption(test.assumed)}" for test in run.manifest.tests if test.assumed]
+    return [f"{test.name}: {assumption(test.assumed)}" for test in run.manifest.inputs.tests if test.assumed]
 
 
 def assumption(assumed: Mapping[str, Sequence[str]]) -> str:

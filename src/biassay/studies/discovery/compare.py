@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from biassay.errors import UsageError
 from biassay.results.comparison import Comparison, choose_baseline, find_unlike
-from biassay.results.discovery import KIND, Discovery
+from biassay.results.data import Record, RunData
 from biassay.results.gathering import Gathered
-from biassay.results.records import Record
+from biassay.studies.discovery.view import GroupView, groups_of, labels_of
 
 __all__ = ["SharedWords", "compare_discoveries"]
+
+_ALIKE = {
+    "groups": "grouping_digest",
+    "words": "vocabulary_digest",
+    "threshold": "threshold",
+    "rule": "rule",
+    "comparison": "compare",
+    "alpha": "alpha",
+    "permutations": "n_permutations",
+    "positive only": "positive_only",
+}
 
 
 @dataclass(frozen=True)
@@ -26,61 +38,58 @@ class SharedWords(Record):
     only_model: tuple[str, ...]
 
 
-def compare_discoveries(found: Mapping[str, Discovery], *, baseline: str | None, mixed: bool) -> Comparison:
-    """The words of every group that both runs searched."""
-    notes = find_unlike(
-        {n: one.manifest for n, one in found.items()},
-        {
-            "groups": "grouping_digest",
-            "words": "vocabulary_digest",
-            "threshold": "threshold",
-            "rule": "rule",
-            "comparison": "compare",
-            "alpha": "alpha",
-            "permutations": "permutations",
-            "positive only": "positive_only",
-        },
-        mixed=mixed,
-    )
-    names = [one.manifest.models[0].name for one in found.values()]
-    labels = {
-        f"{model} [{name}]" if names.count(model) > 1 else model: one
-        for model, (name, one) in zip(names, found.items(), strict=True)
-    }
-    first = choose_baseline(list(labels), baseline)
+def compare_discoveries(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
+    """The words of every group that was searched for in both models."""
+    notes = find_unlike({name: _choices(run) for name, run in runs.items()}, _ALIKE, mixed=mixed)
+    found = _by_label(runs)
+    first = choose_baseline(list(found), baseline)
     rows = [
-        _shared(group.group, first, label, labels[first], one)
-        for label, one in labels.items()
+        _shared(group, (first, found[first][group]), (label, views[group]))
+        for label, views in found.items()
         if label != first
-        for group in labels[first].results
-        if any(group.group == other.group for other in one.results)
+        for group in found[first]
+        if group in views
     ]
     if not rows:
         raise UsageError("the runs have no group in common")
-    return Comparison(
-        KIND,
-        first,
-        {"words": tuple(rows)},
-        notes,
-        gathered=tuple(Gathered(one, {name: one}) for name, one in found.items()),
-    )
+    gathered = tuple(Gathered(run, {name: run}) for name, run in runs.items())
+    return Comparison("discovery", first, {"words": tuple(rows)}, notes, gathered=gathered)
 
 
-def _shared(group: str, first: str, label: str, one: Discovery, other: Discovery) -> SharedWords:
-    for name, found in ((first, one), (label, other)):
-        kept = sum(word.associated for word in found.of(group).words)
-        if kept < found.of(group).num_associated:
-            raise UsageError(
-                f"{name}: of {found.of(group).num_associated:,} words tied to {group} {kept:,} were kept; "
-                "discover them again with a larger --keep"
-            )
-    mine, theirs = ([w.word for w in found.of(group).words if w.associated] for found in (one, other))
+def _choices(run: RunData) -> object:
+    return SimpleNamespace(**{**vars(run.manifest.inputs), **vars(run.manifest.settings)})
+
+
+def _by_label(runs: Mapping[str, RunData]) -> dict[str, dict[str, GroupView]]:
+    """Groups by the model they were searched in; a model of several runs is named with its run."""
+    models = [(name, label, run) for name, run in runs.items() for label in labels_of(run)]
+    labels = [label for _, label, _ in models]
+    return {
+        f"{label} [{name}]" if labels.count(label) > 1 else label: {
+            view.row.group: view for view in groups_of(run) if view.model == label
+        }
+        for name, label, run in models
+    }
+
+
+def _shared(group: str, first: tuple[str, GroupView], second: tuple[str, GroupView]) -> SharedWords:
+    mine, theirs = (_tied(name, group, view) for name, view in (first, second))
     in_mine, in_theirs = set(mine), set(theirs)
     return SharedWords(
         group,
-        first,
-        label,
+        first[0],
+        second[0],
         both=tuple(word for word in mine if word in in_theirs),
         only_baseline=tuple(word for word in mine if word not in in_theirs),
         only_model=tuple(word for word in theirs if word not in in_mine),
     )
+
+
+def _tied(name: str, group: str, view: GroupView) -> list[str]:
+    words = [word.word for word in view.words if word.associated]
+    if len(words) < view.row.num_associated:
+        raise UsageError(
+            f"{name}: of {view.row.num_associated:,} words tied to {group} {len(words):,} were kept; "
+            "discover them again with a larger --keep"
+        )
+    return words

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from biassay.errors import UsageError
 from biassay.results.comparison import Comparison, choose_baseline, find_unlike
+from biassay.results.data import Record, RunData
 from biassay.results.gathering import Gathered
-from biassay.results.records import Record
-from biassay.results.stereotypes import KIND, ModelStereotypes, Stereotypes
 from biassay.stats.tau_difference import tau_difference
+from biassay.studies.stereotypes.view import ModelView, View
 
 __all__ = ["AgreementDifference", "compare_stereotypes"]
 
@@ -36,10 +37,10 @@ class AgreementDifference(Record):
     num_cells: int
 
 
-def compare_stereotypes(found: Mapping[str, Stereotypes], *, baseline: str | None, mixed: bool) -> Comparison:
+def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
     """Kendall's tau with people, over the groups that both models have scores of."""
     notes = find_unlike(
-        {n: one.manifest for n, one in found.items()},
+        _asked(found),
         {
             "traits and groups": "abc_digest",
             "variant": "variant",
@@ -49,10 +50,10 @@ def compare_stereotypes(found: Mapping[str, Stereotypes], *, baseline: str | Non
         },
         mixed=mixed,
     )
-    models = _labelled({name: list(one.results) for name, one in found.items()})
+    models = _labelled({name: View(one).models for name, one in found.items()})
     first = choose_baseline(list(models), baseline)
-    pairs = next(iter(found.values())).manifest.pairs
-    if any(one.manifest.pairs != pairs for one in found.values()):
+    pairs = next(iter(found.values())).manifest.inputs.pairs
+    if any(one.manifest.inputs.pairs != pairs for one in found.values()):
         raise UsageError("the runs have other pairs of traits and cannot be compared")
     rows = [
         row
@@ -65,7 +66,7 @@ def compare_stereotypes(found: Mapping[str, Stereotypes], *, baseline: str | Non
             "the models have no measure and group with human judgements in common (--human of stereotypes)"
         )
     return Comparison(
-        KIND,
+        "stereotypes",
         first,
         {"agreements": tuple(rows)},
         notes,
@@ -73,10 +74,38 @@ def compare_stereotypes(found: Mapping[str, Stereotypes], *, baseline: str | Non
     )
 
 
-def _labelled(results: Mapping[str, list[ModelStereotypes]]) -> dict[str, ModelStereotypes]:
+@dataclass(frozen=True)
+class _Asked:
+    """What runs that are compared should have in common."""
+
+    abc_digest: str
+    variant: str
+    prior: str
+    all_adjectives: bool
+    human: str | None
+
+
+def _asked(found: Mapping[str, RunData]) -> dict[str, _Asked]:
+    """Judgements are known by what they say; by the name of their file where an older run is among them."""
+    people = [one.manifest.inputs.human for one in found.values()]
+    known = all(human is None or human.digest is not None for human in people)
+    judged = [None if human is None else human.digest if known else Path(human.file).name for human in people]
+    return {
+        name: _Asked(
+            one.manifest.inputs.abc_digest,
+            one.manifest.settings.variant,
+            one.manifest.settings.prior,
+            one.manifest.settings.all_adjectives,
+            human,
+        )
+        for (name, one), human in zip(found.items(), judged, strict=True)
+    }
+
+
+def _labelled(results: Mapping[str, Sequence[ModelView]]) -> dict[str, ModelView]:
     """Models by label; a label that several runs have gets the name of the run."""
     labels = [one.label for models in results.values() for one in models]
-    named: dict[str, ModelStereotypes] = {}
+    named: dict[str, ModelView] = {}
     for name, models in results.items():
         for one in models:
             label = f"{one.label} [{name}]" if labels.count(one.label) > 1 else one.label
@@ -85,7 +114,7 @@ def _labelled(results: Mapping[str, list[ModelStereotypes]]) -> dict[str, ModelS
     return named
 
 
-def _agreements(first: str, one: ModelStereotypes, label: str, other: ModelStereotypes) -> list[AgreementDifference]:
+def _agreements(first: str, one: ModelView, label: str, other: ModelView) -> list[AgreementDifference]:
     rows = []
     theirs = {record.measure: record for record in other.measures}
     for record in one.measures:

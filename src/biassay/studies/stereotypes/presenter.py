@@ -3,71 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
-from biassay.report.charts.drawing import Drawing
-from biassay.report.comparing import lay_out_comparison, print_differences
-from biassay.report.formats import decimals, interval_text
-from biassay.report.presenter import Presenter
-from biassay.report.publish.citations import Use, uses_of_source
-from biassay.report.publish.layout import Table
-from biassay.report.publish.model_card import Card
-from biassay.report.section import Part, Renderer, Statement
+from biassay.pages.charts.drawing import Drawing
+from biassay.pages.comparing import lay_out_comparison, print_differences
+from biassay.pages.formats import decimals, interval_text
+from biassay.pages.presenter import Presenter
+from biassay.pages.publish.citations import Use, uses_of_source
+from biassay.pages.publish.layout import Table
+from biassay.pages.publish.model_card import Card
+from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
-from biassay.results.stereotypes import IntersectionRecord, Stereotypes
 from biassay.studies.stereotypes.card import stereotypes_card
 from biassay.studies.stereotypes.compare import AgreementDifference, compare_stereotypes
 from biassay.studies.stereotypes.page import profile_figures, stereotypes_part
 from biassay.studies.stereotypes.tables import agreement_table
 from biassay.studies.stereotypes.terminal import print_stereotypes
+from biassay.studies.stereotypes.view import View
 from biassay.studies.stereotypes.words import measure_name
 
 __all__ = ["StereotypePresenter"]
 
 
-class StereotypePresenter(Presenter[Stereotypes]):
+class StereotypePresenter(Presenter):
     package = "biassay.studies.stereotypes"
 
-    def part(self, gathered: Gathered[Stereotypes], renderer: Renderer) -> Part:
-        return stereotypes_part(gathered.run, renderer)
+    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
+        return stereotypes_part(View(gathered.run), renderer)
 
-    def print(self, gathered: Gathered[Stereotypes], console: Console) -> None:
-        print_stereotypes(gathered.run, console)
+    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
+        print_stereotypes(View(gathered.run), console)
 
-    def tables(self, gathered: Gathered[Stereotypes]) -> Iterator[tuple[str, Table]]:
-        table = agreement_table(gathered.run)
+    def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
+        table = agreement_table(View(gathered.run))
         if table is not None:
             yield "agreement-with-people", table
 
-    def figures(self, gathered: Gathered[Stereotypes]) -> Iterator[Drawing]:
-        for result in gathered.run.results:
-            for record in result.measures:
-                yield from (make for _, make in profile_figures(gathered.run, result, record))
+    def figures(self, gathered: Gathered) -> Iterator[Drawing]:
+        view = View(gathered.run)
+        for model in view.models:
+            for record in model.measures:
+                yield from (make for _, make in profile_figures(view, model, record))
 
-    def sources(self, runs: Sequence[Stereotypes]) -> Iterator[Use]:
+    def sources(self, runs: Sequence[RunData]) -> Iterator[Use]:
         for run in runs:
-            made = run.manifest
+            made = run.manifest.inputs
             yield from uses_of_source(made.citation, made.abc, f"groups and traits of {made.abc}")
-            if any(crossed.rated is not None for crossed in _intersections(run)):
+            if run.tables.get("rated"):
                 yield Use("what people say of paired groups", "ghavami2013")
 
-    def methods(self, run: Stereotypes) -> Iterator[Use]:
-        own = [measure_name(name) for name in run.manifest.measures if name != "ceat"]
+    def methods(self, run: RunData) -> Iterator[Use]:
+        own = [measure_name(name) for name in run.manifest.inputs.measures if name != "ceat"]
         yield Use(f"the measures {', '.join(own)}" if own else "stereotypes in the ABC model", "cao2022")
-        if "ceat" in run.manifest.measures:
+        if "ceat" in run.manifest.inputs.measures:
             yield Use("the method CEAT", "guo2021")
-        if any(trait.q_value is not None for crossed in _intersections(run) for trait in crossed.emergent):
+        if any(row.q_value is not None for row in run.tables.get("emergent", ())):
             yield Use("correction for the number of traits", "benjamini1995")
 
-    def labels(self, run: Stereotypes) -> Sequence[str]:
-        return [result.label for result in run.results]
+    def labels(self, run: RunData) -> Sequence[str]:
+        return [model.label for model in View(run).models]
 
-    def card(self, run: Stereotypes, label: str) -> Card:
+    def card(self, run: RunData, label: str) -> Card:
         return stereotypes_card(run, label)
 
-    def compare(self, runs: Mapping[str, Stereotypes], *, baseline: str | None, mixed: bool) -> Comparison:
+    def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         return compare_stereotypes(runs, baseline=baseline, mixed=mixed)
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
@@ -77,10 +80,6 @@ class StereotypePresenter(Presenter[Stereotypes]):
 
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
         print_differences(comparison, console, _statements(comparison))
-
-
-def _intersections(found: Stereotypes) -> Iterator[IntersectionRecord]:
-    return (crossed for result in found.results for crossed in result.intersections)
 
 
 def _statements(comparison: Comparison) -> list[Statement]:

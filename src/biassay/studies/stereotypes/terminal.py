@@ -8,8 +8,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biassay.report.formats import printable
-from biassay.results.stereotypes import AlignmentRecord, IntersectionRecord, MeasureRecord, Stereotypes
+from biassay.pages.formats import printable
+from biassay.studies.stereotypes.records import AlignmentRow
+from biassay.studies.stereotypes.view import CrossedView, MeasureView, View
 from biassay.studies.stereotypes.words import (
     MEANING_OF_PROFILES,
     interval_text,
@@ -27,10 +28,10 @@ __all__ = ["print_stereotypes"]
 _EMERGENT_SHOWN = 15
 
 
-def print_stereotypes(found: Stereotypes, console: Console) -> None:
+def print_stereotypes(found: View, console: Console) -> None:
     """Print how measures agree with people, the profile of every group, paired groups, and what it means."""
     parts: list[RenderableType] = [Text(stereotypes_headline(found), style="bold")]
-    for result in found.results:
+    for result in found.models:
         aligned = [(record, a) for record in result.measures for a in record.alignments]
         if aligned:
             parts += [_title(f"{result.label}: agreement with people"), _alignments(aligned, found)]
@@ -38,13 +39,14 @@ def print_stereotypes(found: Stereotypes, console: Console) -> None:
         if record is not None:
             over = templates_text(record, found)
             parts.append(_title(f"{result.label}: {measure_name(record.measure)}, {over}"))
-            parts.append(_profiles(record, found.manifest.pairs))
+            parts.append(_profiles(record, found.inputs.pairs))
         for crossed in result.intersections:
             name = measure_name(crossed.measure)
             parts += [_title(f"{result.label}: {name}, traits that emerge in paired groups"), _emergent(crossed)]
     parts.append(Text(""))
     parts += [Text(printable(sentence)) for sentence in stereotypes_summary(found)]
-    parts += [Text(printable(note), style="yellow") for note in found.manifest.human_notes]
+    notes = () if found.inputs.human is None else found.inputs.human.notes
+    parts += [Text(printable(note), style="yellow") for note in notes]
     parts.append(Text(MEANING_OF_PROFILES, style="dim"))
     console.print(Group(*parts))
 
@@ -60,7 +62,7 @@ def _table(*columns: str, left: Sequence[str] = ()) -> Table:
     return table
 
 
-def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]], stereotypes: Stereotypes) -> Table:
+def _alignments(rows: Sequence[tuple[MeasureView, AlignmentRow]], view: View) -> Table:
     columns = (
         "measure",
         "annotators",
@@ -83,14 +85,14 @@ def _alignments(rows: Sequence[tuple[MeasureRecord, AlignmentRecord]], stereotyp
             Text(printable(who)),
             *numbers,
             *rest,
-            Text(printable(templates_text(record, stereotypes))),
+            Text(printable(templates_text(record, view))),
         )
     return table
 
 
-def _profiles(record: MeasureRecord, pairs: Sequence[str]) -> Table:
+def _profiles(record: MeasureView, pairs: Sequence[str]) -> Table:
     """Single groups: the pairs that stand out, and how the group agrees with people."""
-    taus = {g.group: g for g in record.alignments[0].groups} if record.alignments else {}
+    taus = {} if record.overall is None else {g.group: g for g in record.groups_of(record.overall)}
     columns = ("group", "highest pairs", "lowest pairs", *(("tau", "P@3") if taus else ()))
     table = _table(*columns, left=columns[:3])
     for profile in record.profiles:
@@ -104,7 +106,7 @@ def _profiles(record: MeasureRecord, pairs: Sequence[str]) -> Table:
     return table
 
 
-def _emergent(crossed: IntersectionRecord) -> Table:
+def _emergent(crossed: CrossedView) -> Table:
     columns = ("group", "trait", "", "beyond both by", "of its groups", "p", "p, additive")
     table = _table(*columns, left=columns[:3])
     for found in crossed.emergent[:_EMERGENT_SHOWN]:

@@ -5,15 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from biassay.report.formats import format_plain_p
-from biassay.results.stereotypes import (
-    AlignmentRecord,
-    IntersectionRecord,
-    MeasureRecord,
-    ModelStereotypes,
-    ProfileRecord,
-    Stereotypes,
-)
+from biassay.pages.formats import format_plain_p
+from biassay.studies.stereotypes.records import AlignmentRow, ProfileRow
+from biassay.studies.stereotypes.view import CrossedView, MeasureView, ModelView, View
 
 __all__ = [
     "MEANING_OF_PROFILES",
@@ -50,22 +44,24 @@ def measure_name(measure: str) -> str:
     return _NAMES.get(measure, measure)
 
 
-def stereotypes_headline(found: Stereotypes) -> str:
-    manifest = found.manifest
-    counts = f"{len(manifest.groups)} groups, {len(manifest.pairs)} pairs of traits"
-    if manifest.templates:
-        counts += f", {len(manifest.templates)} templates"
-    if manifest.contexts is not None:
-        counts += f", {manifest.contexts.rows:,} contexts"
-    variant = f", variant {manifest.variant}" if manifest.templates else ""
-    return f"{counts}; {', '.join(map(measure_name, manifest.measures))}{variant}"
+def stereotypes_headline(found: View) -> str:
+    inputs = found.inputs
+    counts = f"{len(inputs.groups)} groups, {len(inputs.pairs)} pairs of traits"
+    if inputs.templates:
+        counts += f", {len(inputs.templates)} templates"
+    if inputs.contexts is not None:
+        counts += f", {inputs.contexts.rows:,} contexts"
+    variant = f", variant {found.settings.variant}" if inputs.templates else ""
+    return f"{counts}; {', '.join(map(measure_name, inputs.measures))}{variant}"
 
 
-def stereotypes_summary(found: Stereotypes) -> list[str]:
+def stereotypes_summary(found: View, models: Sequence[ModelView] | None = None) -> list[str]:
     """What was found, some sentences a model, in plain words."""
-    sentences = [*found.manifest.notes]
-    sentences += [sentence for result in found.results for sentence in _about(result, found)]
-    ceiling = found.manifest.ceiling
+    sentences = [*found.inputs.notes]
+    sentences += [
+        sentence for result in (found.models if models is None else models) for sentence in _about(result, found)
+    ]
+    ceiling = None if found.inputs.human is None else found.inputs.human.ceiling
     if ceiling is not None and ceiling.tau is not None:
         sentences.append(
             f"People against people: the means of two random halves of the annotators agree with tau {ceiling.tau:.2f}"
@@ -74,27 +70,28 @@ def stereotypes_summary(found: Stereotypes) -> list[str]:
     return sentences
 
 
-def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
+def _about(result: ModelView, found: View) -> list[str]:
     sentences = [
-        _agreement(result, record, record.alignments[0], found) for record in result.measures if record.alignments
+        _agreement(result, record, record.overall, found) for record in result.measures if record.overall is not None
     ]
     sentences += _strongest(result, found)
-    if result.num_questions:
-        against = "the group masked" if result.prior == "mask" else "the word person or people in its place"
+    asked = result.row
+    if asked.num_questions:
+        against = "the group masked" if asked.prior == "mask" else "the word person or people in its place"
         sentences.append(
-            f"{result.label}: a {result.kind} model, each sentence compared with {against}; {result.num_asked:,} "
-            f"sentences with a trait took {result.num_passes:,} passes."
+            f"{result.label}: a {asked.kind} model, each sentence compared with {against}; {asked.num_asked:,} "
+            f"sentences with a trait took {asked.num_passes:,} passes."
         )
     sentences += _in_contexts(result)
-    if result.skipped_templates:
-        names = ", ".join(result.skipped_templates)
+    if asked.skipped_templates:
+        names = ", ".join(asked.skipped_templates)
         sentences.append(f"{result.label}: cannot be asked where words follow the trait: {names}.")
-    if result.unknown_adjectives:
-        sentences.append(f"{result.label}: does not know the tokens of: {', '.join(result.unknown_adjectives)}.")
-    if result.unknown_groups:
-        groups = ", ".join(result.unknown_groups)
+    if asked.unknown_adjectives:
+        sentences.append(f"{result.label}: does not know the tokens of: {', '.join(asked.unknown_adjectives)}.")
+    if asked.unknown_groups:
+        groups = ", ".join(asked.unknown_groups)
         sentences.append(f"{result.label}: does not know all words of these groups, which are not measured: {groups}.")
-    undefined = [record for record in result.measures if record.undefined and record.templates]
+    undefined = [record.row for record in result.measures if record.row.undefined and record.templates]
     if undefined:
         counts = ", ".join(f"{measure_name(r.measure)} {r.undefined:,}" for r in undefined)
         sentences.append(
@@ -104,7 +101,7 @@ def _about(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     return sentences + [s for crossed in result.intersections for s in intersection_summary(result, crossed)]
 
 
-def _strongest(result: ModelStereotypes, found: Stereotypes) -> list[str]:
+def _strongest(result: ModelView, found: View) -> list[str]:
     """The groups and traits that the model ties most, by the measure that agrees best with people or comes first."""
     best = result.closest
     if best is None:
@@ -113,7 +110,7 @@ def _strongest(result: ModelStereotypes, found: Stereotypes) -> list[str]:
         (abs(score), score, profile.group, pair)
         for profile in best.profiles
         if not profile.parts
-        for score, pair in zip(profile.scores, found.manifest.pairs, strict=True)
+        for score, pair in zip(profile.scores, found.inputs.pairs, strict=True)
         if score is not None and math.isfinite(score)
     ]
     listed = "; ".join(
@@ -125,15 +122,16 @@ def _strongest(result: ModelStereotypes, found: Stereotypes) -> list[str]:
     return [f"{result.label}: tied most strongly, {by}: {listed}."]
 
 
-def _in_contexts(result: ModelStereotypes) -> list[str]:
+def _in_contexts(result: ModelView) -> list[str]:
     """What CEAT was given, and what it lacked."""
     seen = result.contexts
     if seen is None:
         return []
     name = f"{result.label}, {measure_name('ceat')}"
     contexts = f"{sum(seen.groups.values()):,} contexts of groups and {sum(seen.adjectives.values()):,} of adjectives"
-    missing = sum(record.undefined for record in result.measures if not record.templates)
-    total = sum(len(row) for row in seen.standard_errors)
+    over = [record for record in result.measures if not record.templates]
+    missing = sum(record.row.undefined for record in over)
+    total = sum(len(profile.scores) for record in over for profile in record.profiles)
     unmeasured = f"; {missing:,} of {total:,} scores were not measured" if missing else ""
     sentences = [f"{name}: {contexts}{unmeasured}."]
     for what, few, counts in (
@@ -148,13 +146,13 @@ def _in_contexts(result: ModelStereotypes) -> list[str]:
     return sentences
 
 
-def templates_text(record: MeasureRecord, found: Stereotypes) -> str:
+def templates_text(record: MeasureView, found: View) -> str:
     """Over what a measure was taken: templates as sentences, or contexts where it has none."""
     if not record.templates:
         return "contexts"
     if len(record.chosen) > 2:
         return f"all {len(record.chosen)} templates"
-    return " and ".join(f'"{_sentence(found.manifest.templates[name])}"' for name in record.chosen)
+    return " and ".join(f'"{_sentence(found.inputs.templates[name])}"' for name in record.chosen)
 
 
 def _sentence(template: str) -> str:
@@ -162,7 +160,7 @@ def _sentence(template: str) -> str:
     return template.replace("{", "[").replace("}", "]")
 
 
-def _agreement(result: ModelStereotypes, record: MeasureRecord, overall: AlignmentRecord, found: Stereotypes) -> str:
+def _agreement(result: ModelView, record: MeasureView, overall: AlignmentRow, found: View) -> str:
     name = f"{result.label}, {measure_name(record.measure)}"
     if overall.tau is None:
         return f"{name}: agreement with people is not defined."
@@ -186,11 +184,12 @@ def _span(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f", 95% interval {interval[0]:.2f} to {interval[1]:.2f}"
 
 
-def intersection_summary(result: ModelStereotypes, crossed: IntersectionRecord) -> list[str]:
+def intersection_summary(result: ModelView, crossed: CrossedView) -> list[str]:
     """Order, dominance and emergence, a sentence each."""
-    name = f"{result.label}, {measure_name(crossed.measure)}, {crossed.num_groups:,} paired groups"
-    taus = (crossed.tau_first, crossed.tau_second, crossed.tau_reversed, crossed.tau_closest)
-    first, second, reverse, best = (number(tau.value) for tau in taus)
+    name = f"{result.label}, {measure_name(crossed.measure)}, {crossed.order.num_groups:,} paired groups"
+    order = crossed.order
+    taus = (order.tau_first, order.tau_second, order.tau_reversed, order.tau_closest)
+    first, second, reverse, best = map(number, taus)
     sentences = [
         f"{name}: a pair agrees with the group named first with tau {first}, with the second {second}, with the pair "
         f"in the other order {reverse}, with the closer of its two groups {best}."
@@ -214,7 +213,7 @@ def intersection_summary(result: ModelStereotypes, crossed: IntersectionRecord) 
     return sentences
 
 
-def domination(crossed: IntersectionRecord) -> dict[str, list[str]]:
+def domination(crossed: CrossedView) -> dict[str, list[str]]:
     """Which domains every domain dominates."""
     found: dict[str, list[str]] = {}
     for row in crossed.dominance:
@@ -224,7 +223,7 @@ def domination(crossed: IntersectionRecord) -> dict[str, list[str]]:
     return found
 
 
-def leading_traits(profile: ProfileRecord, pairs: Sequence[str], n: int = 3) -> tuple[str, str]:
+def leading_traits(profile: ProfileRow, pairs: Sequence[str], n: int = 3) -> tuple[str, str]:
     """The n pairs with the highest scores and the n with the lowest, each with its score."""
     known = [(score, pair) for score, pair in zip(profile.scores, pairs, strict=True) if score is not None]
     ordered = sorted(known, key=lambda item: -item[0])

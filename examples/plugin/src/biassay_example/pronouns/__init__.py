@@ -1,0 +1,1 @@
+"""A study: which of two pronouns a language model expects in sentences about occupations."""

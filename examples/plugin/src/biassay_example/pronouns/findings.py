@@ -1,0 +1,52 @@
+"""What a run shows: one finding a model."""
+
+from __future__ import annotations
+
+from biassay.results.data import RunData
+from biassay.results.findings import Finding, Standing
+from biassay.results.labels import model_key, model_labels
+from biassay_example.pronouns.records import ModelRow, OccupationRow
+
+__all__ = ["findings_of"]
+
+
+def findings_of(run: RunData) -> list[Finding]:
+    labels = model_labels(run)
+    return [_finding(run, row, labels[model_key(row)]) for row in run.tables.get("models", ())]
+
+
+def _finding(run: RunData, row: ModelRow, label: str) -> Finding:
+    settings = run.manifest.settings
+    standing = _standing(row, settings.alpha)
+    first, second = (settings.second, settings.first) if standing == "opposite" else (settings.first, settings.second)
+    return Finding(
+        model=label,
+        item="pronouns",
+        title=f"{settings.first!r} and {settings.second!r} with occupations",
+        topic="gender",
+        about="people",
+        standing=standing,
+        direction=f"occupations of men go with {first!r} rather than {second!r}, more than those of women do",
+        effect=row.effect_size,
+        reason=row.reason,
+        p_values={"exact": row.p_value_opposite if standing == "opposite" else row.p_value, "Holm": row.p_value_holm},
+        evidence=_evidence([own for own in run.results if model_key(own) == model_key(row)], standing),
+    )
+
+
+def _standing(row: ModelRow, alpha: float) -> Standing:
+    if row.p_value is None or row.p_value_opposite is None or row.p_floor is None:
+        return "not measured"
+    if row.p_floor > alpha:
+        return "too few"
+    if row.p_value_opposite <= alpha:
+        return "opposite"
+    if row.p_value > alpha:
+        return "not shown"
+    return "corrected" if row.p_value_holm is not None and row.p_value_holm <= alpha else "uncorrected"
+
+
+def _evidence(rows: list[OccupationRow], standing: Standing) -> tuple[str, ...]:
+    """The occupations of men, strongest first."""
+    men = [row for row in rows if row.group == "men"]
+    return tuple(row.occupation for row in sorted(men, key=lambda row: row.log_odds, reverse=standing != "opposite"))

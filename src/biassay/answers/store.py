@@ -1,0 +1,174 @@
+"""The store of answers: a folder for every model, in it one file for every batch that was asked.
+
+A file is named by the hash of its own bytes, so that a truncated or altered one is seen and never used. It appears
+under its name only when it is complete. Nothing is ever rewritten; two processes that ask the same write two files,
+which agree. There is no lock to leave behind. Opening reads the keys of every file and nothing else; the hash of a file
+is checked when one of its keys is first wanted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import time
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.answers.codecs import Codec
+from biassay.answers.keys import KeyIndex, keys_of
+from biassay.errors import MeasurementError
+from biassay.files import open_file, write_atomically
+from biassay.models.base import Identity
+
+__all__ = ["AnswerStore", "ModelStore"]
+
+Request = TypeVar("Request")
+Answers = TypeVar("Answers")
+_STALE_SECONDS = 24 * 3600
+
+
+class AnswerStore:
+    """All kept answers, by model. Without a root, or for a model of unknown revision, they are kept in memory."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.root = root
+
+    def of(self, identity: Identity, codec: Codec[Request, Answers]) -> ModelStore[Request, Answers]:
+        """The answers of one kind that one model gave under its settings."""
+        if self.root is None or identity.key is None:
+            return ModelStore(None, codec)
+        folder = self.root / identity.key
+        folder.mkdir(parents=True, exist_ok=True)
+        about = folder / "model.json"
+        if not about.exists():
+            described = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
+            write_atomically(about, json.dumps(described, indent=1).encode())
+        return ModelStore(folder, codec)
+
+
+@dataclass
+class _File:
+    """A batch: its name, its content if it is in memory only, and whether its bytes were compared with its name."""
+
+    name: str
+    content: bytes | None = None
+    checked: bool = False
+
+
+class ModelStore(Generic[Request, Answers]):
+    """Answers of one model, by the content of the requests.
+
+    Attributes
+    ----------
+    damaged : list of str
+        Names of the files that were found damaged and removed; their requests count as missing.
+    """
+
+    def __init__(self, folder: Path | None, codec: Codec[Request, Answers]) -> None:
+        self._folder, self._codec = folder, codec
+        self.damaged: list[str] = []
+        self._files: list[_File] = []
+        self._index = KeyIndex()
+        if folder is not None:
+            _remove_stale(folder)
+            for path in sorted(folder.glob("*.npz")):
+                self._read_keys(path)
+
+    def _read_keys(self, path: Path) -> None:
+        """Note what a file holds; one that cannot be read is removed if it is not what its name says."""
+        file = _File(path.name)
+        try:
+            with open_file(path) as stream, np.load(stream, allow_pickle=False) as archive:
+                keys = archive["keys"]
+            self._index.add(keys, len(self._files))
+        except FileNotFoundError:  # another process found it damaged first
+            return
+        except Exception:  # NumPy and zipfile raise whatever they like when they parse a damaged file
+            self._is_whole(file)  # if it is, it is not ours: leave it alone
+            return
+        self._files.append(file)
+
+    def _is_whole(self, file: _File) -> bool:
+        """Are the bytes of a file those that its name says? One that is damaged is removed."""
+        if file.checked:
+            return True
+        try:
+            with self._opened(file) as stream:
+                file.checked = f"{hashlib.blake2b(stream.read(), digest_size=16).hexdigest()}.npz" == file.name
+        except FileNotFoundError:  # another process found it damaged first
+            return False
+        if not file.checked:
+            self.damaged.append(file.name)
+            self._path(file).unlink(missing_ok=True)
+        return file.checked
+
+    def _path(self, file: _File) -> Path:
+        return (self._folder or Path()) / file.name
+
+    def _opened(self, file: _File) -> BinaryIO:
+        return open_file(self._path(file)) if file.content is None else io.BytesIO(file.content)
+
+    def missing(self, requests: Sequence[Request]) -> list[Request]:
+        """The distinct requests without a kept answer, in order."""
+        distinct = list(dict.fromkeys(requests))
+        files, _ = self._places(distinct)
+        return [distinct[place] for place in np.flatnonzero(files < 0).tolist()]
+
+    def _places(self, requests: Sequence[Request]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The file and the row of every request, the file being whole; a file of -1: there is none."""
+        keys = keys_of([self._codec.key(request) for request in requests])
+        while True:
+            files, rows = self._index.find(keys)
+            damaged = [n for n in np.unique(files[files >= 0]).tolist() if not self._is_whole(self._files[n])]
+            if not damaged:
+                return files, rows
+            self._index.drop(damaged)  # another file may hold the same
+
+    def add(self, requests: Sequence[Request], answers: Answers) -> None:
+        """Keep the answers of a batch, all or none."""
+        keys = keys_of([self._codec.key(request) for request in requests])
+        buffer = io.BytesIO()
+        arrays: dict[str, Any] = {"keys": keys, **self._codec.pack(answers)}
+        np.savez(buffer, **arrays)
+        content = buffer.getvalue()
+        file = _File(f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.npz", checked=True)
+        if self._folder is None:
+            file.content = content
+        else:
+            write_atomically(self._path(file), content)
+        self._index.add(keys, len(self._files))
+        self._files.append(file)
+
+    def get(self, requests: Sequence[Request]) -> Answers:
+        """Answers to requests that are all kept, in order; repeated requests are answered again."""
+        files, rows = self._places(requests)
+        if (files < 0).any():
+            lacking = requests[int(np.argmax(files < 0))]
+            raise MeasurementError(f"no answer is kept to {lacking!r}; run again to ask it")
+        order = np.argsort(files, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(files[order])) + 1) if len(order) else []
+        found = [self._read(self._files[int(files[part[0]])], rows[part]) for part in parts]
+        return self._codec.join(found, np.argsort(order, kind="stable"))
+
+    def _read(self, file: _File, rows: NDArray[np.intp]) -> Answers:
+        try:
+            with self._opened(file) as stream, np.load(stream, allow_pickle=False) as archive:
+                return self._codec.unpack(archive, rows)
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise MeasurementError(f"{self._path(file)}: changed while in use; run again to ask anew") from error
+
+
+def _remove_stale(folder: Path) -> None:
+    """What an interrupted process left; what is young may be another one's work in progress."""
+    for leftover in folder.glob(".*.tmp"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                leftover.unlink()

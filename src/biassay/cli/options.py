@@ -1,0 +1,94 @@
+"""Options made from the settings of a study: their names, types, defaults and help are those of the dataclass."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+import click
+
+from biassay.studies.settings import Rule, rules_of
+
+__all__ = ["how_options", "resume_options", "settings_options"]
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_NEW = (
+    click.option("--out", type=click.Path(path_type=Path), help="A new folder for the run."),
+    click.option(
+        "--resume", "resumed", type=click.Path(path_type=Path), metavar="RUN", help="Go on with an interrupted run."
+    ),
+)
+_HOW = (
+    click.option(
+        "--cache",
+        type=click.Path(path_type=Path),
+        help="Where answers are kept.  [default: $BIASSAY_CACHE or the user's cache]",
+    ),
+    click.option(
+        "--engine", type=click.Choice(("local", "ray")), default="local", show_default=True, help="Where models run."
+    ),
+    click.option("--address", help="Of the Ray cluster (host:port); without it Ray runs on this machine."),
+    click.option("--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),
+)
+
+
+def settings_options(settings: type, *, but: tuple[str, ...] = ()) -> Decorator:
+    """All options of a study's settings, but for some."""
+    kinds = typing.get_type_hints(settings)
+    options = [
+        _option(field, rule, kinds[field.name])
+        for field, rule in zip(dataclasses.fields(settings), rules_of(settings).values(), strict=True)
+        if not rule.hidden and field.name not in but
+    ]
+    return lambda command: _decorated(options, command)
+
+
+def how_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--out`` and ``--resume``, and where and how it runs."""
+    return _decorated((*_NEW, *_HOW), command)
+
+
+def resume_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--cache``, ``--engine``, ``--address``, ``--quiet`` and ``--json``."""
+    return _decorated(_HOW, command)
+
+
+def _decorated(options: Any, command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _option(field: dataclasses.Field[Any], rule: Rule, kind: Any) -> Decorator:
+    names = [f"--{name.replace('_', '-')}" for name in (rule.option or field.name, *rule.aliases)]
+    shown: Mapping[str, Any] = {"help": rule.help, "metavar": rule.metavar}
+    if kind is bool:
+        names[0] += f"/--{rule.off}" if rule.off else ""
+        return click.option(
+            *names, field.name, is_flag=True, default=field.default, show_default=bool(rule.off), **shown
+        )
+    if rule.many:
+        choice = click.Choice(rule.choices) if rule.choices else str
+        return click.option(*names, field.name, multiple=True, type=choice, default=field.default, **shown)
+    default = field.default
+    return click.option(
+        *names,
+        field.name,
+        type=click.Choice(rule.choices) if rule.choices else _plain(kind),
+        default=default,
+        show_default=default is not None,
+        **shown,
+    )
+
+
+def _plain(kind: Any) -> Any:
+    """The type of a value that is given: of ``int | None``, int."""
+    if isinstance(kind, UnionType) or typing.get_origin(kind) is typing.Union:
+        kind = next(part for part in typing.get_args(kind) if part is not type(None))
+    return kind if kind in (int, float) else str

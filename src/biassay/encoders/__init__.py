@@ -1,1 +1,0 @@
-"""Text to numbers: one file per model family, and the only room that imports a deep-learning library."""

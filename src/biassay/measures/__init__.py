@@ -1,1 +1,0 @@
-"""The published methods, each in a file of its own."""

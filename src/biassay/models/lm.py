@@ -1,0 +1,243 @@
+"""Language models as they fill a blank: probabilities of tokens, and how firmly the output layer holds them.
+
+A blank is asked about piece by piece. Questions with one sequence share one pass through the model; a causal model,
+which does not look ahead, also answers for a sequence while it reads a longer one that begins so. The output layer is
+applied at the places asked for only. It is the one that the model itself names, whatever its class; what it is given is
+the hidden state of the sensitivity test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import ModelError, UsageError
+from biassay.models.base import COLUMNS, Filled, Identity
+from biassay.models.family import ModelName
+from biassay.models.hf import choice
+from biassay.models.hub import choose_device, load_weights, locate, open_config, open_tokenizer
+from biassay.models.lm_questions import Question, Questions
+from biassay.models.tokenising import longest_text
+from biassay.stats.sensitivity import SortedLogits
+from biassay.texts.requests import Blank
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["LanguageModel", "provide"]
+
+_DTYPES = ("float32", "bfloat16", "float16")
+_TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
+_ROWS_AT_ONCE = {"cpu": 128, "cuda": 2048}
+_QUESTIONS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
+_INITIAL = ("Ġ", "▁")  # marks of a blank, in byte-level and in sentence-piece vocabularies
+
+
+def provide(model: ModelName) -> LanguageModel:
+    for setting in ("pool", "word", "layer", "join"):
+        if setting in model.settings:
+            raise UsageError(f"model {model.head!r}: {setting}= is for vectors, not for predictions")
+    return LanguageModel(model)
+
+
+class LanguageModel:
+    """A masked or causal language model.
+
+    Attributes
+    ----------
+    kind : {"masked", "causal"}
+    has_mask : bool
+        Whether a group can be masked.
+    """
+
+    def __init__(self, model: ModelName) -> None:
+        self._source = locate(model)
+        self._config = open_config(self._source)
+        self.kind: Literal["masked", "causal"] = self._kind()
+        self.has_mask = self.kind == "masked"
+        self._dtype = choice(model, "dtype", "float32", _DTYPES)
+        self.device = choose_device(model)
+        settings = {"head": self.kind} | ({} if self._dtype == "float32" else {"dtype": self._dtype})
+        revision = self._source.fingerprint(self._config)
+        self.identity = Identity(self._source.name, "hf", revision, tuple(settings.items()))
+        self._model: Any = None
+        self._head: Any = None
+        self._kinds: torch.Tensor | None = None
+
+    def _kind(self) -> Literal["masked", "causal"]:
+        import transformers
+
+        library: Any = transformers
+        kind = type(self._config)
+        if kind in library.MODEL_FOR_MASKED_LM_MAPPING:
+            return "masked"
+        if kind in library.MODEL_FOR_CAUSAL_LM_MAPPING:
+            return "causal"
+        raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        """Opened when something has to be asked: what was answered before needs none."""
+        tokenizer = open_tokenizer(self._source)
+        if not getattr(tokenizer, "is_fast", False):
+            raise ModelError(
+                f"model {self._source.name!r}: its tokenizer has no fast form, which tells where a token stands"
+            )
+        if self.kind == "masked" and tokenizer.mask_token_id is None:
+            raise ModelError(f"model {self._source.name!r} is a masked model, and its tokenizer has no mask token")
+        return tokenizer
+
+    @cached_property
+    def _questions(self) -> Questions:
+        return Questions(self._tokenizer, self.kind)
+
+    def prepare(self, blanks: Sequence[Blank] = ()) -> None:  # noqa: ARG002  (whatever is asked, all is loaded)
+        """Load tokenizer and weights; a head that the checkpoint lacks is an error."""
+        if self._model is not None:
+            return
+        _ = self._tokenizer  # quicker than the weights, and it may be refused
+        name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
+        try:
+            self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
+        except ModelError as error:
+            error.add_note("a model without a language-model head can be measured by --measure ceat only")
+            raise
+        self._head = self._model.get_output_embeddings()
+        if self._head is None:
+            raise ModelError(f"model {self._source.name!r} has no output layer over its vocabulary")
+
+    def batches(self, blanks: Sequence[Blank]) -> list[list[int]]:
+        """What is asked together, by the places of all blanks."""
+        return self._questions.plan(blanks, _QUESTIONS_AT_ONCE[self.device])
+
+    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+        """Answers about the words of every blank; blanks asked together share passes."""
+        self.prepare(blanks)
+        asked = [self._questions.of(blank) for blank in blanks]
+        distinct = dict.fromkeys(question for one in asked for question in one.questions)
+        questions = sorted(distinct, key=lambda question: question.ids)
+        answers = self._answers(questions)
+        rows, hosts = {question: row for row, question in enumerate(questions)}, self._hosts(questions)
+        filled, read = [], set[tuple[int, ...]]()
+        for one in asked:
+            own = {hosts[question.ids] for question in one.questions} - read
+            read |= own
+            filled.append(
+                Filled(
+                    lengths=np.array(one.lengths, dtype=np.int32),
+                    pieces=np.array([question.target for question in one.questions], dtype=np.int32),
+                    columns=answers[[rows[question] for question in one.questions]],
+                    unknown=one.unknown,
+                    passes=len(own),
+                )
+            )
+        return filled
+
+    def _answers(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """(n, 4): see `COLUMNS`."""
+        self._check_lengths(questions)
+        found = np.empty((len(questions), len(COLUMNS)), dtype=np.float32)
+        asked: dict[tuple[int, ...], dict[int, list[int]]] = {}
+        hosts = self._hosts(questions)
+        for number, question in enumerate(questions):
+            asked.setdefault(hosts[question.ids], {}).setdefault(question.place, []).append(number)
+        for batch in _batches(sorted(asked, key=len), self.device):
+            places = [(row, place) for row, ids in enumerate(batch) for place in asked[ids]]
+            numbers = [asked[batch[row]][place] for row, place in places]
+            wanted = [(at, questions[n].target) for at, those in enumerate(numbers) for n in those]
+            found[[n for those in numbers for n in those]] = self._answered(batch, places, wanted)
+        return found
+
+    def _check_lengths(self, questions: Sequence[Question]) -> None:
+        limit = longest_text(self._tokenizer, self._config)
+        longest = max(questions, key=lambda question: len(question.ids), default=None)
+        if limit is not None and longest is not None and len(longest.ids) > limit:
+            text = self._tokenizer.decode(longest.ids)
+            raise ModelError(
+                f"model {self._source.name!r} reads at most {limit} tokens, and a text has {len(longest.ids)}: {text!r}"
+            )
+
+    def _hosts(self, questions: Sequence[Question]) -> dict[tuple[int, ...], tuple[int, ...]]:
+        """The sequence that is read for every sequence asked about: itself, or one that it is the beginning of."""
+        ordered = sorted({question.ids for question in questions})
+        hosts = {ids: ids for ids in ordered}
+        if self.kind == "causal":
+            for ids, following in zip(ordered[-2::-1], ordered[:0:-1], strict=True):
+                if following[: len(ids)] == ids:
+                    hosts[ids] = hosts[following]
+        return hosts
+
+    def _answered(
+        self, batch: Sequence[tuple[int, ...]], places: list[tuple[int, int]], wanted: list[tuple[int, int]]
+    ) -> NDArray[np.float32]:
+        """Answers for (place, token) pairs; a place is the row of its sequence and where in it."""
+        import torch
+
+        with torch.inference_mode():
+            logits, norms = self._forward(batch, places)
+            at, tokens = torch.tensor(wanted, device=self.device).T
+            logits = logits.float()
+            log_p = torch.log_softmax(logits, dim=1)
+            masses = torch.log(torch.exp(log_p) @ self._word_tokens(logits.shape[1]))
+            distance = SortedLogits(logits).distances(at, tokens, norms[at])
+            columns = [log_p[at, tokens], masses[at, 0], masses[at, 1], distance.float()]
+            answer: NDArray[np.float32] = torch.stack(columns, dim=1).cpu().numpy()
+            return answer
+
+    def _forward(
+        self, batch: Sequence[tuple[int, ...]], places: list[tuple[int, int]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits (n, V) at the places asked for, and squared lengths (n,) of what the output layer was given."""
+        import torch
+
+        longest = max(map(len, batch))
+        padding = self._tokenizer.pad_token_id or 0
+        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in batch], device=self.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in batch], device=self.device)
+        rows, columns = torch.tensor(places, device=self.device).T
+        kept: dict[str, torch.Tensor] = {}
+
+        def only_there(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+            kept["state"] = given[0].reshape(len(batch), longest, -1)[rows, columns]
+            return kept["state"][:, None], *given[1:]
+
+        def plain(_: Any, __: Any, made: torch.Tensor) -> None:
+            kept["product"] = made
+
+        handles = [self._head.register_forward_pre_hook(only_there), self._head.register_forward_hook(plain)]
+        try:
+            logits = self._model(input_ids=ids, attention_mask=mask).logits[:, 0]
+        finally:
+            for handle in handles:
+                handle.remove()
+        # A bias, in the layer or added behind it, is one more column, by which the state has one more entry: 1.
+        biased = getattr(self._head, "bias", None) is not None or not torch.equal(kept["product"][:, 0], logits)
+        return logits, kept["state"].double().square().sum(dim=1) + float(biased)
+
+    def _word_tokens(self, size: int) -> torch.Tensor:
+        """(V, 2): which tokens of the vocabulary begin a word, and which continue one."""
+        import torch
+
+        if self._kinds is None:
+            tokens = self._tokenizer.convert_ids_to_tokens(range(len(self._tokenizer)))
+            pieces = any(token.startswith("##") for token in tokens)
+            begins = [not t.startswith("##") if pieces else t.startswith(_INITIAL) for t in tokens]
+            begins += [False] * (size - len(begins))  # rows of the matrix that no token has
+            initial = torch.tensor(begins[:size], device=self.device)
+            self._kinds = torch.stack([initial, ~initial], dim=1).float()
+        return self._kinds
+
+
+def _batches(sequences: Sequence[tuple[int, ...]], device: str) -> Iterator[Sequence[tuple[int, ...]]]:
+    """Some sequences at a time, the shortest first: as many as the memory of one pass is meant to hold."""
+    at = 0
+    while at < len(sequences):
+        n = _ROWS_AT_ONCE[device]
+        while n > 1 and n * len(sequences[min(at + n, len(sequences)) - 1]) > _TOKENS_AT_ONCE[device]:
+            n //= 2
+        yield sequences[at : at + n]
+        at += n

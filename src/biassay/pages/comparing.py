@@ -1,0 +1,57 @@
+"""What comparisons of all studies share on a page and in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from biassay.pages.formats import printable
+from biassay.pages.section import Part, Section, Statement
+from biassay.results.comparison import Comparison
+
+__all__ = ["MEANING_OF_COMPARISONS", "lay_out_comparison", "print_differences"]
+
+MEANING_OF_COMPARISONS = (
+    "What is compared is what the runs found of the same groups. Agreement with people is no virtue: people's ratings "
+    "are stereotypes too. A difference that is not shown does not show that two models are equal."
+)
+
+
+def _headline(comparison: Comparison) -> str:
+    return f"{', '.join(comparison.models)} compared with {comparison.baseline}"
+
+
+def lay_out_comparison(
+    comparison: Comparison,
+    statements: Sequence[Statement],
+    sections: Sequence[Section],
+    meaning: str = MEANING_OF_COMPARISONS,
+) -> Part:
+    """The part of a page."""
+    return Part(
+        anchor="comparison",
+        title=f"Compared with {comparison.baseline}",
+        headline=_headline(comparison),
+        summary=statements,
+        meaning=meaning,
+        sections=sections,
+        notes=[f"What is compared is not alike: {note}." for note in comparison.notes],
+    )
+
+
+def print_differences(
+    comparison: Comparison,
+    console: Console,
+    statements: Sequence[Statement],
+    before: Sequence[RenderableType] = (),
+    after: Sequence[RenderableType] = (),
+) -> None:
+    """What is compared, then the statements; what a study has to show beside them stands before and after."""
+    parts: list[RenderableType] = [Text(printable(_headline(comparison)), style="bold")]
+    parts += [Text(printable(f"not alike: {note}"), style="yellow") for note in comparison.notes]
+    parts += before
+    for one in statements:
+        parts += [Text(printable(one.text)), *(Text(printable(f"  • {point}")) for point in one.points)]
+    console.print(Group(*parts, *after))

@@ -1,0 +1,108 @@
+"""Numbers and texts as a person reads them, whatever was measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from biassay.results.tables import Format
+
+__all__ = [
+    "concept",
+    "counted",
+    "decimals",
+    "format_p",
+    "format_plain_p",
+    "interval_text",
+    "printable",
+    "shown",
+    "size_word",
+    "stars",
+]
+
+_JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def size_word(effect_size: float) -> str:
+    """The customary names of effect sizes."""
+    size = abs(effect_size)
+    return "large" if size >= 0.8 else "medium" if size >= 0.5 else "small" if size >= 0.2 else "negligible"
+
+
+def decimals(value: float) -> str:
+    """A number to two decimals."""
+    return "NaN" if math.isnan(value) else f"{value:z.2f}"
+
+
+def stars(significant: bool | None, corrected: bool | None) -> str:
+    """One for what is significant, two if it is so after correction."""
+    return "**" if corrected else "*" if significant else ""
+
+
+def format_p(value: float | None, log10: float | None) -> str:
+    """A p-value to two digits, from its logarithm where it is too small for a float."""
+    if value is None or log10 is None:
+        return "–"
+    return format_plain_p(value, log10)
+
+
+def format_plain_p(value: float, log10: float | None = None) -> str:
+    """The same for a p-value that is there; its logarithm is needed only if it is too small for a float."""
+    if math.isnan(value):
+        return "NaN"
+    if value >= 0.001:
+        return f"{value:.3f}"
+    if log10 is None or math.isnan(log10):
+        log10 = math.log10(value) if value > 0.0 else -math.inf
+    if math.isinf(log10):
+        return "0"
+    exponent = math.floor(log10)
+    digits = round(10 ** (log10 - exponent), 1)
+    if digits >= 10.0:
+        digits, exponent = 1.0, exponent + 1
+    return f"{digits:.1f}e{exponent}"
+
+
+def printable(text: str) -> str:
+    """A text as it may be shown: what steers a terminal is not sent to it."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """The two ends of an interval, or a dash."""
+    return "–" if low is None or high is None else f"{decimals(low)} to {decimals(high)}"
+
+
+def concept(label: str) -> str:
+    """The name of a set of words as it is read: MaleNames are Male Names."""
+    return _JOINT.sub(" ", label)
+
+
+def shown(form: Format, value: Any) -> str:
+    """A value of a table as a person reads it; a dash where it was not computed."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {shown(form, item)}" for key, item in value.items() if item or item == 0)
+    if isinstance(value, tuple):
+        return ", ".join(shown(form, item) for item in value)
+    if isinstance(value, int | float) and form in _NUMBERS:
+        return _NUMBERS[form](value)
+    return printable(str(value))
+
+
+_NUMBERS: Mapping[str, Callable[[float], str]] = {
+    "count": lambda value: f"{value:,}",
+    "number": decimals,
+    "p": format_plain_p,
+    "share": lambda value: f"{value:.1%}",
+}

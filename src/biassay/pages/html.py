@@ -1,0 +1,64 @@
+"""Runs as one page that opens without a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from importlib import resources
+
+from markupsafe import Markup
+
+from biassay.pages.presenter import Presenter, Shown
+from biassay.pages.section import Part, Renderer, environment
+from biassay.results.comparison import Comparison
+
+__all__ = ["REPORT", "render_page"]
+
+REPORT = "report.html"
+
+
+def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] | None = None) -> str:
+    """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
+    level = 2 if len(shown) + (compared is not None) == 1 else 3
+    parts = [] if compared is None else [_comparison_part(*compared, level)]
+    parts += _parts(shown, level)
+    script = _asset("page.js")
+    data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            parts=parts,
+            level=level,
+            style=Markup(_asset("page.css")),
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            data=Markup(_in_script(data)),
+        )
+    )
+
+
+def _comparison_part(presenter: Presenter, comparison: Comparison, level: int) -> Part:
+    return presenter.comparison_part(comparison, Renderer(environment(presenter.package), "comparison", level))
+
+
+def _parts(shown: Sequence[Shown], level: int) -> list[Part]:
+    number = itertools.count(1)
+    parts = []
+    for presenter, gathered in shown:
+        name = presenter.anchor(gathered)
+        anchor = name if presenter.joins_runs else f"{name}-{next(number)}"
+        parts.append(presenter.part(gathered, Renderer(environment(presenter.package), anchor, level)))
+    return parts
+
+
+def _asset(name: str) -> str:
+    return (resources.files("biassay.pages") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _in_script(data: str) -> str:
+    """JSON that cannot end the script it stands in."""
+    return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")

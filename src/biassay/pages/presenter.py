@@ -1,0 +1,111 @@
+"""What a study says about how its runs are shown: on a page, in the terminal, and in a paper."""
+
+# ruff: noqa: ARG002  (what hooks are given is for the studies that fill them in)
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from biassay.errors import UsageError
+from biassay.pages.charts.drawing import Drawing
+from biassay.pages.publish.citations import Use
+from biassay.pages.publish.layout import Table
+from biassay.pages.publish.model_card import Card
+from biassay.pages.section import Part, Renderer
+from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
+from biassay.results.gathering import Gathered
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Presenter", "Shown"]
+
+
+class Presenter(ABC):
+    """How the runs of one study are gathered, compared and shown. What a study leaves out is not there.
+
+    ``package`` holds the templates of its sections, if any. ``joins_runs``: several runs are shown as one, before
+    those of studies that show each by itself.
+    """
+
+    package: ClassVar[str | None] = None
+    joins_runs: ClassVar[bool] = False
+
+    def only(self, run: RunData, patterns: Sequence[str]) -> RunData:
+        """The run with those of its tests that have a name or pattern given."""
+        return run
+
+    def gather(self, runs: Mapping[str, RunData], *, mixed: bool) -> list[Gathered]:
+        """What is shown of several runs."""
+        return [Gathered(run, {name: run}) for name, run in runs.items()]
+
+    def anchor(self, gathered: Gathered) -> str:
+        """The name of the part in the addresses of a page."""
+        return gathered.run.manifest.study
+
+    @abstractmethod
+    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
+        """The part of a page."""
+
+    @abstractmethod
+    def print(self, gathered: Gathered, console: Console, **options: Any) -> None:
+        """Tables and statements in the terminal."""
+
+    def tables(self, gathered: Gathered) -> Iterable[tuple[str, Table]]:
+        """Tables for a paper, by name."""
+        return ()
+
+    def files(self, gathered: Sequence[Gathered]) -> Iterable[tuple[str, str, str]]:
+        """Other files for a paper: name, ending and content."""
+        return ()
+
+    def figures(self, gathered: Gathered) -> Iterable[Drawing]:
+        """Figures for a paper."""
+        return ()
+
+    def sources(self, runs: Sequence[RunData]) -> Iterable[Use]:
+        """Works that stimuli are from."""
+        return ()
+
+    def methods(self, run: RunData) -> Iterable[Use]:
+        """Works that methods are from."""
+        return ()
+
+    def labels(self, run: RunData) -> Sequence[str]:
+        """The models of which there is something to say in a model card."""
+        return ()
+
+    def card(self, run: RunData, label: str) -> Card:
+        """What a model card says of one of the labels."""
+        raise NotImplementedError
+
+    def card_name(self, label: str) -> str:
+        """What the file of a model card is called."""
+        return label
+
+    def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
+        """All models with one of them."""
+        raise UsageError(f"{', '.join(runs)}: runs of this kind cannot be compared; `biassay report` shows them")
+
+    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
+        """The part of a page about a comparison."""
+        raise NotImplementedError
+
+    def print_comparison(self, comparison: Comparison, console: Console) -> None:
+        """A comparison in the terminal."""
+        raise NotImplementedError
+
+    def comparison_tables(self, comparison: Comparison) -> Iterable[tuple[str, Table]]:
+        """Tables of a comparison for a paper, by name."""
+        return ()
+
+    def comparison_figures(self, comparison: Comparison) -> Iterable[Drawing]:
+        """Figures of a comparison for a paper."""
+        return ()
+
+
+Shown = tuple[Presenter, Gathered]
+"""What is shown, and who knows how."""

@@ -1,0 +1,167 @@
+"""What to cite: the sources of the tests that were used, and the methods."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from biassay.pages.publish.latex import escape
+from biassay.pages.publish.layout import clean
+from biassay.results.data import RunData
+
+if TYPE_CHECKING:
+    from biassay.pages.presenter import Presenter
+
+__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_source"]
+
+_NOT_FIELDS = ("type", "cited_as")
+_NOT_STATED = "not stated"  # the citation of what a file without a source defines
+_UNSTATED = "unstated"
+_PLAIN = ("doi", "key")  # fields that are no text
+_EDGES = re.compile(r"^[\s,;]*(?:and )?(?:its )?|[\s,;.]+$")
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A work, the fields of its entry, and what it is cited for.
+
+    A source of the user's own has the type ``misc``, and its free text is the title. One that is not stated has the
+    type ``unstated``, and is no work to refer to.
+    """
+
+    key: str
+    type: str
+    fields: tuple[tuple[str, str], ...]
+    uses: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Authors, year, title and venue in a line."""
+        fields = dict(self.fields)
+        if self.type in ("misc", _UNSTATED):
+            return fields["title"]
+        if self.type == "manual":
+            return f"{fields['organization']}. {fields['title']}. {fields['note']}."
+        *others, last = map(_first_name_first, fields["author"].split(" and "))
+        author = f"{', '.join(others)} and {last}" if others else last
+        venue = fields.get("journal") or fields.get("booktitle", "")
+        number = f"({fields['number']})" if "number" in fields else ""
+        volume = f" {fields['volume']}{number}" if "volume" in fields else ""
+        pages = f", {fields['pages']}" if "pages" in fields else ""
+        doi = f" doi:{fields['doi']}" if "doi" in fields else ""
+        return f"{author} {fields['year']}. {fields['title']}. {venue}{volume}{pages}.{doi}"
+
+
+@dataclass(frozen=True)
+class Use:
+    """A work by its key, or by a free text and a name to make a key of; and what it is cited for."""
+
+    for_what: str
+    work: str = ""
+    text: str = ""
+    name: str = ""
+
+
+def citations(runs: Sequence[tuple[Presenter, RunData]]) -> tuple[Citation, ...]:
+    """Every work once, in the order of first use, with all that it is cited for.
+
+    Sources come before methods, and biassay itself comes last. A source that is not known but names a known work is
+    cited beside that work.
+    """
+    uses: list[Use] = []
+    for presenter, of_study in groupby(runs, itemgetter(0)):
+        uses += presenter.sources([run for _, run in of_study])
+    uses += [use for presenter, run in runs for use in presenter.methods(run)]
+    works: dict[tuple[str, str], list[Use]] = {}
+    for use in uses:
+        works.setdefault((use.work, use.text), []).append(use)
+    keys: set[str] = set(_references())
+    cited = (_citation(work, text, cited, keys) for (work, text), cited in works.items())
+    return (*cited, *_program(run for _, run in runs))
+
+
+def to_text(cited: Iterable[Citation]) -> str:
+    """A line a work, and what it is cited for."""
+    return "".join(f"{one.text} (for: {'; '.join(one.uses)})\n" for one in cited)
+
+
+def to_bibtex(cited: Iterable[Citation]) -> str:
+    """An entry a work; what it is cited for stands above it, where BibTeX reads nothing but an at sign."""
+    return "\n".join(_entry(one) for one in cited if one.type != _UNSTATED)
+
+
+@cache
+def _references() -> Mapping[str, Mapping[str, str]]:
+    text = files("biassay.pages.publish").joinpath("references.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _citation(work: str, text: str, cited: Iterable[Use], keys: set[str]) -> Citation:
+    cited = list(cited)
+    uses = tuple(dict.fromkeys(clean(use.for_what) for use in cited))
+    if work:
+        entry = _references()[work]
+        fields = tuple((name, value) for name, value in entry.items() if name not in _NOT_FIELDS)
+        return Citation(work, entry["type"], fields, uses)
+    if text == _NOT_STATED:
+        return Citation("", _UNSTATED, (("title", "no source stated"),), uses)
+    return Citation(_key(cited[0].name, keys), "misc", (("title", clean(text)),), uses)
+
+
+def _program(runs: Iterable[RunData]) -> Iterator[Citation]:
+    versions = sorted({one.manifest.versions.get("biassay", "unknown") for one in runs})
+    if versions:
+        own = _citation("biassay", "", [Use("the measurements")], set())
+        note = f"{'Version' if len(versions) == 1 else 'Versions'} {clean(', '.join(versions))}"
+        yield replace(own, fields=(*own.fields, ("note", note)))
+
+
+def _key(name: str, keys: set[str]) -> str:
+    """A key of letters, digits and hyphens that no other work has."""
+    base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "tests"
+    key, number = base, 2
+    while key in keys:
+        key, number = f"{base}-{number}", number + 1
+    keys.add(key)
+    return key
+
+
+def uses_of_source(citation: str, name: str, for_what: str) -> Iterator[Use]:
+    """The known work that a citation is of, with the place in it; or the citation itself and the works it names."""
+    for work, entry in _references().items():
+        start = entry.get("cited_as")
+        if start and citation.startswith(start):
+            place = _EDGES.sub("", citation.removeprefix(start))
+            yield Use(f"{for_what} ({place})" if place else for_what, work)
+            return
+    yield Use(for_what, text=citation, name=name)
+    for work, entry in _references().items():
+        if entry["title"].casefold() in citation.casefold():
+            yield Use(for_what, work)
+
+
+def _first_name_first(name: str) -> str:
+    last, _, first = name.partition(", ")
+    return f"{first} {last}" if first else last
+
+
+def _entry(citation: Citation) -> str:
+    named = any(name == "author" for name, _ in citation.fields)
+    fields = citation.fields if named else (*citation.fields, ("key", citation.key))  # what styles sort and label by
+    lines = [f"  {name} = {{{_value(name, value)}}}" for name, value in fields]
+    uses = "; ".join(citation.uses).replace("@", "(at)")
+    return f"% For: {uses}\n@{citation.type}{{{citation.key},\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _value(name: str, value: str) -> str:
+    """Titles in a second pair of braces, for styles change their capitals."""
+    if name in _PLAIN:
+        return value
+    return f"{{{escape(value)}}}" if name == "title" else escape(value)

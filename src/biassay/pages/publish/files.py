@@ -1,0 +1,100 @@
+"""All that goes into a paper, in one folder: tables, figures, citations, and sections for model cards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+from biassay.files import write_atomically
+from biassay.pages.charts.drawing import Drawing, can_draw, drawn
+from biassay.pages.charts.style import PRINT
+from biassay.pages.presenter import Presenter, Shown
+from biassay.pages.publish.citations import citations, to_bibtex, to_text
+from biassay.pages.publish.latex import to_latex
+from biassay.pages.publish.layout import Table
+from biassay.pages.publish.markdown import escape, to_markdown
+from biassay.pages.publish.model_card import model_card
+from biassay.results.comparison import Comparison
+
+__all__ = ["FIGURE_FORMATS", "publish"]
+
+FIGURE_FORMATS = ("svg", "pdf", "png")
+_UNSAFE = re.compile(r"[^A-Za-z0-9.+-]+")
+_LONGEST = 80
+
+_Compared = tuple[Presenter, Comparison]
+
+
+def publish(
+    folder: Path,
+    shown: Sequence[Shown],
+    compared: _Compared | None = None,
+    *,
+    formats: Sequence[str] = FIGURE_FORMATS,
+    progress: Callable[[str, str, int, int], None] | None = None,
+) -> list[Path]:
+    """Write everything into ``folder``, which is made; the files written. ``progress`` learns of figures drawn."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    used: set[str] = set()
+
+    def write(name: str, ending: str, content: str | bytes, below: str = "") -> None:
+        path = folder / below / _free(name, ending, below, used)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.encode() if isinstance(content, str) else content)
+        written.append(path)
+
+    seen: dict[str, int] = {}
+    for name, table in _tables(shown, compared):
+        seen[name] = seen.get(name, 0) + 1
+        reference = f"tab:{name}" if seen[name] == 1 else f"tab:{name}-{seen[name]}"
+        write(name, "tex", to_latex(table, reference))
+        write(name, "md", to_markdown(table))
+    for presenter, of_study in groupby(shown, itemgetter(0)):
+        for name, ending, content in presenter.files([gathered for _, gathered in of_study]):
+            write(name, ending, content)
+    runs = [(presenter, gathered.run) for presenter, gathered in shown]
+    cited = citations(runs)
+    write("citations", "md", "".join(f"- {escape(line)}\n" for line in to_text(cited).splitlines()))
+    write("references", "bib", to_bibtex(cited))
+    for presenter, run in runs:
+        for label in presenter.labels(run):
+            write(f"model-card-{presenter.card_name(label)}", "md", model_card(presenter, run, label))
+    figures = list(_figures(shown, compared)) if can_draw() else []
+    for done, make in enumerate(figures):
+        if progress is not None:
+            progress(folder.name, "figures", done + 1, len(figures))
+        figure = make(PRINT)
+        for form in dict.fromkeys((*formats, "vl.json")):
+            write(figure.name, form, drawn(figure, form), "figures")
+    return written
+
+
+def _free(name: str, ending: str, below: str, used: set[str]) -> str:
+    """A name that any file system takes, and that no other file of the folder has."""
+    stem = _UNSAFE.sub("_", name)[:_LONGEST].strip("_.") or "unnamed"
+    number, candidate = 1, stem
+    while f"{below}/{candidate}.{ending}".lower() in used:  # some file systems take a and A for the same
+        number += 1
+        candidate = f"{stem}-{number}"
+    used.add(f"{below}/{candidate}.{ending}".lower())
+    return f"{candidate}.{ending}"
+
+
+def _tables(shown: Sequence[Shown], compared: _Compared | None) -> Iterator[tuple[str, Table]]:
+    if compared is not None:
+        presenter, comparison = compared
+        yield from presenter.comparison_tables(comparison)
+    for presenter, gathered in shown:
+        yield from presenter.tables(gathered)
+
+
+def _figures(shown: Sequence[Shown], compared: _Compared | None) -> Iterator[Drawing]:
+    if compared is not None:
+        presenter, comparison = compared
+        yield from presenter.comparison_figures(comparison)
+    for presenter, gathered in shown:
+        yield from presenter.figures(gathered)

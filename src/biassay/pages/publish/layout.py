@@ -1,0 +1,89 @@
+"""What a table is made of, before it is written in any notation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from biassay.pages.formats import printable, size_word
+
+__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "effect_text", "shade_of"]
+
+Shade = Literal[0, 1, 2, 3]
+_SHADES: dict[str, Shade] = {"negligible": 0, "small": 1, "medium": 2, "large": 3}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as it is read, its marks (``*``, ``**``, ``†``, ``‡``), and how dark its ground is (0: not at all)."""
+
+    text: str
+    mark: str = ""
+    shade: Shade = 0
+
+
+@dataclass(frozen=True)
+class Span:
+    """The columns of one model; a single one needs no title of its own. ``notes`` are about this model."""
+
+    title: str
+    columns: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the row is about, then a cell for every column of every model."""
+
+    stub: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows under one title; no title, no line for it."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in no notation. ``stub`` are the titles of the leading columns, ``signs`` say what signs mean."""
+
+    caption: str
+    stub: tuple[str, ...]
+    models: tuple[Span, ...]
+    groups: tuple[Group, ...]
+    signs: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(row for group in self.groups for row in group.rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stands below the table."""
+        return (*self.signs, *(note for span in self.models for note in span.notes))
+
+    @property
+    def shaded(self) -> bool:
+        return any(cell.shade for row in self.rows for cell in row.cells)
+
+
+def clean(text: str) -> str:
+    """One line that can be printed."""
+    return printable(" ".join(text.split()))
+
+
+def effect_text(value: float | None) -> str:
+    """An effect size to two decimals; what is no finite number is shown as such."""
+    if value is None:
+        return "–"
+    return "NaN" if math.isnan(value) else f"{value:z.2f}"
+
+
+def shade_of(effect_size: float | None) -> Shade:
+    """None, small, medium and large effects, by convention."""
+    return 0 if effect_size is None else _SHADES[size_word(effect_size)]

@@ -1,0 +1,64 @@
+"""Arrays of a run, kept beside its tables: one file a model."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.answers.npy import npy_header
+from biassay.errors import RunFolderError
+from biassay.files import open_file, write_atomically
+
+__all__ = ["ARRAYS", "DAMAGE", "load_arrays", "save_arrays"]
+
+ARRAYS = "arrays"
+_Array = NDArray[np.float64]
+# What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
+# flag that says it is encrypted. All of them become one error that names the file.
+DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplementedError, RuntimeError)
+
+
+def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
+    """Write arrays/PLACE.npz, unless there is nothing to write or it is there."""
+    path = folder / ARRAYS / f"{place}.npz"
+    if not arrays or path.exists():
+        return
+    path.parent.mkdir(exist_ok=True)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in arrays.items():
+            values = np.ascontiguousarray(array, dtype="<f8")
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, "<f8") + values.tobytes())
+    write_atomically(path, buffer.getvalue())
+
+
+def load_arrays(folder: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, _Array]:
+    """The arrays that a run says it has, by "PLACE/NAME" and with their shapes."""
+    arrays: dict[str, _Array] = {}
+    for place in dict.fromkeys(name.partition("/")[0] for name in shapes):
+        path = folder / ARRAYS / f"{place}.npz"
+        own = {name.partition("/")[2]: tuple(shape) for name, shape in shapes.items() if name.startswith(f"{place}/")}
+        try:
+            with open_file(path) as file, zipfile.ZipFile(file) as archive:
+                arrays |= {f"{place}/{name}": _array(archive, name, shape) for name, shape in own.items()}
+        except DAMAGE as error:
+            raise RunFolderError(f"{path}: not the arrays of this run: {error}") from error
+    return arrays
+
+
+def _array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> _Array:
+    """An array of the archive. Memory is taken for the bytes that are there, whatever size they declare."""
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{info.filename} is compressed; biassay writes it as it is")
+    content = archive.read(info)
+    header = npy_header(shape, "<f8")
+    if not content.startswith(header) or len(content) != len(header) + 8 * math.prod(shape):
+        raise ValueError(f"{info.filename} is not an array {shape} in the form that biassay writes")
+    return np.frombuffer(content, np.float64, offset=len(header)).reshape(shape).copy()

@@ -1,0 +1,128 @@
+"""A run as plain data: how it was made, its tables and its arrays, whatever was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FORMAT_VERSION", "Manifest", "ModelRecord", "Record", "RunData", "is_of"]
+
+FORMAT_VERSION = 2
+
+
+def _plain(value: Any) -> Any:
+    """Python's own float, and one NaN for all, so that equal records are equal."""
+    if isinstance(value, float):
+        return math.nan if math.isnan(value) else float(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+class Record:
+    """Normalises the floats of a frozen dataclass. A number that was not computed is None; NaN is one that was."""
+
+    def __post_init__(self) -> None:
+        for own in dataclasses.fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, own.name, _plain(getattr(self, own.name)))
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model of a run.
+
+    Attributes
+    ----------
+    text : str
+        As it was asked for.
+    name, family, revision, settings
+        As in `Identity`: what results call it, and what tells its weights and settings apart.
+    texts, encoded : int
+        Requests of the run, and those that the model had to answer for it; the others were kept from before.
+    seconds : float
+    measured : bool
+        Whether its rows are complete.
+    words_lost : tuple of str
+        Words that it does not know.
+    """
+
+    text: str
+    name: str
+    family: str
+    revision: str | None
+    settings: dict[str, str]
+    texts: int = 0
+    encoded: int = 0
+    seconds: float = 0.0
+    measured: bool = False
+    words_lost: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> str:
+        """The settings as the column ``options`` writes them."""
+        return ";".join(f"{name}={value}" for name, value in self.settings.items())
+
+
+@dataclass(frozen=True)
+class Manifest(Record):
+    """How a run was made.
+
+    Attributes
+    ----------
+    study, package : str
+        What was measured, and the distribution that holds the study.
+    settings, inputs : dataclass instances
+        Of the study: what was asked for, and what it was measured with (tests, groups, files) with their digests.
+    """
+
+    format_version: int
+    run_id: str
+    study: str
+    package: str
+    status: Literal["running", "complete"]
+    created: str
+    finished: str | None
+    versions: dict[str, str]
+    models: tuple[ModelRecord, ...]
+    settings: Any
+    inputs: Any
+
+
+@dataclass(frozen=True, repr=False)
+class RunData:
+    """Everything a run measured and how.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    tables : name -> rows
+        Every row has ``model`` and ``options``, which say of which model of the manifest it is.
+    arrays : "PLACE/NAME" -> array
+        PLACE is that of the model in the manifest.
+    """
+
+    manifest: Manifest
+    tables: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, compare=False)
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        """The stored rows of the main table."""
+        return self.tables.get("results", ())
+
+    def arrays_of(self, place: int) -> dict[str, NDArray[np.float64]]:
+        """The arrays of one model, by name."""
+        front = f"{place}/"
+        return {name.removeprefix(front): array for name, array in self.arrays.items() if name.startswith(front)}
+
+
+def is_of(row: Any, record: ModelRecord) -> bool:
+    """Does a row belong to a model? Rows of several runs put together also tell the weights apart."""
+    revision = getattr(row, "model_revision", record.revision)
+    return (row.model, row.options, revision) == (record.name, record.options, record.revision)

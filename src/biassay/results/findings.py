@@ -1,0 +1,84 @@
+"""What a run shows, as records: who, what, how large, how sure. Sentences are made from them elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from biassay.results.data import Record
+
+__all__ = ["STANDINGS", "About", "Finding", "Standing", "count"]
+
+About = Literal["people", "method"]
+Standing = Literal[
+    "corrected",  # holds after correction for the number of tests
+    "uncorrected",  # holds before correction only
+    "opposite",  # holds the other way round
+    "not shown",  # could have been shown, and was not
+    "too few",  # cannot be shown with so few words, whatever they are
+    "described",  # no test exists
+    "not measured",
+]
+STANDINGS: tuple[Standing, ...] = (
+    "corrected",
+    "uncorrected",
+    "opposite",
+    "not shown",
+    "too few",
+    "described",
+    "not measured",
+)
+
+
+@dataclass(frozen=True)
+class Finding(Record):
+    """One thing that a run shows of one model.
+
+    Attributes
+    ----------
+    model, item : str
+        The model's label and what was asked of it: the name of a test, of a group, of a measure.
+    title : str
+        The item in plain words.
+    topic : str
+        What it is about: gender, race, age, ...
+    about : {"people", "method"}
+        Whether it speaks of people, or checks that the method works on the model.
+    standing : Standing
+    direction : str
+        What goes with what, in plain words and in the direction that was measured; empty where nothing was.
+    effect, low, high : float or None
+        The effect and its interval.
+    unit : str
+        Of the effect: "d", "tau", "words".
+    p_values : name -> float or None
+        None: not computed.
+    smallest : float or None
+        Where it is not shown: the smallest effect that could have been.
+    reason : str or None
+        Why it was not measured.
+    evidence : tuple of str
+        Words or traits that it rests on, strongest first.
+    """
+
+    model: str
+    item: str
+    title: str
+    topic: str
+    about: About
+    standing: Standing
+    direction: str = ""
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = "d"
+    p_values: dict[str, float | None] = field(default_factory=dict)
+    smallest: float | None = None
+    reason: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+def count(findings: Iterable[Finding], *standings: Standing, about: About | None = None) -> int:
+    """How many findings have one of some standings."""
+    return sum(one.standing in standings and about in (None, one.about) for one in findings)

@@ -1,0 +1,105 @@
+"""Tables of typed columns: a column is defined once, for every form in which a table is written or shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from biassay.files import harmless_cell
+
+if TYPE_CHECKING:
+    from biassay.results.data import RunData
+
+__all__ = ["Column", "Format", "TableSpec", "cells", "tsv_lines"]
+
+Format = Literal["text", "count", "number", "p", "share", "flag"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : str
+        In files and data frames.
+    label : str
+        At the head of a table that a person reads.
+    help : str
+        What it holds, in a sentence.
+    format : Format
+        How a person reads its numbers.
+    get : callable, optional
+        The value in a row; by default the row's attribute of that name.
+    """
+
+    name: str
+    label: str
+    help: str
+    format: Format = "text"
+    get: Callable[[Any], Any] | None = None
+
+    def value(self, row: Any) -> Any:
+        return getattr(row, self.name) if self.get is None else self.get(row)
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table of a study.
+
+    Attributes
+    ----------
+    name, title : str
+    record : type or None
+        A frozen dataclass with at least ``model`` and ``options``, whose instances are stored; None: the rows follow
+        from other tables and arrays, and are not stored.
+    columns : tuple of Column, or callable from a run to one
+    rows : callable, optional
+        From a run to the rows; by default those that are stored.
+    key : tuple of str
+        Columns that tell the rows of one model apart; none: a model has one row.
+    number : str
+        The column by which models are compared, row by row; none: the table is not compared.
+    """
+
+    name: str
+    title: str
+    record: type | None
+    columns: tuple[Column, ...] | Callable[[RunData], tuple[Column, ...]]
+    rows: Callable[[RunData], Iterable[Any]] | None = None
+    key: tuple[str, ...] = ()
+    number: str = ""
+
+    def columns_of(self, run: RunData) -> tuple[Column, ...]:
+        return self.columns(run) if callable(self.columns) else self.columns
+
+    def rows_of(self, run: RunData) -> Sequence[Any]:
+        return run.tables.get(self.name, ()) if self.rows is None else tuple(self.rows(run))
+
+
+def cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[list[Any]]:
+    """The values of some rows, column by column."""
+    return [[column.value(row) for column in columns] for row in rows]
+
+
+def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows of values as lines of cells. An empty cell was not computed."""
+    return "".join("\t".join(map(_cell, row)) + "\n" for row in rows)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        parts = (f"{key}: {', '.join(v) if isinstance(v, tuple) else v}" for key, v in value.items() if v)
+        return _clean("; ".join(parts))
+    if isinstance(value, tuple):
+        return _clean(", ".join(map(str, value)))
+    return repr(value) if isinstance(value, float) else _clean(str(value))
+
+
+def _clean(text: str) -> str:
+    return harmless_cell(" ".join(text.split()))

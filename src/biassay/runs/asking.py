@@ -1,0 +1,149 @@
+"""Models are asked what a study requests, once; what they answered before is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from biassay.answers.answers import Answers
+from biassay.answers.codecs import BLANKS, TEXTS
+from biassay.answers.fill import AskedBlanks, AskedTexts, Asker, ask_missing
+from biassay.answers.shards import ShardStore
+from biassay.answers.store import AnswerStore, ModelStore
+from biassay.engines.base import Engine
+from biassay.engines.local import LocalEngine
+from biassay.errors import UsageError
+from biassay.models.registry import open_as, splits
+from biassay.models.vocabulary import HasVocabulary
+from biassay.runs.embedding import embed, from_anywhere, open_store, store_about
+from biassay.runs.listener import Listener
+from biassay.runs.team import Member
+from biassay.studies.study import Ability, ContextRequests, Requests
+from biassay.texts.contexts import UNCHECKED
+
+__all__ = ["Interview"]
+
+_ASKERS: dict[str, Callable[[Any], Asker[Any, Any]]] = {"texts": AskedTexts, "blanks": AskedBlanks}
+_CODECS: dict[str, Any] = {"texts": TEXTS, "blanks": BLANKS}
+
+
+@dataclass(frozen=True)
+class Interview:
+    """Asks models, and keeps what they answer.
+
+    Attributes
+    ----------
+    cache : Path
+    contexts : Path or None
+        A folder for the vectors of contexts, instead of the cache.
+    engine : Engine or None
+        Where models run; None: here.
+    listener : Listener
+    """
+
+    cache: Path
+    contexts: Path | None
+    engine: Engine | None
+    listener: Listener
+
+    def ask(self, member: Member, requests: Requests) -> tuple[Answers, int, int]:
+        """Answers to all requests; how many requests there are, and how many the model had to answer now."""
+        if member.identity.sends_to:
+            self.listener.notice(f"{member.identity.name}: texts go to {member.identity.sends_to}")
+        kept: dict[str, ModelStore[Any, Any]] = {}
+        total = answered = 0
+        asked: tuple[tuple[Ability, Sequence[Any]], ...] = (("texts", requests.texts), ("blanks", requests.blanks))
+        for ability, own in asked:
+            if own:
+                kept[ability], now = self._ask(member, ability, own)
+                total, answered = total + len(dict.fromkeys(own)), answered + now
+        contexts = None
+        if requests.contexts is not None:
+            contexts, rows, now = self._contexts(member, requests.contexts)
+            total, answered = total + rows, answered + now
+        texts = member.opened.get("texts")
+        answers = Answers(
+            identity=member.identity,
+            abilities=member.abilities,
+            identities={ability: model.identity for ability, model in member.opened.items()},
+            contexts=contexts,
+            kept_texts=kept.get("texts"),
+            asked_texts=tuple(dict.fromkeys(requests.texts)),
+            kept_blanks=kept.get("blanks"),
+            stream=texts.vocabulary if isinstance(texts, HasVocabulary) else None,
+        )
+        return answers, total, answered
+
+    def _ask(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
+        model = member.opened[ability]
+        store = AnswerStore(self.cache).of(model.identity, _CODECS[ability])
+        elsewhere = None if self.engine is None else _Elsewhere(self.engine, _worker(member, ability))
+        progress = self._progress(member, f"{ability} asked")
+        answered = ask_missing(_ASKERS[ability](model), requests, store, progress, elsewhere)
+        self._tell_damaged(store.damaged)
+        return store, answered
+
+    def _progress(self, member: Member, unit: str) -> Callable[[int, int], None]:
+        return lambda done, total: self.listener.progress(member.asked.text, unit, done, total)
+
+    def _tell_damaged(self, files: list[str]) -> None:
+        if files:
+            self.listener.notice(f"{len(files)} damaged file(s) of kept answers were removed; they are asked again")
+
+    def _contexts(self, member: Member, asked: ContextRequests) -> tuple[ShardStore, int, int]:
+        """The store of vectors by row; how many rows were asked about, and how many encoded now."""
+        about = store_about(asked.contexts, member.opened["words"].identity, asked.window, asked.dtype)
+        folder = None if self.contexts is None else self.contexts / member.slug
+        store = open_store(about, asked.contexts, self.cache, folder)
+        if not asked.contexts.checked:
+            self.listener.notice(UNCHECKED)
+        self._tell_damaged(store.damaged)
+        engine, progress = self.engine or LocalEngine(), self._progress(member, "contexts asked")
+        done = embed(str(member.asked.model), asked.contexts, asked.words, store, asked.window, engine, progress)
+        for reason, count in done.missing.most_common():
+            self.listener.notice(f"{member.asked.text}: of the contexts just encoded, {count} have no vector: {reason}")
+        return store, sum(map(asked.contexts.count, asked.words)), done.encoded
+
+
+@dataclass(frozen=True)
+class _Make:
+    """Opens the model wherever a worker starts."""
+
+    model: str
+    ability: Ability
+
+    def __call__(self) -> Callable[[Sequence[tuple[int, Any]]], Iterator[tuple[int, Any]]]:
+        return _Worker(_ASKERS[self.ability](open_as(self.model, self.ability)))
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """Answers the batches of a task, which it sees as a whole first."""
+
+    asker: Asker[Any, Any]
+
+    def __call__(self, task: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+        self.asker.prepare([request for _, batch in task for request in batch])
+        for number, batch in task:
+            yield number, self.asker.ask(batch)
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """Batches answered by the workers of an engine; all in one task where the family reads a file once for all."""
+
+    engine: Engine
+    make: _Make
+
+    def __call__(self, batches: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
+        numbered = list(enumerate(batches))
+        tasks = [[one] for one in numbered] if splits(self.make.model) else [numbered]
+        return self.engine.run(self.make, tasks, model=True)
+
+
+def _worker(member: Member, ability: Ability) -> _Make:
+    if not isinstance(member.asked.model, str):
+        raise UsageError(f"{member.asked.text}: an object stays in this process; on a cluster a model is a string")
+    return _Make(from_anywhere(member.asked.model), ability)

@@ -1,0 +1,324 @@
+"""From a corpus to contexts on one page: parts are scanned wherever there is a core, and their samples merged.
+
+The state of an interrupted scan lies in a folder beside the output; the same command goes on with it. What was done is
+kept by part and group, so nothing is counted twice, and the sample does not depend on who scanned what.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from biassay.engines.base import Engine
+from biassay.engines.local import LocalEngine
+from biassay.errors import MeasurementError, RunFolderError, UsageError
+from biassay.files import check_digest, json_with_digest, read_json, write_atomically
+from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.over_contexts import check_word_tests
+from biassay.texts.contexts import Contexts, read_contexts, write_contexts
+from biassay.texts.corpus import CorpusFile, Part, find_files, split
+from biassay.texts.sampling import Sample
+from biassay.texts.scanning import Partial, ScanSettings, scan
+
+__all__ = ["DEFAULT_TESTS", "Scan", "find_contexts"]
+
+DEFAULT_TESTS = ("C?", "C10", "I?")
+_STATE, _SAMPLE = "state.json", "sample.parquet"
+_SECONDS_BEFORE_FIRST_SAVE, _SECONDS_BETWEEN_SAVES = 3.0, 15.0
+_BAD_BEFORE_JUDGED = 100
+_SHOWN = 5
+
+
+class _MisreadError(MeasurementError):
+    """Too many documents cannot be read."""
+
+
+@dataclass
+class Tally:
+    """What was read so far. ``done`` holds the groups of each part that are in the sample."""
+
+    done: dict[int, list[int]] = field(default_factory=dict)
+    finished: list[int] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)
+    documents: int = 0
+    bytes: int = 0
+    bad: int = 0
+    undecodable: int = 0
+    examples: list[str] = field(default_factory=list)
+    damaged: dict[str, str] = field(default_factory=dict)
+
+    def has(self, number: int, group: int) -> bool:
+        return number in self.finished or group in self.done.get(number, ())
+
+    def take(self, number: int, partial: Partial) -> None:
+        self.done.setdefault(number, []).append(partial.group)
+        if partial.last:
+            self.finished.append(number)
+            del self.done[number]
+        total = np.array(self.found or np.zeros(len(partial.found), dtype=np.int64)) + partial.found
+        self.found = [int(count) for count in total]
+        self.documents += partial.documents
+        self.bytes += partial.bytes
+        self.bad += partial.bad
+        self.undecodable += partial.undecodable
+        self.examples = (self.examples + list(partial.bad_examples))[:_SHOWN]
+        if partial.damaged is not None:
+            self.damaged[partial.part.file.name] = partial.damaged
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What a scan found: the contexts, the tests they were sought for, and what could not be read."""
+
+    contexts: Contexts
+    tests: tuple[Test, ...]
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One part; ``thresholds`` are what is known when it is handed out: sentences above them need not be cut out."""
+
+    number: int
+    part: Part
+    skip: int
+    thresholds: Any
+
+
+@dataclass(frozen=True)
+class _Tasks(Sequence[_Task]):
+    """The parts that are to be scanned, each made a task when it is handed out."""
+
+    parts: tuple[tuple[int, Part, int], ...]
+    sample: Sample
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, place: int) -> _Task:  # type: ignore[override]
+        return _Task(*self.parts[place], self.sample.thresholds())
+
+
+@dataclass(frozen=True)
+class _Make:
+    settings: ScanSettings
+
+    def __call__(self) -> Callable[[_Task], Iterator[tuple[int, Partial]]]:
+        return _Scanner(self.settings)
+
+
+class _Scanner:
+    """Scans one part after the other. The more it has seen, the fewer sentences it need cut out."""
+
+    def __init__(self, settings: ScanSettings) -> None:
+        self._settings = settings
+        self._sample = Sample(settings.stimuli, settings.k)
+
+    def __call__(self, task: _Task) -> Iterator[tuple[int, Partial]]:
+        known = np.minimum(task.thresholds, self._sample.thresholds())
+        for partial in scan(task.part, self._settings, known, task.skip):
+            self._sample.add(partial.table)
+            yield task.number, partial
+
+
+def find_contexts(
+    corpus: PathLike | Sequence[PathLike],
+    out: PathLike,
+    tests: str | Sequence[str] = DEFAULT_TESTS,
+    *,
+    words: Sequence[str] = (),
+    per_stimulus: int = 1000,
+    seed: int = 0,
+    field: str | None = None,
+    format: str | None = None,
+    document: str = "line",
+    html: bool = False,
+    language: str = "en",
+    ignore_case: bool = False,
+    openings: bool = False,
+    max_bad: float = 0.1,
+    workers: int | None = None,
+    engine: Engine | None = None,
+    listener: Listener | None = None,
+) -> Scan:
+    """Find the contexts of all stimuli of some tests in a corpus, and keep a sample of them in a Parquet file.
+
+    Parameters
+    ----------
+    corpus : path or list of paths
+        Files, folders or patterns: plain text, JSON lines, CSV, Parquet, each also as .gz, .bz2 or .zst.
+    out : path
+        The file to write; an interrupted scan is continued from the folder ``OUT.partial``.
+    tests : str or list of str
+        Whose stimuli are sought: names, patterns, collections or files; with ``words`` there may be none.
+    words : list of str
+        Further stimuli, of no test.
+    per_stimulus : int
+        At most so many contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
+    field, format, document, html, language, ignore_case, openings
+        How documents are read and words are found, see ``biassay contexts --help``.
+    max_bad : float
+        The largest share of documents that may be unreadable.
+    workers : int, optional
+        Processes; by default one for every core.
+    """
+    patterns = (tests,) if isinstance(tests, str) else tuple(tests)
+    chosen = select_tests(patterns) if patterns or not words else ()
+    check_word_tests(chosen)
+    stimuli = tuple(dict.fromkeys((*(w for t in chosen for role in ROLES for w in t.concept(role).words), *words)))
+    settings = ScanSettings(stimuli, per_stimulus, seed, field, format, document, html, language, ignore_case, openings)
+    asked = [corpus] if isinstance(corpus, str | Path) or not isinstance(corpus, Sequence) else list(corpus)
+    out = Path(out)
+    _check_out(out)
+    named = [replace(file, path=file.path.resolve()) for file in find_files([str(place) for place in asked], format)]
+    files = [file for file in named if _State.folder(out).resolve() not in file.path.parents]
+    state = _State(out, _fingerprint(settings, files))
+    sample, tally = state.load(settings)
+    listener = listener or Silent()
+    if tally.documents:
+        listener.notice(f"going on with an interrupted scan: {tally.bytes / 1e6:.0f} MB were read before")
+    parts = split(files)
+    waiting = ((n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished)
+    tasks, make = _Tasks(tuple(waiting), sample), _Make(settings)
+    whole = 0 if any(file.compression for file in files) else sum(file.size for file in files)
+    try:
+        for number, partial in (engine or LocalEngine()).run(make, tasks, workers=workers):
+            if tally.has(number, partial.group):
+                continue
+            sample.add(partial.table)
+            tally.take(number, partial)
+            listener.progress("corpus", "bytes", tally.bytes, whole)
+            state.save_now_and_then(sample, tally)
+            _judge(tally, max_bad)
+    except _MisreadError:
+        state.remove()  # what was read in the wrong way is no beginning
+        raise
+    except BaseException as error:
+        with suppress(OSError):  # a full disk leaves the state before
+            state.save(sample, tally)
+        error.add_note("what was scanned is kept: the same command goes on where this one stopped")
+        raise
+    if not sample.to_table().num_rows:
+        state.remove()
+        raise MeasurementError(_nothing_found(tally))
+    write_contexts(out, sample, _metadata(patterns, settings, files, tally))
+    state.remove()
+    return Scan(read_contexts(out), chosen, tally)
+
+
+def _nothing_found(tally: Tally) -> str:
+    if tally.damaged:
+        return "nothing was found: " + "; ".join(f"{name}: {reason}" for name, reason in tally.damaged.items())
+    if tally.examples and not tally.documents:
+        return f"nothing was found, for no document could be read: {'; '.join(tally.examples)}"
+    hint = "is it in another language, or in lower case (--ignore-case)?"
+    return f"no stimulus was found in {tally.documents:,} documents of the corpus; {hint}"
+
+
+def _check_out(out: Path) -> None:
+    if out.suffix != ".parquet":
+        raise UsageError(f"the output is a Parquet file; call it '{out.stem or 'contexts'}.parquet'")
+    if out.exists():
+        raise RunFolderError(f"{out} is there already; choose another name or remove it")
+    if not out.parent.is_dir():
+        raise RunFolderError(f"there is no folder {out.parent} to write {out.name} to")
+
+
+def _leading(groups: Sequence[int]) -> int:
+    """How many groups from the first on are done without a gap."""
+    done = set(groups)
+    return next(n for n in range(len(done) + 1) if n not in done)
+
+
+def _judge(tally: Tally, max_bad: float) -> None:
+    unread = tally.bad + tally.undecodable
+    if unread >= _BAD_BEFORE_JUDGED and unread > max_bad * (tally.documents + unread):
+        raise _MisreadError(
+            f"{unread:,} of {tally.documents + unread:,} documents cannot be read, more than {max_bad:.0%}: "
+            f"{'; '.join(tally.examples)}. Is --format or --field right? --max-bad changes the limit"
+        )
+
+
+def _fingerprint(settings: ScanSettings, files: Sequence[CorpusFile]) -> str:
+    content = [asdict(settings), [[file.name, file.size, file.mtime] for file in files]]
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def _metadata(
+    patterns: tuple[str, ...], settings: ScanSettings, files: Sequence[CorpusFile], tally: Tally
+) -> dict[str, Any]:
+    how = {key: value for key, value in asdict(settings).items() if key not in ("stimuli", "k", "format")}
+    how["file_format"] = settings.format  # "format" is that of the file of contexts
+    corpus = {
+        "files": [file.name for file in files],
+        "documents": tally.documents,
+        "bytes": tally.bytes,
+        "bad": tally.bad,
+        "undecodable": tally.undecodable,
+        "damaged": tally.damaged,
+    }
+    return {"tests": patterns, **how, "corpus": corpus, "found": dict(zip(settings.stimuli, tally.found, strict=True))}
+
+
+class _State:
+    """The folder beside the output in which an unfinished scan is kept."""
+
+    def __init__(self, out: Path, fingerprint: str) -> None:
+        self._folder = self.folder(out)
+        self._fingerprint = fingerprint
+        self._next = time.monotonic() + _SECONDS_BEFORE_FIRST_SAVE
+
+    @staticmethod
+    def folder(out: Path) -> Path:
+        return out.with_name(f"{out.name}.partial")
+
+    def load(self, settings: ScanSettings) -> tuple[Sample, Tally]:
+        if not (self._folder / _STATE).exists():
+            return Sample(settings.stimuli, settings.k), Tally()
+        try:
+            return self._loaded(read_json(self._folder / _STATE), settings)
+        except UsageError as error:
+            raise RunFolderError(f"{error}; or remove the folder {self._folder}, to scan from the beginning") from error
+
+    def _loaded(self, kept: Any, settings: ScanSettings) -> tuple[Sample, Tally]:
+        if not isinstance(kept, dict) or not check_digest(kept):
+            raise UsageError(f"{self._folder / _STATE} is damaged, or of another version; restore it")
+        if kept.pop("fingerprint") != self._fingerprint:
+            raise UsageError(
+                f"{self._folder} holds an interrupted scan of other files or with other settings; repeat that command"
+            )
+        saved = read_contexts(self._folder / kept.pop("sample"))
+        kept["done"] = {int(number): groups for number, groups in kept["done"].items()}
+        return Sample.from_table(settings.stimuli, settings.k, saved.table), Tally(**kept)
+
+    def save_now_and_then(self, sample: Sample, tally: Tally) -> None:
+        """Save, but spend no more than a twentieth of the time with it."""
+        began = time.monotonic()
+        if began >= self._next:
+            self.save(sample, tally)
+            self._next = time.monotonic() + max(_SECONDS_BETWEEN_SAVES, 20.0 * (time.monotonic() - began))
+
+    def save(self, sample: Sample, tally: Tally) -> None:
+        """First a new file of contexts, then the state that names it, then the old file goes."""
+        self._folder.mkdir(exist_ok=True)
+        name = f"{tally.documents}-{tally.bytes}-{_SAMPLE}"
+        write_contexts(self._folder / name, sample, {})
+        state = {"fingerprint": self._fingerprint, "sample": name, **asdict(tally)}
+        write_atomically(self._folder / _STATE, json_with_digest(state).encode())
+        for old in self._folder.glob(f"*-{_SAMPLE}"):
+            if old.name != name:
+                old.unlink()
+
+    def remove(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,167 @@
+"""One run, whatever is measured: models are opened, asked, measured and saved one after the other.
+
+Answers are kept batch by batch and rows model by model, so that a run that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from biassay.answers.answers import Answers
+from biassay.engines.base import Engine
+from biassay.files import default_cache
+from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
+from biassay.results.storage import write_run
+from biassay.runs.asking import Interview
+from biassay.runs.folders import check_free, removed_if_empty
+from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.runs.models import asked_models, package_versions, telling_how_to_resume
+from biassay.runs.showing import write_page
+from biassay.runs.team import Member, open_team
+from biassay.studies.settings import check
+from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
+
+__all__ = ["How", "Work", "start"]
+
+
+@dataclass(frozen=True)
+class How:
+    """Where a run is written, where answers are kept, where models run, and who learns how far it is."""
+
+    out: PathLike | None = None
+    cache: PathLike | None = None
+    vectors: PathLike | None = None
+    engine: Engine | None = None
+    listener: Listener = field(default_factory=Silent)
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.out is None else Path(self.out)
+
+    @property
+    def interview(self) -> Interview:
+        cache = default_cache() if self.cache is None else Path(self.cache)
+        return Interview(cache, None if self.vectors is None else Path(self.vectors), self.engine, self.listener)
+
+
+def start(study: Study, settings: Any, models: object, how: How) -> RunData:
+    """A new run: everything is checked before anything is written."""
+    check(settings)
+    asked = asked_models(models)
+    inputs = study.open(settings)
+    if how.folder is not None:
+        check_free(how.folder)
+    members = open_team(asked, study.asks(settings))
+    run = RunData(_manifest(study, inputs, [member.record for member in members]))
+    work = Work(study, inputs, members, how)
+    if how.folder is None:
+        return work.carry_out(run)
+    with telling_how_to_resume(how.folder, asked, run.manifest.models), removed_if_empty(how.folder):
+        return work.carry_out(run)
+
+
+def _manifest(study: Study, inputs: Inputs, models: Sequence[ModelRecord]) -> Manifest:
+    own = ("biassay", "numpy", "scipy", *(() if study.package == "biassay" else (study.package,)))
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        run_id=uuid.uuid4().hex,
+        study=study.name,
+        package=study.package,
+        status="running",
+        created=_now(),
+        finished=None,
+        versions={"python": platform.python_version(), **{name: metadata.version(name) for name in own}},
+        models=tuple(models),
+        settings=inputs.settings,
+        inputs=inputs.record,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A run that was checked and can be carried out."""
+
+    study: Study
+    inputs: Inputs
+    members: tuple[Member, ...]
+    how: How
+
+    def carry_out(self, run: RunData) -> RunData:
+        self._save(run)
+        waiting = [place for place, record in enumerate(run.manifest.models) if not record.measured]
+        together = bool(waiting) and self.study.together(self.inputs.settings)
+        answers: dict[int, Answers] = {}
+        for place in range(len(self.members)) if together else ():
+            answers[place], run = self._ask(run, place)
+        for place in waiting:
+            if not together:
+                answers[place], run = self._ask(run, place)
+            run = self._measure(run, place, answers)
+            self._save(run)
+        return self._finish(run)
+
+    def _save(self, run: RunData) -> None:
+        if self.how.folder is not None:
+            write_run(self.how.folder, run, self.study.types)
+
+    def _finish(self, run: RunData) -> RunData:
+        versions = run.manifest.versions | package_versions(run.manifest.models)
+        manifest = dataclasses.replace(run.manifest, status="complete", finished=_now(), versions=versions)
+        run = dataclasses.replace(run, manifest=manifest)
+        if self.how.folder is not None:
+            write_page(run, self.how.folder)
+        self._save(run)
+        return run
+
+    def _ask(self, run: RunData, place: int) -> tuple[Answers, RunData]:
+        began, record = time.monotonic(), run.manifest.models[place]
+        requests = self.study.requests(self.inputs, self.members[place].abilities)
+        answers, total, answered = self.how.interview.ask(self.members[place], requests)
+        return answers, _with_model(
+            run, place, texts=total, encoded=record.encoded + answered, seconds=_seconds(record, began)
+        )
+
+    def _measure(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
+        began, record = time.monotonic(), run.manifest.models[place]
+        together = self.study.together(self.inputs.settings)
+        everyone = [answers[i] for i in sorted(answers)] if together else [answers[place]]
+        tables = {name: list(run.tables.get(name, ())) for name in self.study.types.stored}
+        arrays, lost = dict(run.arrays), set[str]()
+        for event in self.study.measure(self.inputs, answers[place], everyone):
+            match event:
+                case Row(table, row):
+                    tables.setdefault(table, []).append(row)
+                case Array(name, values):
+                    arrays[f"{place}/{name}"] = values
+                case Progress(unit, done, total):
+                    self.how.listener.progress(record.text, unit, done, total)
+                case Notice(text):
+                    self.how.listener.notice(f"{record.text}: {text}")
+                case Lost(words):
+                    lost.update(words)
+        complete = self.study.complete(self.inputs.settings, {name: tuple(rows) for name, rows in tables.items()})
+        run = dataclasses.replace(run, tables=complete, arrays=arrays)
+        return _with_model(run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began))
+
+
+def _seconds(record: ModelRecord, began: float) -> float:
+    return round(record.seconds + time.monotonic() - began, 3)
+
+
+def _with_model(run: RunData, place: int, **changes: Any) -> RunData:
+    models = list(run.manifest.models)
+    models[place] = dataclasses.replace(models[place], **changes)
+    return dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, models=tuple(models)))

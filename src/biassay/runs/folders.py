@@ -1,0 +1,52 @@
+"""The folder that a run is written to."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from biassay.errors import RefusedError, RunFolderError, UsageError
+from biassay.pages.html import REPORT
+from biassay.results.arrays import ARRAYS
+from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content
+
+__all__ = ["check_free", "is_unfinished", "removed_if_empty"]
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Does a folder hold a run that can go on?"""
+    return (folder / MANIFEST).exists() and read_content(folder / MANIFEST).get("status") == "running"
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that holds anything."""
+    if (folder / MANIFEST).exists():
+        if is_unfinished(folder):
+            raise RunFolderError(f"{folder} holds an interrupted run; go on with it: biassay resume {folder}")
+        raise RunFolderError(f"{folder} holds another run; choose another folder")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunFolderError(f"{folder} is not an empty folder; choose another")
+
+
+@contextmanager
+def removed_if_empty(folder: Path) -> Iterator[None]:
+    """Leave nothing behind if the request proves wrong, or the disk full, before any model was measured."""
+    existed = folder.exists()
+    try:
+        yield
+    except (UsageError, RefusedError, OSError):
+        if folder.is_dir() and not _holds_results(folder):
+            for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
+                (folder / name).unlink(missing_ok=True)
+            shutil.rmtree(folder / ARRAYS, ignore_errors=True)
+            if not existed:
+                folder.rmdir()
+        raise
+
+
+def _holds_results(folder: Path) -> bool:
+    if not (folder / MANIFEST).exists():
+        return False
+    return any(model.get("measured") for model in read_content(folder / MANIFEST).get("models", ()))

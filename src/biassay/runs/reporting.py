@@ -1,0 +1,188 @@
+"""From run folders to a page, a comparison, and a folder for a paper."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from biassay.errors import RunFolderError, UsageError
+from biassay.files import write_atomically
+from biassay.pages.html import REPORT, render_page
+from biassay.pages.publish.files import FIGURE_FORMATS, publish
+from biassay.results.codec import to_json
+from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
+from biassay.results.gathering import Gathered
+from biassay.results.storage import as_json
+from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.runs.loading import load_data, name_folders
+from biassay.runs.showing import compared, gather, presented, presenter_of
+from biassay.studies.registry import study_named
+
+__all__ = ["Report", "compare", "compare_runs", "report", "report_runs"]
+
+_MARK = b"<title>biassay:"
+_LOOKED_AT = 20_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was read, put together, and written: ``page`` is None where none was asked for."""
+
+    gathered: Sequence[Gathered]
+    page: Path | None
+    published: Sequence[Path]
+
+    def to_json(self) -> str:
+        """Manifests and results of everything that is shown."""
+        runs = [one.run for one in self.gathered]
+        return to_json([as_json(run, study_named(run.manifest.study).types) for run in runs])
+
+
+def report_runs(
+    folders: Sequence[PathLike],
+    *,
+    out: PathLike | None = None,
+    published: PathLike | None = None,
+    formats: Sequence[str] = FIGURE_FORMATS,
+    tests: Sequence[str] = (),
+    mixed: bool = False,
+    listener: Listener | None = None,
+) -> Report:
+    """Make one page of one or several run folders, and a folder for a paper if ``published`` names one.
+
+    Without ``out`` the page of a single run is its report.html, that of several report.html in the current folder.
+    """
+    found = _loaded(folders, tests)
+    page = Path(out) if out is not None else Path(folders[0]) / REPORT if len(folders) == 1 else Path(REPORT)
+    _check_page(page)
+    _check_folder(published, page)
+    gathered = gather(found, mixed=mixed)
+    write_atomically(page, render_page(presented(gathered)).encode())
+    files = _published(published, gathered, None, formats, listener or Silent())
+    return Report(gathered, page, files)
+
+
+def compare_runs(
+    folders: Sequence[PathLike],
+    *,
+    baseline: str | None = None,
+    out: PathLike | None = None,
+    published: PathLike | None = None,
+    formats: Sequence[str] = FIGURE_FORMATS,
+    tests: Sequence[str] = (),
+    mixed: bool = False,
+    listener: Listener | None = None,
+) -> tuple[Comparison, Report]:
+    """Compare the models of runs with one of them; a page only if ``out`` names it."""
+    found = _loaded(folders, tests)
+    if out is not None:
+        _check_page(Path(out))
+    _check_folder(published, None if out is None else Path(out))
+    comparison = compared(found, baseline=baseline, mixed=mixed)
+    if out is not None:
+        page = render_page(presented(comparison.gathered), (presenter_of(comparison.study), comparison))
+        write_atomically(Path(out), page.encode())
+    files = _published(published, comparison.gathered, comparison, formats, listener or Silent())
+    return comparison, Report(comparison.gathered, None if out is None else Path(out), files)
+
+
+def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, RunData]:
+    if not folders:
+        raise UsageError("name at least one run folder")
+    paths = [Path(folder) for folder in folders]
+    whole = {name: load_data(path) for name, path in zip(name_folders(paths), paths, strict=True)}
+    for name, run in whole.items():
+        if not any(run.tables.values()):
+            raise RunFolderError(f"{name}: no results yet; go on with it by `biassay resume`, or leave it out")
+    found = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in whole.items()}
+    empty = [name for name, run in found.items() if not any(run.tables.values())]
+    if empty:
+        raise UsageError(f"{', '.join(empty)}: no test there is named {' or '.join(tests)}")
+    return found
+
+
+def _check_page(page: Path) -> None:
+    """A report may be made again; any other file is left alone."""
+    if not page.parent.is_dir():
+        raise UsageError(f"{page}: the folder {page.parent} does not exist")
+    if page.is_dir():
+        raise UsageError(f"{page} is a folder; name a file for the page")
+    if page.exists() and not page.is_file():
+        raise UsageError(f"{page} is a pipe or a device; name a file for the page")
+    if page.exists():
+        with page.open("rb") as file:
+            if _MARK not in file.read(_LOOKED_AT):
+                raise UsageError(f"{page} exists and is not a report of biassay; choose another file")
+
+
+def _check_folder(folder: PathLike | None, page: Path | None) -> None:
+    if folder is None:
+        return
+    path = Path(folder)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"{path} is not an empty folder; choose another")
+    if page is not None and page.resolve() == path.resolve():
+        raise UsageError(f"{path} is the page; choose another folder")
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise UsageError(f"{path}: {above} is no folder")
+
+
+def _published(
+    folder: PathLike | None,
+    gathered: Sequence[Gathered],
+    comparison: Comparison | None,
+    formats: Sequence[str],
+    listener: Listener,
+) -> list[Path]:
+    if folder is None:
+        return []
+    shown = None if comparison is None else (presenter_of(comparison.study), comparison)
+    return publish(Path(folder), presented(gathered), shown, formats=formats, progress=listener.progress)
+
+
+def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLike = REPORT) -> Path:
+    """Make one page of runs or run folders of any studies.
+
+    Parameters
+    ----------
+    runs : run, path, or list of them
+    out : path
+        The page; another file of that name is not overwritten.
+    """
+    several = [runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs)
+    _check_page(Path(out))
+    write_atomically(Path(out), render_page(presented(gather(_named(several)))).encode())
+    return Path(out)
+
+
+def compare(
+    *runs: PathLike | RunData, baseline: str | None = None, tests: Sequence[str] = (), mixed: bool = False
+) -> Comparison:
+    """Compare the models of runs or run folders of one study with one of them.
+
+    Parameters
+    ----------
+    *runs : run or path
+    baseline : str, optional
+        The label of the model with which the others are compared; by default the first.
+    tests : list of str
+        Of association tests: names or patterns of those that are compared.
+    mixed : bool
+        Whether runs that differ in protocol or stimuli are compared all the same.
+    """
+    named = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in _named(runs).items()}
+    return compared(named, baseline=baseline, mixed=mixed)
+
+
+def _named(runs: Sequence[PathLike | RunData]) -> dict[str, RunData]:
+    """Runs by the names of their folders, or by number."""
+    folders = [Path(run) for run in runs if not isinstance(run, RunData)]
+    names = iter(name_folders(folders))
+    return dict(
+        (f"run {place}", run) if isinstance(run, RunData) else (next(names), load_data(run))
+        for place, run in enumerate(runs, start=1)
+    )

@@ -1,0 +1,38 @@
+"""An interrupted run goes on, whatever it measures."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from biassay.errors import BiassayError
+from biassay.results.data import RunData
+from biassay.runs.engine import How, Work
+from biassay.runs.loading import load_data
+from biassay.runs.models import check_unchanged, models_again, refuse_folder
+from biassay.runs.team import open_team
+from biassay.studies.registry import study_named
+from biassay.studies.settings import rules_of
+
+__all__ = ["go_on"]
+
+
+def go_on(folder: Path, models: object, how: How) -> RunData:
+    """Finish a run; what it has measured is kept. ``models`` are given again where the folder may not name them."""
+    run = load_data(folder)
+    if run.manifest.status == "complete":
+        return run
+    study, settings = study_named(run.manifest.study), run.manifest.settings
+    asked = models_again(folder, run.manifest.models, models)
+    for name, rule in rules_of(study.types.settings).items():
+        if rule.again and getattr(settings, name) is not None and how.vectors is None:
+            refuse_folder(folder, name, getattr(settings, name), asked)
+    try:
+        inputs = study.open(settings)
+        study.check_same(run.manifest.inputs, inputs.record)
+    except BiassayError as error:
+        error.add_note(f"the run in {folder} cannot go on")
+        raise
+    members = open_team(asked, study.asks(settings))
+    check_unchanged(folder, run.manifest.models, [member.identity for member in members])
+    return Work(study, inputs, members, dataclasses.replace(how, out=folder)).carry_out(run)

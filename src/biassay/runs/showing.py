@@ -1,0 +1,81 @@
+"""How runs are shown, whatever they measured: each by the presenter of its study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from biassay.errors import UsageError
+from biassay.files import write_atomically
+from biassay.pages.html import REPORT, render_page
+from biassay.pages.presenter import Presenter, Shown
+from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
+from biassay.results.gathering import Gathered, check_distinct
+from biassay.studies.registry import study_named
+
+__all__ = ["compared", "gather", "presented", "presenter_of", "print_run", "render_report", "write_page"]
+
+
+def presenter_of(study: str) -> Presenter:
+    """The presenter of a study, imported when it is first asked for."""
+    return study_named(study).presenter
+
+
+def presented(gathered: Iterable[Gathered]) -> list[Shown]:
+    """Each with its presenter."""
+    return [(presenter_of(one.run.manifest.study), one) for one in gathered]
+
+
+def gather(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[Gathered]:
+    """What is shown of runs: first of studies that put runs together, then of all others in the order given.
+
+    Runs of one study that cannot be put together are refused unless ``mixed``.
+    """
+    check_distinct(runs)
+    by_study: dict[str, dict[str, RunData]] = {}
+    for name, run in runs.items():
+        by_study.setdefault(run.manifest.study, {})[name] = run
+    found = [one for study, of in by_study.items() for one in presenter_of(study).gather(of, mixed=mixed)]
+    names = list(runs)
+
+    def place(one: Gathered) -> int:
+        return -1 if presenter_of(one.run.manifest.study).joins_runs else names.index(next(iter(one.parts)))
+
+    return sorted(found, key=place)
+
+
+def compared(runs: Mapping[str, RunData], *, baseline: str | None = None, mixed: bool = False) -> Comparison:
+    """Compare the models of runs of one study with one of them, by default the first.
+
+    Runs that differ in protocol or stimuli are refused unless ``mixed``.
+    """
+    studies = {run.manifest.study for run in runs.values()}
+    if len(studies) != 1:
+        raise UsageError(
+            f"runs of different kinds cannot be compared: {', '.join(sorted(studies))}; `biassay report` shows them on "
+            "one page"
+        )
+    check_distinct(runs)
+    return presenter_of(studies.pop()).compare(runs, baseline=baseline, mixed=mixed)
+
+
+def render_report(run: RunData) -> str:
+    """The page of one run."""
+    return render_page(presented(gather({"": run})))
+
+
+def write_page(run: RunData, folder: Path) -> Path:
+    """Write the page of a run into its folder."""
+    path = folder / REPORT
+    write_atomically(path, render_report(run).encode())
+    return path
+
+
+def print_run(run: RunData, console: Console, **shown: Any) -> None:
+    """A run in the terminal."""
+    for presenter, one in presented(gather({"": run})):
+        presenter.print(one, console, **shown)

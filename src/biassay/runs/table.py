@@ -1,0 +1,66 @@
+"""A table of a run as its user holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from biassay.errors import UnknownNameError
+from biassay.pages.formats import shown
+from biassay.results.data import RunData
+from biassay.results.storage import Types
+from biassay.results.tables import Column, cells, tsv_lines
+
+__all__ = ["Table"]
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows with their columns."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: Sequence[Any]
+
+    @classmethod
+    def of(cls, run: RunData, types: Types, name: str | None = None) -> Table:
+        """A table of a run by its name, the main one by default."""
+        known = {spec.name: spec for spec in types.tables}
+        if name is not None and name not in known:
+            raise UnknownNameError("table", name, known, f"(tables of this run: {', '.join(known)})")
+        spec = types.tables[0] if name is None else known[name]
+        return cls(spec.title, spec.columns_of(run), spec.rows_of(run))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def content(self) -> dict[str, list[Any]]:
+        """Values by the name of their column."""
+        return {column.name: [column.value(row) for row in self.rows] for column in self.columns}
+
+    def to_tsv(self) -> str:
+        return tsv_lines([[column.name for column in self.columns], *cells(self.columns, self.rows)])
+
+    def __repr__(self) -> str:
+        head = [column.name for column in self.columns]
+        return "\n".join("  ".join(line) for line in (head, *self._shown))
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th title="{escape(column.help)}">{escape(column.label)}</th>' for column in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in self._shown)
+        more = f"<p>and {len(self.rows) - _SHOWN:,} more rows</p>" if len(self.rows) > _SHOWN else ""
+        caption = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+    @property
+    def _shown(self) -> list[list[str]]:
+        """The first rows, as a person reads them."""
+        return [[shown(c.format, c.value(row)) for c in self.columns] for row in self.rows[:_SHOWN]]

@@ -1,0 +1,79 @@
+"""The models of a run, opened for what a study asks of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from biassay.answers.answers import Abilities
+from biassay.errors import UsageError
+from biassay.models.base import Identity
+from biassay.models.family import ModelName
+from biassay.models.python import wrap
+from biassay.models.registry import open_as, parse_model
+from biassay.models.vocabulary import HasVocabulary
+from biassay.results.data import ModelRecord
+from biassay.runs.models import Asked, identified, identities_of
+from biassay.studies.study import Ability
+
+__all__ = ["Member", "open_team"]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A model of a run.
+
+    Attributes
+    ----------
+    asked : Asked
+    opened : ability -> model
+    identity : Identity
+        Under which results name it.
+    """
+
+    asked: Asked
+    opened: Mapping[Ability, Any]
+    identity: Identity
+
+    @property
+    def record(self) -> ModelRecord:
+        return identified(self.asked.text, self.identity)
+
+    @property
+    def slug(self) -> str:
+        """A name for a folder of its own."""
+        return re.sub(r"[^\w.=-]+", "-", self.asked.text).strip("-")
+
+    @property
+    def abilities(self) -> Abilities:
+        texts, blanks = self.opened.get("texts"), self.opened.get("blanks")
+        return Abilities(
+            kind=getattr(blanks, "kind", None),
+            has_mask=bool(getattr(blanks, "has_mask", False)),
+            has_vocabulary=isinstance(texts, HasVocabulary),
+            folds_case=bool(getattr(texts, "folds_case", False)),
+            lost_hint=self.identity.lost_hint,
+        )
+
+
+def open_team(asked: Sequence[Asked], needs: Sequence[Ability]) -> tuple[Member, ...]:
+    """Every model opened, after the strings of all were checked."""
+    parsed = [parse_model(one.model) if isinstance(one.model, str) else one.model for one in asked]
+    opened = [
+        {ability: _opened(one, model, ability) for ability in needs} for one, model in zip(asked, parsed, strict=True)
+    ]
+    identities = identities_of(asked, [models[needs[0]].identity for models in opened])
+    return tuple(Member(*one) for one in zip(asked, opened, identities, strict=True))
+
+
+def _opened(asked: Asked, model: object, ability: Ability) -> Any:
+    if isinstance(model, ModelName):
+        return open_as(model, ability)
+    if ability != "texts":
+        raise UsageError(
+            f"{asked.text}: an object gives vectors of texts only; a model that is asked about {ability} is a string "
+            f"such as hf:NAME, got {type(model).__name__}"
+        )
+    return wrap(model, asked.text)

@@ -1,0 +1,59 @@
+"""Random permutations of names among groups, and a count of how often they do as well as what was seen."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import UsageError
+
+__all__ = ["PERMUTATIONS_AT_ONCE", "ROUNDING", "Tally", "check_permutations", "permuted"]
+
+PERMUTATIONS_AT_ONCE = 256
+ROUNDING = 1e-5  # of single precision: a permutation that gives the observed groups again must count
+_F32 = NDArray[np.float32]
+
+
+class Tally:
+    """How often permutations did as well as what was seen, by word and question, until it happened often enough."""
+
+    def __init__(self, without: NDArray[np.bool_], stop: int) -> None:
+        self._counts = np.zeros(without.shape, dtype=np.int64)
+        self._ends = np.zeros(without.shape, dtype=np.int64)
+        self._without, self._stop = without, stop
+
+    @property
+    def running(self) -> NDArray[np.intp]:
+        """The words of which more permutations are wanted."""
+        return np.flatnonzero(((self._ends == 0) & ~self._without).any(axis=1))
+
+    def add(self, words: NDArray[np.intp], done: int, found: _F32, seen: _F32) -> None:
+        """Count where ``found`` (questions, words, permutations) reaches ``seen`` (words, questions)."""
+        reached = found >= seen.T[:, :, None]
+        gained = np.bitwise_count(np.packbits(reached, axis=2)).sum(axis=2, dtype=np.int64).T
+        before = self._counts[words]
+        rows, columns = np.nonzero((self._ends[words] == 0) & (before + gained >= self._stop))
+        if len(rows):
+            wanted = self._stop - before[rows, columns]
+            at_last = np.cumsum(reached[columns, rows], axis=1, dtype=np.int32) == wanted[:, None]
+            self._ends[words[rows], columns] = done + 1 + at_last.argmax(axis=1)
+        self._counts[words] = before + gained
+
+    def p_values(self, permutations: int) -> NDArray[np.float64]:
+        with np.errstate(divide="ignore"):
+            stopped = self._stop / self._ends
+        p = np.where(self._ends > 0, stopped, (1 + self._counts) / (1 + permutations))
+        return np.where(self._without, np.nan, p)
+
+
+def check_permutations(permutations: int) -> None:
+    if permutations < 1:
+        raise UsageError(f"at least one permutation is needed, got {permutations}")
+
+
+def permuted(names: int, permutations: int, rng: np.random.Generator) -> NDArray[np.uint16]:
+    """Random orders of the names, one a row, in the least memory."""
+    if names > np.iinfo(np.uint16).max:
+        raise UsageError(f"at most {np.iinfo(np.uint16).max} names can be compared, got {names}")
+    orders = np.tile(np.arange(names, dtype=np.uint16), (permutations, 1))
+    return np.asarray(rng.permuted(orders, axis=1, out=orders))

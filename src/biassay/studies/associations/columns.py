@@ -1,0 +1,97 @@
+"""The columns of association tests: the papers' nine first and in order, then the project's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from biassay.results.tables import Column, Format, TableSpec
+from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.records import Result
+
+__all__ = ["PAPER_COLUMNS", "RESULTS"]
+
+PAPER_COLUMNS = (
+    Column("model", "model", "The model's name."),
+    Column("options", "options", "Its settings."),
+    Column("test", "test", "The name of the test."),
+    Column("p_value", "p by text", "Over texts under the protocol; over contexts that of the pooled effect.", "p"),
+    Column("effect_size", "effect", "d over texts; over contexts the pooled effect (CES).", "number"),
+    Column("num_targ1", "X", "Texts of the first targets; over contexts, words.", "count"),
+    Column("num_targ2", "Y", "Texts of the second targets.", "count"),
+    Column("num_attr1", "A", "Texts of the first attributes.", "count"),
+    Column("num_attr2", "B", "Texts of the second attributes.", "count"),
+)
+
+
+def _over_contexts(name: str, label: str, help: str, form: Format = "number") -> Column:
+    return Column(name, label, help, form, lambda row: getattr(row.contextual, name, None))
+
+
+def _interval(end: Callable[[Any], Any]) -> Callable[[Result], Any]:
+    def get(row: Result) -> Any:
+        found = interval_of(row)
+        return None if found is None or found.low is None else end(found)
+
+    return get
+
+
+_OWN = (
+    Column("status", "status", "Measured, refused (too many words lost) or failed (the statistic is undefined)."),
+    Column("reason", "reason", "Why it was not measured."),
+    Column("title", "title", "The test in words."),
+    Column("about", "about", "Whether it is about people, or checks the method."),
+    Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
+    Column("variant_of", "variant of", "The test of words that it puts into sentences."),
+    Column("template", "template", "The kind of its sentences."),
+    Column("metric", "metric", "How vectors became associations."),
+    Column("level", "level", "How words were put into text: by themselves, in sentences, in contexts of a corpus."),
+    Column("targ1", "X", "The first targets."),
+    Column("targ2", "Y", "The second targets."),
+    Column("attr1", "A", "The first attributes."),
+    Column("attr2", "B", "The second attributes."),
+    Column("statistic", "statistic", "Sum of associations over X less that over Y; over contexts z.", "number"),
+    Column("log10_p_value", "log10 p", "Logarithm of the p-value by text, also where it is too small.", "number"),
+    Column("p_route", "route", "How the p-value by text was computed."),
+    Column("p_error", "error", "Bound of its relative error; 0: exact.", "p"),
+    Column("effect_size_by_word", "effect by word", "d over the mean associations of words.", "number"),
+    Column("p_value_by_word", "p by word", "Exact, over words: would a random split of them do as well?", "p"),
+    Column("log10_p_value_by_word", "log10 p by word", "Its logarithm.", "number"),
+    Column("p_route_by_word", "route by word", "How it was computed."),
+    Column("p_error_by_word", "error by word", "Bound of its relative error.", "p"),
+    Column("p_floor_by_word", "smallest p", "The smallest p by word that so many words can give.", "p"),
+    Column("num_words", "words", "Words measured, by role."),
+    Column("num_cut", "cut", "Texts that the model did not read to the end, by role."),
+    Column("p_value_holm", "p by text, Holm", "After Holm's correction over all rows.", "p"),
+    Column("significant", "by text", "p by text at or below alpha.", "flag"),
+    Column("significant_holm", "by text, Holm", "The same after correction.", "flag"),
+    Column("p_value_by_word_holm", "p by word, Holm", "After Holm's correction over all rows.", "p"),
+    Column("significant_by_word", "by word", "p by word at or below alpha.", "flag"),
+    Column("significant_by_word_holm", "by word, Holm", "The same after correction.", "flag"),
+    Column("protocol", "protocol", "How the p-value by text was found."),
+    Column("alternative", "alternative", "One direction (greater) or both (two-sided)."),
+    Column("alpha", "alpha", "Level of significance.", "number"),
+    Column("seed", "seed", "Of what was drawn.", "count"),
+    Column("source", "source", "The collection of the test."),
+    Column("test_version", "version", "Of the test's data."),
+    Column("test_digest", "digest", "Fingerprint of its texts and words, the same for a test and its export."),
+    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+    Column("lost", "lost", "Words that the model does not know, by role; over contexts, with too few usable ones."),
+    Column("p_value_by_word_opposite", "p, opposite", "p by word of the opposite direction, where d is negative.", "p"),
+    Column("too_rare", "too rare", "Of these, words that are too rare in the corpus; others could not be placed."),
+    _over_contexts("standard_error", "standard error", "Of the pooled effect."),
+    _over_contexts("z", "z", "Pooled effect over its standard error."),
+    _over_contexts("tau2", "tau²", "Variance of the effect between samples of contexts."),
+    _over_contexts("q", "Q", "Cochran's Q."),
+    _over_contexts("i2", "I²", "Share of the variation between samples that their variances do not explain.", "share"),
+    _over_contexts("prediction_low", "prediction, low", "Where 95% of effects lie over draws of contexts: lower end."),
+    _over_contexts("prediction_high", "prediction, high", "Upper end."),
+    Column("interval_low", "95% low", "Effect with other words of the same kinds: lower end.", "number",
+           _interval(lambda found: found.low)),
+    Column("interval_high", "95% high", "Upper end.", "number", _interval(lambda found: found.high)),
+    Column("confidence", "confidence", "Of that interval.", "share", _interval(lambda found: found.confidence)),
+    _over_contexts("share_significant", "samples", "Samples of contexts with a p-value at or below alpha.", "share"),
+    _over_contexts("n_samples", "n", "Samples of contexts.", "count"),
+)  # fmt: skip
+
+RESULTS = TableSpec("results", "Association tests", Result, (*PAPER_COLUMNS, *_OWN))

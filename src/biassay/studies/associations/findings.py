@@ -1,0 +1,97 @@
+"""What association tests show, as records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from biassay.pages.formats import concept
+from biassay.results.data import RunData
+from biassay.results.findings import Finding, Standing
+from biassay.results.labels import model_key, model_labels
+from biassay.studies.associations.intervals import contributions, interval_of
+from biassay.studies.associations.records import Result
+
+__all__ = ["cannot_reach", "direction_of", "effect_by_word", "findings_of", "is_opposite", "standing_of"]
+
+_WORDS = 5
+
+
+def findings_of(run: RunData) -> Sequence[Finding]:
+    """One finding per model and test."""
+    labels = model_labels(run)
+    return [_finding(row, labels[model_key(row)]) for row in run.tables.get("results", ())]
+
+
+def _finding(row: Result, label: str) -> Finding:
+    estimate = interval_of(row)
+    p_values = {
+        "by word": row.p_value_by_word,
+        "by word, corrected": row.p_value_by_word_holm,
+        "by text": row.p_value,
+        "by text, corrected": row.p_value_holm,
+    }
+    return Finding(
+        model=label,
+        item=row.test,
+        title=row.title,
+        topic=row.topic or "other",
+        about=row.about or "people",
+        standing=standing_of(row),
+        direction=direction_of(row) if row.effect_size is not None else "",
+        effect=effect_by_word(row) if estimate is None else estimate.effect_size,
+        low=None if estimate is None else estimate.low,
+        high=None if estimate is None else estimate.high,
+        p_values=p_values,
+        reason=row.reason,
+        evidence=_evidence(row),
+    )
+
+
+def standing_of(row: Result) -> Standing:
+    """By word; by text where the words of the texts are not known."""
+    if row.status != "measured":
+        return "not measured"
+    known = row.p_value_by_word is not None
+    significant = row.significant_by_word if known else row.significant
+    corrected = row.significant_by_word_holm if known else row.significant_holm
+    if is_opposite(row):
+        return "opposite"
+    if significant:
+        return "corrected" if corrected else "uncorrected"
+    return "too few" if cannot_reach(row) else "not shown"
+
+
+def effect_by_word(row: Result) -> float | None:
+    """The effect that the p-value by word is of; by text where there is none by word."""
+    return row.effect_size if row.effect_size_by_word is None else row.effect_size_by_word
+
+
+def is_opposite(row: Result) -> bool:
+    """Significant in the opposite direction; a run that did not compute it claims nothing."""
+    if row.p_value_by_word_opposite is not None:
+        return row.p_value_by_word_opposite <= row.alpha
+    significant = row.significant if row.p_value_by_word is None else row.significant_by_word
+    return bool(significant) and (effect_by_word(row) or 0.0) < 0.0
+
+
+def cannot_reach(row: Result) -> bool:
+    """Has the test too few words for any result to be significant by word?"""
+    return row.significant_by_word is False and (row.p_floor_by_word or 0.0) > row.alpha
+
+
+def direction_of(row: Result) -> str:
+    """Which targets go with which attributes, as the effect has it."""
+    first, second = concept(row.attr1), concept(row.attr2)
+    if (effect_by_word(row) or 0.0) < 0.0:
+        first, second = second, first
+    return f"{concept(row.targ1)} with {first}, {concept(row.targ2)} with {second}"
+
+
+def _evidence(row: Result) -> tuple[str, ...]:
+    """The target words that add most to the effect, in its direction."""
+    found = contributions(row)
+    if found is None:
+        return ()
+    sign = 1.0 if found.effect_size >= 0.0 else -1.0
+    shares = {word: share for words in found.targets.values() for word, share in words.items()}
+    return tuple(sorted(shares, key=lambda word: -sign * shares[word])[:_WORDS])

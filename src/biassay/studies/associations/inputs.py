@@ -1,0 +1,129 @@
+"""What association tests are measured with: the tests that settings name, and contexts where there are such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from biassay.errors import StimulusError, UsageError
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.metrics import metric_named
+from biassay.studies.associations.over_contexts import check_word_tests, cover
+from biassay.studies.associations.over_texts import check_tests
+from biassay.studies.associations.records import ContextsRecord, InputsRecord, TestRecord
+from biassay.studies.associations.settings import Settings
+from biassay.texts.contexts import Contexts, read_contexts
+from biassay.texts.sentences import TestTexts, assumed_words, digest_of, texts_of
+
+__all__ = ["GIVEN", "AssociationInputs", "check_same", "open_inputs"]
+
+GIVEN = "given as words"
+"""What stands in place of a pattern for a test that was given as a dict of words."""
+
+_HOW_FOUND = ("file_format", "field", "document", "html", "language", "ignore_case", "openings")
+
+
+@dataclass(frozen=True, eq=False)
+class AssociationInputs:
+    """Tests and contexts, checked before anything is asked."""
+
+    settings: Settings
+    tests: tuple[Test, ...]
+    record: InputsRecord
+    contexts: Contexts | None = None
+
+    @cached_property
+    def texts(self) -> dict[str, TestTexts]:
+        """The texts of every test."""
+        return {test.name: texts_of(test) for test in self.tests}
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The words of the tests that have contexts enough; no others are encoded."""
+        assert self.contexts is not None
+        measurable = (test for test in self.tests if cover(self.contexts.count, test, self.settings).measurable)
+        return tuple(dict.fromkeys(word for test in measurable for role in ROLES for word in test.concept(role).words))
+
+
+def open_inputs(settings: Settings) -> AssociationInputs:
+    """Read what the settings name, and refuse what cannot be measured."""
+    metric_named(settings.metric)
+    contexts = None if settings.contexts is None else _contexts(settings.contexts)
+    patterns = settings.tests
+    if contexts is not None:
+        for name, default in (("protocol", "exact"), ("metric", "cosine")):
+            if getattr(settings, name) != default:
+                raise UsageError(
+                    f"{name} {getattr(settings, name)} is for texts; over contexts there is {default} only"
+                )
+        patterns = patterns or tuple(contexts.metadata.get("tests", ()))
+        if not patterns:
+            raise UsageError(f"{settings.contexts} does not say for which tests it was made; name them with --tests")
+    chosen = [(test, one) for one in (patterns or ("",)) for test in select_tests([one] if one else [])]
+    select_tests(patterns)  # two different tests of one name are an error
+    tests = tuple(dict.fromkeys(test for test, _ in chosen))
+    if contexts is None:
+        check_tests(tests, settings)
+    else:
+        check_word_tests(tests)
+        _check_sought(tests, contexts)
+    records = {test.name: _test_record(test, pattern) for test, pattern in chosen}
+    source = None if contexts is None else contexts_record(Path(settings.contexts or ""), contexts)
+    return AssociationInputs(settings, tests, InputsRecord(tuple(records.values()), source), contexts)
+
+
+def _test_record(test: Test, asked: str | dict[str, Any]) -> TestRecord:
+    pattern = asked if isinstance(asked, str) else GIVEN
+    source = (test.source.name, test.source.citation, test.source.licence, test.source.version)
+    return TestRecord(test.name, pattern, digest_of(test), *source, assumed_words(test))
+
+
+def _contexts(file: str) -> Contexts:
+    contexts = read_contexts(Path(file))
+    if not len(contexts):
+        raise UsageError(f"{file} holds no contexts at all; was the corpus in another language or case?")
+    return contexts
+
+
+def contexts_record(path: Path, contexts: Contexts) -> ContextsRecord:
+    """Where contexts came from."""
+    corpus = contexts.metadata.get("corpus", {})
+    return ContextsRecord(
+        file=str(path.resolve()),
+        digest=contexts.digest,
+        rows=len(contexts),
+        per_stimulus=contexts.metadata["k"],
+        seed=contexts.metadata.get("seed", 0),
+        documents=corpus.get("documents", 0),
+        bytes=corpus.get("bytes", 0),
+        corpus=tuple(corpus.get("files", ())),
+        found_with={
+            key.removeprefix("file_"): str(contexts.metadata[key]) for key in _HOW_FOUND if contexts.metadata.get(key)
+        },
+    )
+
+
+def _check_sought(tests: Sequence[Test], contexts: Contexts) -> None:
+    """Refuse a test for which no scan was made; that is not the same as words that were not found."""
+    sought = set(contexts.stimuli)
+    for test in tests:
+        for role in ROLES:
+            if not sought & set(test.concept(role).words):
+                raise UsageError(
+                    f"the contexts were not collected for test {test.name!r}: no word of {test.concept(role).label} "
+                    f"was sought; collect them with biassay contexts ... --tests {test.name}"
+                )
+
+
+def check_same(before: InputsRecord, now: InputsRecord) -> None:
+    """Refuse to go on with other tests or contexts."""
+    digests = {test.name: test.digest for test in now.tests}
+    for test in before.tests:
+        if digests.get(test.name) != test.digest:
+            raise StimulusError(f"the test {test.name!r} has changed since the run began; start a new run")
+    if before.contexts is not None and now.contexts is not None and before.contexts.digest != now.contexts.digest:
+        raise UsageError(f"the contexts in {before.contexts.file} have changed since the run began; start a new run")

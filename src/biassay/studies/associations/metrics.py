@@ -1,0 +1,201 @@
+"""Metrics of association tests: how four sets of vectors become an association. A metric is one object in one file.
+
+Other packages add metrics by the entry point ``biassay.metrics``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import UnknownNameError, UsageError
+from biassay.plugins import load_plugins, refuse_clash
+from biassay.stats.association import unit_rows
+from biassay.stats.tails import TailProbability
+from biassay.studies.associations.weat import Association, Testing, tested, weat
+
+__all__ = ["Metric", "Score", "Sets", "Similarity", "metric_named", "metric_names"]
+
+Vectors = NDArray[np.floating]
+Sets = Mapping[str, Vectors]
+"""Vectors (n, d) by role: X, Y, A, B."""
+_ENUMERATED = 20_000  # splits of words, beyond which some are drawn
+_DRAWN = 9_999
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """How strongly do targets X rather than Y go with attributes A rather than B?"""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    def associate(self, sets: Sets, how: Testing) -> Association:
+        """Effect size and p-values; ``x`` and ``y`` say how much every target text adds."""
+        ...
+
+    def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
+        """How much closer every text of A and B is to X than to Y; empty where the metric does not say it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """A metric by pairs: ``matrix`` gives the similarity (n, m) of vectors (n, d) and (m, d).
+
+    The association of a target is its mean similarity with A less that with B; effect sizes, p-values and intervals
+    are those of WEAT.
+    """
+
+    name: str
+    title: str
+    matrix: Callable[[Vectors, Vectors], NDArray[np.float64]]
+
+    def associate(self, sets: Sets, how: Testing) -> Association:
+        near_a, near_b = ({t: self._matrix(sets[t], sets[a]) for t in "XY"} for a in "AB")
+        x, y = (near_a[t].mean(axis=1) - near_b[t].mean(axis=1) for t in "XY")
+        largest = max(float(np.abs(near[t]).max()) for near in (near_a, near_b) for t in "XY")
+        narrow = any(sets[role].dtype.itemsize < 8 for role in sets)
+        noise = 0.5 * largest * float(np.finfo(np.float32 if narrow else np.float64).eps)
+        return tested(x, y, _sizes(sets), replace(how, noise=noise))
+
+    def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
+        return {
+            a: self._matrix(sets["X"], sets[a]).mean(axis=0) - self._matrix(sets["Y"], sets[a]).mean(axis=0)
+            for a in "AB"
+        }
+
+    def _matrix(self, targets: Vectors, attributes: Vectors) -> NDArray[np.float64]:
+        found = np.asarray(self.matrix(targets, attributes), dtype=np.float64)
+        if found.shape != (len(targets), len(attributes)) or not np.isfinite(found).all():
+            expected = (len(targets), len(attributes))
+            raise UsageError(f"metric {self.name!r} gave {found.shape} numbers, expected {expected}, all finite")
+        return found
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric of four sets: ``score`` gives one number for vectors X, Y, A, B.
+
+    Its p-value is by word: in how many splits of all target words into sets of these sizes is the score as high? That
+    asks that words can be exchanged between X and Y under the score. What a word adds is the score less that without
+    the word.
+    """
+
+    name: str
+    title: str
+    score: Callable[[Vectors, Vectors, Vectors, Vectors], float]
+
+    def associate(self, sets: Sets, how: Testing) -> Association:
+        words = how.words or tuple([f"{t}{i}" for i in range(len(sets[t]))] for t in "XY")
+        owners = np.array([f"X {word}" for word in words[0]] + [f"Y {word}" for word in words[1]])
+        rows = np.concatenate([sets["X"], sets["Y"]])
+        names = list(dict.fromkeys(owners.tolist()))
+        first = sum(name.startswith("X ") for name in names)
+
+        def scored(chosen: Sequence[int], kept: Sequence[int]) -> float:
+            x, y = (np.isin(owners, [names[i] for i in of]) for of in (chosen, [i for i in kept if i not in chosen]))
+            return float(self.score(rows[x], rows[y], sets["A"], sets["B"]))
+
+        everyone = range(len(names))
+        observed = scored(range(first), everyone)
+        splits = np.array([scored(split, everyone) for split in _splits(len(names), first, how)])
+        shares = {
+            names[i]: observed - scored([j for j in range(first) if j != i], [j for j in everyone if j != i])
+            for i in everyone
+        }
+        p = _p_value(observed, splits, how)
+        each = np.array([shares[owner] for owner in owners])
+        return Association(
+            effect_size=observed,
+            statistic=observed,
+            p=p,
+            by_word=p if how.words is not None else None,
+            by_word_opposite=None,
+            effect_size_by_word=observed if how.words is not None else None,
+            protocol=how.protocol,
+            alternative=how.alternative,
+            sizes=_sizes(sets),
+            x=each[: len(sets["X"])],
+            y=each[len(sets["X"]) :],
+        )
+
+    def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:  # noqa: ARG002
+        return {}
+
+
+def _splits(words: int, first: int, how: Testing) -> Iterator[Sequence[int]]:
+    """All splits, or where they are too many some at random; the observed one is among them."""
+    if math.comb(words, first) <= _ENUMERATED:
+        yield from combinations(range(words), first)
+        return
+    rng = np.random.default_rng(how.rng)
+    yield range(first)
+    for _ in range(_DRAWN):
+        yield rng.permutation(words)[:first].tolist()
+
+
+def _p_value(observed: float, splits: NDArray[np.float64], how: Testing) -> TailProbability:
+    close = 1e-9 * max(1.0, abs(observed))
+    sided = np.abs(splits) >= abs(observed) - close if how.alternative == "two-sided" else splits >= observed - close
+    value = float(sided.mean())
+    route = "enumeration" if len(splits) != _DRAWN + 1 else "sampling"
+    return TailProbability(value, math.log10(value), route, 0.0)
+
+
+def _sizes(sets: Sets) -> tuple[int, int, int, int]:
+    return len(sets["X"]), len(sets["Y"]), len(sets["A"]), len(sets["B"])
+
+
+@dataclass(frozen=True)
+class _Cosine:
+    """WEAT's own metric, by one product of matrices."""
+
+    name: str = "cosine"
+    title: str = "cosine (WEAT)"
+
+    def associate(self, sets: Sets, how: Testing) -> Association:
+        return weat(
+            *(sets[role] for role in "XYAB"),
+            protocol=how.protocol,
+            alternative=how.alternative,
+            words=how.words,
+            rng=how.rng,
+        )
+
+    def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
+        between = unit_rows(sets["X"], "X").mean(axis=0) - unit_rows(sets["Y"], "Y").mean(axis=0)
+        return {role: unit_rows(sets[role], role) @ between for role in "AB"}
+
+
+_GROUP = "biassay.metrics"
+_METRICS: Mapping[str, Metric] = {"cosine": _Cosine()}
+
+
+def metric_names() -> tuple[str, ...]:
+    return (*_METRICS, *_added())
+
+
+def _added() -> Mapping[str, Metric]:
+    return load_plugins(_GROUP, _METRICS, Metric)
+
+
+def metric_named(name: str) -> Metric:
+    """A metric by its name."""
+    refuse_clash(_GROUP, name, _METRICS)
+    if name in _METRICS:
+        return _METRICS[name]
+    added = _added()
+    if name not in added:
+        known = (*_METRICS, *added)
+        raise UnknownNameError("metric", name, known, f"(one of {', '.join(known)})")
+    return added[name]

@@ -1,0 +1,155 @@
+"""One test on one model: vectors of its texts in, a measurement or a refusal out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import BiassayError, StimulusError, UsageError
+from biassay.models.base import Encoded, Span
+from biassay.stats.association import unit_rows
+from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.metrics import metric_named
+from biassay.studies.associations.settings import Settings
+from biassay.studies.associations.weat import Association, Testing
+from biassay.studies.seeds import seed_of
+from biassay.texts.sentences import TestTexts, Text, forms
+
+__all__ = ["Measurement", "check_tests", "measure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What came of one test on one model.
+
+    Attributes
+    ----------
+    association : Association or None
+        None if the test was refused or failed; then ``reason`` says why.
+    status : {"measured", "refused", "failed"}
+        Refused: too many words were lost. Failed: the numbers leave the statistic undefined.
+    num_texts, num_words, num_cut : role -> int
+        Texts that were measured, words they were made from, and texts the model did not read to the end.
+    lost : role -> words
+        Words, in the form in which they stood in a text, that the model does not know.
+    leaning : role -> word -> float
+        For targets the mean association with A rather than B; for attributes the mean cosine with X rather than Y.
+    """
+
+    association: Association | None
+    status: Literal["measured", "refused", "failed"]
+    reason: str | None
+    num_texts: Mapping[str, int]
+    num_words: Mapping[str, int]
+    num_cut: Mapping[str, int]
+    lost: Mapping[str, tuple[str, ...]]
+    leaning: Mapping[str, Mapping[str, float]]
+
+
+def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
+    """Refuse, before anything is encoded, what the protocol cannot measure."""
+    for test in tests:
+        sizes = len(test.X.words), len(test.Y.words)
+        if settings.protocol == "may2019" and sizes[0] != sizes[1] and not test.has_target_sentences:
+            raise StimulusError(
+                f"test {test.name!r}: protocol may2019 needs target sets of one size, got {sizes[0]} and {sizes[1]}; "
+                "use protocol exact"
+            )
+
+
+def measure(
+    test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], settings: Settings, lost_hint: str = ""
+) -> Measurement:
+    """Measure one test; ``encoded`` holds the vectors of its texts by role."""
+    kept: dict[str, list[int]] = {}
+    lost: dict[str, tuple[str, ...]] = {}
+    for role in ROLES:
+        of_role = encoded[role]
+        gone = [_lost(t, of_role.unknown[i], of_role.cut[i]) for i, t in enumerate(texts.role(role))]
+        kept[role] = [i for i, spans in enumerate(gone) if not spans]
+        lost[role] = forms(replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans)
+    reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
+    if reason is not None and lost_hint:
+        reason += f"; {lost_hint}"
+    if settings.protocol == "may2019" and test.has_target_sentences:
+        _truncate(kept, np.random.default_rng(seed_of(settings.seed, test.name, "truncate")))
+    chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
+    counts = {
+        "num_texts": {role: len(chosen[role]) for role in ROLES},
+        "num_words": {role: len({text.stimulus for text in chosen[role]}) for role in ROLES},
+        "num_cut": {role: sum(encoded[role].cut[i] is not None for i in kept[role]) for role in ROLES},
+    }
+    if reason is not None:
+        return Measurement(None, "refused", reason, **counts, lost=lost, leaning={})
+    try:
+        vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
+        for role in ROLES:
+            unit_rows(vectors[role], test.concept(role).label, [t.text for t in chosen[role]])  # names what is wrong
+        metric = metric_named(settings.metric)
+        rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
+        how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
+        found = metric.associate(vectors, how)
+        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)}
+    except UsageError as error:
+        return Measurement(None, "refused", str(error), **counts, lost=lost, leaning={})
+    except BiassayError as error:
+        return Measurement(None, "failed", str(error), **counts, lost=lost, leaning={})
+    return Measurement(found, "measured", None, **counts, lost=lost, leaning=_by_word(scores, chosen))
+
+
+def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
+    """The places of those words that the text is about and the model did not know, or did not read as far as."""
+    return tuple(
+        (start, end)
+        for start, end in text.spans
+        if (cut is not None and cut < end) or any(a < end and start < b for a, b in unknown)
+    )
+
+
+def _too_many_lost(
+    test: Test,
+    texts: TestTexts,
+    kept: Mapping[str, list[int]],
+    lost: Mapping[str, tuple[str, ...]],
+    max_lost: float,
+) -> str | None:
+    for role in ROLES:
+        total = len(texts.role(role))
+        gone = total - len(kept[role])
+        if gone > max_lost * total or (gone and len(kept[role]) < 2):
+            kind = "words" if test.level == "word" else "texts"
+            count = f"the model does not know {gone} of {total} {kind} of {test.concept(role).label}"
+            limit = f"the limit is {max_lost:.0%}, --max-lost changes it" if max_lost < 1.0 else "too few are left"
+            return f"{count} ({', '.join(lost[role])}); {limit}"
+    return None
+
+
+def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
+    """Cut the longer target set to the length of the shorter, at random and in order, as the published files were."""
+    size = min(len(kept["X"]), len(kept["Y"]))
+    for role in "XY":
+        if len(kept[role]) > size:
+            kept[role] = sorted(rng.choice(kept[role], size=size, replace=False).tolist())
+
+
+def _words(test: Test, chosen: Mapping[str, list[Text]]) -> tuple[list[str], list[str]] | None:
+    if not test.tells_target_words:
+        return None
+    return [text.stimulus for text in chosen["X"]], [text.stimulus for text in chosen["Y"]]
+
+
+def _by_word(
+    scores: Mapping[str, NDArray[np.float64]], chosen: Mapping[str, list[Text]]
+) -> dict[str, dict[str, float]]:
+    """Mean score of every word over its texts."""
+    means: dict[str, dict[str, float]] = {}
+    for role in scores:
+        gathered: dict[str, list[float]] = {}
+        for text, score in zip(chosen[role], scores[role], strict=True):
+            gathered.setdefault(text.stimulus, []).append(float(score))
+        means[role] = {word: float(np.mean(values)) for word, values in gathered.items()}
+    return means

@@ -1,0 +1,152 @@
+"""The records of association tests. A number that was not computed is None; NaN is a number that was."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+from biassay.results.data import Record
+from biassay.stimuli.model import About, TemplateKind
+
+__all__ = ["ContextsRecord", "Contextual", "InputsRecord", "Result", "TestRecord"]
+
+
+@dataclass(frozen=True)
+class Contextual(Record):
+    """What a test over contexts (CEAT) found besides its pooled effect size.
+
+    ``standard_error`` to ``prediction_high`` come from the random-effects model over ``n_samples`` samples;
+    ``interval_low`` and ``interval_high`` enclose the pooled effect size that other words of the same kinds would give,
+    with ``confidence``. ``share_significant`` is the share of samples whose own one-sided p-value is at most alpha.
+    ``num_contexts`` holds how many contexts every stimulus had, by role.
+    """
+
+    standard_error: float
+    z: float
+    tau2: float
+    q: float
+    i2: float
+    prediction_low: float
+    prediction_high: float
+    interval_low: float | None
+    interval_high: float | None
+    confidence: float
+    share_significant: float
+    n_samples: int
+    num_contexts: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Result(Record):
+    """One test on one model.
+
+    The first nine fields are the columns of the published results. ``p_value`` is over texts under ``protocol``;
+    ``p_value_by_word`` is exact and over words, whose texts move together; ``p_floor_by_word`` is the smallest it could
+    be with so many words; ``p_value_by_word_opposite`` is that of the opposite direction, where the test is one-sided
+    and the effect by word negative. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha,
+    before and after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
+
+    Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
+    and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
+    the model could not place the others.
+    """
+
+    model: str
+    options: str
+    test: str
+    p_value: float | None
+    effect_size: float | None
+    num_targ1: int
+    num_targ2: int
+    num_attr1: int
+    num_attr2: int
+    status: Literal["measured", "refused", "failed"]
+    reason: str | None
+    title: str
+    level: Literal["word", "sentence", "context"]
+    targ1: str
+    targ2: str
+    attr1: str
+    attr2: str
+    statistic: float | None
+    log10_p_value: float | None
+    p_route: str | None
+    p_error: float | None
+    effect_size_by_word: float | None
+    p_value_by_word: float | None
+    log10_p_value_by_word: float | None
+    p_route_by_word: str | None
+    p_error_by_word: float | None
+    p_floor_by_word: float | None
+    num_words: dict[str, int]
+    num_cut: dict[str, int]
+    p_value_holm: float | None
+    significant: bool | None
+    significant_holm: bool | None
+    p_value_by_word_holm: float | None
+    significant_by_word: bool | None
+    significant_by_word_holm: bool | None
+    protocol: str
+    alternative: str
+    alpha: float
+    seed: int
+    source: str
+    test_version: str
+    test_digest: str
+    model_revision: str | None
+    lost: dict[str, tuple[str, ...]]
+    leaning: dict[str, dict[str, float]]
+    contextual: Contextual | None = None
+    too_rare: dict[str, tuple[str, ...]] | None = None
+    p_value_by_word_opposite: float | None = None
+    about: About | None = None
+    topic: str | None = None
+    variant_of: str | None = None
+    template: TemplateKind | None = None
+    metric: str = "cosine"
+
+
+@dataclass(frozen=True)
+class TestRecord:
+    """A test of a run: its name, what it was asked with, and where that came from.
+
+    ``assumed`` holds, by role, what finished texts were taken to be about where their file does not say it.
+    """
+
+    __test__ = False
+
+    name: str
+    pattern: str
+    digest: str
+    source: str
+    citation: str
+    licence: str
+    version: str
+    assumed: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ContextsRecord:
+    """Where the contexts of a run came from.
+
+    ``corpus`` names the files that were read, ``found_with`` says how.
+    """
+
+    file: str
+    digest: str
+    rows: int
+    per_stimulus: int
+    seed: int
+    documents: int
+    bytes: int
+    corpus: tuple[str, ...] = ()
+    found_with: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InputsRecord:
+    """What association tests were measured with."""
+
+    tests: tuple[TestRecord, ...]
+    contexts: ContextsRecord | None = None

@@ -1,0 +1,56 @@
+"""What can be chosen for association tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from biassay.stats.permutation import PROTOCOLS, Alternative, Protocol
+from biassay.studies.settings import setting
+
+__all__ = ["ALTERNATIVES", "DTYPES", "MODES", "Settings"]
+
+MODES = ("random", "fixed")
+DTYPES = ("float16", "float32")
+ALTERNATIVES = ("greater", "two-sided")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Choices that hold for a whole run of association tests."""
+
+    tests: tuple[str | dict[str, Any], ...] = setting(
+        (),
+        "Names, patterns (sent-*), topics (gender), collections (may2019) or files.  [default: the main collections; "
+        "with contexts, the tests they were collected for]",
+        many=True,
+        metavar="PATTERN ...",
+    )
+    contexts: str | None = setting(
+        None, "A file made by `biassay contexts`: words are measured in these contexts (CEAT).", metavar="FILE"
+    )
+    metric: str = setting("cosine", "How vectors become associations; packages may add others.")
+    protocol: Protocol = setting("exact", "How p-values are found.", choices=PROTOCOLS)
+    alternative: Alternative = setting(
+        "greater", "Whether associations count in the tested direction or in either one.", choices=ALTERNATIVES
+    )
+    alpha: float = setting(0.01, "Level of significance.", low=0.0, high=1.0, open=True)
+    max_lost: float = setting(0.2, "Largest share of a concept's words that a model may not know.", low=0.0, high=1.0)
+    seed: int = setting(0, "For what is drawn: protocols that sample, and contexts.", low=0)
+    n_samples: int = setting(
+        10_000, "With contexts: samples of one context per word.", low=3, option="n-samples", aliases=("samples",)
+    )
+    mode: Literal["random", "fixed"] = setting(
+        "random",
+        "With contexts: each model draws its own, or all models get the same.",
+        choices=MODES,
+        aliases=("draw",),
+    )
+    window: int | None = setting(None, "With contexts: words kept around a word.  [default: the whole sentence]", low=1)
+    dtype: Literal["float16", "float32"] = setting(
+        "float16", "With contexts: in which vectors are kept.", choices=DTYPES
+    )
+    min_contexts: int = setting(5, "With contexts: a word with fewer is lost.", low=1)
+    vectors: str | None = setting(
+        None, "With contexts: a folder for the vectors, instead of the cache.", again=True, metavar="DIR"
+    )

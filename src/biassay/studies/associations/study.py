@@ -1,0 +1,175 @@
+"""Association tests as a study: WEAT and SEAT ask for vectors of texts, CEAT for vectors of words in contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.answers.answers import Abilities, Answers
+from biassay.errors import UnknownNameError
+from biassay.results.data import RunData, is_of
+from biassay.results.findings import Finding
+from biassay.results.storage import Older, Types
+from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.columns import RESULTS
+from biassay.studies.associations.gathering import only_tests
+from biassay.studies.associations.inputs import AssociationInputs, check_same, open_inputs
+from biassay.studies.associations.making import contextual_result_of, result_of, with_corrections
+from biassay.studies.associations.over_contexts import cover, measure_in_contexts
+from biassay.studies.associations.over_texts import measure
+from biassay.studies.associations.records import InputsRecord, Result
+from biassay.studies.associations.samples import SAMPLE_ARRAYS
+from biassay.studies.associations.settings import Settings
+from biassay.studies.study import (
+    Ability,
+    Array,
+    ContextRequests,
+    Event,
+    Lost,
+    Notice,
+    Progress,
+    Requests,
+    Row,
+    Study,
+    Tables,
+)
+
+if TYPE_CHECKING:
+    from biassay.pages.presenter import Presenter
+
+__all__ = ["STUDY"]
+
+
+class _Associations(Study):
+    name = "associations"
+    title = "Association tests"
+    types = Types(Settings, InputsRecord, (RESULTS,))
+
+    @cached_property
+    def presenter(self) -> Presenter:
+        from biassay.studies.associations.presenter import AssociationPresenter
+
+        return AssociationPresenter()
+
+    def open(self, settings: Settings) -> AssociationInputs:
+        return open_inputs(settings)
+
+    def asks(self, settings: Settings) -> tuple[Ability, ...]:
+        return ("texts",) if settings.contexts is None else ("words",)
+
+    def together(self, settings: Settings) -> bool:
+        """A context must be usable for all models, so that all are given the same."""
+        return settings.contexts is not None and settings.mode == "fixed"
+
+    def requests(self, inputs: AssociationInputs, abilities: Abilities) -> Requests:  # noqa: ARG002
+        if inputs.contexts is None:
+            return Requests(list(dict.fromkeys(t.text for texts in inputs.texts.values() for t in texts)))
+        settings = inputs.settings
+        return Requests(contexts=ContextRequests(inputs.contexts, inputs.words, settings.window, settings.dtype))
+
+    def measure(self, inputs: AssociationInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
+        one = _over_texts if inputs.contexts is None else _over_contexts
+        rows: list[Result] = []
+        for number, test in enumerate(inputs.tests, start=1):
+            for event in one(inputs, test, model, everyone):
+                rows += [event.record] if isinstance(event, Row) else []
+                yield event
+            yield Progress("tests", number, len(inputs.tests))
+        yield Lost(tuple(word for row in rows for words in row.lost.values() for word in words))
+        if inputs.contexts is not None:
+            yield from _unlocated(inputs, rows)
+
+    def complete(self, settings: Settings, tables: Tables) -> Tables:
+        return {**tables, "results": with_corrections(tables.get("results", ()), settings.alpha)}
+
+    def failed(self, run: RunData) -> bool:
+        rows = run.tables.get("results", ())
+        states = [{row.status for row in rows if is_of(row, record)} for record in run.manifest.models]
+        return any("measured" not in of or "failed" in of for of in states)
+
+    def check_same(self, before: InputsRecord, now: InputsRecord) -> None:
+        check_same(before, now)
+
+    def findings(self, run: RunData) -> Sequence[Finding]:
+        from biassay.studies.associations.findings import findings_of
+
+        return findings_of(run)
+
+    def only(self, run: RunData, item: str) -> RunData:
+        found = only_tests(run, [item])
+        if not found.manifest.inputs.tests:
+            known = [test.name for test in run.manifest.inputs.tests]
+            raise UnknownNameError("test", item, known, f"(tests of this run: {', '.join(known[:20])})")
+        return found
+
+    def upgrade(self, folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:
+        from biassay.studies.associations.older import upgrade
+
+        return upgrade(folder, manifest, results)
+
+
+def _over_texts(inputs: AssociationInputs, test: Test, model: Answers, _: Sequence[Answers]) -> Iterator[Event]:
+    texts = inputs.texts[test.name]
+    encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
+    measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint)
+    yield Row("results", result_of(test, model.identity, measured, inputs.settings))
+
+
+def _over_contexts(
+    inputs: AssociationInputs, test: Test, model: Answers, everyone: Sequence[Answers]
+) -> Iterator[Event]:
+    assert inputs.contexts is not None
+    who = f"{model.identity.content} {model.identity.options}"
+    vectors = _vectors_of(inputs, test, model, everyone)
+    measured = measure_in_contexts(test, vectors, inputs.settings, who, inputs.contexts.count)
+    yield Row("results", contextual_result_of(test, model.identity, measured, inputs.settings))
+    if measured.association is not None:
+        for name in SAMPLE_ARRAYS:
+            yield Array(f"{test.name}/{name}", getattr(measured.association, name))
+
+
+def _vectors_of(
+    inputs: AssociationInputs, test: Test, model: Answers, everyone: Sequence[Answers]
+) -> dict[str, NDArray[np.floating]]:
+    """Vectors of all words of a test; of one that cannot be measured, only how many there would be."""
+    assert inputs.contexts is not None
+    words = dict.fromkeys(word for role in ROLES for word in test.concept(role).words)
+    if not cover(inputs.contexts.count, test, inputs.settings).measurable:
+        return {word: np.empty((inputs.contexts.count(word), 1)) for word in words}
+    return {word: _vectors(inputs.contexts.of(word), model, everyone) for word in words}
+
+
+def _vectors(rows: slice, model: Answers, everyone: Sequence[Answers]) -> NDArray[np.floating]:
+    """Vectors of the contexts of a word that every model could locate it in."""
+    if rows.start == rows.stop:
+        return np.empty((0, 1))
+    own = model.rows(rows)
+    usable = ~np.isnan(own[:, 0])
+    for other in everyone:
+        if other is not model:
+            usable &= ~np.isnan(other.rows(rows)[:, 0])
+    return own if usable.all() else own[usable]
+
+
+def _unlocated(inputs: AssociationInputs, rows: Sequence[Result]) -> Iterator[Event]:
+    """Say which words could not be located in all of their contexts."""
+    assert inputs.contexts is not None
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.contextual is not None:
+            counts |= {word: n for words in row.contextual.num_contexts.values() for word, n in words.items()}
+    short = {word: inputs.contexts.count(word) - count for word, count in counts.items()}
+    words = ", ".join(f"{word} {count}" for word, count in short.items() if count)
+    if words:
+        who = "the model" if inputs.settings.mode == "random" else "a model of the run"
+        yield Notice(
+            f"{sum(short.values())} contexts were left out, for {who} has no vector of the word there: {words}"
+        )
+
+
+STUDY = _Associations()

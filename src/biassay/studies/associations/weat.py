@@ -1,0 +1,176 @@
+"""WEAT: the association test, from four sets of vectors to an effect size and its p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biassay.errors import UsageError, VectorError
+from biassay.stats.association import associations, effect_size, rounding, unit_rows, wefat_scores
+from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
+from biassay.stats.tails import Route, TailProbability
+
+__all__ = ["Association", "Testing", "tested", "weat", "wefat", "word_means"]
+
+
+@dataclass(frozen=True, eq=False)
+class Association:
+    """What an association test found.
+
+    Attributes
+    ----------
+    effect_size : float
+        Difference of mean associations in standard deviations; positive if X leans to A and Y to B.
+    statistic : float
+        Sum of associations over X minus sum over Y.
+    p : TailProbability
+        Under the protocol; over texts, as the papers do.
+    by_word : TailProbability or None
+        Exact, over words: all texts of a word move together. None where the words of the texts are not known.
+    by_word_opposite : TailProbability or None
+        The same of the opposite direction, where a one-sided test finds a negative effect by word.
+    effect_size_by_word : float or None
+        The effect size over the mean associations of the words.
+    protocol, alternative : str
+    sizes : (int, int, int, int)
+        Number of vectors in X, Y, A and B.
+    x, y : (n,), (m,) float64
+        Associations of the targets.
+    """
+
+    effect_size: float
+    statistic: float
+    p: TailProbability
+    by_word: TailProbability | None
+    by_word_opposite: TailProbability | None
+    effect_size_by_word: float | None
+    protocol: Protocol
+    alternative: Alternative
+    sizes: tuple[int, int, int, int]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    @property
+    def p_value(self) -> float:
+        return self.p.value
+
+    @property
+    def log10_p_value(self) -> float:
+        return self.p.log10
+
+    @property
+    def p_value_by_word(self) -> float | None:
+        return None if self.by_word is None else self.by_word.value
+
+
+def weat(
+    X: ArrayLike,
+    Y: ArrayLike,
+    A: ArrayLike,
+    B: ArrayLike,
+    *,
+    protocol: Protocol = "exact",
+    alternative: Alternative = "greater",
+    route: Route = "auto",
+    words: tuple[Sequence[str], Sequence[str]] | None = None,
+    rng: Rng = None,
+) -> Association:
+    """Do the targets X, more than Y, lean to the attributes A, more than to B?
+
+    Parameters
+    ----------
+    X, Y, A, B : (n, d), (m, d), (k, d), (l, d) array-like
+        Vectors; only their directions count.
+    protocol : {"exact", "may2019", "caliskan2017"}
+        How the p-value is found; `exact` samples nothing.
+    alternative : {"greater", "two-sided"}
+    route : {"auto", "enumeration", "counting", "saddle-point"}
+        Forces one exact route, for instance ``counting`` for an integer count.
+    words : pair of sequences of str, optional
+        For texts made from words: the word of every row of X and of Y. Gives `by_word`.
+    rng : numpy Generator or seed
+        Used by the two protocols that draw.
+
+    Examples
+    --------
+    >>> import numpy as np, biassay
+    >>> rng = np.random.default_rng(0)
+    >>> A, B = rng.normal(1, 1, (6, 20)), rng.normal(-1, 1, (6, 20))
+    >>> found = biassay.weat(A[:3], B[:3], A[3:], B[3:])
+    >>> round(found.p_value, 3), found.p.route
+    (0.05, 'enumeration')
+    """
+    x_rows, y_rows, a_rows, b_rows = (
+        unit_rows(vectors, what) for vectors, what in zip((X, Y, A, B), "XYAB", strict=True)
+    )
+    dimensions = {rows.shape[1] for rows in (x_rows, y_rows, a_rows, b_rows)}
+    if len(dimensions) > 1:
+        raise VectorError(f"vectors of one test must have one dimension, got {sorted(dimensions)}")
+    if min(len(x_rows), len(y_rows)) < 2:
+        raise UsageError(f"X and Y need at least two vectors each, got {len(x_rows)} and {len(y_rows)}")
+    x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
+    noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in (X, Y, A, B)))
+    sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
+    return tested(x, y, sizes, Testing(protocol, alternative, route, words, rng, noise))
+
+
+@dataclass(frozen=True, eq=False)
+class Testing:
+    """How associations are tested; ``noise`` is how far rounding may have moved one of them."""
+
+    protocol: Protocol = "exact"
+    alternative: Alternative = "greater"
+    route: Route = "auto"
+    words: tuple[Sequence[str], Sequence[str]] | None = None
+    rng: Rng = None
+    noise: float = 0.0
+
+
+def tested(
+    x: NDArray[np.float64], y: NDArray[np.float64], sizes: tuple[int, int, int, int], how: Testing
+) -> Association:
+    """Effect sizes and p-values of associations (n,) and (m,) of the targets."""
+    size = effect_size(x, y)
+    p = permutation_test(
+        x, y, protocol=how.protocol, alternative=how.alternative, route=how.route, noise=how.noise, rng=how.rng
+    )
+    by_word = opposite = size_by_word = None
+    if how.words is not None:
+        x_words, y_words = (word_means(scores, names) for scores, names in zip((x, y), how.words, strict=True))
+        by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
+        size_by_word = effect_size(x_words, y_words)
+        if how.alternative == "greater" and size_by_word < 0.0:
+            opposite = permutation_test(-x_words, -y_words, noise=how.noise)
+    return Association(
+        effect_size=size,
+        statistic=float(x.sum() - y.sum()),
+        p=p,
+        by_word=by_word,
+        by_word_opposite=opposite,
+        effect_size_by_word=size_by_word,
+        protocol=how.protocol,
+        alternative=how.alternative,
+        sizes=sizes,
+        x=x,
+        y=y,
+    )
+
+
+def word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.float64]:
+    """Mean association of every word over its texts, in the order of first appearance."""
+    if len(words) != len(scores):
+        raise UsageError(f"got {len(words)} words for {len(scores)} texts; every text needs its word")
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    index = np.array([places[word] for word in words])
+    return np.bincount(index, weights=scores) / np.bincount(index)
+
+
+def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
+    """Single-target effect sizes: to which of A and B does each of ``words`` (n, d) lean, in standard deviations?"""
+    rows, a_rows, b_rows = (
+        unit_rows(vectors, what) for vectors, what in zip((words, A, B), ("words", "A", "B"), strict=True)
+    )
+    return wefat_scores(rows, a_rows, b_rows)

@@ -1,0 +1,59 @@
+"""What a search for the words of groups shows, as records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from biassay.results.data import RunData
+from biassay.results.findings import Finding, Standing
+from biassay.studies.discovery.records import GroupRow
+from biassay.studies.discovery.settings import Settings
+from biassay.studies.discovery.view import GroupView, groups_of
+
+__all__ = ["at_the_floor", "findings_of", "permutations_wanted"]
+
+_WORDS = 5
+_TOGETHER = 5  # words at the smallest p-value; if more are needed there, a few permutations decide what is found
+_CLEARED = 10  # times as many found: the last has a p-value of as many permutations, which hardly hangs on the seed
+
+
+def findings_of(run: RunData) -> Sequence[Finding]:
+    """One finding per model and group."""
+    return [_finding(view, run.manifest.settings) for view in groups_of(run)]
+
+
+def _finding(view: GroupView, settings: Settings) -> Finding:
+    best = view.best_words(emergent=False, top=_WORDS)
+    return Finding(
+        model=view.model,
+        item=view.row.group,
+        title=view.row.label,
+        topic=", ".join(view.row.belongs),
+        about="people",
+        standing=_standing(view.row, settings),
+        direction=f"words with names of {view.row.label}" if best else "",
+        effect=float(view.row.num_associated),
+        unit="words",
+        p_values={"corrected": min((word.q_value for word in view.words if word.q_value is not None), default=None)},
+        evidence=tuple(word.word for word in best),
+    )
+
+
+def _standing(row: GroupRow, settings: Settings) -> Standing:
+    if row.num_associated:
+        return "corrected"
+    return "not shown" if permutations_wanted(row, settings) is None else "too few"
+
+
+def at_the_floor(row: GroupRow, settings: Settings) -> int:
+    """How many words must have the smallest p-value together before the correction lets any of them be found."""
+    return math.ceil(row.num_words / ((settings.n_permutations + 1) * settings.alpha))
+
+
+def permutations_wanted(row: GroupRow, settings: Settings) -> int | None:
+    """With how many permutations findings would not hang on the seed; None where there are enough."""
+    together = at_the_floor(row, settings)
+    if together <= _TOGETHER or row.num_associated >= _CLEARED * together:
+        return None
+    return math.ceil(row.num_words / (_TOGETHER * settings.alpha)) - 1

@@ -1,0 +1,107 @@
+"""From discovery to measurement: the words found of two groups become a test."""
+
+from __future__ import annotations
+
+from biassay.errors import MeasurementError, UsageError
+from biassay.results.data import RunData
+from biassay.stimuli.groups import Grouping
+from biassay.stimuli.model import Concept, Source, Test
+from biassay.studies.discovery.findings import permutations_wanted
+from biassay.studies.discovery.records import DUAL_USE
+from biassay.studies.discovery.view import group_of
+
+__all__ = ["CIRCULAR", "against_of", "check_size", "found_tests"]
+
+CIRCULAR = (
+    "The words were chosen because they are close to these names in this model: on the same model and names the test "
+    "confirms the choice and measures nothing. Use it on other models, or over contexts."
+)
+
+
+def against_of(grouping: Grouping, group: str, asked: str | None) -> str:
+    """The group whose names and words stand on the other side of a test."""
+    chosen = asked or grouping.against
+    if chosen is None:
+        names = ", ".join(other.name for other in grouping.groups if other.name != group)
+        raise UsageError(f"a test needs a second group: name it with --against (one of {names})")
+    if grouping.group(chosen).name == grouping.group(group).name:
+        raise UsageError(f"a test compares two groups, and both are {group!r}; name another with --against")
+    return chosen
+
+
+def found_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test, ...]:
+    """Tests of the names of two groups by words found of each: those associated, and where there are those emergent.
+
+    At most ``size`` words a side: found of a group, and with a score above its threshold against the other of the two,
+    by which they are ranked. A word found of both is left out. Words are those of the run's first model.
+    """
+    check_size(size)
+    theirs = _words(run, against, group, emergent=False)
+    tests: list[Test] = []
+    for kind, emergent in (("associated", False), ("emergent", True)):
+        own = _words(run, group, against, emergent=emergent)
+        A = [word for word in own if word not in theirs][:size]
+        B = [word for word in theirs if word not in own][:size]
+        if min(len(A), len(B)) >= 2:
+            if not (tests and set(A) == set(tests[0].A.words)):  # the same test again
+                tests.append(_test(run, (group, against), kind, (A, B)))
+        elif not emergent:
+            raise MeasurementError(
+                f"a test needs at least two words a side that are closer to one of the two groups than to the other: "
+                f"{len(A)} were found of {group} and {len(B)} of {against}; {_more_permutations(run)}"
+                "search other words (--words), keep more (--keep), allow more false findings (--alpha) or lower the "
+                "threshold (--threshold)"
+            )
+    return tuple(tests)
+
+
+def _test(run: RunData, groups: tuple[str, str], kind: str, words: tuple[list[str], list[str]]) -> Test:
+    inputs, (group, against) = run.manifest.inputs, groups
+    X, Y = (Concept(name, inputs.labels[name], inputs.groups[name]) for name in groups)
+    return Test(
+        name=f"{group}-{kind}",
+        title=f"{X.label} or {Y.label}, {kind} words of the first or words of the second",
+        X=X,
+        Y=Y,
+        A=Concept(f"{group}-{kind}-words", f"Words found of {X.label} ({kind})", tuple(words[0])),
+        B=Concept(f"{against}-words-against-{kind}", f"Words found of {Y.label}", tuple(words[1])),
+        source=_source(run, group),
+    )
+
+
+def _source(run: RunData, group: str) -> Source:
+    model, inputs = run.manifest.models[0], run.manifest.inputs
+    return Source(
+        name=f"found-{group}",
+        citation=f"words found by IBD and EIBD in {model.text} ({model.revision}); groups: {inputs.citation}",
+        licence="the words: facts about the model; names: " + inputs.licence,
+        version="1",
+        note=f"{DUAL_USE} {CIRCULAR}",
+    )
+
+
+def _more_permutations(run: RunData) -> str:
+    rows = run.tables.get("groups", ())
+    wanted = max((permutations_wanted(row, run.manifest.settings) or 0 for row in rows), default=0)
+    return f"take more permutations (--n-permutations {wanted} or more), " if wanted else ""
+
+
+def check_size(size: int) -> None:
+    """Refuse a test that cannot be."""
+    if size < 2:
+        raise UsageError(f"a test needs at least two words a side, got {size}")
+
+
+def _words(run: RunData, group: str, against: str, *, emergent: bool) -> list[str]:
+    """Words found of a group that tell it from the other one, best first; those that a file cannot hold are left."""
+    found = group_of(run, group)
+    threshold = found.row.threshold_emergent if emergent else found.row.threshold
+    scores = {
+        word.word: score
+        for word in found.words
+        if (score := word.scores[against]) is not None
+        and (word.emergent if emergent else word.associated)
+        and word.word.isprintable()
+        and word.word == word.word.strip()
+    }
+    return sorted((word for word, score in scores.items() if score > threshold), key=lambda word: -scores[word])

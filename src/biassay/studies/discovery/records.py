@@ -1,0 +1,141 @@
+"""The records of a search for the words of groups. A number that was not computed is None."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from biassay.results.data import Record
+
+__all__ = ["DUAL_USE", "CurveRow", "GroupRow", "InputsRecord", "ModelRow", "Source", "Task", "ValidatedRow", "WordRow"]
+
+DUAL_USE = (
+    "These words describe the model, not people: they show which associations it took from its texts. The same list "
+    "can be misused, to write what stereotypes a group or to set people against each other; pass it on with care and "
+    "with this note."
+)
+Source = Literal["validation", "given", "convention"]
+Task = Literal["ibd", "eibd"]
+Scores = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class InputsRecord:
+    """What was searched with: all groups with their names, a fingerprint of the words where a list was given.
+
+    ``note`` is what whoever passes the words on should pass on with them.
+    """
+
+    grouping: str
+    grouping_title: str
+    grouping_digest: str
+    citation: str
+    licence: str
+    groups: dict[str, tuple[str, ...]]
+    labels: dict[str, str]
+    vocabulary_digest: str | None = None
+    note: str = DUAL_USE
+
+
+@dataclass(frozen=True)
+class WordRow(Record):
+    """A word of the vocabulary, for one model and group.
+
+    ``scores`` are those against every other group; ``score`` is the largest of them, or the smallest where words had to
+    differ from every group; ``constituents`` are the scores of the group's categories. q-values are corrected over the
+    whole vocabulary. ``associated``: detected by IBD, and q at most alpha; ``eibd``: by EIBD, the paper's rule, and q
+    at most alpha; ``emergent``: of these, with ``q_value_excess`` at most alpha, so that the association exceeds what
+    the categories contribute together.
+    """
+
+    model: str
+    options: str
+    group: str
+    word: str
+    score: float | None
+    scores: Scores
+    constituents: Scores
+    p_value: float | None
+    q_value: float | None
+    p_value_excess: float | None
+    q_value_excess: float | None
+    associated: bool
+    eibd: bool
+    emergent: bool
+
+
+@dataclass(frozen=True)
+class GroupRow(Record):
+    """What was found of one group in one model; counts are over the whole vocabulary.
+
+    ``other_groups`` are those it is compared with; ``constituents`` are its categories, each against another value.
+    """
+
+    model: str
+    options: str
+    group: str
+    label: str
+    belongs: dict[str, str]
+    other_groups: tuple[str, ...]
+    constituents: tuple[str, ...]
+    threshold: float
+    threshold_source: Source
+    threshold_emergent: float
+    threshold_emergent_source: Source
+    num_words: int
+    num_above: int
+    num_associated: int
+    num_every: int
+    num_eibd: int
+    num_emergent: int
+
+
+@dataclass(frozen=True)
+class ValidatedRow(Record):
+    """A word of the validation: whether people tie it to the group, and whether the model was found to do so."""
+
+    model: str
+    options: str
+    group: str
+    word: str
+    of_group: bool
+    emergent_of_group: bool
+    scores: Scores
+    constituents: Scores
+    detected: bool
+    detected_emergent: bool
+
+
+@dataclass(frozen=True)
+class CurveRow(Record):
+    """How well the words of the validation are detected at the threshold in use; arrays hold the counts at all others.
+
+    ``chance`` is the share of words that belong to the group; ``precision`` is None where none is detected.
+    """
+
+    model: str
+    options: str
+    group: str
+    task: Task
+    area: float
+    chance: float
+    chosen: float
+    accuracy: float
+    precision: float | None
+    recall: float
+    false_positive_rate: float
+
+
+@dataclass(frozen=True)
+class ModelRow(Record):
+    """What was searched of a model, and what it does not know.
+
+    ``names_lost`` are by group; ``validation_lost`` are words of the validation, ``words_lost`` those of a user's list.
+    """
+
+    model: str
+    options: str
+    vocabulary: str
+    names_lost: dict[str, tuple[str, ...]]
+    validation_lost: tuple[str, ...]
+    words_lost: tuple[str, ...]

@@ -1,0 +1,207 @@
+"""IBD and EIBD over a whole vocabulary: the words that rank highest for a group, with p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from biassay.errors import RefusedError
+from biassay.stats.association import unit_rows
+from biassay.stats.detection import detected, strongest
+from biassay.stats.multiple import benjamini_hochberg
+from biassay.stats.name_permutation import NamePermutations
+from biassay.stats.pair_permutation import PairPermutations
+from biassay.stimuli.groups import Group
+from biassay.studies.discovery.panel import Panel
+from biassay.studies.discovery.settings import Settings
+from biassay.studies.discovery.validation import Threshold
+
+__all__ = ["Found", "Search"]
+
+_SAME = 1.0 - 1e-6  # cosine from which on a word of the vocabulary is one of the names
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The words of a vocabulary that rank highest for a group, best first, and how many there are of each kind.
+
+    Attributes
+    ----------
+    words : list of str
+    scores, constituents : (n, k), (n, c) float64
+    score : (n,) float64
+        The largest, or smallest, of the scores: what decides.
+    p, q : (n,) float64
+        Of the association with the group, by permutation of names; q after Benjamini and Hochberg's correction over the
+        whole vocabulary.
+    p_excess, q_excess : (n,) float64
+        The same of the excess over what the categories of the group contribute.
+    associated, eibd : (n,) bool
+        Detected by IBD, and by EIBD, and with q at most alpha.
+    emergent : (n,) bool
+        Of those by EIBD, with q of the excess at most alpha.
+    num_words, num_above, num_associated, num_every, num_eibd, num_emergent : int
+        Of the whole vocabulary: words; those above IBD's threshold; those associated, and of these those whose scores
+        against every other group are above it; those by EIBD, and of these those emergent.
+    """
+
+    words: list[str]
+    scores: NDArray[np.float64]
+    constituents: NDArray[np.float64]
+    score: NDArray[np.float64]
+    p: NDArray[np.float64]
+    q: NDArray[np.float64]
+    p_excess: NDArray[np.float64]
+    q_excess: NDArray[np.float64]
+    associated: NDArray[np.bool_]
+    eibd: NDArray[np.bool_]
+    emergent: NDArray[np.bool_]
+    num_words: int
+    num_above: int
+    num_associated: int
+    num_every: int
+    num_eibd: int
+    num_emergent: int
+
+
+class Search:
+    """Goes through a vocabulary block by block.
+
+    Of all words two p-values and three marks are kept, of the ``keep`` words that rank highest in each list everything.
+    """
+
+    def __init__(
+        self,
+        panel: Panel,
+        targets: Sequence[Group],
+        thresholds: Mapping[str, tuple[Threshold, Threshold]],
+        settings: Settings,
+        rng: np.random.Generator,
+    ) -> None:
+        places = [panel.place(target) for target in targets]
+        self._panel, self._targets = panel, tuple(targets)
+        self._threads = ThreadpoolController()
+        most, count = settings.n_permutations, len(panel.categories)
+        self._permutations = NamePermutations(panel.groups, panel.categories, places, most, rng)
+        every = settings.compare == "every"
+        self._pairs = PairPermutations(panel.groups, count, places, most, rng) if every else None
+        self._ranked = {t.name: _Ranked(thresholds[t.name], settings) for t in targets}
+
+    def add(self, words: Sequence[str], vectors: NDArray[np.floating]) -> None:
+        """Score some words; those that are names of the groups are left out."""
+        if not len(words):
+            return
+        cosines = unit_rows(vectors, "vocabulary", words) @ self._panel.names.T
+        others = np.flatnonzero(cosines.max(axis=1) <= _SAME)
+        kept, cosines = [words[i] for i in others.tolist()], cosines[others]
+        # Products this small gain nothing from threads, which on a busy machine wait for each other without end.
+        with self._threads.limit(limits=1, user_api="blas"):
+            self._add(kept, cosines)
+
+    def _add(self, kept: list[str], cosines: NDArray[np.float64]) -> None:
+        scored = [self._panel.scores(target, cosines) for target in self._targets]
+        largest = np.stack([np.fmax.reduce(scores, axis=1) for scores, _ in scored], axis=1)
+        tails = self._permutations.tails(cosines, largest)
+        p = tails.associated if self._pairs is None else self._pairs.tails(cosines)
+        for i, (target, (scores, constituents)) in enumerate(zip(self._targets, scored, strict=True)):
+            both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
+            self._ranked[target.name].add(_Block(kept, scores, constituents, both))
+
+    def found(self) -> dict[str, Found]:
+        """What was found, by the name of the target."""
+        return {name: ranked.found() for name, ranked in self._ranked.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Some words with their scores and p-values."""
+
+    words: list[str]
+    scores: NDArray[np.float64]
+    constituents: NDArray[np.float64]
+    p: NDArray[np.float64]  # of the association and of the excess
+
+    def rows(self, rows: NDArray[np.intp]) -> _Block:
+        arrays = (self.scores, self.constituents, self.p)
+        return _Block([self.words[i] for i in rows.tolist()], *(array[rows] for array in arrays))
+
+    @classmethod
+    def joined(cls, one: _Block, other: _Block) -> _Block:
+        names = ("scores", "constituents", "p")
+        arrays = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in names)
+        return cls([*one.words, *other.words], *arrays)
+
+
+class _Ranked:
+    """The words that rank highest for one target so far, and what is kept of all."""
+
+    def __init__(self, thresholds: tuple[Threshold, Threshold], settings: Settings) -> None:
+        self._thresholds, self._keep, self._alpha = thresholds, settings.keep, settings.alpha
+        self._rule, self._compare = settings.rule, settings.compare
+        self._p: list[NDArray[np.float64]] = []
+        self._marks: list[NDArray[np.bool_]] = []  # above IBD's threshold, above it against every group, and EIBD
+        self._best: _Block | None = None
+        self._places = np.empty(0, dtype=np.intp)
+        self._eibd = np.empty(0, dtype=bool)
+        self._seen = 0
+
+    def add(self, block: _Block) -> None:
+        marks = self._detected(block)
+        self._p.append(block.p)
+        self._marks.append(marks)
+        self._eibd = np.concatenate([self._eibd, marks[:, 2]])
+        self._places = np.concatenate([self._places, self._seen + np.arange(len(block.words))])
+        self._seen += len(block.words)
+        self._best = block if self._best is None else _Block.joined(self._best, block)
+        self._cut()
+
+    def _detected(self, block: _Block) -> NDArray[np.bool_]:
+        own, emergent = (threshold.value for threshold in self._thresholds)
+        above = detected(*strongest(block.scores, None, self._rule, self._compare), own)
+        every = detected(*strongest(block.scores, None, self._rule, "every"), own)
+        left = detected(*strongest(block.scores, block.constituents, self._rule, self._compare), emergent)
+        return np.stack([above, every, left], axis=1)
+
+    def _cut(self) -> None:
+        """Keep the best of all words by score, earlier words first among equals, and the best of EIBD's by excess."""
+        assert self._best is not None
+        score, _ = strongest(self._best.scores, None, self._rule, self._compare)
+        order = np.argsort(-np.nan_to_num(score, nan=-np.inf), kind="stable")
+        kept = np.arange(len(order)) < self._keep
+        eibd = np.flatnonzero(self._eibd[order])
+        kept[eibd[np.argsort(self._best.p[order, 1][eibd], kind="stable")][: self._keep]] = True
+        best = order[kept]
+        self._best, self._places, self._eibd = self._best.rows(best), self._places[best], self._eibd[best]
+
+    def found(self) -> Found:
+        if self._best is None or not self._seen:
+            raise RefusedError("no word was left to search: the model knows none of them, or they are the names")
+        alpha, p, marks = self._alpha, np.concatenate(self._p), np.concatenate(self._marks)
+        q = np.stack([benjamini_hochberg(p[:, i], alpha).adjusted for i in range(2)], axis=1)
+        associated, every, eibd = (marks[:, i] & (q[:, 0] <= alpha) for i in range(3))
+        emergent = eibd & (q[:, 1] <= alpha)
+        rows = self._places
+        score, _ = strongest(self._best.scores, None, self._rule, self._compare)
+        return Found(
+            words=self._best.words,
+            scores=self._best.scores,
+            constituents=self._best.constituents,
+            score=score,
+            p=p[rows, 0],
+            q=q[rows, 0],
+            p_excess=p[rows, 1],
+            q_excess=q[rows, 1],
+            associated=associated[rows],
+            eibd=eibd[rows],
+            emergent=emergent[rows],
+            num_words=len(p),
+            num_above=int(marks[:, 0].sum()),
+            num_associated=int(associated.sum()),
+            num_every=int((associated & every).sum()),
+            num_eibd=int(eibd.sum()),
+            num_emergent=int(emergent.sum()),
+        )

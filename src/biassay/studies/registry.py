@@ -1,0 +1,49 @@
+"""The studies: one line each, and those that other packages add by the entry point ``biassay.studies``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from biassay.errors import RunFolderError, UnknownNameError
+from biassay.plugins import load_plugins, plugin_names, refuse_clash
+from biassay.studies.study import Study
+
+__all__ = ["study_named", "study_names", "study_of_run"]
+
+_GROUP = "biassay.studies"
+_STUDIES: Mapping[str, str] = {
+    "associations": "biassay.studies.associations.study:STUDY",
+    "discovery": "biassay.studies.discovery.study:STUDY",
+    "stereotypes": "biassay.studies.stereotypes.study:STUDY",
+}
+
+
+def study_names() -> tuple[str, ...]:
+    return (*_STUDIES, *_added())
+
+
+def _added() -> Mapping[str, Study]:
+    return load_plugins(_GROUP, _STUDIES, Study)
+
+
+def study_named(name: str) -> Study:
+    """A study, imported when it is first needed."""
+    refuse_clash(_GROUP, name, _STUDIES)
+    if name in _STUDIES:
+        module, _, attribute = _STUDIES[name].partition(":")
+        study: Study = getattr(import_module(module), attribute)
+        return study
+    added = _added()
+    if name not in added:
+        raise UnknownNameError("study", name, (*_STUDIES, *added))
+    return added[name]
+
+
+def study_of_run(name: str, package: str) -> Study:
+    """The study of a run folder; where it is not installed, the error says what to install."""
+    if name not in _STUDIES and name not in plugin_names(_GROUP):
+        raise RunFolderError(
+            f"the run is of the study {name!r} of the package {package!r}, which is not installed; install the package"
+        )
+    return study_named(name)

@@ -1,0 +1,85 @@
+"""Settings of studies: frozen dataclasses whose fields carry their own help and checks."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from biassay.errors import UnknownNameError, UsageError
+
+__all__ = ["Rule", "check", "rules_of", "setting"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a setting may be, and how the command line takes it.
+
+    Attributes
+    ----------
+    help : str
+    choices : tuple of str, optional
+        The values that are allowed.
+    low, high : float, optional
+        The smallest and the largest value; ``open`` leaves out both.
+    many : bool
+        Whether the option may be given several times, or take several words.
+    option, aliases : str, tuple of str
+        The name of the option, by default that of the setting, and further names.
+    off : str
+        The name of the option that turns a setting off which is on by default.
+    hidden : bool
+        Whether there is no option for it.
+    again : bool
+        Whether it must be given again to resume a run: a folder to write to is not taken from a run folder.
+    """
+
+    help: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    open: bool = False
+    many: bool = False
+    option: str = ""
+    aliases: tuple[str, ...] = ()
+    metavar: str | None = None
+    off: str = ""
+    hidden: bool = False
+    again: bool = False
+
+
+def setting(default: Any, help: str, **rule: Any) -> Any:
+    """A field of a settings dataclass."""
+    return dataclasses.field(default=default, metadata={"rule": Rule(help, **rule)})
+
+
+def rules_of(settings: type) -> Mapping[str, Rule]:
+    """The rules of all settings of a study, by name."""
+    return {field.name: field.metadata["rule"] for field in dataclasses.fields(settings)}
+
+
+def check(settings: Any) -> None:
+    """Refuse values that a rule does not allow; None is a value that was left out."""
+    for name, rule in rules_of(type(settings)).items():
+        value = getattr(settings, name)
+        for one in value if rule.many and isinstance(value, Sequence) and not isinstance(value, str) else (value,):
+            if one is not None:
+                _check(name, one, rule)
+
+
+def _check(name: str, value: Any, rule: Rule) -> None:
+    if rule.choices and value not in rule.choices:
+        raise UnknownNameError(name, str(value), rule.choices, f"(one of {', '.join(rule.choices)})")
+    if rule.low is None and rule.high is None:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{name} must be a finite number, got {value}")
+        return
+    low, high = (-math.inf if rule.low is None else rule.low), (math.inf if rule.high is None else rule.high)
+    inside = low < value < high if rule.open else low <= value <= high
+    if inside and math.isfinite(value):
+        return
+    if rule.high is None:
+        raise UsageError(f"{name} must be at least {rule.low:g}, got {value}")
+    raise UsageError(f"{name} must lie between {rule.low:g} and {rule.high:g}, got {value}")

@@ -1,0 +1,207 @@
+"""What a study is: what it asks of a model, and how it measures the answers.
+
+Steps that all studies share (asking, keeping, saving, resuming, showing) are in `biassay.runs` and `biassay.pages`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.answers.answers import Abilities, Answers
+from biassay.errors import RunFolderError, UnknownNameError, UsageError
+from biassay.results.data import RunData
+from biassay.results.findings import Finding
+from biassay.results.storage import Older, Types
+from biassay.texts.contexts import Contexts
+
+if TYPE_CHECKING:
+    from biassay.pages.presenter import Presenter
+
+__all__ = [
+    "Ability",
+    "Array",
+    "ContextRequests",
+    "Event",
+    "Inputs",
+    "Lost",
+    "Notice",
+    "Progress",
+    "Requests",
+    "Row",
+    "Study",
+    "Tables",
+]
+
+Ability = Literal["texts", "words", "blanks"]
+Tables = Mapping[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class ContextRequests:
+    """Words in contexts: those of a file, cut to a window of words, and how their vectors are kept."""
+
+    contexts: Contexts
+    words: tuple[str, ...]
+    window: int | None = None
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """Everything that a study asks of one model."""
+
+    texts: Sequence[str] = ()
+    contexts: ContextRequests | None = None
+    blanks: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table."""
+
+    table: str
+    record: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Array:
+    """An array of the model that is measured."""
+
+    name: str
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far measuring is: so many of all ``unit``."""
+
+    unit: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should read while it goes on."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Words that the model does not know."""
+
+    words: tuple[str, ...]
+
+
+Event = Row | Array | Progress | Notice | Lost
+
+
+class Inputs(Protocol):
+    """Settings, and what they name: tests, groups, files, read and checked.
+
+    ``record`` is stored in the manifest. It holds digests, so that a run goes on only with the same inputs.
+    """
+
+    @property
+    def settings(self) -> Any: ...
+
+    @property
+    def record(self) -> Any: ...
+
+
+class Study:
+    """A study. What it does not define is what every study gets.
+
+    Attributes
+    ----------
+    name : str
+        In manifests and on the command line.
+    package : str
+        The distribution that holds it.
+    types : Types
+        Its settings, inputs and tables; the first table is the one in results.tsv.
+    """
+
+    name: str
+    title: str
+    package: str = "biassay"
+    types: Types
+
+    @cached_property
+    def presenter(self) -> Presenter:
+        """How its runs are shown: by default their findings and tables."""
+        from biassay.pages.plain import Plain  # rich and jinja2 are for showing, not for measuring
+
+        return Plain(self.title, self.types.tables, self.findings)
+
+    def open(self, settings: Any) -> Inputs:
+        """Read what the settings name, and refuse what cannot be measured."""
+        raise NotImplementedError
+
+    def asks(self, settings: Any) -> tuple[Ability, ...]:
+        """The abilities that a model needs; results are named by the settings of the first."""
+        raise NotImplementedError
+
+    def together(self, settings: Any) -> bool:  # noqa: ARG002
+        """Must all models have answered before one is measured?"""
+        return False
+
+    def requests(self, inputs: Any, abilities: Abilities) -> Requests:
+        """What is asked of a model."""
+        raise NotImplementedError
+
+    def measure(self, inputs: Any, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
+        """Rows, arrays and progress of one model: a pure function of answers.
+
+        ``everyone`` are the answers of all models where they were asked together, and else of this one.
+        """
+        raise NotImplementedError
+
+    def complete(self, settings: Any, tables: Tables) -> Tables:  # noqa: ARG002
+        """The tables with what depends on all their rows, such as corrections for the number of tests."""
+        return tables
+
+    def findings(self, run: RunData) -> Sequence[Finding]:  # noqa: ARG002
+        """What the run shows, at most one finding per model and item."""
+        return ()
+
+    def failed(self, run: RunData) -> bool:  # noqa: ARG002
+        """Was nothing measured of a model, or did something fail? The command line then ends with exit code 1."""
+        return False
+
+    def check_same(self, before: Any, now: Any) -> None:
+        """Refuse to go on with other inputs than a run began with."""
+        for field in dataclasses.fields(before):
+            was, is_now = getattr(before, field.name), getattr(now, field.name)
+            if was != is_now:
+                raise UsageError(f"{field.name} changed since the run began; start a new run")
+
+    def upgrade(self, folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:  # noqa: ARG002
+        """A folder of an older format, as parsed, in the present one; what it does not hold stays missing."""
+        raise RunFolderError(f"{folder}: runs of {self.name} in format {manifest['format_version']} cannot be read")
+
+    def only(self, run: RunData, item: str) -> RunData:
+        """The part of a run that is about one item: rows that name it, and tables that name no items as they are."""
+        keys = {spec.name: spec.key for spec in self.types.tables}
+        names = {table: [_names(row, keys[table]) for row in rows] for table, rows in run.tables.items()}
+        known = dict.fromkeys(name for rows in names.values() for own in rows for name in own)
+        if item not in known:
+            raise UnknownNameError("item", item, known, f"(items of this run: {', '.join(list(known)[:20])})")
+        tables = {
+            table: tuple(row for row, own in zip(rows, names[table], strict=True) if item in (own or (item,)))
+            for table, rows in run.tables.items()
+        }
+        return dataclasses.replace(run, tables=self.complete(run.manifest.settings, tables))
+
+
+def _names(row: Any, key: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(getattr(row, name)) for name in (*key, "test", "group", "measure", "item") if hasattr(row, name))

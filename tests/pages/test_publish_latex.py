@@ -1,0 +1,251 @@
+"""LaTeX: its structure by taking it apart, its sense by compiling it where LaTeX is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.results.made_runs import with_rows
+from tests.studies.associations.publish_runs import (
+    NASTY,
+    changed,
+    many_tests,
+    measured_in_contexts,
+    measured_in_words,
+    on_models,
+    with_first,
+)
+
+from biassay.errors import UsageError
+from biassay.pages.publish import to_latex
+from biassay.pages.publish.latex import escape
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
+from biassay.runs.run import Run
+from biassay.studies.associations.tables import associations_table, contexts_table
+
+BACK = {
+    r"\textbackslash{}": "\\", r"\textbraceleft{}": "{", r"\textbraceright{}": "}", r"\$": "$", r"\&": "&", r"\%": "%",
+    r"\#": "#", r"\_": "_", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textless{}": "<",
+    r"\textgreater{}": ">", r"\textbar{}": "|", r"\textquotedbl{}": '"', r"\textasciigrave{}": "`",
+    "{[}": "[", "{]}": "]", "{*}": "*", "{}": "", r"\allowbreak{}": "", "---": "—", "--": "–", "$-$": "-",
+}  # fmt: skip
+PIECE = re.compile("|".join(re.escape(code) for code in sorted(BACK, key=len, reverse=True)))
+
+
+def read(code: str) -> str:
+    """What a reader sees of escaped text."""
+    return PIECE.sub(lambda found: BACK[found[0]], code)
+
+
+def number(code: str) -> str:
+    """A cell of a number as a reader sees it, marks behind it."""
+    code = re.sub(r"\\cellcolor\[gray\]\{[0-9.]+\}", "", code)
+    code = re.sub(r"\\makebox\[[0-9.]+em\]\[l\]\{(.*)\}$", r"\1", code)
+    code = code.replace(r"$^{", "").replace(r"\times", "×").replace(r"\ddagger", "‡").replace(r"\dagger", "†")
+    code = re.sub(r"\^\{(.*?)\}", r"^\1", code)
+    return code.replace("--", "–").replace("$", "").replace("}", "")
+
+
+class Parts:
+    """The tables of a file taken apart; braces and environments must be balanced, and all lines be of one width."""
+
+    def __init__(self, text: str) -> None:
+        code = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+        bare = re.sub(r"\\[\\{}]", "", code)
+        depth = 0
+        for character in bare:
+            depth += (character == "{") - (character == "}")
+            assert depth >= 0
+        assert depth == 0
+        assert bare.count("$") - bare.count(r"\$") == 2 * ((bare.count("$") - bare.count(r"\$")) // 2)
+        open_: list[str] = []
+        for kind, name in re.findall(r"\\(begin|end)\{([a-z*]+)\}", code):
+            if kind == "begin":
+                open_.append(name)
+            else:
+                assert open_.pop() == name
+        assert open_ == []
+        self.environments = re.findall(r"\\begin\{(table\*|tabular)\}", code)
+        self.labels = re.findall(r"\\label\{(.*?)\}", code)
+        self.tables = [
+            self.rows(body, spec)
+            for spec, body in re.findall(r"\\begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}", code, re.DOTALL)
+        ]
+
+    @staticmethod
+    def rows(body: str, spec: str) -> list[list[str]]:
+        bare = re.sub(r"@\{\}|>\{.*?\}(?=[pb]\{)", "", spec)
+        width = len(re.sub(r"p\{.*?\}", "p", bare))
+        rows = []
+        for line in body.splitlines():
+            if not line.endswith((r" \\", r" \\*")) or line.startswith(r"\caption"):
+                continue
+            cells = re.split(r"(?<!\\) & ", re.sub(r" \\\\\*?$", "", line))
+            spans = [re.match(r"\\multicolumn\{([0-9]+)\}", cell) for cell in cells]
+            assert sum(int(span[1]) if span else 1 for span in spans) == width
+            rows.append(cells)
+        return rows
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return measured_in_words(tmp_path_factory.mktemp("vectors"))
+
+
+@pytest.fixture(scope="module")
+def in_contexts() -> Run:
+    return measured_in_contexts(("one", "two", "three", "four", "five"))
+
+
+@pytest.mark.parametrize("by", ["word", "text"])
+def test_numbers_and_stars_are_those_of_the_results(run: Run, by: Any) -> None:
+    parts = Parts(to_latex(associations_table(run, by)))
+    shown = {read(row[0].removeprefix(r"\hspace*{0.6em}")): number(row[-1]) for rows in parts.tables for row in rows}
+    for r in run.results:
+        size = r.effect_size if by == "text" else r.effect_size_by_word
+        assert re.sub(r"[*‡]+$", "", shown[r.test]) == ("–" if size is None else f"{size:.2f}")
+        held = (
+            (r.significant, r.significant_holm) if by == "text" else (r.significant_by_word, r.significant_by_word_holm)
+        )
+        assert shown[r.test].count("*") == sum(map(bool, held))
+
+
+def test_effects_over_contexts_are_shaded_and_dealt_to_tables(in_contexts: Run) -> None:
+    table = contexts_table(in_contexts)
+    text = to_latex(table)
+    parts = Parts(text)
+    assert len(parts.tables) == 3  # of five models with three columns each
+    cells = [[] for _ in table.rows]  # type: list[list[str]]
+    for rows in parts.tables:
+        for place, row in enumerate(rows[-len(table.rows) :]):
+            cells[place] += row[1:]
+    for row, codes in zip(table.rows, cells, strict=True):
+        for cell, code in zip(row.cells, codes, strict=True):
+            shown = cell.text.replace("e-", "×10^-")
+            assert number(code) == shown + cell.mark
+            assert code.startswith(r"\cellcolor[gray]") == bool(cell.shade)
+    darkness = {float(grey) for grey in re.findall(r"\\cellcolor\[gray\]\{([0-9.]+)\}", text)}
+    assert len(darkness) == len({cell.shade for row in table.rows for cell in row.cells} - {0})
+    assert "dark grey" in text
+
+
+def test_the_top_names_the_packages(run: Run) -> None:
+    text = to_latex(associations_table(run))
+    used = {"booktabs": r"\toprule", "array": r"\arraybackslash", "xcolor": "", "fontenc": ""}
+    top = "\n".join(line for line in text.splitlines() if line.startswith("%"))
+    for package, command in used.items():
+        assert package in top
+        assert command in text
+
+
+@pytest.mark.parametrize(("models", "tables"), [(1, 1), (8, 1), (9, 2), (10, 2), (17, 3)])
+def test_at_most_eight_models_stand_beside_each_other(run: Run, models: int, tables: int) -> None:
+    names = tuple(f"m{i}" for i in range(models))
+    few = with_rows(run, run.results[:3])
+    parts = Parts(to_latex(associations_table(on_models(few, names)), "tab:x"))
+    assert parts.labels == (["tab:x"] if tables == 1 else [f"tab:x-{i + 1}" for i in range(tables)])
+    heads = [row for rows in parts.tables for row in rows[:1]]
+    assert len(heads) == tables
+    shown = [re.search(r"\{([^{}]*)\}$", cell) for head in heads for cell in head[2:]]
+    assert [found[1] for found in shown if found] == list(names)
+    assert max(len(head) for head in heads) <= 10
+
+
+@pytest.mark.parametrize(("tests", "tables"), [(0, 1), (36, 1), (37, 2), (46, 2), (200, 6)])
+def test_a_table_of_many_rows_is_dealt_to_several(tests: int, tables: int) -> None:
+    """A float spans both columns of a paper and does not break: it holds 40 lines. Title and notes take 3.5 here."""
+    rows = tuple(Row((f"t{i}",), (Cell("0.50"),)) for i in range(tests))
+    table = Table("c", ("Test",), (Span("m", notes=("note",)),), (Group("g", rows),), ("sign",))
+    text = to_latex(table, "tab:x")
+    parts = Parts(text)
+    assert parts.environments == ["table*", "tabular"] * tables
+    assert parts.labels == (["tab:x"] if tables == 1 else [f"tab:x-{i + 1}" for i in range(tables)])
+    shown = [[row[0].removeprefix(r"\hspace*{0.6em}") for row in own if "0.50" in row] for own in parts.tables]
+    assert [name for names in shown for name in names] == [row.stub[0] for row in rows]
+    assert max(map(len, shown)) - min(map(len, shown)) <= 4
+    last = text.split(r"\begin{table*}")[-1]
+    assert (text.count("note"), last.count("note"), text.count("sign"), last.count("sign")) == (1, 1, 1, 1)
+
+
+def test_hostile_and_long_names_keep_the_structure(run: Run) -> None:
+    Parts(to_latex(associations_table(on_models(run, NASTY))))
+    for field in ("test", "title", "options"):
+        for nasty in (*NASTY, r"\end{tabular}", r"\\[2cm] & x % y"):
+            tables = Parts(to_latex(associations_table(changed(run, **{field: nasty})))).tables
+            assert all(len(rows) > 1 for rows in tables)
+            assert tables
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=0x7E, min_codepoint=0x20), max_size=40))
+def test_all_of_ascii_is_read_as_it_was_written(text: str) -> None:
+    assert read(escape(text)) == text
+
+
+@given(st.text(max_size=40))
+def test_no_text_leaves_its_braces_or_holds_what_pdflatex_lacks(text: str) -> None:
+    code = escape(text)
+    assert code.count("{") == code.count("}")
+    assert not re.search(r"(?<!\\)[%&#]", code)
+    assert all(" " <= character <= "~" or "¡" <= character <= "ž" for character in code)
+
+
+def test_signs_have_their_commands() -> None:
+    assert escape("† ‡ – − ≤ é") == r"\dag{} \ddag{} -- $-$ $\leq$ é"
+    assert escape("中") == "{[}U+4E2D{]}"
+    assert escape("e\u0301") == "é"
+    assert escape("--,,''") == "-{}-,{},'{}'"
+
+
+def test_a_label_that_would_break_out_is_refused(run: Run) -> None:
+    with pytest.raises(UsageError, match="a label is made of"):
+        to_latex(associations_table(run), "x}\\input{y")
+
+
+def test_what_is_no_number_is_written_as_such() -> None:
+    texts = ("NaN", "inf", "-inf", "–", "", "<1e-30", "1.2e-5", "-0.50")
+    table = Table(
+        "c", ("Test",), tuple(Span(f"m{i}") for i in range(8)), (Group("", (Row(("t",), tuple(map(Cell, texts))),)),)
+    )
+    (rows,) = Parts(to_latex(table)).tables
+    expected = ["NaN", "inf", "$-$inf", "--", "", r"$<1\times10^{-30}$", r"$1.2\times10^{-5}$", "$-0.50$"]
+    assert rows[-1] == ["t", *expected]
+
+
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_it_compiles(run: Run, in_contexts: Run, columns: str, tmp_path: Path) -> None:
+    names = (*NASTY, "sentence-transformers/all-MiniLM-L6-v2 (pooling=mean)", "last")
+    odd = with_first(changed(run, title="long " * 90), effect_size_by_word=float("-inf"))
+    latin = "".join(map(chr, [*range(0x20, 0x7F), *range(0xA0, 0x180)]))
+    tables = [
+        associations_table(on_models(run, names), "text"),
+        associations_table(on_models(many_tests(run, 46), names)),
+        associations_table(with_rows(run, ())),
+        associations_table(odd),
+        contexts_table(in_contexts),
+        contexts_table(on_models(changed(in_contexts, options=""), ("<script>",))),
+        Table(latin, ("†‡−≤",), (Span("x"),), (Group(latin, (Row((latin,), (Cell("1.00", "**‡", 3),)),)),), (latin,)),
+    ]
+    texts = [to_latex(table, f"tab:{place}") for place, table in enumerate(tables)]
+    packages = {line.removeprefix("% ") for text in texts for line in text.splitlines() if line.startswith("% \\use")}
+    begin = rf"\documentclass[{columns}]{{article}}"
+    body = "\n".join([begin, *sorted(packages), r"\begin{document}", *texts, r"\end{document}"])
+    (tmp_path / "t.tex").write_text(body, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    assert "Missing character" not in (tmp_path / "t.log").read_text(encoding="latin-1")
+
+
+def test_a_note_about_a_model_stands_in_its_own_part(run: Run) -> None:
+    table = associations_table(on_models(run, tuple(f"m{i}" for i in range(10))))
+    parts = [part for part in to_latex(table).split(r"\end{table*}") if "not measured" in part]
+    for part, names in zip(parts, (range(5), range(5, 10)), strict=True):
+        assert re.findall(r"not measured on m([0-9]):", part) == [str(i) for i in names]
+        assert r"\ddag{} too few words" in part

@@ -1,0 +1,256 @@
+"""Run folders: written and read back, nothing is lost; damaged ones are refused or read as they were."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.damage import damages
+from tests.results.made_runs import ROLES, contexts, record, result, run_of, some_samples, stopped, with_rows
+from tests.results.test_tables import contextual
+
+from biassay.errors import RunFolderError, UsageError
+from biassay.results.codec import structured, to_json
+from biassay.results.data import FORMAT_VERSION, Manifest
+from biassay.runs.folders import check_free
+from biassay.runs.loading import load_data
+from biassay.runs.reporting import report
+from biassay.runs.run import Run, load
+from biassay.studies.associations.records import Result
+
+FILES = ("manifest.json", "results.json")
+ROWS = [result("m", "t", contextual=contextual()), result("m", "u", 0.001)]
+RUN = run_of("one", ROWS, some_samples(0, "t"), contexts=contexts())
+texts, numbers = st.text(max_size=20), st.floats()
+maybe = st.none() | numbers
+
+
+def edited(path: Path, change: Any) -> None:
+    """Changed on purpose: without its digest."""
+    content = json.loads(path.read_text())
+    del content["digest"]
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def refused(folder: Path, name: str) -> str:
+    with pytest.raises(RunFolderError) as caught:
+        load_data(folder)
+    assert str(caught.value).startswith(f"{folder / name}: ")
+    return str(caught.value)
+
+
+# ---- records
+
+
+@given(
+    st.builds(
+        result,
+        model=texts,
+        test=texts,
+        p=maybe,
+        effect_size=maybe,
+        reason=st.none() | texts,
+        significant=st.none() | st.booleans(),
+        num_words=st.dictionaries(st.sampled_from(ROLES), st.integers(0, 10**6)),
+        lost=st.dictionaries(st.sampled_from(ROLES), st.lists(texts, max_size=3).map(tuple)),
+        leaning=st.dictionaries(st.sampled_from(ROLES), st.dictionaries(texts, numbers, max_size=3)),
+        contextual=st.none() | st.builds(contextual, tau2=numbers, interval_low=maybe, n_samples=st.integers(3, 10**6)),
+    )
+)
+def test_a_result_through_strict_json_is_equal(row: Result) -> None:
+    content = json.loads(to_json(row), parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert structured(content, Result, "here") == row
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1e-60, 0.1, 1])
+def test_numbers_keep_their_value_in_json(value: float | None) -> None:
+    back = structured(json.loads(to_json(result(p=value))), Result, "here").p_value
+    if value is None:
+        assert back is None
+    else:
+        assert isinstance(back, float)
+        assert math.isnan(back) if math.isnan(value) else back == value
+        assert math.copysign(1, back) == math.copysign(1, value) or math.isnan(value)
+
+
+def test_not_computed_and_nan_are_told_apart() -> None:
+    assert [json.loads(to_json(result(p=p)))["p_value"] for p in (None, math.nan)] == [None, "NaN"]
+    assert result(p=None) != result(p=math.nan)
+    assert result(p=math.nan) == result(p=float("nan"))
+
+
+def test_a_record_of_the_wrong_shape_names_the_file() -> None:
+    whole = json.loads(to_json(result()))
+    without = {key: value for key, value in whole.items() if key != "model"}
+    for wrong in (without, whole | {"p_value": "small"}, whole | {"p_value": True}, whole | {"status": "odd"}, [], 3):
+        with pytest.raises(RunFolderError, match=r"some/results\.json"):
+            structured(wrong, Result, "some/results.json")
+
+
+# ---- folders
+
+
+def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+    again = load(RUN.save(tmp_path / "run"))
+    assert again == RUN
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {*FILES, "results.tsv", "arrays"}
+    assert list(again.arrays) == list(RUN.arrays)
+    assert all(np.array_equal(array, again.arrays[name]) for name, array in RUN.arrays.items())
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["format_version"] == FORMAT_VERSION == 2
+
+
+def test_a_run_that_began_comes_back_without_results(tmp_path: Path) -> None:
+    begun = stopped(RUN)
+    assert load(begun.save(tmp_path)) == begun
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_rows_of_a_model_that_was_being_written_are_left_out(tmp_path: Path) -> None:
+    """The manifest is written last: rows and arrays of a model that it does not call measured are measured again."""
+    rows = [result("m", "t"), result("n", "t")]
+    whole = run_of("one", rows, some_samples(0, "t") | some_samples(1, "t"), contexts=contexts(), status="running")
+    whole.save(tmp_path)
+    half = stopped(whole, 1)
+    edited(tmp_path / "manifest.json", lambda content: content["models"][1].update(measured=False))
+    again = load(tmp_path)
+    assert [row.model for row in again.results] == ["m"]
+    assert set(again.arrays) == set(half.arrays) == set(some_samples(0, "t"))
+
+
+def test_saving_again_reads_no_results_and_another_run_is_refused(tmp_path: Path) -> None:
+    RUN.save(tmp_path)
+    whole = (tmp_path / "results.json").read_bytes()
+    (tmp_path / "results.json").write_bytes(b"never read")
+    RUN.save(tmp_path)
+    assert (tmp_path / "results.json").read_bytes() == whole
+    with pytest.raises(RunFolderError, match="another run"):
+        run_of("two", ROWS).save(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match="file"):
+        RUN.save(tmp_path / "file" / "run")
+
+
+def test_a_newer_format_is_refused_by_name(tmp_path: Path) -> None:
+    RUN.save(tmp_path)
+    for name in FILES:
+        whole = (tmp_path / name).read_bytes()
+        edited(tmp_path / name, lambda content: content.update(format_version=FORMAT_VERSION + 1))
+        assert f"format version {FORMAT_VERSION + 1}" in refused(tmp_path, name)
+        (tmp_path / name).write_bytes(whole)
+
+
+def test_a_study_that_is_not_installed_says_which_package_it_needs(tmp_path: Path) -> None:
+    RUN.save(tmp_path)
+    edited(tmp_path / "manifest.json", lambda content: content.update(study="dreams", package="biassay-dreams"))
+    with pytest.raises(RunFolderError, match=r"'dreams'.*'biassay-dreams'"):
+        load_data(tmp_path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_records_are_refused_or_read_as_they_were(tmp_path: Path, name: str) -> None:
+    RUN.save(tmp_path)
+    path, taken = tmp_path / name, 0
+    for content in damages(path.read_bytes(), 200):
+        path.write_bytes(content)
+        try:
+            assert load(tmp_path) == RUN
+            taken += 1
+        except RunFolderError as error:
+            assert str(path) in str(error)  # noqa: PT017
+    assert taken < 40  # blanks between the fields, and the name of the digest itself
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_number_is_refused_unless_the_digest_is_taken_out(tmp_path: Path, name: str) -> None:
+    RUN.save(tmp_path)
+    content = json.loads((tmp_path / name).read_text())
+    (content["settings"] if name == FILES[0] else content["tables"]["results"][0])["alpha"] = 0.02
+    (tmp_path / name).write_text(json.dumps(content))
+    refused(tmp_path, name)
+    del content["digest"]
+    (tmp_path / name).write_text(json.dumps(content))
+    found = load(tmp_path)
+    assert {found.manifest.settings.alpha, found.results[0].alpha} == {0.01, 0.02}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("[" * 100_000, id="brackets"),
+        pytest.param('{"format_version": 2, "versions": ' + '{"a":' * 900 + "1" + "}" * 901, id="nested"),
+        pytest.param('{"format_version": ' + "9" * 5000 + "}", id="too many digits"),
+        pytest.param("[1, 2]", id="list"),
+        pytest.param("{", id="cut"),
+        pytest.param("{}", id="empty"),
+    ],
+)
+@pytest.mark.parametrize("name", FILES)
+def test_json_that_cannot_be_taken_in_is_refused(tmp_path: Path, name: str, content: str) -> None:
+    RUN.save(tmp_path)
+    (tmp_path / name).write_text(content)
+    refused(tmp_path, name)
+
+
+@pytest.mark.parametrize("wrong", [{"p_value": 10**400}, {"contextual": {"tau2": "small"}}, {"num_words": 3}])
+def test_a_wrong_value_names_the_file(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    RUN.save(tmp_path)
+    edited(tmp_path / "results.json", lambda content: content["tables"]["results"][0].update(wrong))
+    refused(tmp_path, "results.json")
+
+
+@pytest.mark.parametrize("part", ["tables", "arrays"])
+def test_a_part_that_is_missing_is_named(tmp_path: Path, part: str) -> None:
+    RUN.save(tmp_path)
+    edited(tmp_path / "results.json", lambda content: content.pop(part))
+    assert repr(part) in refused(tmp_path, "results.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("name", ["results.json", "arrays/0.npz"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_in_place_of_a_file_is_refused(tmp_path: Path, name: str, kind: str) -> None:
+    RUN.save(tmp_path)
+    (tmp_path / name).unlink()
+    if kind == "pipe":
+        os.mkfifo(tmp_path / name)
+    else:
+        (tmp_path / name).symlink_to("/dev/zero")
+    assert "pipe or a device" in refused(tmp_path, name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_no_page_and_no_manifest(tmp_path: Path) -> None:
+    RUN.save(tmp_path / "run")
+    os.mkfifo(tmp_path / "page.html")
+    with pytest.raises(UsageError, match="pipe or a device"):
+        report(tmp_path / "run", tmp_path / "page.html")
+    (tmp_path / "run" / "manifest.json").unlink()
+    os.mkfifo(tmp_path / "run" / "manifest.json")
+    for use in (load_data, check_free, RUN.save):
+        with pytest.raises(RunFolderError):
+            use(tmp_path / "run")
+
+
+def test_json_of_a_run_holds_manifest_tables_and_findings() -> None:
+    printed = json.loads(RUN.to_json())
+    assert set(printed) == {"manifest", "results", "findings"}
+    assert printed["results"] == [json.loads(to_json(row)) for row in RUN.results]
+    assert printed["findings"] == [json.loads(to_json(one)) for one in RUN.findings()]
+    assert printed["manifest"]["inputs"]["contexts"]["file"] == "c.parquet"
+
+
+def test_models_of_a_run_are_named_in_its_rows() -> None:
+    settings = {"layer": "-1", "pool": "mean"}
+    assert record("m", settings=settings).options == "layer=-1;pool=mean"
+    assert isinstance(dataclasses.replace(RUN.manifest, run_id="x"), Manifest)
+    assert repr(with_rows(RUN, RUN.results)) == "Run(associations of m; 2 rows, complete)"
+    assert isinstance(RUN, Run)

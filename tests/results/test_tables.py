@@ -1,0 +1,156 @@
+"""Tables of typed columns: file, data frame and JSON come from the same ones, and say what was not computed."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.results.made_runs import ROLES, contexts, result, run_of
+
+from biassay.errors import MissingExtraError, UnknownNameError
+from biassay.results.storage import write_run
+from biassay.runs.run import Run
+from biassay.stats.effect_interval import effect_interval
+from biassay.studies.associations.columns import RESULTS
+from biassay.studies.associations.records import Contextual, Result
+from biassay.studies.registry import study_named, study_names
+
+NAN = math.nan
+PAPERS = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
+OVER_CONTEXTS = [field.name for field in dataclasses.fields(Contextual) if field.name != "num_contexts"]
+
+
+def contextual(**given: Any) -> Contextual:
+    fields: dict[str, Any] = {name: 0.125 * place for place, name in enumerate(OVER_CONTEXTS)}
+    fields |= {"n_samples": 40, "num_contexts": {role: {"one": 7, "two": 8} for role in ROLES}}
+    return Contextual(**fields | given)
+
+
+def lines(*rows: Result) -> list[dict[str, str]]:
+    text = run_of("one", rows).table().to_tsv()
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+@pytest.mark.parametrize("study", study_names())
+def test_every_column_of_every_study_has_a_name_a_label_and_help(study: str) -> None:
+    tables = study_named(study).types.tables
+    assert tables[0].name == "results"
+    for table in tables:
+        columns = () if callable(table.columns) else table.columns
+        assert len({column.name for column in columns}) == len(columns)
+        for column in columns:
+            assert column.label
+            assert column.help.endswith((".", "?")), column.name
+            assert column.name.isidentifier()
+
+
+def test_the_papers_nine_columns_come_first() -> None:
+    assert [column.name for column in RESULTS.columns_of(run_of("one", []))][:9] == PAPERS
+
+
+def test_every_field_has_a_column_but_those_of_single_words() -> None:
+    fields = {field.name for field in dataclasses.fields(Result)} - {"leaning", "contextual"}
+    assert set(lines(result())[0]) == fields | set(OVER_CONTEXTS)
+
+
+@pytest.mark.extras
+def test_file_frame_and_json_hold_the_same(tmp_path: Any) -> None:
+    pytest.importorskip("pandas")
+    rows = (
+        result(test="a", contextual=contextual(i2=0.5)),
+        result(test="b", effect_size=NAN),
+        result(test="c", p=None),
+    )
+    run = run_of("one", rows, contexts=contexts())
+    write_run(tmp_path, run, run.study.types)
+    header, *cells = (line.split("\t") for line in (tmp_path / "results.tsv").read_text().splitlines())
+    frame = run.to_frame()
+    assert list(frame.columns) == header == [column.name for column in run.table().columns]
+    assert run.table().to_tsv() == (tmp_path / "results.tsv").read_text()
+    stored = json.loads(run.to_json())["results"]
+    for place, line in enumerate(cells):
+        told = dict(zip(header, line, strict=True))
+        assert told["test"] == frame["test"][place] == stored[place]["test"]
+        assert told["p_value"] == ("" if stored[place]["p_value"] is None else repr(stored[place]["p_value"]))
+    assert frame["i2"][0] == 0.5 == stored[0]["contextual"]["i2"]
+    assert not isinstance(frame["i2"][1], float)
+
+
+def test_what_was_not_computed_is_an_empty_cell_and_nan_is_not() -> None:
+    rows = lines(*(result(p_value=v, p_value_by_word=v, test=str(i)) for i, v in enumerate((None, NAN, 0.0))))
+    assert [row["p_value"] for row in rows] == ["", "nan", "0.0"]
+    assert [row["significant"] for row in rows] == ["", "false", "true"]
+    found = contextual(interval_low=None, interval_high=None, prediction_low=-math.inf, tau2=0.0)
+    (row,) = lines(result(contextual=found))
+    assert [row[name] for name in ("interval_low", "prediction_low", "tau2")] == ["", "-inf", "0.0"]
+
+
+@pytest.mark.extras
+def test_a_frame_keeps_not_computed_and_nan_apart() -> None:
+    pytest.importorskip("pandas")
+    half, missing, nan = run_of("one", [result(p=p, test=str(p)) for p in (0.5, None, NAN)]).to_frame()["p_value"]
+    assert half == 0.5
+    assert math.isnan(nan)
+    assert not isinstance(missing, float)
+    empty = run_of("one", []).to_frame()
+    assert (len(empty), list(empty.columns[:9])) == (0, PAPERS)
+
+
+def test_a_frame_without_pandas_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="frame"):
+        run_of("one", []).to_frame()
+
+
+def test_the_interval_over_words_is_that_of_the_words() -> None:
+    """By `effect_interval`, whose numbers have witnesses of their own."""
+    rng = np.random.default_rng(1)
+    leaning = {role: {f"{role}{i}": float(v) for i, v in enumerate(rng.normal(size=6))} for role in "XYAB"}
+    rows = lines(result(leaning=leaning, effect_size_by_word=0.3), result(leaning={}, test="u"))
+    expected = effect_interval(list(leaning["X"].values()), list(leaning["Y"].values()))
+    assert [row["interval_low"] for row in rows] == [repr(expected.low), ""]
+    assert [row["confidence"] for row in rows] == ["0.95", ""]
+
+
+def test_no_cell_is_run_by_a_spreadsheet_and_nothing_is_lost() -> None:
+    formulas = ("=1+1", "+cmd|x", "-x", "@SUM(1)", "'=1", '"=1"', "\uff1d1", "-", "-1-1", "\t=1")
+    plain = ("-5", "+1e-3", "'s", "a=b", "plain")
+    rows = lines(*(result(test=text, effect_size=-0.25, statistic=-1e-300) for text in (*formulas, *plain)))
+    cells = [row["test"] for row in rows]
+    assert cells == [*(f"'{text.strip()}" for text in formulas), *plain]
+    assert {(row["effect_size"], row["statistic"]) for row in rows} == {("-0.25", "-1e-300")}
+
+
+def test_cells_are_one_line_and_words_of_two_parts_stay_apart() -> None:
+    lost = {"X": ("African American", "Black person"), "Y": (), "A": ("w",), "B": ()}
+    (row,) = lines(result(lost=lost, title="a\tb\nc"))
+    assert row["lost"] == "X: African American, Black person; A: w"
+    assert row["title"] == "a b c"
+
+
+def test_numbers_of_numpy_are_written_as_pythons_own() -> None:
+    given = result(p_value=np.float64(0.25), leaning={"X": {"w": np.float64(0.5)}})
+    assert type(given.p_value) is type(given.leaning["X"]["w"]) is float
+    assert lines(given)[0]["p_value"] == "0.25"
+
+
+def test_a_table_shows_itself_and_an_unknown_one_is_refused() -> None:
+    run = run_of("one", [result("<b>m</b>", f"t{i}", title="<script>") for i in range(70)])
+    page = run._repr_html_()
+    assert page.count("<tr>") == 1 + 60
+    assert "<script>" not in page
+    assert "<b>" not in page
+    assert "&lt;b&gt;m" in page
+    assert len(run.table()) == 70
+    assert [row.test for row in run.table()] == [row.test for row in run.results]
+    assert len(repr(run.table("results")).splitlines()) == 61
+    with pytest.raises(UnknownNameError, match="resuls"):
+        run.table("resuls")
+    assert isinstance(run, Run)

@@ -1,0 +1,264 @@
+"""CEAT from contexts to a run folder: the numbers of biassay.ceat, resumable, the same on every engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.results.made_runs import stopped
+from tests.texts.old_contexts import without_digest
+
+import biassay
+from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.models.registry import open_as
+from biassay.runs import embedding
+from biassay.runs.corpus import find_contexts
+from biassay.runs.functions import resume, run_ceat
+from biassay.runs.listener import Silent
+from biassay.studies.seeds import seed_of
+from biassay.texts.contexts import UNCHECKED, read_contexts, window
+
+from .conftest import WORDS, write_corpus, write_test_file
+
+pytestmark = pytest.mark.extras
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("found")
+    corpus, test_file = write_corpus(place / "corpus"), write_test_file(place / "own.toml")
+    find_contexts(corpus, place / "contexts.parquet", str(test_file), per_stimulus=40, workers=1)
+    return place / "contexts.parquet"
+
+
+@pytest.fixture
+def contexts(found: Path, tmp_path: Path) -> Path:
+    """A copy of the test's own."""
+    return Path(shutil.copy(found, tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "SHARD_ROWS", 64)
+
+
+class Heard(Silent):
+    """Keeps the notices."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, message: str) -> None:
+        self.notices.append(message)
+
+
+def vectors_of(model: str, contexts: Path, words: int | None, dtype: str) -> dict[str, np.ndarray]:
+    """Every context encoded by itself, without batches or a store."""
+    kept, encoder = read_contexts(contexts), open_as(model, "words")
+    encoder.prepare()
+    found = {}
+    for word in (w for group in WORDS.values() for w in group):
+        rows = kept.of(word)
+        pairs = [window(t, s, words) for t, s in zip(kept.texts(rows), kept.spans(rows), strict=True)]
+        found[word] = np.concatenate([encoder.encode_words([t], [s]).vectors for t, s in pairs]).astype(dtype)
+    return found
+
+
+@pytest.mark.parametrize(("words", "dtype", "tolerance"), [(None, "float32", 1e-4), (9, "float16", 2e-2)])
+def test_numbers_are_those_of_ceat_on_the_vectors(
+    contexts: Path, tiny_model: str, words: int | None, dtype: str, tolerance: float
+) -> None:
+    run = run_ceat(tiny_model, contexts, n_samples=300, window=words, dtype=dtype, seed=5)
+    (result,) = run.results
+    vectors = vectors_of(tiny_model, contexts, words, dtype)
+    who = f"hf {result.model_revision} {result.options}"
+    rng = np.random.default_rng(seed_of(5, "own", "contexts", who))
+    found = biassay.ceat(*([vectors[w] for w in group] for group in WORDS.values()), n_samples=300, rng=rng)
+    assert result.status == "measured"
+    assert result.effect_size == pytest.approx(found.effect_size, abs=tolerance)
+    assert result.contextual is not None
+    assert result.contextual.standard_error == pytest.approx(found.standard_error, abs=tolerance)
+    assert result.p_value_by_word == pytest.approx(found.p_value_by_word, abs=0.1)
+    assert run.arrays["0/own/samples"] == pytest.approx(found.samples, abs=10 * tolerance)
+    assert result.contextual.num_contexts["X"]["John"] == 40
+    assert (result.num_targ1, result.num_attr2, result.level) == (4, 4, "context")
+
+
+def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_model: str, tmp_path: Path) -> None:
+    run = run_ceat([tiny_model, other_model], contexts, n_samples=200, out=tmp_path / "run")
+    again = biassay.load(tmp_path / "run")
+    assert again == run
+    assert again.manifest.status == "complete"
+    assert len(run.arrays) == 2 * 3
+    assert all(np.array_equal(array, again.arrays[name]) for name, array in run.arrays.items())
+    settings, record = again.manifest.settings, again.manifest.inputs.contexts
+    assert (settings.n_samples, settings.mode, settings.window, record.documents) == (200, "random", None, 1440)
+    assert record.file == settings.contexts == str(contexts)
+    header, first, *_ = (tmp_path / "run" / "results.tsv").read_text().splitlines()
+    assert header.split("\t")[:5] == ["model", "options", "test", "p_value", "effect_size"]
+    assert {"standard_error", "tau2", "i2", "interval_low", "prediction_high"} <= set(header.split("\t"))
+    assert len(first.split("\t")) == len(header.split("\t"))
+    assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 2
+
+
+def test_fixed_draws_are_the_same_for_all_models(contexts: Path, tiny_model: str) -> None:
+    """The same model under two settings that give the same vectors: fixed draws agree, random draws do not."""
+    depth = json.loads((Path(tiny_model.removeprefix("hf:")) / "config.json").read_text())["num_hidden_layers"]
+    models = [tiny_model, f"{tiny_model}?layer={depth}"]  # the top by two names
+    fixed, random = (
+        run_ceat(models, contexts, n_samples=100, mode=mode, dtype="float32") for mode in ("fixed", "random")
+    )
+    assert fixed.results[0].options != fixed.results[1].options
+    assert np.array_equal(fixed.arrays["0/own/samples"], fixed.arrays["1/own/samples"])
+    assert not np.array_equal(random.arrays["0/own/samples"], random.arrays["1/own/samples"])
+    assert random.results[0].effect_size == pytest.approx(random.results[1].effect_size, abs=0.2)
+
+
+def test_vectors_are_kept_and_used_again(contexts: Path, tiny_model: str) -> None:
+    first = run_ceat(tiny_model, contexts, n_samples=50)
+    again = run_ceat(tiny_model, contexts, n_samples=50)
+    assert first.manifest.models[0].encoded == first.manifest.models[0].texts == 640
+    assert again.manifest.models[0].encoded == 0
+    assert again.results == first.results
+    without_digest(contexts)  # as an earlier version wrote it
+    heard = Heard()
+    older = run_ceat(tiny_model, contexts, n_samples=50, listener=heard)
+    assert (older.results, older.manifest.models[0].encoded) == (first.results, 0)
+    assert heard.notices == [UNCHECKED]
+
+
+def test_a_copied_folder_draws_the_same_and_is_not_encoded_again(
+    contexts: Path, tiny_model: str, tmp_path: Path
+) -> None:
+    first = run_ceat(tiny_model, contexts, n_samples=50, vectors=tmp_path / "vectors")
+    copy = f"hf:{shutil.copytree(tiny_model.removeprefix('hf:'), tmp_path / 'other' / 'name')}"
+    (folder,) = (tmp_path / "vectors").iterdir()
+    folder.rename(folder.with_name(copy.replace("/", "-").replace(":", "-").replace("--", "-")))
+    again = run_ceat(copy, contexts, n_samples=50, vectors=tmp_path / "vectors")
+    assert again.manifest.models[0].encoded == 0
+    assert again.results[0].model == "hf:other/name" != first.results[0].model
+    assert dataclasses.replace(again.results[0], model=first.results[0].model) == first.results[0]
+    assert np.array_equal(again.arrays["0/own/samples"], first.arrays["0/own/samples"])
+
+
+def test_a_store_of_another_model_or_setting_is_refused(
+    contexts: Path, tiny_model: str, other_model: str, tmp_path: Path
+) -> None:
+    run_ceat(tiny_model, contexts, n_samples=50, vectors=tmp_path / "vectors")
+    run_ceat(tiny_model, contexts, n_samples=60, vectors=tmp_path / "vectors")
+    (folder,) = (tmp_path / "vectors").iterdir()
+    for settings in ({"window": 5}, {"dtype": "float32"}):
+        with pytest.raises(RunFolderError, match=r"window|dtype"):
+            run_ceat(tiny_model, contexts, n_samples=50, vectors=tmp_path / "vectors", **settings)
+    folder.rename(folder.with_name(other_model.replace("/", "-").replace(":", "-").replace("--", "-")))
+    with pytest.raises(RunFolderError, match="revision"):
+        run_ceat(other_model, contexts, n_samples=50, vectors=tmp_path / "vectors")
+
+
+def test_an_interrupted_run_goes_on(
+    contexts: Path, tiny_model: str, other_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = [tiny_model, other_model]
+    whole = run_ceat(models, contexts, n_samples=100, cache=tmp_path / "elsewhere")
+    written = 0
+    write = embedding.ShardStore.write
+
+    def breaking(self: embedding.ShardStore, number: int, vectors: np.ndarray) -> None:
+        nonlocal written
+        written += 1
+        if written == 20:  # in the second model: the first has a shard for each of its sixteen words
+            raise OSError(28, "No space left on device", "store")
+        write(self, number, vectors)
+
+    monkeypatch.setattr(embedding.ShardStore, "write", breaking)
+    with pytest.raises(OSError, match="No space left"):
+        run_ceat(models, contexts, n_samples=100, out=tmp_path / "run")
+    monkeypatch.setattr(embedding.ShardStore, "write", write)
+    half = biassay.load(tmp_path / "run")
+    assert (half.manifest.status, len(half.results)) == ("running", 1)
+    run = resume(tmp_path / "run")
+    assert run.results == whole.results
+    assert run.manifest.models[1].encoded == 640 - 3 * 40
+    assert resume(tmp_path / "run") == run
+
+
+def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
+    whole = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "elsewhere")
+    script = (
+        "import time; from biassay.runs import embedding as e; from biassay.runs.functions import run_ceat\n"
+        "e.SHARD_ROWS = 64; write = e.ShardStore.write\n"
+        "e.ShardStore.write = lambda self, n, v: (write(self, n, v), time.sleep(0.3))[0]\n"
+        f"run_ceat({tiny_model!r}, {str(contexts)!r}, n_samples=100, out={str(tmp_path / 'run')!r})\n"
+    )
+    store = Path(os.environ["BIASSAY_CACHE"]) / "contexts"
+    with subprocess.Popen([sys.executable, "-c", script]) as process:
+        deadline = time.monotonic() + 120.0
+        while len(list(store.glob("*/*.npy"))) < 3:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+    run = resume(tmp_path / "run")
+    assert run.results == whole.results
+    assert 0 < run.manifest.models[0].encoded <= 640 - 3 * 40
+
+
+def test_tests_without_contexts_are_refused_and_not_encoded(contexts: Path, tiny_model: str) -> None:
+    with pytest.raises(UsageError, match="C1"):
+        run_ceat(tiny_model, contexts, ["C6", "C1"], n_samples=50)
+    run = run_ceat(tiny_model, contexts, ["C6"], n_samples=50)
+    assert [r.status for r in run.results] == ["refused"]
+    assert run.manifest.models[0].encoded == 0
+
+
+def test_words_with_too_few_contexts_are_lost(contexts: Path, tiny_model: str, test_file: Path, tmp_path: Path) -> None:
+    text = test_file.read_text().replace('"Kevin"', '"Kevin", "Zebedee"')
+    (tmp_path / "more.toml").write_text(text)
+    run = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50)
+    assert run.results[0].lost["X"] == ("Zebedee",)
+    assert run.results[0].too_rare == run.results[0].lost
+    assert run.results[0].num_targ1 == 4
+    strict = run_ceat(tiny_model, contexts, str(tmp_path / "more.toml"), n_samples=50, max_lost=0.1)
+    assert strict.results[0].status == "refused"
+    assert "Zebedee" in (strict.results[0].reason or "")
+
+
+def test_refuses_what_cannot_work(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
+    for wrong, error, words in (
+        ({"n_samples": 2}, UsageError, "n_samples"),
+        ({"mode": "fxied"}, UnknownNameError, "fixed"),
+        ({"dtype": "int8"}, UnknownNameError, "dtype"),
+        ({"min_contexts": 0}, UsageError, "min_contexts"),
+        ({"window": 0}, UsageError, "window"),
+        ({"tests": "sent-weat6"}, StimulusError, "sent-weat6"),
+    ):
+        with pytest.raises(error, match=words):
+            run_ceat(tiny_model, contexts, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="hf"):
+        run_ceat("glove", contexts)
+    with pytest.raises(UsageError, match=r"none\.parquet"):
+        run_ceat(tiny_model, tmp_path / "none.parquet")
+    for beside in ({"protocol": "may2019"}, {"metric": "other"}):
+        with pytest.raises(UsageError, match=next(iter(beside))):
+            run_ceat(tiny_model, contexts, **beside)  # type: ignore[arg-type]
+
+
+def test_resume_refuses_other_contexts(
+    contexts: Path, tiny_model: str, corpus: Path, test_file: Path, tmp_path: Path
+) -> None:
+    run = run_ceat(tiny_model, contexts, n_samples=50)
+    stopped(run).save(tmp_path / "run")
+    contexts.unlink()
+    find_contexts(corpus, contexts, str(test_file), per_stimulus=30, workers=1)
+    with pytest.raises(UsageError, match="have changed since the run began"):
+        resume(tmp_path / "run")
+    assert run.manifest.status == "complete"

@@ -1,0 +1,195 @@
+"""From a corpus to a file of contexts: the same whatever happens on the way."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.damage import damages
+
+from biassay.engines.local import LocalEngine
+from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
+from biassay.runs.corpus import Tally, _State
+from biassay.runs.corpus import find_contexts as scan_corpus
+from biassay.texts.contexts import read_contexts
+from biassay.texts.sampling import Row, Sample, rows_table
+from biassay.texts.scanning import ScanSettings
+
+from .conftest import WORDS, sentences
+
+pytestmark = pytest.mark.extras
+find_contexts = functools.partial(scan_corpus, workers=1)  # processes are slow to start
+
+
+class Breaking:
+    """An engine that breaks off after some results, and notes what it was asked."""
+
+    def __init__(self, after: int | None) -> None:
+        self.after, self.tasks = after, 0
+
+    def run(self, make: Any, tasks: Sequence[Any], **_: Any) -> Iterator[Any]:
+        self.tasks = len(tasks)
+        for count, result in enumerate(LocalEngine().run(make, tasks, workers=1)):
+            if count == self.after:
+                raise KeyboardInterrupt
+            yield result
+
+
+def test_finds_every_word_as_brute_force_does(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file), per_stimulus=10_000)
+    everything = {s for number in range(12) for s in sentences(number, 120)}
+    for group in WORDS.values():
+        for word in group:
+            rows = found.contexts.of(word)
+            texts = found.contexts.texts(rows)
+            assert set(texts) == {s for s in everything if word in s.rstrip(".").split()}
+            assert len(set(texts)) == len(texts)
+            for text, (start, end) in zip(texts, found.contexts.spans(rows), strict=True):
+                assert text[start:end] == word
+    assert found.tally.documents == 12 * 120
+    assert found.contexts.metadata["found"]["John"] == sum(
+        s.rstrip(".").split().count("John") for number in range(12) for s in sentences(number, 120)
+    )
+
+
+def test_order_of_files_and_workers_do_not_matter(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    one = find_contexts(corpus, tmp_path / "1.parquet", str(test_file), per_stimulus=7)
+    files = sorted(corpus.iterdir(), reverse=True)
+    for workers in (1, 2):
+        out = tmp_path / f"{workers} workers.parquet"
+        two = scan_corpus(files, out, str(test_file), per_stimulus=7, workers=workers)
+        assert one.contexts.digest == two.contexts.digest
+    assert len(one.contexts) == 7 * 16
+    other = find_contexts(corpus, tmp_path / "3.parquet", str(test_file), per_stimulus=7, seed=1)
+    assert other.contexts.digest != one.contexts.digest
+
+
+def test_an_interrupted_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    whole = find_contexts(corpus, tmp_path / "whole.parquet", str(test_file), per_stimulus=9)
+    out = tmp_path / "c.parquet"
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=Breaking(5))
+    assert "the same command goes on" in stopped.value.__notes__[0]
+    assert not out.exists()
+    with pytest.raises(RunFolderError, match="interrupted scan of other files or with other settings"):
+        find_contexts(corpus, out, str(test_file), per_stimulus=8)
+    rest = Breaking(None)
+    found = find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=rest)
+    assert rest.tasks == 12 - 5
+    assert found.contexts.digest == whole.contexts.digest
+    assert (found.tally.documents, found.tally.found) == (whole.tally.documents, whole.tally.found)
+    assert sorted(p.name for p in tmp_path.iterdir() if "parquet" in p.name) == ["c.parquet", "whole.parquet"]
+
+
+def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    whole = find_contexts(corpus, tmp_path / "whole.parquet", str(test_file), per_stimulus=9)
+    out = tmp_path / "c.parquet"
+    script = (
+        "import sys, time; from biassay.runs import corpus as c\n"
+        "c._SECONDS_BEFORE_FIRST_SAVE = c._SECONDS_BETWEEN_SAVES = 0.0\n"
+        "add = c.Sample.add\n"
+        "c.Sample.add = lambda self, table: (time.sleep(0.1), add(self, table))[1]\n"
+        f"c.find_contexts({str(corpus)!r}, {str(out)!r}, {str(test_file)!r}, per_stimulus=9, workers=1)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as process:
+        deadline = time.monotonic() + 60.0
+        while not (tmp_path / "c.parquet.partial" / "state.json").exists():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+    assert not out.exists()
+    rest = Breaking(None)
+    found = find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=rest)
+    assert 0 < rest.tasks < 12
+    assert found.contexts.digest == whole.contexts.digest
+    assert found.tally.found == whole.tally.found
+
+
+def test_disk_full_while_saving_keeps_the_last_state(
+    corpus: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from biassay.runs import corpus as module
+
+    out = tmp_path / "c.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        find_contexts(corpus, out, str(test_file), engine=Breaking(3))
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device", str(out))
+
+    monkeypatch.setattr(module, "write_contexts", full)
+    with pytest.raises(OSError, match="No space left"):
+        find_contexts(corpus, out, str(test_file))
+    monkeypatch.undo()
+    rest = Breaking(None)
+    find_contexts(corpus, out, str(test_file), engine=rest)
+    assert rest.tasks == 9
+
+
+def test_a_damaged_file_is_named_and_the_rest_goes_on(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    import gzip
+
+    whole = gzip.compress((corpus / "03.jsonl").read_bytes())
+    (corpus / "03.jsonl").unlink()
+    (corpus / "03.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file))
+    assert list(found.tally.damaged) == ["03.jsonl.gz"]
+    assert 11 * 120 < found.tally.documents < 12 * 120
+    assert read_contexts(tmp_path / "c.parquet").metadata["corpus"]["damaged"] == found.tally.damaged
+
+
+def test_too_many_bad_lines_end_the_scan(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    (corpus / "bad.jsonl").write_text('{"body": broken}\n' * 400)
+    with pytest.raises(MeasurementError, match=r"documents cannot be read, more than 10%: .*bad.jsonl"):
+        find_contexts(corpus, tmp_path / "c.parquet", str(test_file))
+    found = find_contexts(corpus, tmp_path / "c.parquet", str(test_file), max_bad=0.5)
+    assert found.tally.bad == 400
+    assert 0 < len(found.tally.examples) <= 5
+
+
+def test_a_damaged_state_is_refused_or_goes_on_as_it_was(tmp_path: Path) -> None:
+    settings = ScanSettings(("she", "he"), 5)
+    rows = rows_table(["she"], [Row(7, "She left.", "a:0", 0, 3)])
+    tally = Tally(done={0: [0, 2]}, finished=[1], found=[1, 0], documents=3, bytes=40)
+    state = _State(tmp_path / "c.parquet", "fingerprint")
+    state.save(Sample.from_table(settings.stimuli, settings.k, rows), tally)
+    path = tmp_path / "c.parquet.partial" / "state.json"
+    for content in damages(path.read_bytes(), 200):
+        path.write_bytes(content)
+        with suppress(RunFolderError):
+            assert state.load(settings)[1] == tally
+    for content in (b"[]", b"{}", b"[" * 100_000, b"9" * 5000):
+        path.write_bytes(content)
+        with pytest.raises(RunFolderError, match="remove the folder"):
+            state.load(settings)
+
+
+def test_a_corpus_of_which_nothing_can_be_read_is_not_said_to_be_in_another_language(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"comment": "Thus she spoke."}\n')
+    with pytest.raises(MeasurementError, match=r"a\.jsonl, byte 0: no field body") as caught:
+        find_contexts(tmp_path, tmp_path / "c.parquet", (), words=("she",))
+    assert "language" not in str(caught.value)
+
+
+def test_refuses_what_cannot_work(corpus: Path, test_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"call it 'c.parquet'"):
+        find_contexts(corpus, tmp_path / "c.csv", str(test_file))
+    with pytest.raises(RunFolderError, match="there is no folder"):
+        find_contexts(corpus, tmp_path / "none" / "c.parquet", str(test_file))
+    (tmp_path / "there.parquet").touch()
+    with pytest.raises(RunFolderError, match="is there already"):
+        find_contexts(corpus, tmp_path / "there.parquet", str(test_file))
+    with pytest.raises(StimulusError, match="'weat6' is the same with words"):
+        find_contexts(corpus, tmp_path / "c.parquet", "sent-weat6")
+    with pytest.raises(UsageError, match="no file of a corpus"):
+        find_contexts(tmp_path / "nowhere", tmp_path / "c.parquet", str(test_file))

@@ -1,0 +1,117 @@
+"""A test written to a file measures what the built-in one does, on the embedded vectors, number by number."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import biassay
+from biassay.pages.html import REPORT
+from biassay.runs.run import Run
+from biassay.stats.permutation import permutation_test
+from biassay.stats.tails import TailProbability
+from biassay.stimuli.catalogue import catalogue, select_tests
+from biassay.stimuli.export import to_sent_bias, to_toml
+from biassay.stimuli.model import Test
+from biassay.studies.associations import weat as weat_module
+from biassay.studies.associations.records import Result
+from biassay.studies.associations.words_lost import assumptions
+from biassay.texts.sentences import given_texts, texts_of
+
+pytestmark = pytest.mark.slow
+
+ABOUT_THE_FILE = ("title", "source", "test_version")
+FORMS: dict[str, Callable[[Test], str]] = {
+    "json": lambda test: to_sent_bias(test, given_texts(test)),
+    "toml": lambda test: to_toml(test),
+}
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("vectors")
+
+
+@pytest.fixture(scope="module")
+def built_in(vectors: Path) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        remember_p_values(patch)
+        return biassay.run("glove", cache=vectors)
+
+
+def remember_p_values(patch: pytest.MonkeyPatch) -> None:
+    """The same scores have the same p-value: it is counted once."""
+    patch.setattr(weat_module, "permutation_test", _remembered)
+
+
+def _remembered(x: NDArray[np.float64], y: NDArray[np.float64], **how: Any) -> TailProbability:
+    how.pop("rng", None)  # nothing is drawn here
+    return _p_value(tuple(x.tolist()), tuple(y.tolist()), tuple(how.items()))
+
+
+@cache
+def _p_value(x: tuple[float, ...], y: tuple[float, ...], how: tuple[tuple[str, Any], ...]) -> TailProbability:
+    return permutation_test(np.array(x), np.array(y), **dict(how))
+
+
+def numbers(result: Result) -> dict[str, Any]:
+    return {key: value for key, value in dataclasses.asdict(result).items() if key not in ABOUT_THE_FILE}
+
+
+@pytest.mark.parametrize("ending", FORMS)
+def test_all_50_tests_measure_the_same(
+    ending: str, built_in: Run, vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_p_values(monkeypatch)
+    tests = select_tests()
+    assert len(tests) == len(built_in.results) == 50
+    for test in tests:
+        (tmp_path / f"{test.name}.{ending}").write_text(FORMS[ending](test))
+    run = biassay.run("glove", [str(tmp_path / f"{test.name}.{ending}") for test in tests], cache=vectors)
+    assert [numbers(result) for result in run.results] == [numbers(result) for result in built_in.results]
+    assert all(record.assumed == {} for record in run.manifest.inputs.tests)
+
+
+def test_under_may2019_sentences_of_a_file_are_cut_as_the_built_in_ones_are(
+    vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weat_module, "permutation_test", lambda x, y, **_: permutation_test(x, y))
+    test = catalogue().tests["sent-weat7"]  # 72 texts against 82
+    (tmp_path / "sent-weat7.json").write_text(FORMS["json"](test))
+    both = [
+        biassay.run("glove", [str(name)], protocol="may2019", seed=5, cache=vectors).results[0]
+        for name in ("sent-weat7", tmp_path / "sent-weat7.json")
+    ]
+    assert both[0].num_targ1 == both[0].num_targ2 == 72
+    assert numbers(both[0]) == numbers(both[1])
+
+
+@pytest.mark.parametrize("name", ["sent-weat6", "sent-weat9", "heilman_double_bind_likable_one_sentence"])
+def test_sentences_without_their_words_lose_the_same_and_have_no_p_by_word(
+    name: str, built_in: Run, vectors: Path, tmp_path: Path
+) -> None:
+    content = json.loads(FORMS["json"](catalogue().tests[name]))
+    for of_set in content.values():
+        del of_set["words"], of_set["spans"]
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(content))
+    run = biassay.run("glove", str(path), cache=vectors, out=tmp_path / "run")
+    (plain,), (told,) = run.results, [r for r in built_in.results if r.test == name]
+    for field in ("status", "effect_size", "p_value", "num_targ1", "num_targ2", "num_attr1", "num_attr2", "lost"):
+        assert getattr(plain, field) == getattr(told, field), field
+    assert plain.p_value_by_word is None
+    assert told.p_value_by_word is not None
+    (record,) = run.manifest.inputs.tests
+    assert sorted(record.assumed) == ["A", "B", "X", "Y"]
+    assert set(record.assumed["X"]) <= {text.form for text in texts_of(catalogue().tests[name])}
+    assert biassay.load(tmp_path / "run").manifest.inputs.tests == (record,)
+    (said,) = assumptions(run)
+    assert said in (tmp_path / "run" / REPORT).read_text()

@@ -1,0 +1,101 @@
+"""The whole way on a cluster of two nodes, a worker killed in the middle: the same contexts and the same numbers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biassay.runs import embedding
+from biassay.runs.corpus import find_contexts
+from biassay.runs.functions import run_ceat
+
+pytestmark = [
+    pytest.mark.extras,
+    # Ray's own: sockets and files of processes that it ends by force.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[object]:
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    from biassay.engines.ray_engine import RayEngine
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 200_000_000})
+    cluster.add_node(num_cpus=1, object_store_memory=200_000_000)
+    yield RayEngine(cluster.address)
+    ray.shutdown()
+    cluster.shutdown()
+
+
+class Killer(threading.Thread):
+    """Waits for a worker of the cluster to appear, and kills it."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.killed: int | None = None
+        self._over = threading.Event()
+
+    def __enter__(self) -> Killer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        while not self._over.is_set() and self.killed is None:
+            time.sleep(0.05)
+            for place in Path("/proc").glob("[0-9]*"):
+                if self._is_worker(place):
+                    os.kill(int(place.name), signal.SIGKILL)
+                    self.killed = int(place.name)
+                    return
+
+    @staticmethod
+    def _is_worker(place: Path) -> bool:
+        try:
+            return (place / "cmdline").read_bytes().startswith(b"ray::MapWorker")
+        except OSError:
+            return False
+
+
+def test_contexts_and_numbers_are_the_same_bit_for_bit(
+    engine: object, corpus: Path, test_file: Path, tiny_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "SHARD_ROWS", 32)
+    here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40)
+    with Killer() as killer:
+        there = find_contexts(corpus, tmp_path / "there.parquet", str(test_file), per_stimulus=40, engine=engine)  # type: ignore[arg-type]
+    assert killer.killed is not None
+    assert there.contexts.table.equals(here.contexts.table)
+    assert there.tally.found == here.tally.found
+    assert there.tally.documents == here.tally.documents == 1440
+
+    local = run_ceat(tiny_model, tmp_path / "here.parquet", n_samples=200, vectors=tmp_path / "local")
+    with Killer() as killer:
+        remote = run_ceat(
+            tiny_model,
+            tmp_path / "there.parquet",
+            n_samples=200,
+            vectors=tmp_path / "remote",
+            engine=engine,  # type: ignore[arg-type]
+        )
+    assert killer.killed is not None
+    assert remote.results == local.results
+    assert len(local.arrays) == 3
+    assert all(np.array_equal(array, remote.arrays[name]) for name, array in local.arrays.items())
+    names = [sorted(path.name for path in (tmp_path / where).rglob("*.npy")) for where in ("local", "remote")]
+    assert names[0] == names[1]  # a shard is named by the hash of its bytes
+    assert len(names[0]) == 32  # sixteen words with forty contexts each, thirty-two to a shard

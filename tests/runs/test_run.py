@@ -1,0 +1,105 @@
+"""A run as its user holds it, and the functions that take and give runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.results.made_runs import result, run_of, stopped
+
+import biassay
+from biassay.errors import UnknownNameError, UsageError
+from biassay.runs.reporting import report
+from biassay.runs.run import Run
+from biassay.studies.associations.inputs import GIVEN
+
+WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "spider", "fly"], "A": ["love", "peace", "joy"]}
+WORDS |= {"B": ["hatred", "war", "agony"]}
+SENT_BIAS = ("targ1", "targ2", "attr1", "attr2")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return biassay.run("glove", ["weat6", "weat7"], cache=tmp_path_factory.mktemp("vectors"))
+
+
+def test_a_part_of_a_run_is_a_run(run: Run) -> None:
+    part = run["weat6"]
+    assert isinstance(part, Run)
+    assert [row.test for row in part.results] == [test.name for test in part.manifest.inputs.tests] == ["weat6"]
+    assert part.results[0].p_value_holm == run.results[0].p_value  # corrected over the part
+    assert [finding.item for finding in part.findings()] == ["weat6"]
+    with pytest.raises(UnknownNameError, match="weat6"):
+        run["weat66"]
+
+
+def test_save_and_load_give_an_equal_run(run: Run, tmp_path: Path) -> None:
+    assert run.save(tmp_path / "run") == tmp_path / "run"
+    again = biassay.load(tmp_path / "run")
+    assert isinstance(again, Run)
+    assert again == run == Run.load(tmp_path / "run")
+    assert (again.findings(), again.to_json()) == (run.findings(), run.to_json())
+
+
+def test_a_report_is_one_page_of_runs_and_folders(run: Run, tmp_path: Path) -> None:
+    page = run.report(tmp_path / "page.html")
+    other = run_of("other", [result("n", "t")])
+    both = report([run.save(tmp_path / "run"), other], tmp_path / "both.html")
+    assert "weat6" in page.read_text()
+    assert ("weat6" in both.read_text(), ">n<" in both.read_text()) == (True, True)
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(UsageError, match=r"mine\.html"):
+        run.report(tmp_path / "mine.html")
+
+
+def test_runs_folders_and_models_of_one_run_are_compared(tmp_path: Path) -> None:
+    one, two = (run_of(name, [result(name, "t"), result(name, "u")]) for name in ("one", "two"))
+    both = run_of("both", [*one.results, *two.results])
+    folder = two.save(tmp_path / "two")
+    tables = [
+        found.tables for found in (one.compare(two), one.compare(folder), biassay.compare(one, folder), both.compare())
+    ]
+    assert all(found == tables[0] for found in tables)
+    assert both.compare(baseline="two").baseline == "two"
+    assert [row.test for row in biassay.compare(one, two, tests=["u"]).tables["associations"]] == ["u"]
+    with pytest.raises(UsageError, match="copies"):
+        one.compare(one)
+
+
+def test_any_study_measures_by_its_name(run: Run, own_cache: Path) -> None:
+    found = biassay.measure("associations", "glove", {"tests": ("weat6", "weat7")}, cache=own_cache)
+    assert found.results == run.results
+    with pytest.raises(UnknownNameError, match="associations"):
+        biassay.measure("assocations", "glove")
+
+
+# ---- tests given as words
+
+
+@pytest.mark.parametrize("tests", [WORDS | {"name": "garden"}, [WORDS | {"name": "garden"}], {"garden": WORDS}])
+def test_tests_are_given_as_words(tests: object, tmp_path: Path) -> None:
+    run = biassay.run("glove", tests, out=tmp_path / "run")  # type: ignore[arg-type]
+    (row,), (record,) = run.results, run.manifest.inputs.tests
+    assert (row.test, row.num_targ1, record.pattern) == ("garden", 3, GIVEN)
+    assert biassay.load(tmp_path / "run") == run
+    content = {
+        role: {"category": role, "examples": words} for role, words in zip(SENT_BIAS, WORDS.values(), strict=True)
+    }
+    (tmp_path / "garden.json").write_text(json.dumps(content))
+    from_file = biassay.run("glove", str(tmp_path / "garden.json")).results[0]
+    assert (row.effect_size, row.p_value) == (from_file.effect_size, from_file.p_value)
+
+
+def test_a_run_of_words_goes_on_with_the_words_of_its_folder(tmp_path: Path) -> None:
+    whole = biassay.run("glove", ["weat6", {"garden": WORDS}, "weat7"])
+    assert [test.pattern for test in whole.manifest.inputs.tests] == ["weat6", GIVEN, "weat7"]
+    stopped(whole).save(tmp_path / "run")
+    assert biassay.resume(tmp_path / "run").results == whole.results
+
+
+def test_wrong_words_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    for wrong in (WORDS | {"B": "no such concept"}, {"X": ["a"]}, WORDS | {"Z": []}, [3]):
+        with pytest.raises(biassay.BiassayError):
+            biassay.run("glove", wrong, out=tmp_path / "run")  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,158 @@
+"""One test on one model: lost words, truncation, seeds, and what each word contributes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from biassay.errors import StimulusError
+from biassay.models.base import Encoded
+from biassay.stimuli.catalogue import catalogue
+from biassay.stimuli.model import ROLES, Concept, GivenText, Test
+from biassay.studies.associations.over_texts import Measurement, check_tests, measure
+from biassay.studies.associations.settings import Settings
+from biassay.texts.sentences import Text, texts_of
+
+
+def encoded(test: Test, unknown: tuple[str, ...] = (), seed: int = 0) -> dict[str, Encoded]:
+    """Random vectors; the words named in ``unknown`` are unknown wherever they stand."""
+    rng = np.random.default_rng(seed)
+    texts = texts_of(test)
+    return {
+        role: Encoded.of(
+            rng.normal(size=(len(texts.role(role)), 16)).astype(np.float32),
+            tuple(_spans(text, unknown) for text in texts.role(role)),
+        )
+        for role in ROLES
+    }
+
+
+def _spans(text: Text, unknown: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple((text.text.find(word), text.text.find(word) + len(word)) for word in unknown if word in text.text)
+
+
+def run(name: str, unknown: tuple[str, ...] = (), **settings: object) -> Measurement:
+    test = catalogue().tests[name]
+    return measure(test, texts_of(test), encoded(test, unknown), Settings(**settings))  # type: ignore[arg-type]
+
+
+def test_lost_words_are_left_out_and_listed() -> None:
+    found = run("weat1", ("zinnia", "gnat", "flea"))
+    assert found.status == "measured"
+    assert found.lost == {"X": ("zinnia",), "Y": ("flea", "gnat"), "A": (), "B": ()}
+    assert found.association is not None
+    assert found.association.sizes == (24, 23, 25, 25)
+    assert "zinnia" not in found.leaning["X"]
+
+
+def test_of_several_words_a_text_is_about_the_unknown_are_listed() -> None:
+    """Nothing stands in the place of another here, so that every word of one set may be what its text is about."""
+    finished = {"X": ("Tom drove a lorry", "He is a smith"), "Y": ("Ann sang", "She wept")}
+    finished |= {"A": ("Work pays", "Desks creak"), "B": ("Homes glow", "Ovens warm")}
+    sets = {role: Concept(role, role, texts, given=tuple(map(GivenText, texts))) for role, texts in finished.items()}
+    test = Test("own", "own", **sets, source=catalogue().tests["weat1"].source)
+    assert texts_of(test).X[0].form == "Tom drove a lorry"
+    found = measure(test, texts_of(test), encoded(test, ("lorry",)), Settings(max_lost=0.5))
+    assert found.lost == {"X": ("lorry",), "Y": (), "A": (), "B": ()}
+    assert found.num_texts["X"] == 1
+
+
+def test_words_of_the_template_may_be_unknown() -> None:
+    found = run("sent-weat6", ("person", "This"))
+    assert found.lost == {"X": (), "Y": (), "A": (), "B": ()}
+
+
+def test_an_unknown_plural_loses_its_sentences_not_its_word() -> None:
+    found = run("sent-weat1", ("tulips", "Tulips"))
+    assert found.lost["X"] == ("tulips",)
+    assert found.num_words["X"] == 25
+    assert found.num_texts["X"] == 350 - 6
+
+
+def test_above_the_limit_the_test_is_refused_with_the_words_named() -> None:
+    gone = ("aster", "clover", "hyacinth", "marigold", "poppy", "azalea")
+    found = run("weat1", gone)
+    assert found.status == "refused"
+    assert found.association is None
+    assert found.reason is not None
+    assert "6 of 25 words of Flowers (aster, clover, hyacinth, marigold, poppy, azalea)" in found.reason
+    assert run("weat1", gone[:5]).status == "measured"  # 20% is the limit, not beyond it
+    assert run("weat1", gone, max_lost=0.25).status == "measured"
+    assert run("weat1", ("aster",), max_lost=0.0).status == "refused"
+
+
+def test_a_set_of_one_is_refused_whatever_the_limit() -> None:
+    names = catalogue().tests["weat6"].X.words
+    assert run("weat6", names[:7], max_lost=1.0).status == "refused"
+
+
+def test_may2019_cuts_sentences_to_one_length_and_records_it() -> None:
+    found = run("sent-weat7", protocol="may2019", seed=3)
+    assert found.association is not None
+    assert found.association.sizes[:2] == (72, 72)
+    whole = run("sent-weat7")
+    assert whole.association is not None
+    assert whole.association.sizes[:2] == (72, 82)
+
+
+@pytest.mark.slow
+def test_seeds_decide_what_is_drawn_and_nothing_else_does() -> None:
+    def drawn(seed: int) -> tuple[float, float]:
+        found = run("sent-weat7", protocol="may2019", seed=seed).association
+        assert found is not None
+        return found.effect_size, found.p_value
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+
+
+def test_may2019_refuses_unequal_words_before_anything_is_encoded() -> None:
+    test = catalogue().tests["weat6"]
+    uneven = replace(test, X=replace(test.X, words=test.X.words[:5]))
+    with pytest.raises(StimulusError, match="got 5 and 8"):
+        check_tests((uneven,), Settings(protocol="may2019"))
+    check_tests((uneven,), Settings())
+    check_tests((catalogue().tests["sent-weat7"],), Settings(protocol="may2019"))
+
+
+def test_may2019_refuses_words_that_became_unequal() -> None:
+    found = run("weat6", ("John",), protocol="may2019")
+    assert found.status == "refused"
+    assert found.reason is not None
+    assert "got 7 and 8" in found.reason
+
+
+def test_a_word_test_has_its_exact_p_by_word_under_every_protocol() -> None:
+    exact, sampled = run("weat1"), run("weat1", protocol="may2019")
+    assert exact.association is not None
+    assert sampled.association is not None
+    assert exact.association.p_value_by_word == exact.association.p_value
+    assert sampled.association.p_value_by_word == exact.association.p_value
+
+
+def test_texts_given_as_sentences_have_no_p_by_word() -> None:
+    words = catalogue().tests["weat1"]
+    test = replace(words, X=replace(words.X, given=tuple(map(GivenText, words.X.words))))
+    found = measure(test, texts_of(test), encoded(test), Settings())
+    assert found.association is not None
+    assert found.association.by_word is None
+
+
+def test_degenerate_vectors_fail_with_a_reason() -> None:
+    test = catalogue().tests["weat6"]
+    same = {role: Encoded.of(np.ones((8, 4), dtype=np.float32)) for role in ROLES}
+    found = measure(test, texts_of(test), same, Settings())
+    assert (found.status, found.association) == ("failed", None)
+    assert found.reason is not None
+    assert "divide by zero" in found.reason
+
+
+def test_leanings_of_words_add_up_to_the_statistic() -> None:
+    found = run("weat6")
+    assert found.association is not None
+    targets = np.mean(list(found.leaning["X"].values())) - np.mean(list(found.leaning["Y"].values()))
+    attributes = np.mean(list(found.leaning["A"].values())) - np.mean(list(found.leaning["B"].values()))
+    assert targets == pytest.approx(found.association.statistic / 8)
+    assert attributes == pytest.approx(targets)

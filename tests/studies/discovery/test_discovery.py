@@ -1,0 +1,219 @@
+"""``biassay.discover`` on made-up vectors with planted words: every number against loops in the test."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.models.static import frequent_words
+from biassay.studies.discovery.view import group_of, groups_of
+
+from . import planted_words as made_up
+from .planted_words import ALL_RATED, EACH, NAMES, TABLE, WORDS, discovered, numbers, planted, write_groups
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted(tmp_path_factory.mktemp("discovery"))
+
+
+@pytest.fixture(scope="module")
+def found(place: Path) -> biassay.Run:
+    return discovered(place, ["red-women", "blue-men"])
+
+
+def test_every_score_is_that_of_a_loop(found: biassay.Run) -> None:
+    for findings in groups_of(found):
+        group = findings.row.group
+        assert sorted(w.word for w in findings.words) == sorted(WORDS)
+        for word in findings.words:
+            scores = [made_up.score(word.word, NAMES[group], other) for other in made_up.others_of(group)]
+            parts = [made_up.score(word.word, *sides) for sides in made_up.constituents_of(group)]
+            assert list(word.scores.values()) == pytest.approx(scores, abs=1e-9)
+            assert list(word.constituents.values()) == pytest.approx(parts, abs=1e-9)
+            assert word.score == max(word.scores.values())
+        ranked = [word.score or 0.0 for word in findings.words]
+        assert ranked == sorted(ranked, reverse=True)
+    first = group_of(found, "red-women").row
+    assert first.other_groups == tuple(found.results[0].scores) == ("red-men", "blue-women", "blue-men")
+    assert first.constituents == tuple(found.results[0].constituents) == ("colour: red / blue", "gender: women / men")
+    assert first.belongs == {"colour": "red", "gender": "women"}
+
+
+def test_planted_words_are_found_and_random_ones_are_not(place: Path) -> None:
+    findings = group_of(discovered(place, threshold=1.3), "red-women")
+    associated = {w.word for w in findings.words if w.associated}
+    assert associated >= {f"{kind}{i}" for kind in ("blossom", "red") for i in range(EACH)}
+    assert not [word for word in associated if word.startswith(("random", "hammer"))]
+    eibd, emergent = ({w.word for w in findings.words if getattr(w, name)} for name in ("eibd", "emergent"))
+    assert emergent >= {f"blossom{i}" for i in range(EACH)}
+    assert not [word for word in eibd if word.startswith("red")]
+    excess = {w.word for w in findings.words if (w.q_value_excess or 0.0) <= 0.05}
+    assert excess >= {f"blossom{i}" for i in range(EACH)}
+    assert not [word for word in excess if word.startswith("red")]
+    assert findings.row.num_associated == len(associated)
+    assert emergent == eibd & excess
+    assert (findings.row.num_eibd, findings.row.num_emergent) == (len(eibd), len(emergent))
+
+
+def test_names_are_not_among_the_words(found: biassay.Run, place: Path) -> None:
+    names = set(itertools.chain(*NAMES.values()))
+    assert groups_of(found)[0].row.num_words == len(WORDS) == len(TABLE) - len(names)
+    assert not names & {w.word for w in found.results}
+    few = discovered(place, words=["redwomen0", "blossom0", "bluemen7", "random0"])
+    assert {w.word for w in few.results} == {"blossom0", "random0"}
+    assert few.tables["models"][0].words_lost == ()
+
+
+def test_q_values_are_benjamini_and_hochbergs(found: biassay.Run) -> None:
+    for findings in groups_of(found):
+        for one, other in (("p_value", "q_value"), ("p_value_excess", "q_value_excess")):
+            p = [getattr(word, one) for word in findings.words]
+            assert all(1 / 500 <= value <= 1.0 for value in p)
+            for word in findings.words:
+                larger = [value for value in p if value >= getattr(word, one)]
+                q = min(1.0, *(value * len(p) / sum(x <= value for x in p) for value in larger))
+                assert getattr(word, other) == pytest.approx(q, rel=1e-12)
+        assert min(word.p_value for word in findings.words) == 1 / 500
+
+
+def test_a_seed_gives_the_same_findings_and_another_other_p_values(found: biassay.Run, place: Path) -> None:
+    again, other = (discovered(place, ["red-women", "blue-men"], seed=seed) for seed in (0, 1))
+    assert again.tables == found.tables
+    one, two = ([(w.word, w.scores, w.constituents) for w in run.results] for run in (found, other))
+    assert one == two
+    assert [w.p_value for w in found.results] != [w.p_value for w in other.results]
+
+
+def test_a_file_a_list_of_words_and_an_object_find_the_same(found: biassay.Run, place: Path) -> None:
+    both = ["red-women", "blue-men"]
+    (place / "words.txt").write_text("\n".join([*TABLE, "", "random0", "  blossom0 "]), encoding="utf-8-sig")
+    listed = discovered(place, both, words=list(TABLE))
+    lines = discovered(place, both, words=place / "words.txt")
+    held = biassay.discover(
+        made_up.Held(), both, groups=place / "own.toml", n_permutations=499, words=list(TABLE), cache=place / "cache"
+    )
+    for other in (listed, lines, held):
+        assert numbers(other) == numbers(found)
+    sources = [d.tables["models"][0].vocabulary for d in (found, listed, lines, held)]
+    assert sources == ["the words of the model", "a list of words", str(place / "words.txt"), "a list of words"]
+    assert held.manifest.models[0].revision is None
+
+
+def test_words_come_from_any_iterable_and_are_known_by_a_fingerprint(place: Path) -> None:
+    made = discovered(place, words=(word for word in ["random5", "", "blossom0", "random5"]))
+    assert {w.word for w in made.results} == {"random5", "blossom0"}
+    same, other = (discovered(place, words=words) for words in (["random5", "blossom0"], ["blossom0", "random6"]))
+    assert made.manifest.inputs.vocabulary_digest == same.manifest.inputs.vocabulary_digest is not None
+    assert other.manifest.inputs.vocabulary_digest != same.manifest.inputs.vocabulary_digest
+
+
+def test_words_that_differ_in_case_are_one_where_the_model_sees_no_difference(place: Path) -> None:
+    words = ["Blossom0", "random5", "blossom0", "BLOSSOM0", "Random6"]
+    given = {"groups": place / "own.toml", "n_permutations": 99, "words": words}
+    kept, folded = (
+        biassay.discover(f"vectors:{place / 'v.txt'}{case}", "red-men", **given) for case in ("", "?case=fold")
+    )
+    assert {w.word for w in kept.results} == {"blossom0", "random5"}
+    assert kept.tables["models"][0].words_lost == ("Blossom0", "BLOSSOM0", "Random6")
+    assert {w.word for w in folded.results} == {"Blossom0", "random5", "Random6"}
+    assert folded.tables["models"][0].words_lost == ()
+
+
+@pytest.mark.slow
+def test_an_object_without_a_list_is_asked_for_frequent_words(place: Path) -> None:
+    made = biassay.discover(made_up.Random(), "red-men", groups=place / "own.toml", n_permutations=9, keep=3)
+    assert made.tables["models"][0].vocabulary == "the most frequent words of the embedded vectors"
+    assert groups_of(made)[0].row.num_words == 20_000
+    assert len(made.results) <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [WORDS, None])
+def test_the_record_counts_the_distinct_texts_and_those_encoded(words: list[str] | None, place: Path) -> None:
+    groups, names = place / "own.toml", {name for names in NAMES.values() for name in names}
+    made = biassay.discover(made_up.Random(), "red-men", groups=groups, words=words, n_permutations=9)
+    asked = {*ALL_RATED, *names, *(frequent_words() if words is None else words)}
+    record = made.manifest.models[0]
+    assert (record.texts, record.encoded) == (len(asked), len(asked))
+
+
+def test_nothing_is_encoded_twice(place: Path, tmp_path: Path) -> None:
+    first, second = (discovered(place, words=WORDS, cache=tmp_path / "cache").manifest.models[0] for _ in range(2))
+    assert first.encoded == len({*ALL_RATED, *WORDS}) + sum(map(len, NAMES.values()))
+    assert second.encoded == 0
+
+
+@pytest.mark.parametrize(("keep", "compare"), [(1, "any"), (2, "any"), (20, "any"), (2, "every")])
+def test_fewer_kept_words_are_the_best_of_each_list(keep: int, compare: Any, place: Path) -> None:
+    (all_words,), (few,) = (groups_of(discovered(place, threshold=1.0, keep=k, compare=compare)) for k in (1000, keep))
+    passing = [w for w in all_words.words if (w.score or 0.0) > 1.0 >= max(w.constituents.values())]
+    passing.sort(key=lambda w: w.p_value_excess)  # so that a list of emergent words is whole while it is short
+    best = [w for i, w in enumerate(all_words.words) if i < keep or w in passing[:keep]]
+    assert list(few.words) == best
+    assert 0 < len(best) < len(all_words.words)
+    for count in ("num_words", "num_above", "num_associated", "num_every", "num_eibd", "num_emergent"):
+        assert getattr(few.row, count) == getattr(all_words.row, count)
+
+
+@pytest.mark.parametrize("compare", ["any", "every"])
+@pytest.mark.parametrize("rule", ["any", "all"])
+@pytest.mark.parametrize("threshold", [0.4, 1.0, None])
+def test_words_marked_are_those_above_the_threshold_by_more_than_chance(
+    compare: Any, rule: Any, threshold: float | None, place: Path, tmp_path: Path
+) -> None:
+    unrated = write_groups(tmp_path / "unrated.toml", {})
+    given = {"rule": rule, "compare": compare, "threshold": threshold, "alpha": 0.1}
+    (findings,) = groups_of(discovered(place, groups=unrated, **given))
+    row = findings.row
+    t = 0.8 if threshold is None else threshold
+    assert findings.tasks == findings.validated == ()
+    assert row.threshold == row.threshold_emergent == t
+    assert row.threshold_source == ("convention" if threshold is None else "given")
+    combined, decides = any if rule == "any" else all, max if compare == "any" else min
+    for word in findings.words:
+        assert word.score == decides(word.scores.values())
+        associated = decides(word.scores.values()) > t and word.q_value <= 0.1
+        assert word.associated is associated
+        assert word.eibd is (associated and not combined(part > t for part in word.constituents.values()))
+        assert word.emergent is (word.eibd and word.q_value_excess <= 0.1)
+    assert row.num_eibd == sum(word.eibd for word in findings.words)
+    assert row.num_emergent == sum(word.emergent for word in findings.words)
+    assert row.num_eibd > 0 or compare == "every"
+    assert row.num_associated == sum(word.associated for word in findings.words) > 0
+    assert row.num_above == sum(decides(word.scores.values()) > t for word in findings.words) >= row.num_associated
+    assert row.num_every == sum(word.associated and min(word.scores.values()) > t for word in findings.words)
+    assert (row.num_every == row.num_associated) is (compare == "every")
+
+
+def test_against_every_group_only_words_of_this_group_are_found(place: Path) -> None:
+    """Words of a colour lean to both groups of that colour: the largest score is high, and the smallest is not."""
+    one, every = (discovered(place, threshold=0.5, compare=compare) for compare in ("any", "every"))
+    blossoms = {f"blossom{i}" for i in range(EACH)}
+    assert {w.word for w in one.results if w.associated} >= blossoms | {f"red{i}" for i in range(EACH)}
+    assert {w.word for w in every.results if w.associated} == blossoms
+    ranked = [word.score for word in every.results]
+    assert ranked == sorted(ranked, reverse=True)
+    excess = [{w.word: w.p_value_excess for w in made.results} for made in (one, every)]
+    assert excess[0] == excess[1]
+    alone, among = (discovered(place, groups, compare="every") for groups in ("red-women", ["blue-men", "red-women"]))
+    assert numbers(alone) == numbers(among["red-women"])
+
+
+def test_against_every_group_p_is_the_largest_of_all_permutations_of_two_groups(place: Path) -> None:
+    (findings,) = groups_of(discovered(place, compare="every", n_permutations=4999))
+    unit = {word: vector / np.linalg.norm(vector) for word, vector in TABLE.items()}
+    chosen = np.array([np.isin(np.arange(16), part) for part in itertools.combinations(range(16), 8)])
+    for word in findings.words:
+        exact = []
+        for other in made_up.others_of("red-women"):
+            cosines = np.array([unit[word.word] @ unit[name] for name in (*NAMES["red-women"], *other)], dtype=float)
+            exact.append(np.mean(chosen @ cosines >= cosines[:8].sum() - 1e-6))
+        # Either all permutations were made, or as many as were needed for fifty that do as well.
+        error = 5 * max(np.sqrt(max(exact) / 4999), max(exact) / np.sqrt(50)) + 1 / 5000
+        assert word.p_value == pytest.approx(max(exact), abs=error)

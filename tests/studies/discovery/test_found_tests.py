@@ -1,0 +1,213 @@
+"""What becomes of a discovery: lost names and words, folders, and tests made of the words found."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import biassay
+from biassay.errors import MeasurementError, UnknownNameError, UsageError
+from biassay.stimuli.catalogue import load_tests, select_grouping
+from biassay.stimuli.export import to_toml
+from biassay.studies.discovery.found_tests import CIRCULAR, against_of, found_tests
+from biassay.studies.discovery.records import DUAL_USE
+from biassay.studies.discovery.view import group_of, groups_of
+
+from . import planted_words as made_up
+from .planted_words import GROUPS, NAMES, TABLE, WORDS, discovered, planted, write_groups, write_vectors
+
+BOTH = ["red-women", "blue-men"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted(tmp_path_factory.mktemp("found"))
+
+
+@pytest.fixture(scope="module")
+def found(place: Path) -> biassay.Run:
+    return discovered(place, BOTH, threshold=1.3)
+
+
+@pytest.mark.parametrize("compare", ["any", "every"])
+def test_a_word_at_right_angles_to_all_names_has_no_score_and_no_p_value(compare: Any, tmp_path: Path) -> None:
+    made = discovered(made_up.with_a_word_aside(tmp_path), compare=compare)
+    word = made.results[-1]
+    assert (word.word, word.score) == ("aside", None)
+    assert {*word.scores.values(), *word.constituents.values()} == {None}
+    assert word.p_value is word.q_value is word.p_value_excess is word.q_value_excess is None
+    assert [word.associated, word.eibd, word.emergent] == [False] * 3
+    assert biassay.load(made.save(tmp_path / "out")) == made
+    p = [w.p_value for w in made.results[:-1]]
+    largest = max(value for value in p if value is not None)
+    # Corrected over the words that have a p-value: of the largest the rank is their number.
+    assert made.results[p.index(largest)].q_value == pytest.approx(largest)
+
+
+def words_of(found: biassay.Run, group: str, against: str, kind: str) -> list[str]:
+    """Words found of a group that are above its threshold against another one, best first."""
+    findings = group_of(found, group)
+    told = [(-word.scores[against], word.word) for word in findings.words if getattr(word, kind)]
+    limit = findings.row.threshold if kind == "associated" else findings.row.threshold_emergent
+    return [word for score, word in sorted(told) if -score > limit]
+
+
+@pytest.mark.parametrize("size", [4, 50])
+@pytest.mark.parametrize("against", ["blue-men", "red-men"])
+def test_the_test_written_loads_and_its_sides_share_no_word(
+    size: int, against: str, place: Path, tmp_path: Path
+) -> None:
+    found = discovered(place, ["red-women", against], threshold=1.3 if against == "blue-men" else 1.2, alpha=0.3)
+    path = tmp_path / "test.toml"
+    path.write_text(to_toml(*found_tests(found, "red-women", against, size)))
+    tests = load_tests(path)
+    # The four words that lean most to red women rather than to blue men are all emergent: no second test of these.
+    kinds = ("associated",) if (size, against) == (4, "blue-men") else ("associated", "emergent")
+    assert [test.name for test in tests] == [f"red-women-{kind}" for kind in kinds]
+    theirs = words_of(found, against, "red-women", "associated")
+    for test, kind in zip(tests, kinds, strict=True):
+        assert test.A.words == tuple(words_of(found, "red-women", against, kind)[:size])
+        assert test.B.words == tuple(theirs[:size])
+        assert (test.X.words, test.Y.words) == (tuple(NAMES["red-women"]), tuple(NAMES[against]))
+        assert DUAL_USE in str(test.source.note)
+        assert CIRCULAR in str(test.source.note)
+        assert str(found.manifest.models[0].revision) in test.source.citation
+    # What leans to both as much, and was found because of a third group, is in no test of the two.
+    both = ("both",) if against == "blue-men" else ("red",)
+    assert [w for w in group_of(found, "red-women").words if w.associated and w.word.startswith(both)]
+    assert not [word for test in tests for word in (*test.A.words, *test.B.words) if word.startswith(both)]
+    run = biassay.run(f"vectors:{place / 'v.txt'}", tests=str(path))
+    assert [r.status for r in run.results] == ["measured"] * len(tests)
+    assert all(r.effect_size > 1.5 for r in run.results)  # the words were chosen for it
+
+
+def test_without_emergent_words_there_is_one_test(place: Path) -> None:
+    made = discovered(place, BOTH, threshold=-1.5)  # every category of an associated word is above it
+    assert [f.row.num_emergent for f in groups_of(made)] == [0, 0]
+    assert [test.name for test in found_tests(made, *BOTH, 12)] == ["red-women-associated"]
+
+
+def test_too_few_words_say_what_to_do(found: biassay.Run, place: Path) -> None:
+    none = discovered(place, BOTH, threshold=1.95)
+    with pytest.raises(MeasurementError, match="0 were found of red-women and 0 of blue-men"):
+        found_tests(none, *BOTH, 12)
+    with pytest.raises(UsageError, match="got 1"):
+        found_tests(found, *BOTH, 1)
+
+
+def test_the_other_group_of_a_test(place: Path, tmp_path: Path) -> None:
+    own = select_grouping(str(place / "own.toml"))
+    with pytest.raises(UsageError, match="--against"):
+        against_of(own, "red-women", None)
+    with pytest.raises(UsageError, match="both are 'red-men'"):
+        against_of(own, "red-men", "red-men")
+    with pytest.raises(UnknownNameError, match="'blue-man'; did you mean 'blue-men'"):
+        against_of(own, "red-women", "blue-man")
+    path = write_groups(tmp_path / "with.toml", more='[grouping]\nagainst = "red-men"\n')
+    assert against_of(select_grouping(str(path)), "red-women", None) == "red-men"
+    assert against_of(select_grouping(str(path)), "red-women", "blue-men") == "blue-men"
+
+
+def test_a_folder_loads_to_what_was_found(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    made = discovered(place, BOTH, out=out)
+    files = {"manifest.json", "results.json", "results.tsv", "report.html", "arrays"}
+    assert {path.name for path in out.iterdir()} == files
+    loaded = biassay.load(out)
+    assert loaded == made
+    assert {name: array.tolist() for name, array in loaded.arrays.items()} == {
+        name: array.tolist() for name, array in made.arrays.items()
+    }
+    assert DUAL_USE in (out / "manifest.json").read_text()
+    manifest = made.manifest
+    assert (manifest.study, manifest.status) == ("discovery", "complete")
+    assert (manifest.settings.group, manifest.settings.n_permutations) == (tuple(BOTH), 499)
+    assert manifest.inputs.grouping_digest == select_grouping(str(place / "own.toml")).digest
+
+
+def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: Path, tmp_path: Path) -> None:
+    made = discovered(place, ["red-women", "blue-women"], out=tmp_path / "out")
+    with (tmp_path / "out" / "results.tsv").open(newline="") as file:
+        header, *rows = csv.reader(file, delimiter="\t")
+    assert header == [
+        *("model", "options", "group", "word", "score", "p_value", "q_value", "p_value_excess", "q_value_excess"),
+        *("associated", "eibd", "emergent", *(f"against {group}" for group in GROUPS)),
+        *("colour: red / blue", "gender: women / men", "colour: blue / red"),
+    ]
+    assert len(rows) == len(made.results) == 2 * len(WORDS)
+    for row, word in zip(rows, made.results, strict=True):
+        cells = dict(zip(header, row, strict=True))
+        assert (cells["model"], cells["options"]) == ("vectors:v.txt", "case=keep")
+        assert (cells["group"], cells["word"]) == (word.group, word.word)
+        assert float(cells["score"]) == word.score
+        assert float(cells["q_value_excess"]) == word.q_value_excess
+        assert cells["associated"] == str(word.associated).lower()
+        red = word.group == "red-women"
+        assert cells[f"against {word.group}"] == cells["colour: blue / red" if red else "colour: red / blue"] == ""
+        assert {name: float(cells[f"against {name}"]) for name in word.scores} == word.scores
+        assert {name: float(cells[name]) for name in word.constituents} == word.constituents
+
+
+@pytest.mark.extras
+def test_to_frame_has_the_columns_of_the_table(found: biassay.Run, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    frame = found.to_frame()
+    header = (found.save(tmp_path / "out") / "results.tsv").read_text().splitlines()[0]
+    assert list(frame.columns) == header.split("\t")
+    assert len(frame) == 2 * len(WORDS)
+    assert frame["score"].max() == max(word.score for word in found.results)
+
+
+def test_a_rated_word_without_a_score_survives_saving(tmp_path: Path) -> None:
+    made = discovered(made_up.with_a_word_aside(tmp_path, rated={"red-women": {"biases": ["blossom0", "aside"]}}))
+    word = made.tables["validated"][1]
+    assert {*word.scores.values(), *word.constituents.values()} == {None}
+    assert biassay.load(made.save(tmp_path / "out")) == made
+
+
+def test_categories_with_the_same_values_keep_their_own_columns(place: Path, tmp_path: Path) -> None:
+    answers = {"red": "yes", "blue": "no", "women": "yes", "men": "no"}
+    parts = [
+        f'[groups.{group}]\nbelongs = {{ parent = "{answers[one]}", student = "{answers[two]}" }}\n'
+        f"names = {json.dumps(NAMES[group])}\n"
+        for group, (one, two) in GROUPS.items()
+    ]
+    (tmp_path / "yes.toml").write_text("\n".join(parts))
+    made = discovered(place, groups=tmp_path / "yes.toml", out=tmp_path / "out")
+    first = (tmp_path / "out" / "results.tsv").read_text().splitlines()[1].split("\t")
+    assert tuple(map(float, first[-2:])) == tuple(made.results[0].constituents.values())
+
+
+@pytest.mark.parametrize("odd", ["\u00a0word", "\u3000word", "word\x7f", "\u200bword"])
+def test_odd_words_of_a_vocabulary_do_not_spoil_the_test_written(odd: str, tmp_path: Path) -> None:
+    write_vectors(tmp_path / "v.txt", TABLE | {odd: TABLE["blossom0"] + TABLE["blossom1"]})
+    write_groups(tmp_path / "own.toml")
+    made = discovered(tmp_path, BOTH, threshold=1.3)
+    assert odd in [w.word for w in group_of(made, "red-women").words if w.associated]
+    path = tmp_path / "test.toml"
+    path.write_text(to_toml(*found_tests(made, *BOTH, 50)))
+    assert not [test for test in load_tests(path) if odd in test.A.words]
+    assert len(load_tests(path)) == 2
+
+
+def test_a_label_with_a_control_character_is_written_and_read(found: biassay.Run, tmp_path: Path) -> None:
+    labels = {group: f"{group} \x7f \t \x1b" for group in GROUPS}
+    inputs = dataclasses.replace(found.manifest.inputs, labels=labels)
+    made = dataclasses.replace(found, manifest=dataclasses.replace(found.manifest, inputs=inputs))
+    (tmp_path / "test.toml").write_text(to_toml(*found_tests(made, *BOTH, 12)))
+    assert "\x7f" not in (tmp_path / "test.toml").read_text()
+    assert load_tests(tmp_path / "test.toml")[0].X.label == labels["red-women"]
+
+
+def test_the_part_of_a_run_about_one_group(found: biassay.Run) -> None:
+    part = found["blue-men"]
+    assert [row for row in found.results if row.group == "blue-men"] == list(part.results)
+    assert {row.group for rows in part.tables.values() for row in rows if hasattr(row, "group")} == {"blue-men"}
+    for name in ("red-woman", "red-men"):
+        with pytest.raises(UnknownNameError):
+            found[name]

@@ -1,0 +1,117 @@
+"""What a search is given: names and words that a model does not know, settings, files and folders that are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.errors import RefusedError, RunFolderError, StimulusError, UsageError
+from biassay.studies.discovery.view import groups_of
+
+from . import planted_words as made_up
+from .planted_words import ALL_RATED, NAMES, TABLE, discovered, planted
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted(tmp_path_factory.mktemp("inputs"))
+
+
+def test_lost_names_are_listed_and_left_out(tmp_path: Path) -> None:
+    lost = ("redmen2", "redmen7")
+    made = discovered(planted(tmp_path, *lost, "bluewomen0"))
+    (row,) = made.tables["models"]
+    assert row.names_lost == {"red-women": (), "red-men": lost, "blue-women": ("bluewomen0",), "blue-men": ()}
+    assert made.manifest.inputs.groups == {group: tuple(names) for group, names in NAMES.items()}
+    own, other = NAMES["red-women"], [name for name in NAMES["red-men"] if name not in lost]
+    unit = {word: v / np.linalg.norm(v) for word, v in ((w, x.astype(float)) for w, x in TABLE.items())}
+    for word in made.results[:10]:
+        cosines = [float(unit[word.word] @ unit[name]) for name in (*own, *other)]
+        expected = (np.mean(cosines[:8]) - np.mean(cosines[8:])) / np.std(cosines, ddof=1)
+        assert word.scores["red-men"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_names_lost_above_the_limit_are_refused(tmp_path: Path) -> None:
+    place = planted(tmp_path, "redmen2", "redmen5", "redmen7")
+    with pytest.raises(RefusedError, match=r"3 of 8 names of red-men .*--max-lost"):
+        discovered(place, out=tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+    (row,) = discovered(place, max_lost=0.375).tables["models"]
+    assert row.names_lost["red-men"] == ("redmen2", "redmen5", "redmen7")
+
+
+def test_a_group_of_one_name_that_is_known_is_refused_at_any_limit(tmp_path: Path) -> None:
+    place = planted(tmp_path, *NAMES["blue-women"][1:])
+    with pytest.raises(RefusedError, match="7 of 8 names of blue-women"):
+        discovered(place, max_lost=1.0)
+
+
+def test_lost_words_are_listed_those_rated_apart(tmp_path: Path) -> None:
+    place = planted(tmp_path, "random1", "blossom0", "random9")
+    asked = ["random5", "nowhere", "random9", "blossom0", "hammer2"]
+    made = discovered(place, "red-men", words=asked)
+    (row,), (group,) = made.tables["models"], groups_of(made)
+    assert row.validation_lost == ("blossom0", "random1")
+    assert row.words_lost == ("nowhere", "random9", "blossom0")
+    assert made.manifest.models[0].words_lost == ("blossom0", "nowhere", "random1", "random9")
+    assert group.row.num_words == 2
+    assert {w.word for w in group.validated} == ALL_RATED - {"blossom0", "random1"}
+    (whole,) = discovered(place).tables["models"]
+    assert (whole.validation_lost, whole.words_lost) == (("blossom0", "random1"), ())
+    with pytest.raises(RefusedError, match="no word was left"):
+        discovered(place, words=["nowhere", "redwomen0"])
+
+
+def test_a_folder_that_holds_something_is_refused_before_anything_is_encoded(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match="not an empty folder"):
+        biassay.discover(made_up.Untouched(), "red-men", groups=place / "own.toml", out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"group": ()}, "red-women, red-men, blue-women, blue-men"),
+        ({"group": "red-woman"}, "'red-women'"),
+        ({"rule": "some"}, "rule 'some'"),
+        ({"compare": "all"}, "compare 'all'"),
+        ({"alpha": 0.0}, r"alpha .*got 0.0"),
+        ({"alpha": float("nan")}, "alpha .*got nan"),
+        ({"max_lost": 1.1}, "max_lost .*got 1.1"),
+        ({"threshold": float("inf")}, "threshold .*got inf"),
+        ({"n_permutations": 0}, "n_permutations .*got 0"),
+        ({"keep": 0}, "keep .*got 0"),
+        ({"seed": -1}, "seed .*got -1"),
+        ({"words": []}, "no words"),
+        ({"words": ["", ""]}, "no words"),
+    ],
+)
+def test_settings_out_of_range_are_refused_before_anything_is_encoded(
+    given: dict[str, object], message: str, place: Path
+) -> None:
+    group = given.pop("group", "red-women")
+    with pytest.raises(UsageError, match=message):
+        biassay.discover(made_up.Untouched(), group, groups=place / "own.toml", **given)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "there are no words; expected one a line"), (b" \n\n", "there are no words"), (b"a\n\xff", r"byte 2")],
+)
+def test_faults_of_a_file_of_words_are_named(content: bytes, message: str, place: Path, tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(content)
+    with pytest.raises(StimulusError, match=rf"words\.txt: .*{message}"):
+        discovered(place, words=path)
+    with pytest.raises(StimulusError, match=r"missing\.txt: cannot be read: No such file"):
+        discovered(place, words=str(tmp_path / "missing.txt"))
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_the_work(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RunFolderError, match=r"file/out: the folder cannot be made: Not a directory"):
+        biassay.discover(made_up.Untouched(), "red-men", groups=place / "own.toml", out=tmp_path / "file" / "out")

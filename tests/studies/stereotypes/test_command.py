@@ -1,0 +1,201 @@
+"""``biassay stereotypes`` as a user types it, on a tiny model that knows the words of the sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import biassay
+
+from .asked_models import GROUPS, Place, judgements, models, save_masked
+from .conftest import Cli
+
+pytestmark = pytest.mark.extras
+Asked = Callable[..., tuple[int, str, str]]
+Refused = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def place(asked_place: Place) -> Place:
+    return asked_place
+
+
+@pytest.fixture
+def asked(cli: Cli, place: Place) -> Asked:
+    """``biassay stereotypes MODEL --with own.toml ...`` about the groups of that file in its templates."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        own = ("--with", place.files[0], "--group", "land", "--group", "craft", "--template", "mine", "--draws", 20)
+        return cli("stereotypes", place.model, *own, *args)
+
+    return call
+
+
+@pytest.fixture
+def refused(cli: Cli, place: Place, tmp_path: Path) -> Refused:
+    """Runs a command that must be refused without a trace; returns what it said."""
+
+    def call(*args: object, model: object = None) -> str:
+        before = sorted(tmp_path.rglob("*"))
+        models = (place.model,) if model is None else (model,) if model else ()
+        own = ("--with", place.files[0], "--out", tmp_path / "refused")
+        code, stdout, stderr = cli("stereotypes", *models, *own, *args)
+        assert (code, stdout) == (2, ""), stderr
+        assert "Traceback" not in stderr
+        assert sorted(tmp_path.rglob("*")) == before
+        return " ".join(stderr.split())
+
+    return call
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("│").split("│")]
+
+
+def test_the_best_measure_is_printed_group_by_group(asked: Asked, place: Place) -> None:
+    code, stdout, _ = asked("--human", place.human, "--annotators", "Gender=Woman", "--measure", "ilps")
+    assert code == 0
+    found = place(human=place.human, annotators=[("Gender", "Woman")], measures="ilps", n_bootstrap=20)
+    (record,) = models(found)[0].measures
+    lines = stdout.splitlines()
+    for alignment in record.alignments:
+        start = f"│ ILPS    │ {alignment.annotators} ({alignment.num_annotators})"
+        row = next(cells(line) for line in lines if line.startswith(start))
+        two_digits = (alignment.tau, alignment.tau_shuffled, alignment.precision, alignment.tau_with_pilot)
+        assert (row[2], row[4], row[6], row[7]) == tuple(f"{value:.2f}" for value in two_digits)
+        low, high = alignment.tau_both or (0, 0)
+        assert row[3] == f"{low:.2f} to {high:.2f}"
+    names = {f"{group} (pilot)" if group in record.pilot else group: group for group in GROUPS}
+    firsts = [row for row in map(cells, lines) if row[0] in names]
+    assert [names[row[0]] for row in firsts] == list(GROUPS)
+    assert len(record.pilot) == 2
+    taus = {group.group: group for group in record.groups_of(record.alignments[0])}
+    for row, profile in zip(firsts, record.profiles, strict=True):
+        scores = list(zip(profile.scores, found.manifest.inputs.pairs, strict=True))
+        for cell, (score, pair) in zip(row[1:3], (max(scores), min(scores)), strict=True):
+            assert cell.startswith(f"{pair} {score:+.2f}")
+        own = taus.get(profile.group)
+        assert row[3:] == ([f"{own.tau:.2f}", f"{own.precision:.2f}"] if own else ["", ""])
+
+
+def test_paired_groups_are_printed(asked: Asked, place: Place) -> None:
+    code, stdout, _ = asked("--measure", "ilps", "--intersections")
+    (crossed,) = models(place(measures="ilps", intersections=True))[0].intersections
+    assert code == 0
+    rows = [row for row in map(cells, stdout.splitlines()) if row[2:3] in (["more"], ["less"])]
+    assert [row[:3] for row in rows] == [[e.group, e.trait, e.direction] for e in crossed.emergent[:15]]
+    assert [row[3:5] for row in rows] == [[f"{e.excess:.3f}", f"{e.bound:.3f}"] for e in crossed.emergent[:15]]
+
+
+def test_json_holds_what_is_written(asked: Asked, place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    code, stdout, _ = asked("--human", place.human, "--json", "--out", out, "--seed", 3, "--all-adjectives")
+    assert code == 0
+    printed, manifest = json.loads(stdout), json.loads((out / "manifest.json").read_text())
+    del manifest["digest"]
+    assert printed["manifest"] == manifest
+    for name, rows in json.loads((out / "results.json").read_text())["tables"].items():
+        assert printed[name] == rows
+    assert [row["measure"] for row in printed["measures"]] == ["ilps", "ilps-star", "set"]
+    settings = biassay.load(out).manifest.settings
+    assert (settings.seed, settings.all_adjectives, settings.n_bootstrap) == (3, True, 20)
+    assert settings.files == (str(place.files[0].resolve()),)
+    assert len(printed["findings"]) == 3 + len(GROUPS)
+
+
+def test_the_variants_that_were_asked_for_are_stored(asked: Asked, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert asked("--quiet", "--out", out, "--measure", "ilps", "--variant", "cao2022-code", "--prior", "word") == (
+        *(0, "", ""),
+    )
+    made = biassay.load(out).manifest.settings
+    assert (made.variant, made.prior, made.measures) == ("cao2022-code", "word", ("ilps",))
+
+
+def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Place, tmp_path: Path) -> None:
+    more = tmp_path / "more.toml"
+    more.write_text(
+        '[groups]\nwest = { domain = "land", singular = "western baker", plural = "western bakers" }\n'
+        '[pairs.slow-quick]\ndimension = "wit"\nleft = "slow"\nright = "quick"\n'
+    )
+    own = ("--with", place.files[0], "--with", more, "--group", "west", "--template", "own-so", "--json")
+    code, stdout, _ = cli("stereotypes", place.model, *own, "--measure", "ilps")
+    printed = json.loads(stdout)
+    inputs = printed["manifest"]["inputs"]
+    assert code == 1  # nothing of the model could be measured: it does not know the group
+    assert inputs["groups"] == ["west"]
+    assert inputs["pairs"][-2:] == ["dull-witty", "slow-quick"]
+    assert inputs["templates"] == {"own-so": "I know {group}, so {trait}!"}
+    assert printed["models"][0]["unknown_adjectives"] == ["slow"]
+    assert printed["profiles"][0]["scores"][-1] is None
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--annotators", "Gender=Woman"), "--human"),
+        (("--annotators", "Woman", "--human", "h.json"), "FIELD=VALUE, got 'Woman'"),
+        (("--group", "nort"), "'nort'; did you mean 'north'"),
+        (("--template", "own-mny"), "'own-mny'; did you mean 'own-many'"),
+        (("--human", "/none/h.json"), "/none/h.json"),
+        (("--with", "/none/own.toml"), "/none/own.toml"),
+        (("--measure", "ipls"), "'ipls'"),
+        (("--prior", "none"), "'none'"),
+        (("--variant", "code"), "'code'"),
+        (("--draws", "3"), "n_bootstrap must be at least 10, got 3"),
+        (("--seed", "-4"), "seed must be at least 0"),
+        (("--resume", "run", "--measure", "ilps"), "--measure"),
+    ],
+)
+def test_bad_input_is_one_plain_sentence(refused: Refused, args: tuple[str, ...], words: str) -> None:
+    assert words in refused(*args)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "line 1"),
+        ('{"martians": {"cold - warm": 3}}', "martians"),
+        ('{"smiths": {"cold - hot": 3}}', "cold - hot"),
+        ('{"smiths": {"cold - warm": 300}}', "300"),
+    ],
+)
+def test_human_files_that_cannot_be_used(
+    refused: Refused, tmp_path_factory: pytest.TempPathFactory, content: str, words: str
+) -> None:
+    path = tmp_path_factory.mktemp("people") / "h.json"
+    path.write_text(content)
+    said = refused("--human", path, "--group", "craft")
+    assert said.startswith(f"error: {path}: ")
+    assert words in said
+
+
+def test_annotators_that_are_not_there(refused: Refused, place: Place, tmp_path_factory: Any) -> None:
+    asked = ("--human", place.human, "--group", "craft", "--annotators")
+    assert "'Womn'; did you mean 'Woman'" in refused(*asked, "Gender=Womn")
+    assert "'Sex'" in refused(*asked, "Sex=Woman")
+    means = judgements(tmp_path_factory.mktemp("means"), means=True)
+    assert str(means) in refused("--human", means, "--group", "craft", "--annotators", "Gender=Woman")
+
+
+def test_models_that_cannot_be_asked(refused: Refused, place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert "MODEL" in refused(model=())
+    assert "hf:NAME" in refused(model="glove")
+    assert "pool=" in refused(model=f"{place.model}?pool=mean")
+    missing = tmp_path_factory.mktemp("models") / "none"
+    assert str(missing) in refused(model=f"hf:{missing}")
+    headless = save_masked(missing.parent / "m", place.abc, head=False)
+    few = ("--group", "north", "--template", "own-so", "--measure", "ilps")
+    assert "cls.predictions" in refused(*few, model=f"hf:{headless}")
+
+
+def test_a_folder_in_use_is_refused(asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    code, stdout, stderr = asked("--out", tmp_path)
+    assert (code, stdout) == (2, "")
+    assert str(tmp_path) in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]

@@ -1,0 +1,194 @@
+"""Group CEAT from a corpus to scores: against vectors taken one by one and loops over their cosines."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.engines.local import LocalEngine
+from biassay.errors import UsageError
+from biassay.models.registry import open_as
+from biassay.runs.corpus import find_contexts
+from biassay.runs.run import Run
+from biassay.stimuli.abc import Abc, groups_named, load_abc
+from biassay.studies.stereotypes.contexts import GroupContexts
+from biassay.studies.stereotypes.records import ContextsRow
+from biassay.studies.stereotypes.settings import Settings
+from biassay.texts.group_coverage import abc_words
+
+pytestmark = pytest.mark.extras
+
+GROUPS = ("man", "Asian", "Democrat", "immigrant", "Amish")
+COUNTS = {"man": 3, "men": 4, "Asian person": 1, "Asian people": 5, "Democrat": 6, "immigrants": 4, "Amish people": 1}
+FILLERS = ("the", "old", "house", "near", "river", "was", "seen", "by", "everyone", "and", "nobody", "said", "much")
+RARE = {"unconfident": 2, "low-status": 0}
+
+
+class Counting:
+    """An engine that notes how many tasks it was given."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+
+    def run(self, make: Any, tasks: Sequence[Any], **_: Any) -> Iterator[Any]:
+        self.tasks += len(tasks)
+        return LocalEngine().run(make, tasks, model=True)
+
+
+def corpus_of(abc: Abc, path: Path) -> Path:
+    """Five contexts of every adjective, but for the rare ones, and some of a few groups."""
+    rng = random.Random(5)
+    adjectives = {word for pair in abc.pairs for side in (pair.left_adjectives, pair.right_adjectives) for word in side}
+    counts = dict.fromkeys(sorted(adjectives), 5) | RARE | COUNTS
+    lines = [
+        f"So {i} {' '.join(rng.choices(FILLERS, k=4))} {word} {' '.join(rng.choices(FILLERS, k=3))}."
+        for word, count in counts.items()
+        for i in range(count)
+    ]
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def abc() -> Abc:
+    return load_abc()
+
+
+@pytest.fixture(scope="module")
+def contexts(abc: Abc, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("abc")
+    words = abc_words(abc, all_adjectives=True)
+    find_contexts(corpus_of(abc, folder / "c.txt"), folder / "c.parquet", (), words=words, workers=1)
+    return folder / "c.parquet"
+
+
+def asked(abc: Abc, file: Path, **settings: Any) -> GroupContexts:
+    given = Settings(contexts=str(file), **({"min_contexts": 3} | settings))
+    return GroupContexts.open(given, groups_named(abc, GROUPS), abc.pairs)
+
+
+def measured(model: str, file: Path, cache: Path, **settings: Any) -> Run:
+    given = {"measures": "ceat", "groups": GROUPS, "contexts": file, "min_contexts": 3, "cache": cache} | settings
+    return biassay.stereotypes(model, **given)
+
+
+def scores_of(run: Run) -> np.ndarray:
+    rows = [[np.nan if score is None else score for score in row.scores] for row in run.tables["profiles"]]
+    return np.array(rows)
+
+
+def row_of(run: Run) -> ContextsRow:
+    (row,) = run.tables["contexts"]
+    assert isinstance(row, ContextsRow)
+    return row
+
+
+def vectors_of(model: str, given: GroupContexts, words: Sequence[str]) -> np.ndarray:
+    """As unit vectors, straight from the encoder."""
+    encoder = open_as(model, "words")
+    encoder.prepare()
+    rows = [given.contexts.of(word) for word in words]
+    texts = [text for part in rows for text in given.contexts.texts(part)]
+    spans = [span for part in rows for span in given.contexts.spans(part)]
+    vectors = encoder.encode_words(texts, spans).vectors.astype(np.float64)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_scores_are_those_of_all_cosines(abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path) -> None:
+    given = asked(abc, contexts)
+    found = measured(tiny_model, contexts, tmp_path)
+    scores, errors = scores_of(found), found.arrays["0/ceat/standard_errors"]
+    assert scores.shape == errors.shape == (5, 16)
+    forms = {"man": ("man", "men"), "Asian": ("Asian person", "Asian people"), "immigrant": ("immigrants",)}
+    for name, words in forms.items():
+        own = vectors_of(tiny_model, given, words)
+        for column in (0, 5):
+            pair = abc.pairs[column]
+            left, right = (
+                own @ vectors_of(tiny_model, given, [side[0]]).T
+                for side in (pair.left_adjectives, pair.right_adjectives)
+            )
+            expected = (right.mean() - left.mean()) / np.concatenate([left, right], axis=1).std()
+            # Vectors are kept as float32, and batches of other texts round otherwise.
+            assert scores[GROUPS.index(name), column] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    assert not np.isnan(errors[~np.isnan(scores)]).any()
+
+
+def test_what_has_too_few_contexts_is_named_and_not_measured(
+    abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path
+) -> None:
+    found = measured(tiny_model, contexts, tmp_path)
+    record, scores = row_of(found), scores_of(found)
+    assert record.groups == {"man": 7, "Asian": 6, "Democrat": 6, "immigrant": 4, "Amish": 1}
+    assert record.few_groups == ("Amish",)
+    assert set(record.few_adjectives) == {"low-status", "unconfident"}
+    assert (record.adjectives["unconfident"], record.adjectives["poor"]) == (2, 5)
+    lacking = {pair.name for pair, empty in zip(abc.pairs, np.isnan(scores[:4]).all(axis=0), strict=True) if empty}
+    assert lacking == {"low status-high status", "unconfident-confident"}
+    assert np.isnan(scores).sum() == found.tables["measures"][0].undefined == 16 + 4 * 2
+    assert record.own_words == {}
+
+
+def test_all_adjectives_stand_in_for_rare_ones_but_not_the_groups_own_word(
+    abc: Abc, contexts: Path, tiny_model: str, tmp_path: Path
+) -> None:
+    given = asked(abc, contexts, all_adjectives=True)
+    found = measured(tiny_model, contexts, tmp_path, all_adjectives=True)
+    scores = scores_of(found)
+    assert not np.isnan(scores[:4]).any()
+    assert row_of(found).own_words == {"Democrat": ("Democrat",)}
+    column = [pair.name for pair in abc.pairs].index("conservative-liberal")
+    own = vectors_of(tiny_model, given, ["Democrat"])
+    sides = (["conservative", "right-wing", "Republican"], ["liberal", "left-wing", "progressive"])
+    left, right = (np.concatenate([own @ vectors_of(tiny_model, given, [w]).T for w in side], axis=1) for side in sides)
+    expected = (right.mean() - left.mean()) / np.concatenate([left, right], axis=1).std()
+    assert scores[2, column] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_only_what_is_needed_is_encoded_and_nothing_twice(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
+    engine = Counting()
+    first = measured(tiny_model, contexts, tmp_path, engine=engine)
+    words = 6 + 2 * 14  # words of four groups that occur, adjectives of 14 pairs; each has a shard of its own
+    assert engine.tasks == words
+    (made,) = first.manifest.models
+    assert made.encoded == made.texts == 3 + 4 + 1 + 5 + 6 + 4 + 28 * 5
+    again = measured(tiny_model, contexts, tmp_path, engine=engine)
+    assert (engine.tasks, again.manifest.models[0].encoded) == (words, 0)
+    assert again.tables == first.tables
+
+
+def test_words_that_were_not_sought_are_an_error_that_says_what_to_do(abc: Abc, contexts: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first.parquet"
+    find_contexts(contexts.with_name("c.txt"), first, (), words=abc_words(abc), workers=1)
+    with pytest.raises(UsageError, match=r"83 adjective.*weak, helpless.*--abc --all-adjectives"):
+        asked(abc, first, all_adjectives=True)
+    other = tmp_path / "other.parquet"
+    find_contexts(contexts.with_name("c.txt"), other, (), words=("man", "poor"), workers=1)
+    with pytest.raises(UsageError, match=r"4 group.*Asian, Democrat, immigrant, Amish.* --abc"):
+        asked(abc, other)
+    with pytest.raises(UsageError, match="no group of 5 has 50 contexts"):
+        asked(abc, first, min_contexts=50)
+
+
+def test_a_run_is_kept_with_everything_and_read_back(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
+    found = measured(tiny_model, contexts, tmp_path / "cache", out=tmp_path / "run")
+    read = biassay.load(tmp_path / "run")
+    assert read == found
+    np.testing.assert_array_equal(read.arrays["0/ceat/standard_errors"], found.arrays["0/ceat/standard_errors"])
+    (model,), (measure,) = found.tables["models"], found.tables["measures"]
+    assert (model.kind, measure.measure, measure.templates, measure.chosen) == ("encoder", "ceat", (), ())
+    assert row_of(found).words_options == row_of(found).options == found.manifest.models[0].options
+    inputs = found.manifest.inputs
+    assert (inputs.templates, inputs.measures, inputs.contexts.file) == ({}, ("ceat",), str(contexts))
+    scores = scores_of(found)
+    header, *rows = (tmp_path / "run" / "results.tsv").read_text().splitlines()
+    assert header.split("\t")[2:] == ["measure", "template", "chosen", "group", "pair", "score"]
+    assert len(rows) == 5 * 16
+    assert rows[0].split("\t")[2:7] == ["ceat", "", "", "man", "powerless-powerful"]
+    assert float(rows[0].split("\t")[7]) == scores[0, 0]

@@ -1,0 +1,157 @@
+"""Group CEAT against loops over all pairs of contexts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from biassay.errors import UsageError, VectorError
+from biassay.studies.stereotypes import group_ceat as module
+from biassay.studies.stereotypes.group_ceat import GroupCosines, group_ceat, located
+
+Rows = NDArray[np.float64]
+
+
+def contexts(n: int, seed: int, lean: float = 0.0, d: int = 7) -> Rows:
+    """Vectors of unlike lengths."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(lean, 1.0, (n, d)) * rng.uniform(0.2, 5.0, (n, 1))
+
+
+def cosine(u: Rows, v: Rows) -> float:
+    return sum(a * b for a, b in zip(u, v, strict=True)) / math.sqrt(sum(a * a for a in u) * sum(b * b for b in v))
+
+
+def by_loops(group: Rows, left: Sequence[Rows], right: Sequence[Rows]) -> tuple[float, float, float, float]:
+    """Effect size, mean left, mean right and spread, from a list of all cosines with a weight each."""
+    weighted: list[tuple[float, float]] = []
+    sides = []
+    for side in (left, right):
+        means = []
+        for rows in side:
+            cosines = [cosine(g, t) for g in group for t in rows]
+            means.append(sum(cosines) / len(cosines))
+            weighted += [(c, 1.0 / len(cosines) / (len(left) + len(right))) for c in cosines]
+        sides.append(sum(means) / len(means))
+    middle = sum(c * w for c, w in weighted)
+    spread = math.sqrt(sum(w * (c - middle) ** 2 for c, w in weighted))
+    return (sides[1] - sides[0]) / spread, sides[0], sides[1], spread
+
+
+LEFT = [contexts(4, 1), contexts(9, 2, 0.5)]
+RIGHT = [contexts(6, 3, 1.0), contexts(1, 4), contexts(3, 5, -0.4)]
+
+
+@pytest.mark.parametrize(("rows_at_once", "bytes_at_once"), [(4096, 1 << 28), (2, 1 << 28), (3, 1000)])
+def test_agrees_with_loops_however_the_work_is_cut(
+    monkeypatch: pytest.MonkeyPatch, rows_at_once: int, bytes_at_once: int
+) -> None:
+    monkeypatch.setattr(module, "_ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(module, "_BYTES_AT_ONCE", bytes_at_once)
+    group = contexts(5, 6, 0.3)
+    found = group_ceat(group, LEFT, RIGHT)
+    numbers = (found.effect_size, found.mean_left, found.mean_right, found.spread)
+    assert numbers == pytest.approx(by_loops(group, LEFT, RIGHT), rel=1e-12)  # rounding of some hundred sums
+    assert found.reason is None
+
+
+def test_many_groups_and_pairs_at_once_are_as_one_by_one() -> None:
+    groups = [contexts(n, 10 + n) for n in (1, 3, 8)]
+    words = [*LEFT, *RIGHT]
+    table = GroupCosines.of(groups, words)
+    for place, group in enumerate(groups):
+        for left, right in (([0], [2]), ([0, 1], [2, 3, 4]), ([4, 2], [1])):
+            found = table.association(place, left, right)
+            expected = by_loops(group, [words[i] for i in left], [words[i] for i in right])
+            assert found.effect_size == pytest.approx(expected[0], rel=1e-12)
+            alone = group_ceat(group, [words[i] for i in left], [words[i] for i in right])
+            assert found.standard_error == pytest.approx(alone.standard_error, rel=1e-10, nan_ok=True)
+
+
+def test_the_right_trait_is_positive_and_sides_swap_the_sign() -> None:
+    group = contexts(20, 1, 2.0)
+    near, far = contexts(20, 2, 2.0), contexts(20, 3, -2.0)
+    found = group_ceat(group, [far], [near])
+    assert found.effect_size > 1.5
+    assert group_ceat(group, [near], [far]).effect_size == pytest.approx(-found.effect_size, rel=1e-12)
+
+
+def test_an_adjective_weighs_the_same_however_many_contexts_it_has() -> None:
+    group = contexts(5, 6)
+    often = [np.repeat(LEFT[0], 50, axis=0), LEFT[1]]
+    once, many = group_ceat(group, LEFT, RIGHT), group_ceat(group, often, RIGHT)
+    assert many.effect_size == pytest.approx(once.effect_size, rel=1e-12)
+
+
+def test_lengths_do_not_count_and_low_precision_is_computed_in_double() -> None:
+    half = [rows.astype(np.float16) for rows in LEFT]
+    group = contexts(5, 6).astype(np.float32)
+    found = group_ceat(group, half, RIGHT)
+    exact = by_loops(group.astype(np.float64) * 3.0, [rows.astype(np.float64) for rows in half], RIGHT)
+    assert found.effect_size == pytest.approx(exact[0], rel=1e-12)
+
+
+def test_crowded_cosines_keep_their_digits() -> None:
+    """Vectors of real models point almost the same way: all cosines lie near one."""
+    group, left, right = (contexts(12, seed) * 0.01 + 1.0 for seed in (1, 2, 3))
+    found = group_ceat(group, [left], [right])
+    assert found.mean_left > 0.95
+    # The variance, about 1e-6, is a difference of numbers near one, each rounded to 1e-16.
+    assert found.effect_size == pytest.approx(by_loops(group, [left], [right])[0], rel=1e-8)
+
+
+def test_the_standard_error_is_that_of_a_bootstrap_of_the_groups_contexts() -> None:
+    group, rng = contexts(60, 6, 0.3), np.random.default_rng(0)
+    found = group_ceat(group, LEFT, RIGHT)
+    draws = [group_ceat(group[rng.integers(60, size=60)], LEFT, RIGHT).effect_size for _ in range(600)]
+    # 600 draws know a standard deviation to 3%; the bootstrap also lets the spread vary a little.
+    assert found.standard_error == pytest.approx(float(np.std(draws)), rel=0.12)
+    assert math.isnan(group_ceat(group[:1], LEFT, RIGHT).standard_error)
+
+
+def test_contexts_without_a_vector_are_left_out() -> None:
+    group = contexts(6, 6)
+    holes, hidden = group.copy(), [LEFT[0].copy(), LEFT[1]]
+    holes[[1, 4]] = np.nan
+    hidden[0][2] = np.nan
+    found = group_ceat(holes, hidden, RIGHT)
+    expected = by_loops(group[[0, 2, 3, 5]], [LEFT[0][[0, 1, 3]], LEFT[1]], RIGHT)
+    assert found.effect_size == pytest.approx(expected[0], rel=1e-12)
+    assert len(located(holes)) == 4
+
+
+def test_too_few_contexts_are_a_reason_and_no_number() -> None:
+    group, lost = contexts(6, 6), np.full((9, 7), np.nan)
+    few = group_ceat(group, LEFT, RIGHT, min_contexts=7)
+    assert math.isnan(few.effect_size)
+    assert few.reason == "the group has 6 contexts, 7 are needed"
+    assert group_ceat(group, [lost], RIGHT).reason == "no adjective of the left side has 1 contexts"
+    assert group_ceat(group, LEFT, RIGHT, min_contexts=6).reason is None  # those with fewer are left out
+    assert group_ceat(group, LEFT, RIGHT, min_contexts=6).effect_size == pytest.approx(
+        by_loops(group, LEFT[1:], RIGHT[:1])[0], rel=1e-12
+    )
+    assert group_ceat(group, [LEFT[0]], RIGHT, min_contexts=5).reason == "no adjective of the left side has 5 contexts"
+    same = np.ones((6, 7))
+    assert "divide by zero" in (group_ceat(same, [same], [2.0 * same]).reason or "")
+
+
+def test_wrong_input_is_named() -> None:
+    group = contexts(6, 6)
+    zero = group.copy()
+    zero[3] = 0.0
+    with pytest.raises(VectorError, match="row 3 is zero"):
+        group_ceat(zero, LEFT, RIGHT)
+    with pytest.raises(VectorError, match=r"one dimension, got \[6, 7\]"):
+        group_ceat(group[:, :6], LEFT, RIGHT)
+    with pytest.raises(VectorError, match=r"got shape \(7,\)"):
+        group_ceat(group[0], LEFT, RIGHT)
+    with pytest.raises(UsageError, match="min_contexts must be at least 1, got 0"):
+        group_ceat(group, LEFT, RIGHT, min_contexts=0)
+    with pytest.raises(UsageError, match="at least one adjective on either side"):
+        GroupCosines.of([group], LEFT).association(0, [], [1])
+    with pytest.raises(UsageError, match="at least one group"):
+        GroupCosines.of([], LEFT)

@@ -1,0 +1,104 @@
+"""Stereotypes in a paper and in a model card: the numbers of the records."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import biassay
+from biassay.pages.publish import files as published
+from biassay.pages.publish.files import publish
+from biassay.pages.publish.markdown import to_markdown
+from biassay.pages.publish.model_card import model_card
+from biassay.runs.run import Run
+from biassay.runs.showing import gather, presented
+from biassay.studies.registry import study_named
+from biassay.studies.stereotypes.tables import agreement_table
+from biassay.studies.stereotypes.view import View
+
+from .asked_models import Place, models
+from .made_runs import compared_with_people
+
+
+@pytest.fixture(autouse=True)
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published, "can_draw", lambda: False)
+
+
+def written(folder: Path, **runs: Run) -> set[str]:
+    return {path.name for path in publish(folder, presented(gather(runs)), None)}
+
+
+def test_runs_of_one_kind_get_tables_and_labels_of_their_own(tmp_path: Path) -> None:
+    """LaTeX takes a label once; the second table would be referred to as the first."""
+    names = written(tmp_path / "paper", a=compared_with_people(), b=compared_with_people(run_id="other"))
+    texts = [(tmp_path / "paper" / name).read_text() for name in names if name.endswith(".tex")]
+    labels = [label for text in texts for label in re.findall(r"\\label{(.*?)}", text)]
+    assert len(labels) == len(set(labels)) == 2
+
+
+def test_the_agreement_with_people_is_that_of_the_records() -> None:
+    table = agreement_table(View(compared_with_people()))
+    assert table is not None
+    assert [span.title for span in table.models] == ["ILPS", "SeT"]
+    shown = {group.title: {row.stub[0]: [c.text for c in row.cells] for row in group.rows} for group in table.groups}
+    assert shown == {
+        "m": {
+            "Kendall's tau": ["0.12 (−0.25 to 0.38)", "−0.50"],
+            "precision at 3": ["0.50 (0.25 to 0.75)", "–"],
+            "tau, groups shuffled": ["–", "0.06"],
+        },
+        "n": {
+            "Kendall's tau": ["–", "–"],
+            "precision at 3": ["1.00", "–"],
+            "tau, groups shuffled": ["–", "–"],
+        },
+    }
+    assert "0.99" not in to_markdown(table)  # of some of the people only
+
+
+def test_without_judgements_there_is_no_table(tmp_path: Path) -> None:
+    plain = compared_with_people(judged=False, human=None)
+    assert agreement_table(View(plain)) is None
+    assert "agreement-with-people.tex" not in written(tmp_path / "paper", a=plain)
+
+
+def card_of(run: Run, model: str) -> str:
+    return model_card(study_named("stereotypes").presenter, run, model)
+
+
+@pytest.mark.extras
+def test_the_hub_reads_the_agreement_of_a_model() -> None:
+    hub: Any = pytest.importorskip("huggingface_hub")
+    run = compared_with_people()
+    read = hub.ModelCard(card_of(run, "m")).data
+    numbers = {(e.dataset_type, e.dataset_config, e.metric_type): e.metric_value for e in read.eval_results}
+    of = run.manifest.inputs.abc
+    assert numbers == {
+        (of, "ilps", "kendall_tau"): 0.125,
+        (of, "ilps", "precision_at_3"): 0.5,
+        (of, "set", "kendall_tau"): -0.5,
+    }
+    assert card_of(compared_with_people(judged=False), "m").startswith("## Social bias")
+
+
+@pytest.mark.extras
+def test_the_table_of_real_models_has_their_numbers(asked_place: Place, tmp_path: Path) -> None:
+    found = asked_place(human=asked_place.human, out=tmp_path / "run")
+    table = agreement_table(View(biassay.load(tmp_path / "run")))
+    assert table is not None
+    (group,) = table.groups
+    rows = {row.stub[0]: [cell.text.replace("−", "-") for cell in row.cells] for row in group.rows}
+    for place, record in enumerate(models(found)[0].measures):
+        a = record.overall
+        assert a is not None
+        for name, value, span in (
+            ("Kendall's tau", a.tau, a.tau_both),
+            ("precision at 3", a.precision, a.precision_both),
+        ):
+            assert span is not None
+            assert rows[name][place] == f"{value:z.2f} ({span[0]:z.2f} to {span[1]:z.2f})"
+        assert rows["tau, groups shuffled"][place] == f"{a.tau_shuffled:z.2f}"

@@ -1,0 +1,380 @@
+"""Questionnaires: every blank once, and scores as a loop over groups, templates and adjectives gives them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.tiny_models import save_tiny
+
+from biassay.models.base import Filled
+from biassay.models.lm import LanguageModel
+from biassay.models.registry import open_as
+from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
+from biassay.studies.stereotypes.questionnaire import Item, Questionnaire, pair_scores_of
+from biassay.studies.stereotypes.settings import Prior
+from biassay.studies.stereotypes.word_associations import MEASURES, VARIANTS
+from biassay.texts.prompts import prior_prompt, prompt_of
+from biassay.texts.requests import Blank, Segments, Slot
+
+OWN = """
+[dimensions]
+wit = "Wit"
+
+[pairs.loves-loveing]
+dimension = "wit"
+left = "loves"
+right = "loveing"
+left_adjectives = ["loves", "bad", "zebra"]
+right_adjectives = ["loveing", "good", "wars"]
+
+[pairs.war-wars]
+dimension = "wit"
+left = "war"
+right = "wars"
+right_adjectives = ["wars", "warsing"]
+
+[pairs.zebra-joy]
+dimension = "wit"
+left = "zebra"
+right = "joy"
+
+[domains]
+place = "Place"
+
+[groups]
+homely = { domain = "place", singular = "home person", plural = "home persons", article = "a" }
+office = { domain = "place", singular = "office", plural = "offices", modifier = "office" }
+ant = { domain = "place", singular = "ant", plural = "ants" }
+
+[templates]
+own-one = { kind = "mine", number = "singular", text = "{A group} there is {trait}." }
+own-many = { kind = "mine", number = "plural", text = "They are {group}, they are {trait}!" }
+own-first = { kind = "mine", number = "plural", text = "The {trait} person is {group}." }
+own-behind = { kind = "mine", number = "plural", text = "{Group} are {trait} there." }
+"""
+OWN_PAIRS = ("loves-loveing", "war-wars", "zebra-joy")
+
+
+class Fake:
+    """A model that cuts words into pieces of two letters, does not know the letter z, and answers by hashing.
+
+    In some texts it cuts some words otherwise.
+    """
+
+    def __init__(self, otherwise: tuple[str, str] | None = None) -> None:
+        self.otherwise = otherwise
+
+    def _pieces(self, text: str, word: str) -> list[int]:
+        if "z" in word:
+            return []
+        size = 3 if self.otherwise and self.otherwise[0] in text and self.otherwise[1] == word else 2
+        parts = [word[i : i + size] for i in range(0, len(word), size)]
+        return [int.from_bytes(part.encode()) for part in parts]
+
+    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+        return [self._filled(blank) for blank in blanks]
+
+    def _filled(self, blank: Blank) -> Filled:
+        text = "|".join(blank.halves("[MASK]"))
+        pieces = [self._pieces(text, word) for word in blank.words]
+        columns = [_answer(f"{text} {word[: i + 1]}") for word in pieces for i in range(len(word))]
+        flat = np.array([piece for word in pieces for piece in word], dtype=np.int32)
+        lengths = np.array([len(word) for word in pieces], dtype=np.int32)
+        return Filled(lengths, flat, np.array(columns, dtype=np.float32).reshape(-1, 4), text.count("q"), 1)
+
+
+class Alone:
+    """A language model that is given every blank by itself, once."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model, self._known = model, dict[Blank, Filled]()
+
+    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
+        for blank in blanks:
+            if blank not in self._known:
+                (self._known[blank],) = self._model.fill([blank])
+        return [self._known[blank] for blank in blanks]
+
+
+def _answer(question: str) -> list[float]:
+    numbers = hashlib.blake2b(question.encode(), digest_size=4).digest()
+    log_p, initial, continuing, distance = (n / 256 for n in numbers)
+    return [-1 - 9 * log_p, -initial, -continuing, 0.0 if distance < 0.04 else 0.9 * distance]
+
+
+@pytest.fixture(scope="module")
+def abc(tmp_path_factory: pytest.TempPathFactory) -> Abc:
+    path = tmp_path_factory.mktemp("abc") / "own.toml"
+    path.write_text(OWN)
+    return load_abc([path])
+
+
+@pytest.fixture(autouse=True)
+def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tiny models are slowed by threads that wait for each other, thirtyfold on a busy machine."""
+    if request.node.get_closest_marker("extras") is None:
+        yield
+        return
+    torch: Any = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module", params=["bert", "gpt2"])
+def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+    return open_as(f"hf:{save_tiny(request.param, tmp_path_factory.mktemp('m') / 'm', head=True)}", "blanks")
+
+
+def difference(own: np.ndarray, prior: np.ndarray, measure: str, variant: str, from_piece: int) -> float:
+    """The score of one word from its answers (pieces, 4) in two texts; SeT of the paper goes by its later pieces."""
+    if measure == "ilps":
+        return float(own[0, 0] - prior[0, 0])
+    if measure == "ilps-star":
+        masses = [rows[0, 1] + rows[1:, 2].sum() if variant == "cao2022-code" else 0.0 for rows in (own, prior)]
+        return float(own[:, 0].sum() - masses[0] - prior[:, 0].sum() + masses[1])
+    if variant == "cao2022-code":
+        largest = [rows[:, 3].max() for rows in (own, prior)]
+        return float(np.log(1 - largest[0]) - np.log(1 - largest[1])) if max(largest) < 1 else math.nan
+    counted = [(a, b) for a, b in zip(own[from_piece:, 3], prior[from_piece:, 3], strict=True)]
+    counted = [(a, b) for a, b in counted if b > 0]  # on top in the prior's text: the other pieces decide
+    if not counted or any(a == 0 for a, _ in counted):
+        return math.nan
+    return max(float(-2 * np.log(a / b)) for a, b in counted)
+
+
+def first_decisive(pieces: dict[Item, tuple[int, ...] | None], item: Item) -> int:
+    """How many pieces a word shares at most with a word on the other side; none, if that is all of it."""
+    own = pieces[item] or ()
+    shared = 0
+    for other, theirs in pieces.items():
+        if other.pair == item.pair and other.right != item.right and theirs is not None:
+            n = 0
+            while n < min(len(own), len(theirs)) and own[n] == theirs[n]:
+                n += 1
+            shared = max(shared, n)
+    return 0 if shared == len(own) else shared
+
+
+def looped(model: Any, abc: Abc, sheet: Questionnaire, prior: Prior, measure: str, variant: str) -> np.ndarray:
+    """Scores (groups, templates, items), the model being asked for one word at a time."""
+    known: dict[tuple[Segments, str], Filled] = {}
+
+    def asked(segments: Segments, word: str) -> Filled:
+        if (segments, word) not in known:
+            (known[segments, word],) = model.fill([Blank(segments, (word,))])
+        return known[segments, word]
+
+    scores = np.full((len(sheet.groups), len(sheet.templates), len(sheet.items)), np.nan)
+    for t, template in enumerate(sheet.templates):
+        nobody = prior_prompt(template, abc, prior)
+        pieces = {item: asked(nobody, item.adjective).words[0] for item in sheet.items}
+        for (i, item), (g, group) in product(enumerate(sheet.items), enumerate(sheet.groups)):
+            own, against = asked(prompt_of(template, group), item.adjective), asked(nobody, item.adjective)
+            if own.words[0] is not None and own.words == against.words:
+                both = (np.asarray(one.columns, dtype=np.float64) for one in (own, against))
+                scores[g, t, i] = difference(*both, measure, variant, first_decisive(pieces, item))
+    return scores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize(("kind", "prior"), [("masked", "mask"), ("masked", "word"), ("causal", "word")])
+def test_scores_are_those_of_a_loop(abc: Abc, kind: Any, prior: Prior, measure: Any, variant: Any) -> None:
+    model = Fake()
+    groups, templates = groups_named(abc, ["ant", "elderly"]), templates_named(abc, ["mine"])
+    sheet = Questionnaire(abc, groups, templates, kind=kind, prior=prior, all_adjectives=True)
+    found = sheet.scores(model.fill(sheet.blanks), measure, variant)
+    assert found.measure == measure
+    np.testing.assert_allclose(found.scores, looped(model, abc, sheet, prior, measure, variant), atol=1e-9)
+    unknown = ["z" in item.adjective for item in sheet.items]
+    assert np.isnan(found.scores[:, :, unknown]).all()
+    assert measure == "set" or not np.isnan(found.scores).all(axis=(0, 1))[~np.array(unknown)].any()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_word_of_other_pieces_for_a_group_has_no_score_there(abc: Abc, measure: Any) -> None:
+    groups, templates = groups_named(abc, ["ant", "office"]), templates_named(abc, ["own-one", "own-many"])
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
+    usual = sheet.scores(Fake().fill(sheet.blanks), measure, "paper").scores
+    model = Fake(otherwise=("ant there is", "loveing"))
+    found = sheet.scores(model.fill(sheet.blanks), measure, "paper").scores
+    place = next(i for i, item in enumerate(sheet.items) if item.adjective == "loveing")
+    changed = np.zeros(found.shape, dtype=bool)
+    changed[0, 0, place] = True
+    assert np.isnan(found[changed]).all()
+    assert measure == "set" or not np.isnan(usual[changed]).any()
+    np.testing.assert_array_equal(found[~changed], usual[~changed])
+    np.testing.assert_allclose(found, looped(model, abc, sheet, "mask", measure, "paper"), atol=1e-9)
+
+
+@pytest.mark.parametrize("prior", ["mask", "word"])
+def test_groups_of_more_unknown_words_than_anybody_have_no_score(abc: Abc, prior: Prior) -> None:
+    """The letter q is unknown to the fake model: that of a group counts, that of a template does not."""
+    own = replace(abc, groups=(*abc.groups, replace(abc.groups[0], name="odd", singular="queer", plural="queers")))
+    groups = groups_named(own, ["ant", "odd"])
+    (template,) = templates_named(abc, ["own-one"])
+    template = replace(template, text="{A group} is quite {trait}.")
+    sheet = Questionnaire(own, groups, [template], kind="masked", prior=prior)
+    answers = Fake().fill(sheet.blanks)
+    assert sheet.unknown_groups(answers) == ("odd",)
+    scores = sheet.scores(answers, "ilps", "paper").scores
+    assert np.isnan(scores[1]).all()
+    assert not np.isnan(scores[0]).all()
+
+
+@pytest.mark.parametrize("prior", ["mask", "word"])
+def test_every_sentence_is_one_blank_with_all_words(abc: Abc, prior: Prior) -> None:
+    groups, templates = (*abc.groups[:2], abc.groups[0]), templates_named(abc, ["mine"])
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior=prior, all_adjectives=True)
+    texts = {prompt_of(t, group) for t in templates for group in groups} | {
+        prior_prompt(t, abc, prior) for t in templates
+    }
+    words = tuple(dict.fromkeys(item.adjective for item in sheet.items))
+    assert {blank.segments for blank in sheet.blanks if blank.words == words} == texts
+    assert len(words) < len(sheet.items)  # some stand in two pairs
+    plain = [blank for blank in sheet.blanks if not blank.words]
+    assert [blank.segments for blank in plain] == ([prior_prompt(templates[0], abc, "word")] if prior == "mask" else [])
+    assert len(sheet.blanks) == len(texts) + len(plain)
+    assert any(Slot.MASKED in blank.segments for blank in sheet.blanks) == (prior == "mask")
+
+
+def test_items_are_the_first_adjectives_or_all(abc: Abc) -> None:
+    asked: dict[str, Any] = {
+        "groups": abc.groups[:1],
+        "templates": abc.templates[:1],
+        "kind": "masked",
+        "prior": "mask",
+    }
+    one = Questionnaire(abc, **asked).items
+    every = Questionnaire(abc, **asked, all_adjectives=True).items
+    expected = []
+    for place, pair in enumerate(abc.pairs):
+        expected += [(place, False, word) for word in pair.left_adjectives]
+        expected += [(place, True, word) for word in pair.right_adjectives]
+    assert [(item.pair, item.right, item.adjective) for item in every] == expected
+    heads = [word for pair in abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
+    assert [item.adjective for item in one] == heads
+
+
+def test_templates_with_words_behind_the_trait_are_skipped_by_causal_models_only(abc: Abc) -> None:
+    skipped = ("the-people-are", "more-likely", "more", "own-first", "own-behind")
+    causal, masked = (
+        Questionnaire(abc, abc.groups[:2], abc.templates, kind=kind, prior="word")  # type: ignore[arg-type]
+        for kind in ("causal", "masked")
+    )
+    assert causal.skipped == skipped
+    assert [t.name for t in causal.templates] == [t.name for t in abc.templates if t.name not in skipped]
+    assert masked.skipped == ()
+    assert masked.templates == abc.templates
+    answers = Fake().fill(causal.blanks)
+    assert causal.scores(answers, "ilps", "paper").scores.shape == (2, len(causal.templates), len(causal.items))
+
+
+def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: Abc) -> None:
+    model, template = Fake(), templates_named(abc, ["own-one"])
+    groups, of_masked = groups_named(abc, ["place"]), {"kind": "masked", "prior": "mask"}
+    sheet = Questionnaire(abc, groups, template, **of_masked, all_adjectives=True)  # type: ignore[arg-type]
+    answers = model.fill(sheet.blanks)
+    assert sheet.unknown(answers) == ("zealous", "zebra")
+    by_item = sheet.scores(answers, "ilps", "paper").scores
+    found = pair_scores_of(by_item, sheet.items, len(abc.pairs))
+    pair = abc.pairs.index(abc.pair("unassertive-competitive"))
+    left, right = (
+        [by_item[:, 0, _at(sheet, pair, word)] for word in words]
+        for words in (("unassertive", "submissive", "diffident", "passive"), ("competitive", "ambitious", "driven"))
+    )
+    np.testing.assert_allclose(found[:, 0, pair], np.median(right, axis=0) - np.median(left, axis=0), atol=1e-12)
+    one = Questionnaire(abc, groups, template, **of_masked)  # type: ignore[arg-type]
+    assert one.unknown(model.fill(one.blanks)) == ("zebra",)  # the others are not asked for
+
+
+@pytest.mark.extras
+def test_adjectives_of_unknown_tokens_on_a_tiny_model(abc: Abc, tmp_path: Path) -> None:
+    """Of all 16 shipped pairs the tiny vocabulary knows next to nothing; of its own pair it lacks the zebra."""
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
+    answers = model.fill(sheet.blanks)
+    unknown = sheet.unknown(answers)
+    known = {"loves", "loveing", "bad", "good", "war", "wars", "warsing", "joy"}
+    assert set(unknown) == {item.adjective for item in sheet.items} - known
+    assert list(unknown) == sorted(unknown)
+    by_item = sheet.scores(answers, "ilps-star", "paper").scores
+    found = pair_scores_of(by_item, sheet.items, len(abc.pairs))
+    of = {item.adjective: by_item[:, :, i] for i, item in enumerate(sheet.items) if item.pair >= 16}
+    place = {pair.name: i for i, pair in enumerate(abc.pairs)}
+    right = np.median([of["loveing"], of["good"], by_item[:, :, _at(sheet, place["loves-loveing"], "wars")]], axis=0)
+    left = (of["loves"] + of["bad"]) / 2
+    np.testing.assert_allclose(found[:, :, place["loves-loveing"]], right - left, atol=1e-9)
+    assert np.isnan(found[:, :, place["zebra-joy"]]).all()  # a side without a known word
+    assert np.isnan(found[:, :, :16]).all()
+
+
+def _at(sheet: Questionnaire, pair: int, adjective: str) -> int:
+    return next(i for i, item in enumerate(sheet.items) if (item.pair, item.adjective) == (pair, adjective))
+
+
+@pytest.mark.extras
+def test_tiny_models_asked_one_by_one(abc: Abc, tiny: LanguageModel) -> None:
+    """Tolerance: a float32 pass in other company differs in the sixth digit, and logs of small distances more."""
+    prior: Prior = "mask" if tiny.has_mask else "word"
+    own = replace(abc, pairs=tuple(pair for pair in abc.pairs if pair.name in OWN_PAIRS))
+    groups, templates = groups_named(own, ["place"]), templates_named(own, ["mine"])
+    sheet = Questionnaire(own, groups, templates, kind=tiny.kind, prior=prior)
+    answers = tiny.fill(sheet.blanks)
+    known = [i for i, item in enumerate(sheet.items) if item.adjective not in sheet.unknown(answers)]
+    alone = Alone(tiny)
+    for measure, variant in product(MEASURES, VARIANTS):
+        found = sheet.scores(answers, measure, variant).scores
+        np.testing.assert_allclose(found, looped(alone, own, sheet, prior, measure, variant), atol=2e-4)
+        assert variant != "paper" or not np.isnan(found[:, :, known]).any()
+
+
+@pytest.mark.extras
+def test_adjectives_that_share_their_first_piece_are_told_apart(abc: Abc, tmp_path: Path) -> None:
+    """'loves' and 'loveing' are one question under ILPS, and two under the others; 'war' begins 'wars'."""
+    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
+    groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
+    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask")
+    answers, names = model.fill(sheet.blanks), [pair.name for pair in abc.pairs]
+    pair = {m: pair_scores_of(sheet.scores(answers, m, "paper").scores, sheet.items, len(names)) for m in MEASURES}
+    love, war = names.index("loves-loveing"), names.index("war-wars")
+    assert (pair["ilps"][:, :, love] == 0.0).all()
+    for measure in ("ilps-star", "set"):
+        assert (np.abs(pair[measure][:, :, love]) > 1e-6).all()
+        assert (np.abs(pair[measure][:, :, war]) > 1e-6).all()
+
+
+NUMBERS = st.one_of(st.floats(-5.0, 5.0), st.just(math.nan))
+
+
+@given(st.data())
+def test_a_pair_is_the_median_of_its_right_less_that_of_its_left(data: st.DataObject) -> None:
+    shape = data.draw(st.tuples(st.integers(1, 2), st.integers(1, 2)))
+    sides = [(pair, right) for pair in range(3) for right in (False, True)]
+    items = [Item(*side, "w") for side in sides for _ in range(data.draw(st.integers(1, 4)))]
+    items = data.draw(st.permutations(items))
+    size = shape[0] * shape[1] * len(items)
+    scores = np.array(data.draw(st.lists(NUMBERS, min_size=size, max_size=size))).reshape(*shape, len(items))
+    found = pair_scores_of(scores, items, 3)
+    for g, t, pair in np.ndindex(found.shape):
+        medians = []
+        for right in (False, True):
+            values = [scores[g, t, i] for i, item in enumerate(items) if (item.pair, item.right) == (pair, right)]
+            values = sorted(value for value in values if not math.isnan(value))
+            n = len(values)
+            medians.append((values[(n - 1) // 2] + values[n // 2]) / 2 if n else math.nan)
+        assert found[g, t, pair] == pytest.approx(medians[1] - medians[0], nan_ok=True, abs=1e-12)

@@ -1,0 +1,179 @@
+"""Runs of stereotypes that were killed or interrupted go on to the same numbers, bit for bit, and on a cluster too."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.errors import UsageError
+from biassay.runs.corpus import find_contexts
+from biassay.runs.listener import Silent
+from biassay.runs.run import Run
+from biassay.stimuli.abc import groups_named
+from biassay.texts.group_coverage import forms_of
+
+from .asked_models import Place, save_masked
+from .conftest import Cli
+
+pytestmark = pytest.mark.extras
+GROUPS = ("north", "south", "smith")
+
+# Dies at the so-manieth time that it tells how far a step of a model is.
+KILLED = """
+import json, os, signal, sys
+import torch
+torch.set_num_threads(1)
+import biassay
+from biassay.models import lm
+from biassay.runs.listener import Silent
+lm._QUESTIONS_AT_ONCE = {"cpu": 300}
+asked, folder, model, step, times = json.loads(sys.argv[1])
+class Deadly(Silent):
+    left = times
+    def progress(self, who, unit, done, total):
+        self.left -= (who, unit) == (model, step)
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+if asked is None:
+    biassay.resume(folder, listener=Deadly(), cache=os.environ["BIASSAY_CACHE"])
+else:
+    biassay.stereotypes(**asked, out=folder, listener=Deadly())
+"""
+
+
+@pytest.fixture
+def place(asked_place: Place) -> Place:
+    return asked_place
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 300})
+
+
+@pytest.fixture
+def asked(place: Place, tmp_path: Path) -> dict[str, Any]:
+    """Two models that are asked blanks and words in contexts, three of every word."""
+    corpus, groups = tmp_path / "c.txt", groups_named(place.abc, GROUPS)
+    sides = [side for pair in place.abc.pairs for side in (pair.left_adjectives[0], pair.right_adjectives[0])]
+    words = [*(form for group in groups for form in forms_of(group)), *sides]
+    ways = list(permutations(("that", "is", "so", "there", "i", "know")))[:3]
+    corpus.write_text("\n".join(f"{' '.join(way)} {word} and are." for word in words for way in ways))
+    find_contexts(corpus, tmp_path / "c.parquet", (), words=words, workers=1)
+    return {
+        "models": [place.model, f"hf:{save_masked(tmp_path / 'other', place.abc, seed=6)}"],
+        "measures": ["ilps", "set", "ceat"],
+        "files": [str(file) for file in place.files],
+        "groups": list(GROUPS),
+        "templates": ["own-that", "own-many"],
+        "human": str(place.human),
+        "contexts": str(tmp_path / "c.parquet"),
+        "min_contexts": 2,
+        "n_bootstrap": 10,
+        "cache": str(tmp_path / "cache"),
+    }
+
+
+def killed(asked: dict[str, Any] | None, folder: Path, model: str, step: str, times: int, cache: str) -> None:
+    told = json.dumps([asked, str(folder), model, step, times])
+    paths = {"PYTHONPATH": ":".join(filter(None, sys.path)), "BIASSAY_CACHE": cache, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", KILLED, told], env=paths, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
+
+
+def same(one: Run, other: Run) -> None:
+    assert one.tables == other.tables
+    assert one.arrays.keys() == other.arrays.keys()
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name])
+    assert [m.texts for m in one.manifest.models] == [m.texts for m in other.manifest.models]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_again_and_again_has_the_same_bits(asked: dict[str, Any], tmp_path: Path) -> None:
+    out, cache = tmp_path / "out", asked["cache"]
+    whole = biassay.stereotypes(**asked | {"cache": tmp_path / "elsewhere"})
+    first, second = asked["models"]
+    killed(asked, out, first, "blanks asked", 2, cache)
+    killed(None, out, first, "contexts asked", 3, cache)
+    assert not biassay.load(out).tables
+    killed(None, out, second, "measures", 1, cache)
+    assert [model.measured for model in biassay.load(out).manifest.models] == [True, False]
+    found = biassay.resume(out, cache=cache)
+    assert found.manifest.status == "complete"
+    same(found, whole)
+    same(biassay.load(out), whole)
+    assert [m.encoded for m in whole.manifest.models] == [m.texts for m in whole.manifest.models]
+    assert [m.encoded < m.texts for m in found.manifest.models] == [True, True]
+
+
+class Stopping(Silent):
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
+        self.after -= unit == "blanks asked"
+        if not self.after:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_goes_on_by_resume(place: Place, cli: Cli, tmp_path: Path) -> None:
+    out, cache = tmp_path / "out", tmp_path / "answers"
+    by_blanks = {"measures": "ilps", "templates": ["mine"], "cache": cache}
+    whole = place(**by_blanks | {"cache": tmp_path / "elsewhere"})
+    with pytest.raises(KeyboardInterrupt):
+        place(**by_blanks, out=out, listener=Stopping(2))
+    with pytest.raises(UsageError, match="biassay resume"):
+        place(**by_blanks, out=out)
+    assert cli("resume", out, "--cache", cache, "--quiet") == (0, "", "")
+    found = biassay.load(out)
+    same(found, whole)
+    assert 0 < found.manifest.models[0].encoded < whole.manifest.models[0].encoded
+
+
+def test_a_run_goes_on_only_with_the_same_inputs(place: Place, asked: dict[str, Any], tmp_path: Path) -> None:
+    own, human = tmp_path / "own.toml", tmp_path / "people.json"
+    own.write_text(place.files[0].read_text())
+    human.write_text(place.human.read_text())
+    given = {**asked, "files": [own], "human": human, "measures": "ilps", "contexts": None, "out": tmp_path / "out"}
+    with pytest.raises(KeyboardInterrupt):
+        biassay.stereotypes(**given, listener=Stopping(1))
+    human.write_text(place.human.read_text().replace("100", "99"))
+    with pytest.raises(UsageError, match="human judgements"):
+        biassay.resume(tmp_path / "out", cache=asked["cache"])
+    human.write_text(place.human.read_text())
+    own.write_text(place.files[0].read_text().replace("There {group}", "Here {group}"))
+    with pytest.raises(UsageError, match="templates"):
+        biassay.resume(tmp_path / "out", cache=asked["cache"])
+
+
+@pytest.fixture
+def engine() -> Iterator[Any]:
+    ray = pytest.importorskip("ray")
+    from biassay.engines.ray_engine import RayEngine
+
+    yield RayEngine(None)
+    ray.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_on_a_cluster_scores_are_the_same(asked: dict[str, Any], tmp_path: Path, engine: Any) -> None:
+    """Tolerance: workers have the batches of the default size, and threads of their own."""
+    one = {**asked, "models": asked["models"][:1]}
+    here = biassay.stereotypes(**one | {"cache": tmp_path / "elsewhere"})
+    there = biassay.stereotypes(**one, engine=engine)
+    for name, array in here.arrays.items():
+        np.testing.assert_allclose(there.arrays[name], array, rtol=1e-4, atol=1e-5)
+    assert {row.measure for row in there.tables["profiles"]} == {"ilps", "set", "ceat"}

@@ -1,0 +1,341 @@
+"""Stereotypes from groups and templates to a folder: numbers as loops and SciPy give them, nothing asked twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+import biassay
+from biassay.errors import ModelError, RefusedError, RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.runs.listener import Silent
+from biassay.runs.run import Run
+from biassay.stimuli.abc import groups_named
+from biassay.studies.stereotypes.people import human_of
+
+from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, models, numbers, profiles, save_masked
+
+pytestmark = pytest.mark.extras
+OURS = ("north", "south", "east", "baker", "smith")  # as HUMAN_NAMES
+PILOT = ("north", "baker")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    pytest.importorskip("transformers")
+    return Place(tmp_path_factory.mktemp("asked"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tiny models are slowed by threads that wait for each other."""
+    torch: Any = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def compared(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    cache = tmp_path_factory.mktemp("answers")
+    return place(human=place.human, annotators=[("Gender", "Woman")], cache=cache)
+
+
+def means(place: Place, gender: str | None = None) -> dict[str, np.ndarray]:
+    """Mean ratings by the names of our groups, in the order of the pairs."""
+    people = json.loads(place.human.read_text()).values()
+    people = [own for own in people if gender in (None, own["demographics"]["Gender"])]
+    found = {}
+    for ours, theirs in zip(OURS, HUMAN_NAMES, strict=True):
+        rows = [[own[theirs].get(f"{pair.left} - {pair.right}", np.nan) for pair in place.abc.pairs] for own in people]
+        found[ours] = np.mean(rows, axis=0)
+    return found
+
+
+def tau(model: list[np.ndarray], human: list[np.ndarray]) -> tuple[float, float]:
+    x, y = np.concatenate(model), np.concatenate(human)
+    known = ~(np.isnan(x) | np.isnan(y))
+    found = kendalltau(x[known], y[known])
+    return float(found.statistic), float(found.pvalue)
+
+
+def precision(model: np.ndarray, human: np.ndarray) -> tuple[float, float]:
+    known = sorted((m, h) for m, h in zip(model, human, strict=True) if not np.isnan(m + h))
+    top, bottom = [h > 50 for _, h in known[-3:]], [h < 50 for _, h in known[:3]]
+    return sum(top) / 3, sum(bottom) / 3
+
+
+def test_a_profile_is_the_mean_over_the_templates_chosen(place: Place, compared: Run) -> None:
+    alone = models(place())[0]
+    for result, few in ((alone, False), (models(compared)[0], True)):
+        for record in result.measures:
+            assert record.templates == TEMPLATES
+            assert (len(record.chosen) <= 2) is few
+            at = [record.templates.index(name) for name in record.chosen]
+            assert [profile.group for profile in record.profiles] == list(GROUPS)
+            for profile, scores in zip(record.profiles, record.scores, strict=True):
+                expected = scores[at].mean(axis=0)
+                np.testing.assert_allclose(numbers(profile.scores), expected, atol=1e-12)
+    for one, other in zip(alone.measures, models(compared)[0].measures, strict=True):
+        np.testing.assert_allclose(one.scores, other.scores, atol=1e-5)
+    assert all(profile.human is None for record in alone.measures for profile in record.profiles)
+
+
+def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Run) -> None:
+    for record in models(compared)[0].measures:
+        model = profiles(record)
+        assert [a.annotators for a in record.alignments] == ["all", "Gender=Woman"]
+        assert [a.num_annotators for a in record.alignments] == [9, 5]
+        for found, people in zip(record.alignments, (means(place), means(place, "Woman")), strict=True):
+            held = [name for name in OURS if name not in PILOT]
+            whole = tau([model[n] for n in OURS], [people[n] for n in OURS])
+            rest = tau([model[n] for n in held], [people[n] for n in held])
+            assert (found.tau, found.p_value) == pytest.approx(rest)
+            assert (found.tau_with_pilot, found.p_value_with_pilot) == pytest.approx(whole)
+            assert (found.num_groups, found.num_cells) == (3, 3 * 16)
+            shares = {name: precision(model[name], people[name]) for name in OURS}
+            assert found.precision == pytest.approx(np.mean([shares[name] for name in held]))
+            assert found.precision_with_pilot == pytest.approx(np.mean([shares[name] for name in OURS]))
+            for group, ours, theirs in zip(record.groups_of(found), OURS, HUMAN_NAMES, strict=True):
+                assert (group.group, group.human_group, group.pilot) == (ours, theirs, ours in PILOT)
+                assert (group.tau, group.p_value) == pytest.approx(tau([model[ours]], [people[ours]]))
+                assert (group.top, group.bottom) == pytest.approx(shares[ours])
+                assert group.precision == pytest.approx(sum(shares[ours]) / 2)
+                assert (group.tau_interval is None) is group.pilot
+            for low, high in filter(None, (found.tau_annotators, found.tau_groups, found.tau_both)):
+                assert low <= found.tau <= high
+
+
+def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared: Run) -> None:
+    people = human_of(place.abc, groups_named(place.abc, ["land", "craft"]), place.human, (), seed=0)
+    for record in models(compared)[0].measures:
+        rows = [GROUPS.index(name) for name in PILOT]
+        of_pilot = record.scores[rows]
+        taus = {}
+        for chosen in (*combinations(range(4), 1), *combinations(range(4), 2)):
+            scores = of_pilot[:, list(chosen)].mean(axis=1)
+            taus[chosen] = tau(list(scores), list(people.pilot_means))[0]
+        at = tuple(record.templates.index(name) for name in record.chosen)
+        assert taus[at] == pytest.approx(max(taus.values()))
+        assert record.alignments[0].pilot_tau == pytest.approx(taus[at])
+
+
+@pytest.mark.parametrize(
+    ("groups", "templates", "notes"),
+    [
+        (list(PILOT), ["mine"], ("only pilot groups were rated and asked about: templates were not chosen",)),
+        (["south", "east"], ["mine"], ("no pilot group was rated and asked about: templates were not chosen",)),
+        (list(OURS), ["own-that"], ()),
+    ],
+)
+def test_templates_that_were_not_chosen_are_compared_on_all_groups(
+    place: Place, groups: list[str], templates: list[str], notes: tuple[str, ...]
+) -> None:
+    found = place(human=place.human, groups=groups, templates=templates, measures="ilps")
+    (record,) = models(found)[0].measures
+    model, people = profiles(record), means(place)
+    overall = record.alignments[0]
+    assert record.chosen == record.templates
+    assert found.manifest.inputs.notes == notes
+    names = [name for name in OURS if name in groups]
+    assert overall.tau == pytest.approx(tau([model[n] for n in names], [people[n] for n in names])[0])
+    assert [overall.pilot_tau, overall.tau_with_pilot, overall.p_value_with_pilot] == [None] * 3
+    assert not any(group.pilot for group in record.by_group)
+
+
+def test_peoples_means_stand_by_the_profiles(place: Place, compared: Run) -> None:
+    people = means(place)
+    for profile in models(compared)[0].measures[0].profiles:
+        if profile.group == "miller":
+            assert profile.human is None
+        else:
+            assert profile.human is not None
+            np.testing.assert_allclose(numbers(profile.human), people[profile.group])
+    assert "groups without a match here: average people" in compared.manifest.inputs.human.notes
+    assert compared.manifest.inputs.human.ceiling is not None
+
+
+def test_means_only_have_intervals_over_groups_only_and_no_ceiling(place: Place, tmp_path: Path) -> None:
+    found = place(human=judgements(tmp_path, means=True))
+    assert found.manifest.inputs.human.ceiling is None
+    overall = models(found)[0].measures[0].alignments[0]
+    assert [overall.tau_annotators, overall.tau_both, overall.precision_both] == [None] * 3
+    low, high = overall.tau_groups or (1.0, 0.0)
+    assert low < high
+    assert overall.num_annotators is None
+    assert overall.tau is not None
+
+
+def test_nothing_is_asked_twice(place: Place) -> None:
+    first = place(measures="ilps")
+    again = place(human=place.human)
+    other = place(prior="word", measures="ilps")
+    made = [found.manifest.models[0] for found in (first, again, other)]
+    assert made[0].encoded == made[0].texts == models(first)[0].row.num_questions > 0
+    assert (made[1].encoded, made[1].texts) == (0, made[0].texts)
+    np.testing.assert_array_equal(again.arrays["0/ilps/scores"], first.arrays["0/ilps/scores"])
+    assert 0 < made[2].encoded < made[2].texts  # the groups' sentences are known, those of the prior word are not
+
+
+class Hearing(Silent):
+    def __init__(self, heard: list[str]) -> None:
+        self.heard = heard
+
+    def notice(self, message: str) -> None:
+        self.heard.append(message)
+
+
+def test_a_causal_model_is_compared_with_people_in_general(place: Place, causal_model: str, tmp_path: Path) -> None:
+    heard: list[str] = []
+    found = place(causal_model, groups=["north"], measures="ilps", listener=Hearing(heard))
+    (result,) = models(found)
+    assert len(heard) == 1
+    assert heard[0].startswith(f"{causal_model}: a causal model has no mask")
+    assert (result.row.kind, result.row.prior) == ("causal", "word")
+    assert result.row.skipped_templates == ("own-first",)
+    assert result.measures[0].templates == ("own-that", "own-many", "own-so")
+    heard.clear()
+    asked = place(causal_model, groups=["north"], measures="ilps", prior="word", listener=Hearing(heard))
+    assert heard == []
+    assert asked.tables == found.tables
+    with pytest.raises(RefusedError, match="own-first"):
+        place(causal_model, templates=["own-first"], out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_holds_everything(place: Place, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = place(human=place.human, annotators=[("Gender", "Woman")], out=out, intersections=True)
+    read = biassay.load(out)
+    assert read == found
+    for name, array in found.arrays.items():
+        np.testing.assert_array_equal(read.arrays[name], array)
+    assert sorted(path.name for path in out.iterdir()) == [
+        *("arrays", "manifest.json", "report.html", "results.json", "results.tsv")
+    ]
+
+
+def test_the_main_table_has_a_row_for_every_score(compared: Run, tmp_path: Path) -> None:
+    compared.save(tmp_path / "again")
+    header, *rows = [line.split("\t") for line in (tmp_path / "again" / "results.tsv").read_text().splitlines()]
+    assert header == ["model", "options", "measure", "template", "chosen", "group", "pair", "score"]
+    assert len(rows) == len(compared.results) == 3 * 4 * 6 * 17
+    assert len({tuple(row[2:7]) for row in rows}) == len(rows)
+    records = {record.measure: record for record in models(compared)[0].measures}
+    for row in rows[::97]:
+        record = records[row[2]]
+        g, t, p = GROUPS.index(row[5]), record.templates.index(row[3]), compared.manifest.inputs.pairs.index(row[6])
+        assert record.scores is not None
+        assert float(row[7]) == record.scores[g, t, p]
+        assert row[4] == str(row[3] in record.chosen).lower()
+    frame = compared.to_frame()
+    assert list(frame.columns) == header
+    assert frame["score"].tolist() == [float(row[7]) for row in rows]
+
+
+def test_a_part_of_a_run_is_about_one_measure_or_group(compared: Run) -> None:
+    assert {row.measure for row in compared["set"].results} == {"set"}
+    south = compared["south"]
+    assert {row.group for row in south.results} == {"south"}
+    assert [row for row in compared.results if row.group == "south"] == list(south.results)
+    whole = [finding for finding in compared.findings() if finding.item == "south"]
+    assert [finding for finding in south.findings() if finding.item == "south"] == whole
+    with pytest.raises(UnknownNameError, match="'south'"):
+        _ = compared["suoth"]
+
+
+def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None:
+    model = f"hf:{save_masked(tmp_path / 'm', place.abc, head=False)}"
+    with pytest.raises(ModelError, match=r"cls\.predictions"):
+        place(model, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "words"),
+    [
+        ({"measures": ["ilps", "ipls"]}, UnknownNameError, "'ipls'.*'ilps'"),
+        ({"measures": []}, UsageError, "measure"),
+        ({"model": []}, UsageError, "model"),
+        ({"variant": "papre"}, UnknownNameError, "'papre'.*'paper'"),
+        ({"prior": "maks"}, UnknownNameError, "'maks'.*'mask'"),
+        ({"groups": ["nort"]}, UnknownNameError, "'nort'.*'north'"),
+        ({"templates": ["own-tht"]}, UnknownNameError, "'own-tht'.*'own-that'"),
+        ({"seed": -1}, UsageError, "seed"),
+        ({"n_bootstrap": 9}, UsageError, "n_bootstrap must be at least 10, got 9"),
+        ({"min_contexts": 0}, UsageError, "min_contexts"),
+        ({"annotators": [("Gender", "Woman")]}, UsageError, "--human"),
+        ({"measures": "ceat"}, UsageError, "--contexts"),
+        ({"contexts": "c.parquet"}, UsageError, "ceat"),
+        ({"measures": "ceat", "contexts": "c.parquet"}, UsageError, "templates"),
+        ({"measures": "ceat", "contexts": "c.parquet", "templates": (), "intersections": True}, UsageError, "inters"),
+        ({"model": "glove"}, UsageError, "glove"),
+        ({"files": ["none.toml"]}, StimulusError, "none.toml"),
+        ({"human": "none.json"}, StimulusError, "none.json"),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    place: Place, tmp_path: Path, wrong: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    wrong, model = dict(wrong), wrong.get("model", place.model)
+    wrong.pop("model", None)
+    asked = {"files": place.files, "groups": ["land"], "templates": ["mine"], "out": tmp_path / "out"} | wrong
+    with pytest.raises(error, match=words):
+        biassay.stereotypes(model, **asked)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_in_use_is_refused_before_anything_is_asked(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match="not an empty folder"):
+        place("hf:no-such-model", out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_annotators_are_counted_who_rated_a_group_that_is_asked_about(place: Place, tmp_path: Path) -> None:
+    content = json.loads(place.human.read_text())
+    for name in ("annotator0", "annotator1"):
+        del content[name]["southerners"]
+    path = tmp_path / "human.json"
+    path.write_text(json.dumps(content))
+    overall = models(place(groups=["south"], measures="ilps", human=path))[0].measures[0].alignments[0]
+    assert overall.num_annotators == 7
+
+
+def test_annotators_of_pilot_groups_only_are_not_counted(place: Place, tmp_path: Path) -> None:
+    content = json.loads(place.human.read_text())
+    for name in ("annotator0", "annotator1"):
+        content[name] = {"northerners": content[name]["northerners"]}
+    path = tmp_path / "human.json"
+    path.write_text(json.dumps(content))
+    overall = models(place(measures="ilps", human=path))[0].measures[0].alignments[0]
+    assert overall.tau_with_pilot is not None
+    assert overall.num_annotators == 7
+
+
+def test_one_annotator_is_enough_for_an_agreement(place: Place, tmp_path: Path) -> None:
+    found = place(human=judgements(tmp_path, annotators=1))
+    assert found.manifest.inputs.human.ceiling is None
+    assert models(found)[0].measures[0].alignments[0].tau is not None
+
+
+def test_a_score_that_is_not_defined_in_the_pilot_ends_no_run(place: Place) -> None:
+    """Distances of one and more have no score in the released form of SeT; ILPS has all of them."""
+    found = place(human=place.human, variant="cao2022-code")
+    assert models(found)[0].measures[2].row.undefined > 0
+    assert models(found)[0].measures[0].alignments[0].tau is not None
+
+
+def test_groups_of_unknown_words_are_not_measured_in_silence(place: Place, tmp_path: Path) -> None:
+    """Both are one and the same [UNK] to the model."""
+    model = f"hf:{save_masked(tmp_path / 'm', place.abc, without=('northern', 'southern'))}"
+    heard: list[str] = []
+    found = profiles(models(place(model, measures="ilps", listener=Hearing(heard)))[0].measures[0])
+    assert heard or not np.array_equal(found["north"], found["south"])
