@@ -154,3 +154,13 @@ def test_a_table_shows_itself_and_an_unknown_one_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="resuls"):
         run.table("resuls")
     assert isinstance(run, Run)
+
+
+def test_a_person_sees_some_columns_first_and_a_comparison_shows_itself() -> None:
+    assert {*RESULTS.shown} < {column.name for column in RESULTS.columns_of(run_of("one", []))}
+    head = repr(run_of("one", [result()]).table()).splitlines()[0].split()
+    assert set(head) == set(RESULTS.shown)
+    one = run_of("one", [result("<b>m</b>", "t"), result("other", "t")])
+    page = one.compare()._repr_html_()
+    assert page.count("<tr>") == 2
+    assert "<b>" not in page

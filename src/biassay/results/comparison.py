@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from biassay.errors import UnknownNameError, UsageError
 from biassay.results.codec import to_json
 from biassay.results.gathering import Gathered
+from biassay.results.tables import html_table
 
 __all__ = ["CONFIDENCE", "Comparison", "choose_baseline", "find_unlike"]
 
@@ -41,6 +43,22 @@ class Comparison:
         given = {**self.tables, "notes": self.notes, "results": self.results}
         about = {"baseline": self.baseline, "confidence": self.confidence}
         return to_json(about | dict.fromkeys(_ALWAYS, ()) | given)
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            _html(f"{name}, compared with {self.baseline}", rows) for name, rows in self.tables.items() if rows
+        )
+
+
+def _html(title: str, rows: Sequence[Any]) -> str:
+    names = [field.name for field in dataclasses.fields(rows[0]) if field.name not in ("baseline", "title")]
+    return html_table(title, dict.fromkeys(names, ""), [[_plain(getattr(row, name)) for name in names] for row in rows])
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if isinstance(value, float) else ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def choose_baseline(labels: Sequence[str], baseline: str | None) -> str:

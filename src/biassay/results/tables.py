@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from biassay.files import harmless_cell
@@ -11,7 +12,7 @@ from biassay.files import harmless_cell
 if TYPE_CHECKING:
     from biassay.results.data import RunData
 
-__all__ = ["Column", "Format", "TableSpec", "cells", "tsv_lines"]
+__all__ = ["Column", "Format", "TableSpec", "cells", "html_table", "tsv_lines"]
 
 Format = Literal["text", "count", "number", "p", "share", "flag"]
 
@@ -61,6 +62,8 @@ class TableSpec:
         Columns that tell the rows of one model apart; none: a model has one row.
     number : str
         The column by which models are compared, row by row; none: the table is not compared.
+    shown : tuple of str
+        Columns that a person sees first, in a notebook or a terminal; none: all of them.
     """
 
     name: str
@@ -70,6 +73,7 @@ class TableSpec:
     rows: Callable[[RunData], Iterable[Any]] | None = None
     key: tuple[str, ...] = ()
     number: str = ""
+    shown: tuple[str, ...] = ()
 
     def columns_of(self, run: RunData) -> tuple[Column, ...]:
         return self.columns(run) if callable(self.columns) else self.columns
@@ -81,6 +85,13 @@ class TableSpec:
 def cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[list[Any]]:
     """The values of some rows, column by column."""
     return [[column.value(row) for column in columns] for row in rows]
+
+
+def html_table(title: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
+    """A table for a notebook; ``head`` holds the heads of the columns, and what each means."""
+    heads = "".join(f'<th title="{escape(about)}">{escape(name)}</th>' for name, about in head.items())
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
+    return f"<table><caption>{escape(title)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from biassay.errors import UnknownNameError
 from biassay.pages.formats import shown
 from biassay.results.data import RunData
 from biassay.results.storage import Types
-from biassay.results.tables import Column, cells, tsv_lines
+from biassay.results.tables import Column, cells, html_table, tsv_lines
 
 __all__ = ["Table"]
 
@@ -20,11 +19,12 @@ _SHOWN = 60
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Rows with their columns."""
+    """Rows with their columns; those that are shown first, where they are many."""
 
     title: str
     columns: tuple[Column, ...]
     rows: Sequence[Any]
+    shown: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, run: RunData, types: Types, name: str | None = None) -> Table:
@@ -33,7 +33,7 @@ class Table:
         if name is not None and name not in known:
             raise UnknownNameError("table", name, known, f"(tables of this run: {', '.join(known)})")
         spec = types.tables[0] if name is None else known[name]
-        return cls(spec.title, spec.columns_of(run), spec.rows_of(run))
+        return cls(spec.title, spec.columns_of(run), spec.rows_of(run), spec.shown)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)
@@ -50,17 +50,20 @@ class Table:
         return tsv_lines([[column.name for column in self.columns], *cells(self.columns, self.rows)])
 
     def __repr__(self) -> str:
-        head = [column.name for column in self.columns]
-        return "\n".join("  ".join(line) for line in (head, *self._shown))
+        lines = [[column.name for column in self._first], *self._lines]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th title="{escape(column.help)}">{escape(column.label)}</th>' for column in self.columns)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in self._shown)
         more = f"<p>and {len(self.rows) - _SHOWN:,} more rows</p>" if len(self.rows) > _SHOWN else ""
-        caption = f"<caption>{escape(self.title)}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return html_table(self.title, {column.label: column.help for column in self._first}, self._lines) + more
 
     @property
-    def _shown(self) -> list[list[str]]:
+    def _first(self) -> list[Column]:
+        """The columns that a person sees first."""
+        return [column for column in self.columns if not self.shown or column.name in self.shown]
+
+    @property
+    def _lines(self) -> list[list[str]]:
         """The first rows, as a person reads them."""
-        return [[shown(c.format, c.value(row)) for c in self.columns] for row in self.rows[:_SHOWN]]
+        return [[shown(c.format, c.value(row)) for c in self._first] for row in self.rows[:_SHOWN]]

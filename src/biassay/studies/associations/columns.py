@@ -94,4 +94,8 @@ _OWN = (
     _over_contexts("n_samples", "n", "Samples of contexts.", "count"),
 )  # fmt: skip
 
-RESULTS = TableSpec("results", "Association tests", Result, (*PAPER_COLUMNS, *_OWN))
+_SHOWN = (
+    *("model", "options", "test", "title", "status", "effect_size", "p_value"),
+    *("effect_size_by_word", "interval_low", "interval_high", "p_value_by_word"),
+)
+RESULTS = TableSpec("results", "Association tests", Result, (*PAPER_COLUMNS, *_OWN), shown=_SHOWN)
