@@ -241,8 +241,8 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
 
     ratings = read_human(file)
     for pair in annotators:
-        field, sign, value = pair.partition("=")
-        if not sign:
+        field, equals, value = pair.partition("=")
+        if not equals:
             raise click.UsageError(f"--annotators is written FIELD=VALUE, got {pair!r}")
         ratings = ratings.subgroup(field, value)
     ratings = ratings.of_groups(groups) if groups else ratings

@@ -1,4 +1,4 @@
-"""How well a model's scores of groups on traits agree with people's judgements, and how well people agree with people.
+"""How well a model's scores of groups on traits agree with human judgements, and how well people agree with each other.
 
 A cell is a group on a pair of traits; a missing one is NaN. Agreement is Kendall's tau-b, over all cells or within a
 group, and the precision of the pairs that the model puts first and last.
@@ -74,7 +74,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class Intervals:
-    """From where to where the overall agreement goes."""
+    """Intervals of the overall agreement."""
 
     tau: tuple[float, float]
     precision: tuple[float, float]
@@ -212,7 +212,7 @@ def bootstrap_alignment(
 
 
 def noise_ceiling(ratings: ArrayLike, *, n: int, rng: Rng, confidence: float = 0.95) -> NoiseCeiling:
-    """How well people agree with people: tau between the means of two random halves of each group's annotators.
+    """How well people agree with each other: tau between the means of two random halves of each group's annotators.
 
     ``ratings`` (annotators, groups, pairs). Both sides are means over half the annotators (with an odd number one half
     has one more), so both are noisier than the mean of all, with which a model is compared: a model may well exceed

@@ -1,4 +1,4 @@
-"""Which words lean to a group more than to others: scores, sets at a threshold, and how well they fit the truth."""
+"""Which words are associated with a group more than with others: scores, detection at a threshold, and its accuracy."""
 
 from __future__ import annotations
 

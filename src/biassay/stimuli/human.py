@@ -1,6 +1,6 @@
 """Human judgements of groups on pairs of opposite traits, from 0 (the left trait) to 100 (the right one).
 
-Three forms of JSON are read, told apart by their depth: means (group -> pair -> number), ratings (annotator -> group ->
+Three forms of JSON are read, recognised by their depth: means (group -> pair -> number), ratings (annotator -> group ->
 pair -> number), and ratings with an object ``demographics`` of texts beside an annotator's groups.
 """
 
@@ -97,7 +97,7 @@ class HumanRatings:
         fields = sorted({name for known in self.demographics for name in known})
         if not fields:
             raise UsageError(
-                f"{self.path}: nothing is known of the annotators, so that none can be chosen by {field!r}"
+                f"{self.path}: the file says nothing about its annotators, so they cannot be chosen by {field!r}"
             )
         self._place("field of demographics", field, fields)
         chosen = [a for a, known in enumerate(self.demographics) if value in _values(known.get(field, ""))]

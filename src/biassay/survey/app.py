@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 class Limits:
     """How often in a minute: an address may begin, a browser may send a page, an address may try to log in.
 
-    ``unfinished``: how many from one address may at once have begun and not ended. Zero is no limit.
+    ``unfinished``: how many participants from one address may be unfinished at once. Zero: no limit.
     """
 
     begin: int = 60
@@ -63,7 +63,7 @@ def make_app(
 ) -> Starlette:
     """The application. Without a ``token`` there is no researcher's side; ``secure``: it is served by https.
 
-    ``link_key`` is what links are signed with, where the study wants that.
+    ``link_key`` signs links, where the study requires that.
     """
     if store.study.pool.signed and not link_key:
         raise UsageError(
@@ -95,7 +95,7 @@ def make_app(
 
 
 class _Crowded(HTTPException):
-    """Too many of one address have begun and not ended."""
+    """Too many participants from one address have begun and not finished."""
 
 
 class _Site:
@@ -167,7 +167,7 @@ class _Site:
         return response
 
     def begin_from(self, address: str, pool_id: str | None, own: str) -> Participant | None:
-        """Let somebody begin, unless too many from this address have begun and not ended."""
+        """Let somebody begin, unless too many from this address have begun and not finished."""
         with self.beginning:  # or several at once would each be the last that may
             unfinished = self.store.unfinished()
             self.addresses = {who: where for who, where in self.addresses.items() if who in unfinished}
@@ -312,5 +312,5 @@ async def _form(request: Request) -> FormData:
 
 
 def _address(request: Request) -> str:
-    """Used to count, and never written down."""
+    """Used for rate limits, and never stored."""
     return counted_as(request.client.host) if request.client else "unknown"

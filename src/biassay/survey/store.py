@@ -37,11 +37,11 @@ _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters that look like digi
 
 
 class TakesPartAlready(Exception):  # noqa: N818
-    """Somebody with this number of the pool has begun."""
+    """Somebody with this participant number has begun."""
 
 
 class AllTaken(Exception):  # noqa: N818
-    """Others have taken all places since somebody began."""
+    """All places were taken after somebody began."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Participant:
 
 
 class Store:
-    """The data of one study. ``clock`` tells the time in seconds; ``rng`` draws groups."""
+    """The data of one study. ``clock`` returns the time in seconds; ``rng`` draws groups."""
 
     def __init__(
         self,
@@ -116,9 +116,9 @@ class Store:
             return secret
 
     def begin(self, pool_id: str | None = None, participant: str | None = None) -> Participant | None:
-        """Let somebody begin, who holds no place before the first page that is rated; None if nothing lacks.
+        """Let somebody begin, who holds no place before the first rated page; None if the study is complete.
 
-        Who has begun as ``participant`` is that one, and does not begin again.
+        Whoever has begun as ``participant`` does not begin again.
         """
         now, pool_id = self.clock(), pool_id and _storable(pool_id)
         with writing(self.engine) as connection:
@@ -149,13 +149,13 @@ class Store:
         return _participant(person)
 
     def _draw(self, connection: sa.Connection, now: float) -> Drawn | None:
-        """Groups for somebody, from what nobody has given or is about to give."""
+        """Groups for somebody, among those that still need annotations."""
         free_absent(connection, self._absent_before(now))
         lacking = {group: self.study.annotations - count for group, count in counts(connection).items()}
         return draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng)
 
     def _hold(self, connection: sa.Connection, participant: str, now: float) -> None:
-        """Draw groups for somebody, which are theirs until they finish or stay away."""
+        """Draw groups for somebody and hold them until they finish or stay away too long."""
         drawn = self._draw(connection, now)
         if drawn is None:
             raise AllTaken
@@ -179,7 +179,7 @@ class Store:
             raise UsageError("the database now holds another version of the study; serve that one")
 
     def find(self, participant: str) -> Participant | None:
-        """Somebody by their secret number; after too long an absence they have been given up."""
+        """Somebody by their secret number, unless they stayed away too long."""
         with reading(self.engine) as connection:
             row = connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
         if row is None:
@@ -287,7 +287,7 @@ class Store:
         move(connection, json.loads(person["counted"]), held=-1, valid=int(verdict.valid))
 
     def give_up_the_absent(self) -> None:
-        """Free the places of people who have stayed away too long."""
+        """Free the places of people who stayed away too long."""
         with writing(self.engine) as connection:
             lock(connection)
             free_absent(connection, self._absent_before(self.clock()))
