@@ -165,13 +165,40 @@ def find_contexts(
     words : list of str
         Further stimuli, of no test.
     per_stimulus : int
-        At most so many contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
+        The largest number of contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
     field, format, document, html, language, ignore_case, openings
-        How documents are read and words are found, see ``biassay contexts --help``.
+        How documents are read and words are matched, see ``biassay contexts --help``.
     max_bad : float
         The largest share of documents that may be unreadable.
     workers : int, optional
         Processes; by default one for every core.
+    engine, listener
+        As in `biassay.run`.
+
+    Returns
+    -------
+    Scan
+        The contexts, the tests they are for, and counts of what was read.
+
+    Notes
+    -----
+    The sample of a stimulus is uniform over its distinct sentences and does not depend on the number of processes. Only
+    whole words match.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
+
+    Examples
+    --------
+    >>> import biassay, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "book.txt").write_text("A rose is a rose. The tulip was red.")
+    >>> words = ["rose", "tulip"]
+    >>> scan = biassay.find_contexts(folder / "book.txt", folder / "out.parquet", (), words=words, workers=1)
+    >>> scan.contexts.count("rose"), scan.contexts.texts([0])
+    (1, ['A rose is a rose.'])
     """
     patterns = (tests,) if isinstance(tests, str) else tuple(tests)
     chosen = select_tests(patterns) if patterns or not words else ()

@@ -116,7 +116,34 @@ class Choice:
 
 
 def kendall_alignment(model: ArrayLike, human: ArrayLike) -> Alignment:
-    """Kendall's tau-b of ``model`` (groups, pairs) with ``human`` (groups, pairs), overall and within each group."""
+    """Kendall's tau-b between the scores of a model and human judgements, overall and within each group.
+
+    Parameters
+    ----------
+    model, human : (groups, pairs) array-like
+        Scores and mean ratings of groups on pairs of traits; NaN is missing.
+
+    Returns
+    -------
+    Alignment
+
+    Notes
+    -----
+    Only cells that both sides have are compared. The p-values take cells as independent.
+
+    References
+    ----------
+    .. [1] Cao, Y. T., Sotnikova, A., Daumé III, H., Rudinger, R., and Zou, L. (2022). Theory-grounded measurement of
+       U.S. social stereotypes in English language models. NAACL, 1276-1295.
+    .. [2] Kendall, M. G. (1945). The treatment of ties in ranking problems. Biometrika, 33(3), 239-251.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> result = biassay.kendall_alignment([[0.1, 0.4, 0.2], [0.3, 0.0, 0.5]], [[10, 80, 30], [60, 20, 50]])
+    >>> round(result.tau, 3), result.group_tau.round(3)
+    (0.6, array([1.   , 0.333]))
+    """
     x, y = _both(model, human)
     tau, p_value, n = _kendall(x.ravel(), y.ravel())
     rows = [_kendall(*row) for row in zip(x, y, strict=True)]
@@ -140,12 +167,39 @@ def shuffled_groups(model: ArrayLike, human: ArrayLike, *, n: int, rng: Rng) -> 
 
 
 def precision_at(model: ArrayLike, human: ArrayLike, k: int = 3, threshold: float = 50.0) -> Precision:
-    """How often people agree with the side on which the model puts a group, for the pairs of which it is surest.
+    """Precision at k: how often people agree with the side of a pair that the model chooses most clearly.
 
-    Of the ``k`` pairs with the highest scores of the model, the share whose human mean is above ``threshold``; of the
-    ``k`` lowest, the share whose mean is below. A mean of exactly ``threshold`` is on neither side and counts as a
-    miss in both. Of pairs with equal scores the earlier one is taken, at the top as at the bottom. Only cells that both
-    sides have are ranked; a group with fewer than ``k`` is NaN, and with fewer than 2k some pairs count on both sides.
+    Parameters
+    ----------
+    model, human : (groups, pairs) array-like
+        Scores and mean ratings of groups on pairs of traits; NaN is missing.
+    k : int
+        How many of the highest, and of the lowest, scores of each group count.
+    threshold : float
+        The middle of the human scale.
+
+    Returns
+    -------
+    Precision
+        The shares of the k highest pairs rated above ``threshold`` and of the k lowest rated below.
+
+    Notes
+    -----
+    A mean of exactly ``threshold`` counts as a miss on both sides. Of pairs with equal scores the earlier one is taken.
+    Only cells that both sides have are ranked; a group with fewer than ``k`` is NaN, and with fewer than 2k some pairs
+    count on both sides.
+
+    References
+    ----------
+    .. [1] Cao, Y. T., Sotnikova, A., Daumé III, H., Rudinger, R., and Zou, L. (2022). Theory-grounded measurement of
+       U.S. social stereotypes in English language models. NAACL, 1276-1295.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> result = biassay.precision_at([[0.9, 0.5, -0.2, -0.8]], [[80, 40, 30, 20]], k=2)
+    >>> float(result.top[0]), float(result.bottom[0]), result.overall
+    (0.5, 1.0, 0.75)
     """
     x, y = _both(model, human)
     if not 1 <= k <= x.shape[1]:
