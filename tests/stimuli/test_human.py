@@ -11,8 +11,10 @@ import pytest
 from scipy.stats import kendalltau
 
 from biassay.errors import StimulusError, UnknownNameError, UsageError
-from biassay.stats.alignment import kendall_alignment, noise_ceiling, precision_at
-from biassay.stimuli.human import HumanRatings, read_human
+from biassay.stats.alignment import kendall_alignment, precision_at
+from biassay.stats.alignment_intervals import noise_ceiling
+from biassay.stimuli.human import read_human
+from biassay.stimuli.human_ratings import HumanRatings
 
 from ..judgements import exact_means
 

@@ -84,7 +84,7 @@ def _hinting_resume(how: How, kept: Mapping[str, Any]) -> Iterator[None]:
     except (KeyboardInterrupt, BiassayError, OSError) as error:
         refused = how.resumed is not None and isinstance(error, UsageError)  # it would be refused again
         if how.folder is not None and not refused and is_unfinished(how.folder):
-            error.add_note(f"continue with: {_command(how.folder, kept)}")
+            error.add_note(f"go on with: {_command(how.folder, kept)}")
         raise
 
 

@@ -132,7 +132,8 @@ def serve(
     key = link_key(study)
     store = open_store(study, database, new=True)
     from biassay.survey import server
-    from biassay.survey.app import Limits, make_app
+    from biassay.survey.app import make_app
+    from biassay.survey.site import Limits
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
