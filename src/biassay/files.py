@@ -1,4 +1,4 @@
-"""Files: where they are kept, what tells them apart, how to write one whole or not at all, how to read one safely."""
+"""Files: where they are kept, how to identify their content, how to write them atomically and read them safely."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def read_json(path: Path) -> Any:
 
 
 def json_with_digest(content: Mapping[str, Any]) -> str:
-    """JSON that can tell whether it was changed since."""
+    """JSON with a digest of itself, so that a later change is noticed."""
     return json.dumps({**content, _DIGEST: _digest(content)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -46,7 +46,7 @@ def plugin_names(group: str) -> dict[str, str]:
 
 
 def refuse_clash(group: str, name: str, builtin_names: Collection[str]) -> None:
-    """Refuse a name that two packages give; which of them is meant cannot be told. Nothing is imported."""
+    """Refuse a name that two packages register: it is not clear which is meant. Nothing is imported."""
     own = ["biassay"] if name in builtin_names else []
     owners = own + [_package(point) for point in _points(group) if point.name == name]
     if len(owners) > 1:
@@ -87,7 +87,7 @@ def _load(point: metadata.EntryPoint, kind: type) -> object:
         raise UsageError(f"{point.value} is of type {type(given).__name__}, not {kind.__name__}")
     called = point.name if kind is object else getattr(given, "name", point.name)
     if called != point.name:
-        raise UsageError(f"{point.value} calls itself {called!r}")
+        raise UsageError(f"{point.value} has the name {called!r}")
     return given
 
 

@@ -319,14 +319,14 @@ def test_an_interrupted_scan_goes_on_with_the_same_command(
     code, stdout, stderr = cli(*args, out)
     assert (code, stdout, out.exists()) == (1, "", False)
     assert "interrupted" in stderr.splitlines()
-    assert stderr.splitlines()[-1] == "what was scanned is kept: the same command goes on where this one stopped"
+    assert stderr.splitlines()[-1] == "what was scanned is kept: repeat the command to continue"
     code, _, stderr = cli(*args, out, "--seed", 1)
     assert code == 2
     assert "c.parquet.partial holds an interrupted scan of other files or with other settings" in stderr
     engine.after = None
     code, stdout, stderr = cli(*args, out)
     assert (code, engine.tasks) == (0, 1)
-    assert "going on with an interrupted scan" in stderr
+    assert "continuing an interrupted scan" in stderr
     assert f"from {TOTAL} documents" in stdout
     assert rows(out) == rows(tmp_path / "whole.parquet")
     assert not (tmp_path / "c.parquet.partial").exists()

@@ -63,7 +63,7 @@ def test_a_family_of_another_package_is_one_like_the_others(add: Callable[..., N
         ("no_such_package_here:family", "no_such_package_here"),
         ("another_package:nothing", "nothing"),
         ("another_package:number", "int, not Family"),
-        ("another_package:family", "calls itself 'own'"),
+        ("another_package:family", "has the name 'own'"),
     ],
 )
 def test_one_that_cannot_be_used_is_named_and_left_out(add: Callable[..., None], value: str, reason: str) -> None:

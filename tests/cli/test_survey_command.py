@@ -135,7 +135,7 @@ def test_the_database_may_come_from_the_environment(
     cli: Cli, study: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BIASSAY_SURVEY_DATABASE", f"sqlite:///{here / 'elsewhere.sqlite'}")
-    assert "elsewhere.sqlite is not there" in refused(cli, "status", study)
+    assert "elsewhere.sqlite does not exist" in refused(cli, "status", study)
     assert list(here.iterdir()) == [study]
     with opened(f"sqlite:///{here / 'elsewhere.sqlite'}", read_study(study)) as store:
         take_part(store)

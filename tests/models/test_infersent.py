@@ -196,7 +196,7 @@ def test_version_from_the_setting_else_from_the_name(tmp_path: Path) -> None:
     assert open_encoder(f"infersent:{named}").identity.options == "version=2"
     assert open_encoder(f"infersent:{named}?version=1").identity.options == "version=1"
     bare = write_model(tmp_path / "b", "model.pt")
-    with pytest.raises(UsageError, match=r"'model.pt' does not tell its version; add \?version=1 .* or \?version=2"):
+    with pytest.raises(UsageError, match=r"'model.pt' does not show its version; add \?version=1 .* or \?version=2"):
         open_encoder(f"infersent:{bare}")
     with pytest.raises(UnknownNameError, match=r"'3' \(1 or 2\)"):
         open_encoder(f"infersent:{bare}?version=3")

@@ -65,7 +65,7 @@ def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
 ) -> None:
     from starlette.testclient import TestClient
 
-    from biassay.survey.app import Limits
+    from biassay.survey.site import Limits
 
     place = study(limits=Limits(begin=0, page=0, login=5))
     person = place.browser()
@@ -81,7 +81,7 @@ def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
 
 
 def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey.app import Limits
+    from biassay.survey.site import Limits
 
     place = study(limits=Limits(begin=2, page=3, login=0))
     first, second, third = (place.browser() for _ in range(3))

@@ -45,7 +45,7 @@ class Abilities:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of one model, all of them kept.
+    """Answers of one model, all of them in the store.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Answers:
         return encoded.rows([rows[text] for text in texts])
 
     def read_texts(self, texts: Sequence[str]) -> Encoded:
-        """The same, read from the store now and held by no one: for more texts than memory should hold at once."""
+        """The same, read from the store and not kept in memory."""
         assert self.kept_texts is not None
         found: Encoded = self.kept_texts.get(texts)
         return found

@@ -21,7 +21,7 @@ _COMMANDS = {
     "run": ("biassay.cli.run", "Run association tests (WEAT, SEAT) on models."),
     "contexts": ("biassay.cli.contexts", "Find the contexts of stimuli in a corpus."),
     "ceat": ("biassay.cli.run", "The same over contexts (CEAT)."),
-    "resume": ("biassay.cli.resume", "Go on with an interrupted run."),
+    "resume": ("biassay.cli.resume", "Continue an interrupted run."),
     "discover": ("biassay.cli.discover", "Find the words a model ties to groups of people (IBD, EIBD)."),
     "stereotypes": ("biassay.cli.stereotypes", "What language models tie to social groups (the ABC model)."),
     "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),

@@ -1,4 +1,4 @@
-"""How a long step shows itself: bars on a terminal, plain lines elsewhere, both with rate and time left."""
+"""Progress of long steps: bars on a terminal, plain lines elsewhere, both with rate and time left."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _name(unit: str) -> str:
 
 
 class _Clock:
-    """Rates of steps since each began; what was done before it was first heard of does not count."""
+    """Rates of steps since each began; work done before that does not count."""
 
     def __init__(self) -> None:
         self._began: dict[tuple[str, str], tuple[float, int]] = {}
 
     def rate(self, who: str, unit: str, done: int) -> float:
-        """So many a second; 0 where it is not known yet."""
+        """Units per second; 0 where it is not known yet."""
         now = time.monotonic()
         began, before = self._began.setdefault((who, unit), (now, done))
         return (done - before) / (now - began) if now > began and done > before else 0.0

@@ -150,7 +150,26 @@ def _incomplete(model: ModelName, family: Family) -> UsageError:
 
 
 def open_encoder(model: str | ModelName) -> Encoder:
-    """The encoder of texts that a model string names."""
+    """Open the encoder of texts that a model string names.
+
+    Parameters
+    ----------
+    model : str
+        ``use``, ``glove``, ``vectors:PATH``, ``hf:NAME``, ...: `biassay models` lists all families.
+
+    Returns
+    -------
+    Encoder
+        With ``prepare(texts)``, which loads the weights, and ``encode(texts)``, which returns vectors.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> encoder = biassay.open_encoder("glove")
+    >>> encoder.prepare(["rose", "the red rose"])
+    >>> encoder.encode(["rose", "the red rose"]).vectors.shape
+    (2, 100)
+    """
     return open_as(model, "texts")
 
 

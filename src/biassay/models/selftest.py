@@ -1,4 +1,4 @@
-"""Does a family of models work on this machine? It is tried on a tiny model that is made for it and then deleted.
+"""Does a family of models work on this machine? It is tried on a tiny temporary model.
 
 Weights are random, so the vectors mean nothing; the way from texts to vectors is that of a real model. Nothing is
 asked of any other machine.
@@ -33,7 +33,7 @@ _SHOWN = 300  # characters of an error
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a self-test: ``seconds`` is None if it was not made, ``error`` is one line and empty if none."""
+    """The outcome of a self-test: ``seconds`` is None if it was not run, ``error`` is one line, empty if it passed."""
 
     family: str
     status: Literal["PASS", "FAIL", "skipped"]

@@ -78,6 +78,21 @@ def run(
         Where answers are kept; by default the user's cache folder.
     engine : Engine, optional
         Where models run; by default here.
+    listener : Listener, optional
+        Gets progress and notices.
+
+    Returns
+    -------
+    Run
+
+    References
+    ----------
+    .. [1] Caliskan, A., Bryson, J. J., and Narayanan, A. (2017). Semantics derived automatically from language corpora
+       contain human-like biases. Science, 356(6334), 183-186.
+    .. [2] May, C., Wang, A., Bordia, S., Bowman, S. R., and Rudinger, R. (2019). On measuring social biases in sentence
+       encoders. NAACL-HLT, 622-628.
+    .. [3] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
 
     Examples
     --------
@@ -91,7 +106,17 @@ def run(
 
 
 def run_ceat(models: object, contexts: PathLike, tests: Any = (), **settings: Any) -> Run:
-    """Run association tests over contexts: `biassay.run` with ``contexts``."""
+    """Run association tests over contexts: `biassay.run` with ``contexts``.
+
+    Parameters
+    ----------
+    models, contexts, tests, **settings
+        As in `biassay.run`.
+
+    Returns
+    -------
+    Run
+    """
     return run(models, tests, contexts=contexts, **settings)
 
 
@@ -148,8 +173,21 @@ def discover(
         How many of the words that rank highest are kept, of each list.
     seed : int
         Of the permutations.
-    out, cache, engine
+    out, cache, engine, listener
         As in `biassay.run`.
+
+    Returns
+    -------
+    Run
+
+    Notes
+    -----
+    p-values permute names among the groups and are corrected by Benjamini and Hochberg over all words.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
 
     Examples
     --------
@@ -214,6 +252,7 @@ def stereotypes(
     prior : {"mask", "word"}
         What a group is compared with: the group masked, or "person" and "people". Causal models have no mask.
     variant : {"paper", "cao2022-code"}
+        Form of the measures: the paper's, or that of the code released with it.
     all_adjectives : bool
         Whether a trait is the median over all its adjectives, instead of its own only.
     intersections : bool
@@ -222,8 +261,17 @@ def stereotypes(
         Samples of the bootstrap and of the split halves.
     seed : int
         Of these, and of the pilot's annotators.
-    out, cache, engine
+    out, cache, engine, listener
         As in `biassay.run`.
+
+    Returns
+    -------
+    Run
+
+    References
+    ----------
+    .. [1] Cao, Y. T., Sotnikova, A., Daumé III, H., Rudinger, R., and Zou, L. (2022). Theory-grounded measurement of
+       U.S. social stereotypes in English language models. NAACL, 1276-1295.
     """
     given = {
         "measures": _several(measures),
@@ -250,6 +298,16 @@ def measure(study: str, models: object, settings: Mapping[str, Any] | None = Non
         Settings of the study.
     **how
         ``out``, ``cache``, ``vectors``, ``engine`` and ``listener``, as in `biassay.run`.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> import biassay
+    >>> biassay.measure("associations", "glove", {"tests": ("weat6",)})["weat6"].results[0].test
+    'weat6'
     """
     chosen, given = study_named(study), settings or {}
     known = [field.name for field in dataclasses.fields(chosen.types.settings)]
@@ -281,6 +339,17 @@ def resume(
         As in `biassay.run`.
     vectors : path, optional
         The folder of vectors, where the run had one.
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> import biassay
+    >>> _ = biassay.run("glove", "weat6", out="a-run")
+    >>> round(biassay.resume("a-run").results[0].effect_size, 2)  # complete: nothing is left to measure
+    1.72
     """
     return Run.of(go_on(Path(folder), models, How(None, cache, vectors, engine, listener or Silent())))
 

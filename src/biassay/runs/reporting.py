@@ -152,6 +152,17 @@ def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLik
     runs : run, path, or list of them
     out : path
         The page; another file of that name is not overwritten.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> biassay.report(biassay.run("glove", "weat6"), "page.html").name
+    'page.html'
     """
     several = [runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs)
     _check_page(Path(out))
@@ -173,6 +184,15 @@ def compare(
         Of association tests: names or patterns of those that are compared.
     mixed : bool
         Whether runs that differ in protocol or stimuli are compared all the same.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import biassay
+    >>> compared = biassay.compare(biassay.run(["glove", "use"], "weat6"))
     """
     named = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in _named(runs).items()}
     return compared(named, baseline=baseline, mixed=mixed)

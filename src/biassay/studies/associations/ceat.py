@@ -139,6 +139,22 @@ def ceat(
     threads : int, optional
         All cores by default. The numbers do not depend on it.
 
+    Returns
+    -------
+    ContextualAssociation
+        The combined effect size (CES) with its p-value, the samples behind it, and the exact p-value by word.
+
+    Notes
+    -----
+    Each sample draws one context per stimulus and gives an effect size of WEAT. A random-effects model (DerSimonian and
+    Laird) pools them. More samples make the pooled p-value as small as one likes: it says how sure the mean over
+    contexts is, not whether other words would show the same. For that see ``p_value_by_word`` and ``interval``.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
+
     Examples
     --------
     >>> import numpy as np, biassay

@@ -94,6 +94,25 @@ def weat(
     rng : numpy Generator or seed
         Used by the two protocols that draw.
 
+    Returns
+    -------
+    Association
+        Effect size, statistic and p-values; by word where ``words`` are given.
+
+    Notes
+    -----
+    The association of a target is its mean cosine with A minus its mean cosine with B. The effect size is the
+    difference of the mean associations of X and Y over the standard deviation of all (n - 1 in the denominator). The
+    p-value is the share of all splits of the targets into sets of these sizes with at least the observed statistic.
+    Texts made from one word are not independent: with ``words``, whole words are permuted instead.
+
+    References
+    ----------
+    .. [1] Caliskan, A., Bryson, J. J., and Narayanan, A. (2017). Semantics derived automatically from language corpora
+       contain human-like biases. Science, 356(6334), 183-186.
+    .. [2] May, C., Wang, A., Bordia, S., Bowman, S. R., and Rudinger, R. (2019). On measuring social biases in sentence
+       encoders. NAACL-HLT, 622-628.
+
     Examples
     --------
     >>> import numpy as np, biassay
@@ -169,7 +188,29 @@ def word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.
 
 
 def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
-    """Single-target effect sizes: to which of A and B does each of ``words`` (n, d) lean, in standard deviations?"""
+    """Single-target effect sizes: with which of A and B does each of ``words`` go, in standard deviations?
+
+    Parameters
+    ----------
+    words, A, B : (n, d), (k, d), (l, d) array-like
+        Vectors; only their directions count.
+
+    Returns
+    -------
+    (n,) float64
+        The mean cosine with A minus that with B, over the standard deviation of the cosines with both; positive: A.
+
+    References
+    ----------
+    .. [1] Caliskan, A., Bryson, J. J., and Narayanan, A. (2017). Semantics derived automatically from language corpora
+       contain human-like biases. Science, 356(6334), 183-186.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> biassay.wefat([[1, 0], [0, 1]], [[1, 0], [2, 1]], [[0, 1], [1, 2]]).round(2)
+    array([ 1.58, -1.58])
+    """
     rows, a_rows, b_rows = (
         unit_rows(vectors, what) for vectors, what in zip((words, A, B), ("words", "A", "B"), strict=True)
     )
