@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Format", "TableSpec", "cells", "leave_out", "pick", "tsv_lines"]
 
-Format = Literal["text", "count", "number", "p", "share", "flag"]
+Format = Literal["text", "count", "number", "p", "share", "flag", "interval"]
 
 
 @dataclass(frozen=True)

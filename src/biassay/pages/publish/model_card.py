@@ -10,7 +10,7 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.pages.publish.citations import citations
 from biassay.pages.publish.markdown import escape
 from biassay.pages.publish.metadata import Indexed, model_index
-from biassay.pages.sentences import in_words
+from biassay.pages.sentences import statements
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 
@@ -66,10 +66,11 @@ def card_of_findings(
 ) -> Card:
     """A card made from the findings of one model; ``notes`` are about what was asked of it and could not be."""
     unmeasured = [one.item for one in findings if one.standing == "not measured"]
+    said = statements(one for one in findings if one.standing != "not measured")
     return Card(
         entries=entries,
         opening=[f"Measured with biassay {version_of(run)}: {asked}."],
-        findings=[in_words(one) for one in findings if one.standing != "not measured"],
+        findings=[line for one in said for line in (one.text, *one.points)],
         limits=limits,
         gaps=[*([f"Could not be measured: {', '.join(unmeasured)}."] if unmeasured else []), *notes],
         known_gaps=unmeasured,
