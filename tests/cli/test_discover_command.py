@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +26,7 @@ QUICK = ("--n-permutations", 199, "--alpha", 0.5)
 LOST = (
     "1 of 12 names of Mexican American females have no vector: Liset",
     "4 of 12 names of Mexican American males have no vector: César, Jesús, José, Rogoberto",
-    "9 rated words have no vector: bigbutt, darkskinned, fried-chicken",
+    "9 of the rated words have no vector: bigbutt, darkskinned, fried-chicken",
 )
 Refused = Callable[..., str]
 
@@ -64,24 +63,13 @@ def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:
     lines, flat = stdout.splitlines(), " ".join(stdout.split())
     words, total = [w for w in view.words if w.associated], found.num_associated
     assert total > 7
-    at = lines.index(f"African American females: associated words (the first 7 of {total:,})")
-    end = next(i for i in range(at, len(lines)) if lines[i].startswith("└"))
-    rows = [cells(line) for line in lines[at:end] if line.startswith("│")]
-    assert [row[0] for row in rows] == [w.word for w in words[:7]]
-    for row, word in zip(rows, words, strict=False):
-        shown = [word.score, *word.scores.values(), max(word.constituents.values())]
-        assert [row[1], *row[3:9]] == [f"{score:.2f}" for score in shown]
-        assert row[2] == f"{word.q_value:.3f}"
+    shown = [row for row in map(cells, lines) if len(row) == 8 and row[0] in {w.word for w in words}]
+    assert [row[0] for row in shown] == [w.word for w in words[:7]]
+    for row, word in zip(shown, words, strict=False):
+        numbers = (word.score, word.p_value, word.q_value, max(word.constituents.values()))
+        assert [row[1], row[3], row[4], row[5]] == [f"{n:.{d}f}" for n, d in zip(numbers, (2, 3, 3, 2), strict=True)]
     # What EIBD finds is not emergent by itself: 199 permutations show no excess among 20,000 words.
     assert (found.num_eibd > 7, found.num_emergent) == (True, 0)
-    assert "African American females: emergent words (none)" in lines
-    for task, name in zip(view.tasks, ("associated (IBD)", "EIBD"), strict=True):
-        curve = task.row
-        row = next(cells(line) for line in lines if line.startswith(f"│ {name} "))
-        assert row[1:3] == [f"{curve.area:.3f}", f"{curve.chosen:g}"]
-        assert row[4:] == [
-            f"{share:.1%}" for share in (curve.accuracy, 1 - curve.chance, curve.precision, curve.recall, curve.chance)
-        ]
     assert DUAL_USE in flat
     for lost in LOST:
         assert lost in flat
@@ -94,7 +82,7 @@ def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
     assert code == 0
     found = group_of(biassay.discover("glove", FEMALES, n_permutations=199), FEMALES).row
     assert found.num_associated == 0 < found.num_above
-    assert flat.count(" words (none)") == 2
+    assert flat.count(" words (0)") == 2
     wanted = int(flat.rpartition("--n-permutations ")[2].split()[0].rstrip("."))
     # Were five words to have the smallest p-value, they would be found; with one permutation less they would not.
     for permutations, enough in ((wanted, True), (wanted - 1, False)):
@@ -103,23 +91,14 @@ def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
         assert np.any(false_discovery_control(p) <= 0.05) == enough
 
 
-def test_a_search_against_every_group(cli: Cli) -> None:
-    code, stdout, _ = cli("discover", "--group", FEMALES, *QUICK, "--compare", "every", "--threshold", 0.5)
-    flat = " ".join(stdout.split())
-    given = {"n_permutations": 199, "alpha": 0.5, "threshold": 0.5}
-    found = group_of(biassay.discover("glove", FEMALES, compare="every", **given), FEMALES).row
-    assert (code, found.num_every) == (0, found.num_associated)
-    assert f"{found.num_associated or 'none'} of 19,959 words" in flat
-
-
 def test_several_groups_and_another_rule(cli: Cli) -> None:
-    args = ("discover", "--group", FEMALES, "--group", MALES, "--rule", "all", "--threshold", 0.5, *QUICK)
-    code, stdout, _ = cli(*args, "--either-sign", "--top", 3)
-    flat = " ".join(stdout.split())
+    args = ("--group", FEMALES, "--group", MALES, "--rule", "all", "--compare", "every", "--threshold", 0.5, *QUICK)
+    code, stdout, _ = cli("discover", *args, "--either-sign", "--json")
+    found = json.loads(stdout)
     assert code == 0
-    for label in ("African American females", "European American males"):
-        assert f"{label}: associated words (the first 3 of" in flat
-        assert re.search(rf"{label}: [\d,]+ of 19,959 words .* above 0\.5 \(as asked\)", flat)
+    assert [one["item"] for one in found["findings"]] == [FEMALES, MALES]
+    assert [(row["threshold"], row["threshold_source"]) for row in found["groups"]] == [(0.5, "given")] * 2
+    assert all(row["num_every"] == row["num_associated"] for row in found["groups"])
 
 
 def test_json_holds_the_findings_and_the_note(cli: Cli, tmp_path: Path) -> None:
@@ -254,7 +233,7 @@ def test_faults_of_a_file_of_words(refused: Refused, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "said"),
     [
         ("--alpha", "0", "got 0.0"),
         ("--alpha", "1", "got 1.0"),
@@ -274,8 +253,8 @@ def test_faults_of_a_file_of_words(refused: Refused, tmp_path: Path) -> None:
         ("--compare", "all", "'all' is not one of 'any', 'every'"),
     ],
 )
-def test_settings_out_of_range(option: str, value: str, told: str, refused: Refused) -> None:
-    assert told in refused("--group", FEMALES, option, value)
+def test_settings_out_of_range(option: str, value: str, said: str, refused: Refused) -> None:
+    assert said in refused("--group", FEMALES, option, value)
 
 
 def test_a_folder_that_holds_something(refused: Refused, tmp_path: Path) -> None:
@@ -328,8 +307,8 @@ def test_the_shipped_groups_are_shown(cli: Cli) -> None:
     for group in shipped.groups:
         lists = {what: list(getattr(group, what)) for what in ("names", "biases", "emergent")}
         assert as_json["groups"][group.name] == {"belongs": dict(group.belongs), **lists}
-        told = " ".join(f"{what}: {', '.join(words)}" for what, words in lists.items()).replace("biases:", "rated:")
-        assert f"{group.name} ({', '.join(group.belongs.values())}) {told}" in flat
+        said = " ".join(f"{what}: {', '.join(words)}" for what, words in lists.items()).replace("biases:", "rated:")
+        assert f"{group.name} ({', '.join(group.belongs.values())}) {said}" in flat
     assert f"of no group: {', '.join(shipped.others)} from: {shipped.source.citation}" in flat
 
 

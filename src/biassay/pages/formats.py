@@ -93,6 +93,8 @@ def shown(form: Format, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return "; ".join(f"{key}: {shown(form, item)}" for key, item in value.items() if item or item == 0)
+    if form == "interval":
+        return interval_text(*value)
     if isinstance(value, tuple):
         return ", ".join(shown(form, item) for item in value)
     if isinstance(value, int | float) and form in _NUMBERS:

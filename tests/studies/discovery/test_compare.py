@@ -21,7 +21,7 @@ PARTS = ("settings", "inputs")
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Two of every three words that were kept are tied to the group, and no others."""
+    """Two of every three words that were kept are associated with the group, and no others."""
     cache = tmp_path_factory.mktemp("vectors")
     found = biassay.discover("glove", [FEMALES, MALES], n_permutations=199, alpha=0.5, keep=150, cache=cache)
     return with_words(found, [dataclasses.replace(w, associated=i % 3 != 2) for i, w in enumerate(found.results)])
@@ -35,18 +35,18 @@ def with_words(run: Run, words: Sequence[Any]) -> Run:
 
 
 def other_words(found: Run, seed: int = 1, **given: Any) -> Run:
-    """Another model that ties about half of the words, and some others, to the groups."""
+    """Another model that associates about half of the words, and some others, with the groups."""
     rng = np.random.default_rng(seed)
     tables = {name: [dataclasses.replace(r, model="other") for r in rows] for name, rows in found.tables.items()}
-    told = [dataclasses.replace(w, associated=bool(rng.random() < 0.5)) for w in tables["results"]]
+    shown = [dataclasses.replace(w, associated=bool(rng.random() < 0.5)) for w in tables["results"]]
     models = (dataclasses.replace(found.manifest.models[0], name="other"),)
     own = {name: {k: v for k, v in given.items() if hasattr(getattr(found.manifest, name), k)} for name in PARTS}
     parts = {name: dataclasses.replace(getattr(found.manifest, name), **own[name]) for name in PARTS}
     manifest = dataclasses.replace(found.manifest, run_id="other", models=models, **parts)
-    return with_words(dataclasses.replace(found, manifest=manifest, tables=tables), told)
+    return with_words(dataclasses.replace(found, manifest=manifest, tables=tables), shown)
 
 
-def tied(found: Run, group: str) -> set[str]:
+def associated(found: Run, group: str) -> set[str]:
     return {w.word for w in found.results if w.group == group and w.associated}
 
 
@@ -56,7 +56,7 @@ def test_words_are_shared_as_sets_are(words: Run) -> None:
     assert (found.baseline, set(found.tables), found.results) == ("glove", {"words"}, ())
     assert [(r.group, r.model) for r in found.tables["words"]] == [(FEMALES, "other"), (MALES, "other")]
     for r in found.tables["words"]:
-        mine, theirs = tied(words, r.group), tied(other, r.group)
+        mine, theirs = associated(words, r.group), associated(other, r.group)
         assert all((r.both, r.only_baseline, r.only_model))
         assert (set(r.both), set(r.only_baseline), set(r.only_model)) == (mine & theirs, mine - theirs, theirs - mine)
         assert len({*r.both, *r.only_baseline, *r.only_model}) == len(r.both) + len(r.only_baseline) + len(r.only_model)
@@ -119,12 +119,12 @@ def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Run, field: 
     assert note.endswith(f"{before} in old, {value} in new")
 
 
-def test_discoveries_of_one_model_in_two_runs_are_told_apart(words: Run) -> None:
+def test_discoveries_of_one_model_in_two_runs_are_shown_apart(words: Run) -> None:
     again = dataclasses.replace(words, manifest=dataclasses.replace(words.manifest, run_id="again"))
     found = compare({"a": words, "b": again})
     assert (found.baseline, {r.model for r in found.tables["words"]}) == ("glove [a]", {"glove [b]"})
     for r in found.tables["words"]:
-        assert set(r.both) == tied(words, r.group)
+        assert set(r.both) == associated(words, r.group)
         assert (r.only_baseline, r.only_model) == ((), ())
 
 

@@ -172,7 +172,7 @@ def test_words_marked_are_those_above_the_threshold_by_more_than_chance(
     (findings,) = groups_of(discovered(place, groups=unrated, **given))
     row = findings.row
     t = 0.8 if threshold is None else threshold
-    assert findings.tasks == findings.validated == ()
+    assert findings.curves == findings.validated == ()
     assert row.threshold == row.threshold_emergent == t
     assert row.threshold_source == ("convention" if threshold is None else "given")
     combined, decides = any if rule == "any" else all, max if compare == "any" else min
@@ -192,7 +192,7 @@ def test_words_marked_are_those_above_the_threshold_by_more_than_chance(
 
 
 def test_against_every_group_only_words_of_this_group_are_found(place: Path) -> None:
-    """Words of a colour lean to both groups of that colour: the largest score is high, and the smallest is not."""
+    """Words of a colour are close to both groups of that colour: the largest score is high, and the smallest is not."""
     one, every = (discovered(place, threshold=0.5, compare=compare) for compare in ("any", "every"))
     blossoms = {f"blossom{i}" for i in range(EACH)}
     assert {w.word for w in one.results if w.associated} >= blossoms | {f"red{i}" for i in range(EACH)}

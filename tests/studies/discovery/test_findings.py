@@ -90,7 +90,7 @@ def test_function_options_and_settings_are_the_same() -> None:
 
 
 def old_folder(folder: Path) -> Path:
-    """A folder from before EIBD and emergent were told apart."""
+    """A folder from before EIBD and emergent were two things."""
     folder.mkdir()
     for name in ("manifest.json", "results.json"):
         content = json.loads((kept("discover-vectors") / name).read_text())

@@ -11,7 +11,7 @@ import pytest
 
 import biassay
 
-from .asked_models import GROUPS, Place, judgements, models, save_masked
+from .asked_models import GROUPS, Place, judgements, save_masked
 from .conftest import Cli
 
 pytestmark = pytest.mark.extras
@@ -60,35 +60,22 @@ def test_the_best_measure_is_printed_group_by_group(asked: Asked, place: Place) 
     code, stdout, _ = asked("--human", place.human, "--annotators", "Gender=Woman", "--measure", "ilps")
     assert code == 0
     found = place(human=place.human, annotators=[("Gender", "Woman")], measures="ilps", n_bootstrap=20)
-    (record,) = models(found)[0].measures
-    lines = stdout.splitlines()
-    for alignment in record.alignments:
-        start = f"│ ILPS    │ {alignment.annotators} ({alignment.num_annotators})"
-        row = next(cells(line) for line in lines if line.startswith(start))
-        two_digits = (alignment.tau, alignment.tau_shuffled, alignment.precision, alignment.tau_with_pilot)
-        assert (row[2], row[4], row[6], row[7]) == tuple(f"{value:.2f}" for value in two_digits)
-        low, high = alignment.tau_both or (0, 0)
-        assert row[3] == f"{low:.2f} to {high:.2f}"
-    names = {f"{group} (pilot)" if group in record.pilot else group: group for group in GROUPS}
-    firsts = [row for row in map(cells, lines) if row[0] in names]
-    assert [names[row[0]] for row in firsts] == list(GROUPS)
-    assert len(record.pilot) == 2
-    taus = {group.group: group for group in record.groups_of(record.alignments[0])}
-    for row, profile in zip(firsts, record.profiles, strict=True):
+    rows = [cells(line) for line in stdout.splitlines()]
+    for alignment in found.tables["alignments"]:
+        row = next(row for row in rows if row[:2] == ["ILPS", alignment.annotators])
+        numbers = (alignment.tau, alignment.tau_shuffled, alignment.precision, alignment.tau_with_pilot)
+        assert (row[3], row[5], row[7], row[8]) == tuple(f"{value:.2f}" for value in numbers)
+        assert row[4] == "{:.2f} to {:.2f}".format(*alignment.tau_both)
+    shown = {row[0]: row for row in rows if row[0] in GROUPS}
+    taus = {row.group: row for row in found.tables["group_alignments"] if row.annotators == "all"}
+    assert list(shown) == list(GROUPS)
+    for profile in found.tables["profiles"]:
+        row, own = shown[profile.group], taus.get(profile.group)
         scores = list(zip(profile.scores, found.manifest.inputs.pairs, strict=True))
         for cell, (score, pair) in zip(row[1:3], (max(scores), min(scores)), strict=True):
             assert cell.startswith(f"{pair} {score:+.2f}")
-        own = taus.get(profile.group)
-        assert row[3:] == ([f"{own.tau:.2f}", f"{own.precision:.2f}"] if own else ["", ""])
-
-
-def test_paired_groups_are_printed(asked: Asked, place: Place) -> None:
-    code, stdout, _ = asked("--measure", "ilps", "--intersections")
-    (crossed,) = models(place(measures="ilps", intersections=True))[0].intersections
-    assert code == 0
-    rows = [row for row in map(cells, stdout.splitlines()) if row[2:3] in (["more"], ["less"])]
-    assert [row[:3] for row in rows] == [[e.group, e.trait, e.direction] for e in crossed.emergent[:15]]
-    assert [row[3:5] for row in rows] == [[f"{e.excess:.3f}", f"{e.bound:.3f}"] for e in crossed.emergent[:15]]
+        expected = [f"{own.tau:.2f}", f"{own.precision:.2f}", "yes" if own.pilot else "no"] if own else ["–"] * 3
+        assert row[3:] == expected
 
 
 def test_json_holds_what_is_written(asked: Asked, place: Place, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from biassay.runs.run import Run
 from biassay.runs.showing import compared as compare
 from biassay.studies.stereotypes.records import HumanRecord, MeasureRow, ModelRow, ProfileRow
 
-from .asked_models import Place, models, save_masked
+from .asked_models import Place, measures, save_masked
 from .made_runs import run_of
 
 Measured = tuple[MeasureRow, tuple[ProfileRow, ...]]
@@ -122,7 +122,7 @@ def test_scores_without_a_common_cell_are_none_and_no_error() -> None:
     assert (r.num_groups, r.num_cells) == (0, 0)
 
 
-def test_stereotypes_of_one_model_in_two_runs_are_told_apart() -> None:
+def test_stereotypes_of_one_model_in_two_runs_have_two_labels() -> None:
     human = scores(0)
     runs = {
         name: stereotypes(asked("m", measure("ilps", scores(i), human)), run_id=name) for i, name in enumerate("ab")
@@ -203,13 +203,12 @@ def test_real_models_that_were_asked_are_compared_over_what_the_records_hold(
     other = f"hf:{save_masked(tmp_path / 'other', asked_place.abc, seed=6)}"
     one, two = asked_place(human=asked_place.human), asked_place(other, human=asked_place.human)
     found = compare({"a": one, "b": two})
-    measures = {m.measure: m for m in models(one)[0].measures}
-    theirs = {m.measure: m for m in models(two)[0].measures}
-    assert [r.measure for r in found.tables["agreements"]] == list(measures)
+    ours, theirs = ({m.label: m for m in measures(run)} for run in (one, two))
+    assert [r.measure for r in found.tables["agreements"]] == list(ours)
     for r in found.tables["agreements"]:
         lines = [
             (p.scores, q.scores, p.human)
-            for p, q in zip(measures[r.measure].profiles, theirs[r.measure].profiles, strict=True)
+            for p, q in zip(ours[r.measure]["profiles"], theirs[r.measure]["profiles"], strict=True)
             if p.human and p.group not in ("north", "baker")  # the pilot, on which templates were chosen
         ]
         cells = [c for line in lines for c in zip(*line, strict=True) if None not in c]  # type: ignore[arg-type]
@@ -218,7 +217,7 @@ def test_real_models_that_were_asked_are_compared_over_what_the_records_hold(
         assert r.tau_baseline == pytest.approx(stats.kendalltau(a, people).statistic)
         assert r.tau_model == pytest.approx(stats.kendalltau(b, people).statistic)
         assert r.tau_between == pytest.approx(stats.kendalltau(a, b).statistic)
-        assert r.tau_baseline == pytest.approx(measures[r.measure].alignments[0].tau)
+        assert r.tau_baseline == pytest.approx(ours[r.measure]["alignments"][0].tau)
     content = json.loads(found.to_json())
     assert content["agreements"] == [dataclasses.asdict(r) for r in found.tables["agreements"]]
     assert content["results"] == []

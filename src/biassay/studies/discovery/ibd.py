@@ -1,4 +1,4 @@
-"""IBD and EIBD: the words that a model ties to an intersectional group, and those it ties to no category of it."""
+"""IBD and EIBD: the words that a model associates with an intersectional group, and those with no category of it."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class GroupRow(Record):
 
 @dataclass(frozen=True)
 class ValidatedRow(Record):
-    """A word of the validation: whether people tie it to the group, and whether the model was found to do so."""
+    """A word of the validation: whether people associate it with the group, and whether the model does."""
 
     model: str
     options: str
