@@ -40,17 +40,17 @@ def row(found: Comparison, test: str) -> AssociationDifference:
 
 def effect(result: Result, words: dict[str, list[str]]) -> float:
     """(mean of X less mean of Y) / spread of all, by the book."""
-    x, y = ([result.leaning[role][word] for word in words[role]] for role in ("X", "Y"))
+    x, y = ([result.associations[role][word] for word in words[role]] for role in ("X", "Y"))
     return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
 
 
 def in_common(one: Result, other: Result) -> dict[str, list[str]]:
-    return {role: [w for w in one.leaning[role] if w in other.leaning[role]] for role in ("X", "Y")}
+    return {role: [w for w in one.associations[role] if w in other.associations[role]] for role in ("X", "Y")}
 
 
 def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, third: Run) -> None:
-    lacking = of(second, "weat7").leaning
-    second = edited(second, "weat7", leaning={**lacking, "X": dict(list(lacking["X"].items())[2:])})
+    lacking = of(second, "weat7").associations
+    second = edited(second, "weat7", associations={**lacking, "X": dict(list(lacking["X"].items())[2:])})
     found = compared({"a": first, "b": second, "c": third})
     assert (found.baseline, found.confidence, found.notes) == ("glove", 0.95, ())
     assert [(r.model, r.test) for r in found.tables["associations"]] == [
@@ -77,7 +77,7 @@ def test_simultaneous_intervals_are_paired_ones_of_more_confidence(first: Run, s
     assert shares == 8
     for r in found.tables["associations"]:
         one, other = of(first, r.test), of(second if r.model == "second" else third, r.test)
-        numbers = [list(result.leaning[role].values()) for result in (one, other) for role in ("X", "Y")]
+        numbers = [list(result.associations[role].values()) for result in (one, other) for role in ("X", "Y")]
         paired, wider = (difference_interval(*numbers, confidence=c) for c in (0.95, 1 - 0.05 / shares))
         assert (r.interval_low, r.interval_high) == (paired.low, paired.high)
         assert (r.simultaneous_low, r.simultaneous_high) == (wider.low, wider.high)
@@ -199,20 +199,20 @@ def test_beside_what_was_not_measured_stands_the_effect_by_word(first: Run, seco
 
 
 def test_no_words_in_common_are_said(first: Run, second: Run) -> None:
-    leaning = of(second, "weat6").leaning
-    strangers = {**leaning, "Y": {f"{word}?": value for word, value in leaning["Y"].items()}}
-    for given in (strangers, {}, {**leaning, "X": dict.fromkeys(leaning["X"], math.nan)}):
-        r = row(compared({"a": first, "b": edited(second, "weat6", leaning=given)}), "weat6")
+    associations = of(second, "weat6").associations
+    strangers = {**associations, "Y": {f"{word}?": value for word, value in associations["Y"].items()}}
+    for given in (strangers, {}, {**associations, "X": dict.fromkeys(associations["X"], math.nan)}):
+        r = row(compared({"a": first, "b": edited(second, "weat6", associations=given)}), "weat6")
         assert r.reason == "no words in common that have numbers"
         assert (r.difference, r.interval_low, r.interval_high) == (None, None, None)
 
 
 def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first: Run, second: Run) -> None:
-    leaning = of(second, "weat6").leaning
-    few = {**leaning, "X": dict(list(leaning["X"].items())[:3])}
-    found = compared({"a": first, "b": edited(second, "weat6", leaning=few)})
+    associations = of(second, "weat6").associations
+    few = {**associations, "X": dict(list(associations["X"].items())[:3])}
+    found = compared({"a": first, "b": edited(second, "weat6", associations=few)})
     r = row(found, "weat6")
-    words = in_common(of(first, "weat6"), dataclasses.replace(of(second, "weat6"), leaning=few))
+    words = in_common(of(first, "weat6"), dataclasses.replace(of(second, "weat6"), associations=few))
     assert r.reason == "too few words in common for an interval"
     assert (r.num_targ1, r.num_targ2) == (3, 8)
     assert r.difference == pytest.approx(effect(of(second, "weat6"), words) - effect(of(first, "weat6"), words))
@@ -220,9 +220,9 @@ def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first:
 
 
 def test_words_that_all_lean_alike_have_no_difference_and_are_not_called_few(first: Run, second: Run) -> None:
-    leaning = of(second, "weat6").leaning
-    flat = {**leaning, "X": dict.fromkeys(leaning["X"], 0.25), "Y": dict.fromkeys(leaning["Y"], 0.25)}
-    r = row(compared({"a": first, "b": edited(second, "weat6", leaning=flat)}), "weat6")
+    associations = of(second, "weat6").associations
+    flat = {**associations, "X": dict.fromkeys(associations["X"], 0.25), "Y": dict.fromkeys(associations["Y"], 0.25)}
+    r = row(compared({"a": first, "b": edited(second, "weat6", associations=flat)}), "weat6")
     assert r.difference is None or math.isnan(r.difference)
     assert r.reason is not None
     assert "few" not in r.reason
@@ -242,7 +242,7 @@ def test_holm_runs_over_all_that_is_shown(first: Run, second: Run, third: Run) -
 
 
 def test_json_parses_and_is_what_was_found(first: Run, second: Run) -> None:
-    odd = edited(edited(second, "weat7", leaning={}), "weat8", effect_size=math.inf, leaning={})
+    odd = edited(edited(second, "weat7", associations={}), "weat8", effect_size=math.inf, associations={})
     found = compared({"a": first, "b": odd})
     text = found.to_json()
     content = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
@@ -252,7 +252,7 @@ def test_json_parses_and_is_what_was_found(first: Run, second: Run) -> None:
     for told, r in zip(content["associations"], found.tables["associations"], strict=True):
         assert {k: math.inf if v == "Infinity" else v for k, v in told.items()} == dataclasses.asdict(r)
     for told, result in zip(content["results"], found.results, strict=True):
-        for field in ("model", "test", "p_value", "p_value_holm", "significant_by_word_holm", "leaning"):
+        for field in ("model", "test", "p_value", "p_value_holm", "significant_by_word_holm", "associations"):
             assert told[field] == getattr(result, field)
 
 

@@ -55,10 +55,10 @@ def test_what_was_not_measured_says_why_and_has_no_numbers() -> None:
 
 
 def test_a_finding_holds_the_numbers_of_its_row() -> None:
-    leaning = {"X": {f"x{i}": 0.3 + i / 100 for i in range(5)}, "Y": {f"y{i}": -0.2 - i / 50 for i in range(5)}}
-    leaning |= {"A": {"a": 0.1}, "B": {"b": -0.1}}
+    associations = {"X": {f"x{i}": 0.3 + i / 100 for i in range(5)}, "Y": {f"y{i}": -0.2 - i / 50 for i in range(5)}}
+    associations |= {"A": {"a": 0.1}, "B": {"b": -0.1}}
     given = {"targ1": "Flowers", "targ2": "Insects", "attr1": "Pleasant", "attr2": "Unpleasant"}
-    row = result("m", "t", LOW, leaning=leaning, about="method", topic="things", **given)
+    row = result("m", "t", LOW, associations=associations, about="method", topic="things", **given)
     run = run_of("one", [row])
     (found,) = run.findings()
     assert (found.model, found.item, found.about, found.topic, found.unit) == ("m", "t", "method", "things", "d")

@@ -44,7 +44,7 @@ def test_lost_words_are_left_out_and_listed() -> None:
     assert found.lost == {"X": ("zinnia",), "Y": ("flea", "gnat"), "A": (), "B": ()}
     assert found.association is not None
     assert found.association.sizes == (24, 23, 25, 25)
-    assert "zinnia" not in found.leaning["X"]
+    assert "zinnia" not in found.associations["X"]
 
 
 def test_of_several_words_a_text_is_about_the_unknown_are_listed() -> None:
@@ -152,7 +152,7 @@ def test_degenerate_vectors_fail_with_a_reason() -> None:
 def test_leanings_of_words_add_up_to_the_statistic() -> None:
     found = run("weat6")
     assert found.association is not None
-    targets = np.mean(list(found.leaning["X"].values())) - np.mean(list(found.leaning["Y"].values()))
-    attributes = np.mean(list(found.leaning["A"].values())) - np.mean(list(found.leaning["B"].values()))
+    targets = np.mean(list(found.associations["X"].values())) - np.mean(list(found.associations["Y"].values()))
+    attributes = np.mean(list(found.associations["A"].values())) - np.mean(list(found.associations["B"].values()))
     assert targets == pytest.approx(found.association.statistic / 8)
     assert attributes == pytest.approx(targets)

@@ -120,12 +120,12 @@ def test_what_the_words_add_on_the_page_makes_the_effect_by_word(measured: Run, 
             assert shares is None
             continue
         checked += 1
-        assert [set(words) for words in data["words"][place]] == [set(r.leaning[role]) for role in "XYAB"]
+        assert [set(words) for words in data["words"][place]] == [set(r.associations[role]) for role in "XYAB"]
         added = [share for role in shares[:2] for share in role]
         # every share is written to three decimals
         assert sum(added) == pytest.approx(r.effect_size_by_word, abs=0.0005 * len(added))
-        leaning = [r.leaning["A"][word] for word in data["words"][place][2]]
-        ratios = [share / lean for share, lean in zip(shares[2], leaning, strict=True) if abs(share) > 0.1]
+        associations = [r.associations["A"][word] for word in data["words"][place][2]]
+        ratios = [share / lean for share, lean in zip(shares[2], associations, strict=True) if abs(share) > 0.1]
         assert min(ratios) == pytest.approx(max(ratios), rel=0.01)
         assert min(ratios) > 0.0
     assert checked == sum(r.status == "measured" for r in measured.results) > 0
@@ -220,7 +220,7 @@ def test_sections_stand_only_where_there_is_data(measured: Run, page: Page) -> N
     plain = [r for r in measured.results if not any(r in rows for rows in sections.values())]
     assert plain
     assert set(Page(render_report(with_rows(measured, tuple(plain)))).headings()) == {*always, *of_words}
-    wordless = changed(with_rows(measured, tuple(plain)), leaning={})
+    wordless = changed(with_rows(measured, tuple(plain)), associations={})
     headings = Page(render_report(wordless)).headings()
     assert "Which words an effect comes from" not in headings
     assert set(headings) - set(of_words) == set(always)
@@ -269,8 +269,10 @@ def test_nan_is_shown_as_nan_and_not_as_a_number(measured: Run) -> None:
 @pytest.mark.parametrize("role", ["X", "A"])
 def test_words_that_are_no_number_are_left_out(role: str, measured: Run) -> None:
     one = measured.results[0]
-    words = dict.fromkeys(one.leaning[role], math.nan)
-    page = Page(render_report(with_rows(measured, (dataclasses.replace(one, leaning=one.leaning | {role: words}),))))
+    words = dict.fromkeys(one.associations[role], math.nan)
+    page = Page(
+        render_report(with_rows(measured, (dataclasses.replace(one, associations=one.associations | {role: words}),)))
+    )
     if role == "X":  # there is no effect by word that words could add to
         assert "shares" not in page.data["texts"]
         return

@@ -87,7 +87,7 @@ def test_intervals_in_the_summary_are_those_over_words(measured: Run) -> None:
         assert found is not None
         told = f"{r.effect_size_by_word:.2f} ({r.test}, 95% {found.low:.2f} to {found.high:.2f})"
         assert sum(told in point for point in points) == 1
-    wordless = dataclasses.replace(standing[0], leaning={})
+    wordless = dataclasses.replace(standing[0], associations={})
     assert interval_of(wordless) is None
     (point,) = named(wordless, run=measured)
     assert point.endswith(f"{wordless.effect_size_by_word:.2f} ({wordless.test})")
@@ -171,7 +171,7 @@ def test_of_very_many_models_one_statement_is_made(measured: Run) -> None:
 def test_a_test_without_words_is_not_counted_by_word(measured: Run) -> None:
     none = {f.name: None for f in dataclasses.fields(Result) if "by_word" in f.name}
     first, second = [r for r in measured.results if r.significant_by_word_holm and r.significant_holm][:2]
-    wordless = dataclasses.replace(second, **none, leaning={})
+    wordless = dataclasses.replace(second, **none, associations={})
     assert known_by_word([first, wordless]) == found_by_word([first, wordless]) == [first]
     (told,) = summary(with_rows(measured, (wordless,)))
     assert wordless.test in told.text

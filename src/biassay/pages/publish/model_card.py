@@ -66,7 +66,7 @@ def _chosen(labels: Sequence[str], model: str | None) -> str:
 
 
 def _left_out(entries: Iterable[Indexed], known: Collection[str]) -> list[str]:
-    """Numbers that are not in the metadata, but for what is told elsewhere."""
+    """Numbers that are not in the metadata, but for what is said elsewhere."""
     missing = [
         (metric.value is None, f"{metric.type} of {entry.config or entry.dataset}")
         for entry in entries

@@ -25,7 +25,7 @@ __all__ = ["association_card"]
 
 _LARGEST = 5
 _POSITIVE = (
-    "An effect size says how much the targets differ in their leaning to the attributes, in standard deviations over "
+    "An effect size says how much the targets differ in their associations to the attributes, in standard deviations over "
     "all targets; it speaks of these words, and only of them."
 )
 

@@ -88,7 +88,7 @@ def _words(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float |
     of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in _ROLES] for test in view.tests}
     for r in view.run.results:
         for place, role in enumerate(_ROLES):
-            of_test[r.test][place] |= dict.fromkeys(r.leaning.get(role, {}))
+            of_test[r.test][place] |= dict.fromkeys(r.associations.get(role, {}))
     shares: list[list[list[float | None]] | None] = []
     for r in view.run.results:
         found = contributions(r)

@@ -23,7 +23,7 @@ class Association:
     Attributes
     ----------
     effect_size : float
-        Difference of mean associations in standard deviations; positive if X leans to A and Y to B.
+        Difference of mean associations in standard deviations; positive if X goes with A and Y with B.
     statistic : float
         Sum of associations over X minus sum over Y.
     p : TailProbability
@@ -78,7 +78,7 @@ def weat(
     words: tuple[Sequence[str], Sequence[str]] | None = None,
     rng: Rng = None,
 ) -> Association:
-    """Do the targets X, more than Y, lean to the attributes A, more than to B?
+    """Do the targets X, more than Y, go with the attributes A, more than with B?
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.
 
 
 def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
-    """Single-target effect sizes: to which of A and B does each of ``words`` (n, d) lean, in standard deviations?"""
+    """Single-target effect sizes: with which of A and B does each of ``words`` (n, d) go, in standard deviations?"""
     rows, a_rows, b_rows = (
         unit_rows(vectors, what) for vectors, what in zip((words, A, B), ("words", "A", "B"), strict=True)
     )

@@ -211,7 +211,7 @@ def _examples(result: Result) -> str:
     if result.targ1 not in result.attr1:
         return ""
     roles = ("A", "B") if effect_by_word(result) >= 0.0 else ("B", "A")
-    words = [", ".join(list(result.leaning.get(role, {}))[:3]) for role in roles]
+    words = [", ".join(list(result.associations.get(role, {}))[:3]) for role in roles]
     return f" (such as {words[0]}; {words[1]})" if all(words) else ""
 
 

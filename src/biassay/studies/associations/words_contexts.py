@@ -13,8 +13,8 @@ from biassay.studies.associations.words_found import found_by_text
 __all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "by_samples", "context_range", "contexts_found"]
 
 MEANING_OVER_CONTEXTS = (
-    "A positive effect says that, over the contexts in which the words occur, the first targets lean to the first "
-    "attributes and the second targets to the second, in standard deviations over all targets (by convention 0.2 is "
+    "A positive effect says that, over the contexts in which the words occur, the first targets go with the first "
+    "attributes and the second targets with the second, in standard deviations over all targets (by convention 0.2 is "
     "called small, 0.5 medium, 0.8 large). It speaks of this model on this corpus; and a test that finds nothing does "
     "not show that the model is free of bias."
 )
