@@ -23,8 +23,8 @@ from biassay.results.data import RunData
 from biassay.runs.run import Run
 from biassay.runs.showing import compared, render_report
 from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.marks import p_by_text, p_by_word
 from biassay.studies.associations.records import Result
-from biassay.studies.associations.words import p_by_text, p_by_word
 
 pytestmark = pytest.mark.extras
 HOSTILE = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">'

@@ -23,9 +23,9 @@ from biassay.pages.plain_tables import paper_table, printed, section_of, used
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.metadata import Indexed, Metric
-from biassay.pages.publish.model_card import Card, version_of
+from biassay.pages.publish.model_card import Card, card_of_findings, version_of
 from biassay.pages.section import Part, Renderer
-from biassay.pages.sentences import in_words, statements
+from biassay.pages.sentences import statements
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
@@ -94,16 +94,8 @@ class Plain(Presenter):
 
     def card(self, run: RunData, label: str) -> Card:
         own = [one for one in self._findings(run) if one.model == label]
-        unmeasured = [one.item for one in own if one.standing == "not measured"]
-        study = f"study {run.manifest.study} of {run.manifest.package}"
-        return Card(
-            entries=[self._entry(one, run) for one in own],
-            opening=[f"Measured with biassay {version_of(run)}: {self._title.lower()} ({study})."],
-            findings=[in_words(one) for one in own],
-            limits=[_MEANING],
-            gaps=[f"Could not be measured: {', '.join(unmeasured)}."] if unmeasured else [],
-            known_gaps=unmeasured,
-        )
+        asked = f"{self._title.lower()} (study {run.manifest.study} of {run.manifest.package})"
+        return card_of_findings(run, own, asked, [self._entry(one, run) for one in own], [_MEANING])
 
     def _entry(self, finding: Finding, run: RunData) -> Indexed:
         effect = Metric("effect", f"Effect ({finding.unit})", finding.effect)

@@ -6,14 +6,12 @@ import dataclasses
 import json
 import math
 import statistics
-from typing import Any
 
 import pytest
-from tests.results.made_runs import as_refused, contexts, with_rows, with_settings
+from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.compared_runs import TESTS, edited, of, other_model, without
 from tests.studies.associations.publish_runs import measured_in_contexts
 
-import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
@@ -64,11 +62,6 @@ def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, t
         assert (r.baseline, r.title, r.reason) == ("glove", one.title, None)
         assert (r.num_targ1, r.num_targ2) == (len(words["X"]), len(words["Y"]))
     assert [(r.num_targ1, r.num_targ2) for r in found.tables["associations"] if r.test == "weat7"] == [(6, 8), (8, 8)]
-
-
-def test_of_all_words_the_effect_size_is_that_by_word(first: Run, second: Run) -> None:
-    for r in compared({"a": first, "b": second}).tables["associations"]:
-        assert r.effect_baseline == pytest.approx(of(first, r.test).effect_size_by_word)
 
 
 def test_simultaneous_intervals_are_paired_ones_of_more_confidence(first: Run, second: Run, third: Run) -> None:
@@ -127,7 +120,7 @@ def test_one_model_only_is_refused(first: Run) -> None:
         compared({"a": first})
 
 
-def test_the_same_model_in_two_runs_is_told_apart(first: Run) -> None:
+def test_the_same_model_in_two_runs_has_two_names(first: Run) -> None:
     again = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, run_id="again"))
     found = compared({"x/run": first, "y/run": again})
     assert found.baseline == "glove [x/run]"
@@ -142,33 +135,6 @@ def test_tests_that_one_model_lacks_are_left_out(first: Run, second: Run) -> Non
     assert [r.test for r in found.tables["associations"]] == ["weat8", "sent-weat6"]
     with pytest.raises(UsageError, match="no test in common"):
         compared({"a": without(first, *TESTS[:2]), "b": without(second, *TESTS[2:])})
-
-
-@pytest.mark.parametrize(
-    ("what", "values"),
-    [("protocol", ("exact", "may2019")), ("alternative", ("greater", "two-sided")), ("alpha", (0.01, 0.05))],
-)
-def test_runs_made_otherwise_are_refused_unless_mixed(first: Run, what: str, values: tuple[Any, Any]) -> None:
-    second = other_model(first, "second", 1, **{what: values[1]})
-    runs = {"old": first, "new": second}
-    said = f"{what} is {values[0]} in old, {values[1]} in new"
-    with pytest.raises(UsageError) as refused:
-        compared(runs)
-    assert said in str(refused.value)
-    assert "--mixed" in str(refused.value)
-    found = compared(runs, mixed=True)
-    assert found.notes == (said,)
-    assert len(found.tables["associations"]) == len(TESTS)
-
-
-def test_a_test_with_other_texts_is_refused_unless_mixed(first: Run, second: Run) -> None:
-    runs = {"old": first, "new": edited(second, "weat7", test_digest="another")}
-    with pytest.raises(UsageError, match="same name and other texts") as refused:
-        compared(runs)
-    assert "weat7" in str(refused.value)
-    assert "weat6" not in str(refused.value)
-    (said,) = compared(runs, mixed=True).notes
-    assert "weat7" in said
 
 
 def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: Run, second: Run, third: Run) -> None:
@@ -187,15 +153,6 @@ def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: R
         assert (r.num_targ1, r.num_targ2) == (0, 0)
         effects = {r.baseline: r.effect_baseline, r.model: r.effect_model}
         assert effects["second"] is None
-
-
-def test_beside_what_was_not_measured_stands_the_effect_by_word(first: Run, second: Run) -> None:
-    """As in all other rows; that by text may be another number."""
-    one = of(first, "sent-weat6")
-    assert one.effect_size != pytest.approx(one.effect_size_by_word)
-    refused = with_rows(second, tuple(as_refused(r) for r in second.results))
-    r = row(compared({"a": first, "b": refused}), "sent-weat6")
-    assert r.effect_baseline == pytest.approx(one.effect_size_by_word)
 
 
 def test_no_words_in_common_are_said(first: Run, second: Run) -> None:
@@ -219,26 +176,13 @@ def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first:
     assert (r.interval_low, r.interval_high, r.simultaneous_low, r.simultaneous_high) == (None,) * 4
 
 
-def test_words_that_all_lean_alike_have_no_difference_and_are_not_called_few(first: Run, second: Run) -> None:
+def test_words_that_are_all_associated_alike_have_no_difference_and_are_not_called_few(first: Run, second: Run) -> None:
     associations = of(second, "weat6").associations
     flat = {**associations, "X": dict.fromkeys(associations["X"], 0.25), "Y": dict.fromkeys(associations["Y"], 0.25)}
     r = row(compared({"a": first, "b": edited(second, "weat6", associations=flat)}), "weat6")
     assert r.difference is None or math.isnan(r.difference)
     assert r.reason is not None
     assert "few" not in r.reason
-
-
-def test_holm_runs_over_all_that_is_shown(first: Run, second: Run, third: Run) -> None:
-    found = compared({"a": first, "b": second, "c": third})
-    rows = found.results
-    assert len(rows) == 12
-    for field in ("p_value", "p_value_by_word"):
-        expected = biassay.holm([getattr(r, field) for r in rows], first.manifest.settings.alpha)
-        assert [getattr(r, f"{field}_holm") for r in rows] == expected.adjusted.tolist()
-        stands = [getattr(r, f"{field.replace('p_value', 'significant')}_holm") for r in rows]
-        assert stands == expected.rejected.tolist()
-    alone = [r.p_value_holm for r in second.results]
-    assert [r.p_value_holm for r in rows if r.model == "second"] != alone
 
 
 def test_json_parses_and_is_what_was_found(first: Run, second: Run) -> None:
@@ -270,12 +214,3 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
         assert r.difference == pytest.approx(sizes[1] - sizes[0])
         assert sizes[0] == pytest.approx(results[0].effect_size_by_word)
     assert found.tables["associations"][3].reason == "not measured on one (layer=-1) and two (layer=-1)"
-
-
-def test_another_draw_of_contexts_is_refused_unless_mixed() -> None:
-    one, two = measured_in_contexts(("one",)), measured_in_contexts(("two",))
-    inputs = dataclasses.replace(two.manifest.inputs, contexts=contexts(digest="e" * 32))
-    two = with_settings(with_rows(two, two.results, inputs=inputs, run_id="other"), n_samples=7)
-    with pytest.raises(UsageError, match="number of samples is 120 in a, 7 in b"):
-        compared({"a": one, "b": two})
-    assert len(compared({"a": one, "b": two}, mixed=True).notes) == 2

@@ -19,7 +19,6 @@ from biassay.texts.sentences import texts_of
 
 WORDS = ("weat6", "weat9", "weat1")
 SENTENCES = ("sent-weat6", "sent-weat9")
-Leaning = dict[str, dict[str, float]]
 
 
 @pytest.fixture(scope="module")
@@ -73,44 +72,14 @@ def test_contributions_of_targets_sum_to_the_effect_size_by_word(run: Run, test:
     }
 
 
-def test_over_sentences_the_sum_is_not_the_effect_size_by_text(run: Run) -> None:
-    result = of(run, "sent-weat9")
-    found = contributions(result)
-    assert found is not None
-    assert abs(found.effect_size - (result.effect_size or 0.0)) > 0.1
-
-
-@pytest.mark.parametrize("test", ["weat9", "sent-weat6"])
-def test_a_contribution_is_what_is_lost_by_moving_the_word_to_the_middle_of_all_targets(run: Run, test: str) -> None:
-    """With the spread held: the effect size is then linear in every association."""
-    result = of(run, test)
-    found = contributions(result)
-    assert found is not None
-    both = np.array([*values(result, "X"), *values(result, "Y")])
-    for role in ("X", "Y"):
-        for word, share in found.targets[role].items():
-            moved = changed(result, **{role: {**result.associations[role], word: float(both.mean())}})
-            without = (np.mean(values(moved, "X")) - np.mean(values(moved, "Y"))) / both.std(ddof=1)
-            assert share == pytest.approx(found.effect_size - without, abs=1e-12)
-
-
-def test_attributes_are_their_leaning_in_units_of_the_spread(run: Run) -> None:
+def test_attributes_are_their_associations_in_units_of_the_spread(run: Run) -> None:
     for result in run.results:
         found = contributions(result)
         assert found is not None
         spread = np.std([*values(result, "X"), *values(result, "Y")], ddof=1)
         for role in ("A", "B"):
-            expected = {word: associations / spread for word, associations in result.associations[role].items()}
+            expected = {word: association / spread for word, association in result.associations[role].items()}
             assert found.attributes[role] == pytest.approx(expected, rel=1e-12)
-
-
-def test_sets_of_unequal_sizes_sum_too(run: Run) -> None:
-    result = changed(of(run, "weat6"), Y={"one": 0.1, "two": -0.3, "three": 0.25})
-    found = contributions(result)
-    assert found is not None
-    x, y = values(result, "X"), values(result, "Y")
-    expected = (np.mean(x) - np.mean(y)) / np.std([*x, *y], ddof=1)
-    assert math.fsum([*found.targets["X"].values(), *found.targets["Y"].values()]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_contributions_that_are_not_defined_are_none(run: Run) -> None:
@@ -149,14 +118,6 @@ def test_the_interval_is_that_of_the_associations_of_the_target_words(run: Run) 
         assert found.low is not None
         assert found.high is not None
         assert found.low < found.effect_size < found.high
-
-
-def test_no_words_or_numbers_no_interval(run: Run) -> None:
-    result = of(run, "weat6")
-    for associations in ({}, {"X": {"a": 0.5}}, {"X": {"a": 0.5}, "Y": {}}):
-        assert interval_of(dataclasses.replace(result, associations=associations)) is None
-    for value in (math.nan, math.inf):
-        assert interval_of(changed(result, Y={**result.associations["Y"], "odd": value})) is None
 
 
 def test_a_test_over_contexts_has_its_own_interval(run: Run) -> None:
@@ -201,7 +162,7 @@ def test_words_that_one_model_does_not_know_are_left_out_of_both(run: Run) -> No
     found = paired_difference(first, second)
     assert found is not None
     assert found[1:] == (7, 5)
-    shared: Leaning = {"X": dict.fromkeys(x[1:], 0.0), "Y": dict.fromkeys(y[:5], 0.0)}
+    shared = {"X": x[1:], "Y": y[:5]}
     kept = [[r.associations[role][word] for word in shared[role]] for r in (first, second) for role in "XY"]
     assert found[0] == difference_interval(*kept)
 
@@ -211,25 +172,6 @@ def test_a_number_that_is_no_number_counts_only_where_it_is_compared(run: Run) -
     odd = changed(first, X={**first.associations["X"], "odd": math.nan})
     assert paired_difference(odd, first) == paired_difference(first, first)
     assert paired_difference(odd, odd) is None
-
-
-def test_of_few_shared_words_there_is_a_difference_without_an_interval(run: Run) -> None:
-    first = of(run, "weat6")
-    second = other_model(first, 2)
-    found = paired_difference(changed(first, X=dict(list(first.associations["X"].items())[:3])), second)
-    assert found is not None
-    assert found[1:] == (3, 8)
-    assert math.isfinite(found[0].difference)
-    assert (found[0].low, found[0].high) == (None, None)
-
-
-def test_no_shared_words_no_difference(run: Run) -> None:
-    first = of(run, "weat6")
-    for role in ("X", "Y"):
-        strangers = {f"{word}?": value for word, value in first.associations[role].items()}
-        assert paired_difference(first, changed(first, **{role: strangers})) is None
-        assert paired_difference(first, changed(first, **{role: {}})) is None
-    assert paired_difference(first, dataclasses.replace(first, associations={})) is None
 
 
 def test_a_refused_test_has_nothing(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from biassay.results.tables import Column, Format, TableSpec
 from biassay.studies.associations.intervals import interval_of
 from biassay.studies.associations.records import Result
 
-__all__ = ["PAPER_COLUMNS", "RESULTS"]
+__all__ = ["COLUMNS", "PAPER_COLUMNS", "RESULTS"]
 
 PAPER_COLUMNS = (
     Column("model", "model", "The model's name."),
@@ -94,4 +94,5 @@ _OWN = (
     _over_contexts("n_samples", "n", "Samples of contexts.", "count"),
 )  # fmt: skip
 
-RESULTS = TableSpec("results", "Association tests", Result, (*PAPER_COLUMNS, *_OWN))
+COLUMNS = (*PAPER_COLUMNS, *_OWN)
+RESULTS = TableSpec("results", "Association tests", Result, COLUMNS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biassay.pages.formats import format_plain_p
+from biassay.pages.formats import format_p
 from biassay.results.data import RunData
 from biassay.studies.discovery.findings import at_the_floor, permutations_wanted
 from biassay.studies.discovery.records import ModelRow
@@ -149,7 +149,7 @@ def number(value: float | None) -> str:
 
 
 def q_text(value: float | None) -> str:
-    return "–" if value is None else format_plain_p(value)
+    return format_p(value)
 
 
 def lost_in(run: RunData) -> list[str]:

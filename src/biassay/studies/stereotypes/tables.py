@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text
+from biassay.pages.formats import decimals
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
 from biassay.studies.stereotypes.records import AlignmentRow
 from biassay.studies.stereotypes.view import View
 from biassay.studies.stereotypes.words import measure_name
@@ -42,9 +43,9 @@ def _precision(a: AlignmentRow | None) -> Cell:
 
 
 def _shuffled(a: AlignmentRow | None) -> Cell:
-    return Cell(effect_text(None if a is None else a.tau_shuffled))
+    return Cell(decimals(None if a is None else a.tau_shuffled))
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> Cell:
-    within = "" if interval is None else f" ({effect_text(interval[0])} to {effect_text(interval[1])})"
-    return Cell((effect_text(value) + within).replace("-", "−"))  # inside a text a hyphen would stay one
+    within = "" if interval is None else f" ({decimals(interval[0])} to {decimals(interval[1])})"
+    return Cell((decimals(value) + within).replace("-", "−"))  # inside a text a hyphen would stay one

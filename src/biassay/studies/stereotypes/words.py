@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from biassay.pages.formats import format_plain_p
+from biassay.pages.formats import format_p
 from biassay.studies.stereotypes.records import AlignmentRow, ProfileRow
 from biassay.studies.stereotypes.view import CrossedView, MeasureView, ModelView, View
 
@@ -240,4 +240,4 @@ def number(value: float | None) -> str:
 
 
 def p_text(value: float | None) -> str:
-    return "–" if value is None else format_plain_p(value)
+    return format_p(value)
