@@ -9,35 +9,25 @@ from biassay.pages.formats import counted, decimals, format_p, interval_text, si
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
-__all__ = ["in_short", "in_words", "points", "statements"]
+__all__ = ["in_short", "points", "statements"]
 
-_STANDING: dict[Standing, str] = {
-    "corrected": "holds after correction for the number of tests",
+_SAID: dict[Standing, str] = {
+    "corrected": "holds after correction",
     "uncorrected": "holds before correction only",
     "opposite": "runs opposite to what the test looks for",
-    "not shown": "not shown",
-    "too few": "cannot be shown with so few words",
     "described": "described, not tested",
-    "not measured": "not measured",
 }
-_LISTED: tuple[Standing, ...] = ("corrected", "uncorrected", "opposite", "described")
 _HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
 _MOST = 8  # lines of one standing
 _MANY = 12  # models, beyond which it is said what they have in common
 _Point = tuple[str, str]
 
 
-def in_words(finding: Finding) -> str:
-    """One finding in a sentence, with its code name at the end."""
-    return f"{_said(finding)} ({finding.item})"
-
-
 def _said(finding: Finding) -> str:
-    if finding.standing == "not measured":
-        return f"{finding.title}: not measured, {finding.reason}"
-    parts = (*_effect(finding), *_p(finding), _STANDING[finding.standing])
-    such = f" (such as {', '.join(finding.evidence[:3])})" if finding.evidence else ""
-    return f"{finding.direction or finding.title}{such}: {', '.join(parts)}"
+    """One finding in a sentence."""
+    parts = (*_effect(finding), *_p(finding), _SAID[finding.standing])
+    above = f" (above all {', '.join(finding.evidence[:3])})" if finding.evidence else ""
+    return f"{finding.direction or finding.title}{above}: {', '.join(parts)}"
 
 
 def _effect(finding: Finding) -> Iterator[str]:
@@ -123,7 +113,7 @@ def points(findings: Sequence[Finding]) -> list[_Point]:
     people = [one for one in findings if one.about == "people"]
     if _models(findings) > 1:
         return _over_models(people, _models(findings))
-    return [point for standing in _LISTED for point in _of_standing([o for o in people if o.standing == standing])]
+    return [point for standing in _SAID for point in _of_standing([o for o in people if o.standing == standing])]
 
 
 def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
@@ -136,7 +126,7 @@ def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
         yield _said(first), f" ({first.item}{also})"
     if len(lines) > _MOST:
         rest = [one for same in list(lines.values())[_MOST:] for one in same]
-        yield f"{len(rest):,} more: {_STANDING[rest[0].standing]}", f" ({', '.join(one.item for one in rest)})"
+        yield f"{len(rest):,} more: {_SAID[rest[0].standing]}", f" ({', '.join(one.item for one in rest)})"
 
 
 def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:
@@ -153,5 +143,5 @@ def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:
 def _over(findings: Sequence[Finding], models: int) -> str:
     first = findings[0]
     median = decimals(statistics.median(one.effect or 0.0 for one in findings))
-    holds = f"{_STANDING[first.standing]} in {len(findings):,} of {models:,} models"
+    holds = f"{_SAID[first.standing]} in {len(findings):,} of {models:,} models"
     return f"{first.direction or first.title}: {holds}, median {first.unit} = {median}"

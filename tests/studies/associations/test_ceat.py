@@ -123,13 +123,6 @@ def test_same_seed_same_numbers_whatever_the_threads() -> None:
     assert not np.array_equal(one.samples, biassay.ceat(*sets, n_samples=2000, rng=8).samples)
 
 
-def test_only_directions_count() -> None:
-    sets = pools(6, (4, 4, 4, 4))
-    longer = [[p * np.geomspace(1e-3, 1e3, len(p))[:, None] for p in given] for given in sets]
-    one, two = (biassay.ceat(*s, n_samples=100, rng=0) for s in (sets, longer))
-    assert one.samples == pytest.approx(two.samples, abs=1e-12)
-
-
 def test_static_vectors_give_the_effect_size_of_weat() -> None:
     sets = [[p[:1] for p in given] for given in pools(7, (6, 6, 5, 5))]
     found = biassay.ceat(*sets, n_samples=20, rng=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import statistics
 
@@ -12,7 +11,7 @@ from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.compared_runs import TESTS, edited, of, other_model, without
 from tests.studies.associations.publish_runs import measured_in_contexts
 
-from biassay.errors import UnknownNameError, UsageError
+from biassay.errors import UsageError
 from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
 from biassay.runs.showing import compared
@@ -97,15 +96,6 @@ def test_another_baseline_turns_the_difference(first: Run, second: Run) -> None:
         assert ends == pytest.approx([-(end or 0.0) for end in other])
 
 
-def test_an_unknown_baseline_offers_near_names(first: Run, second: Run) -> None:
-    with pytest.raises(UnknownNameError) as refused:
-        compared({"a": first, "b": second}, baseline="glvoe")
-    assert "did you mean 'glove'?" in str(refused.value)
-    assert "models of these runs: glove, second" in str(refused.value)
-    with pytest.raises(UnknownNameError, match="models of these runs"):
-        compared({"a": first, "b": second}, baseline="")
-
-
 def test_models_of_one_run_are_compared(first: Run, second: Run) -> None:
     """Also where they differ in nothing but their settings or weights."""
     both = with_rows(first, (*first.results, *second.results))
@@ -183,21 +173,6 @@ def test_words_that_are_all_associated_alike_have_no_difference_and_are_not_call
     assert r.difference is None or math.isnan(r.difference)
     assert r.reason is not None
     assert "few" not in r.reason
-
-
-def test_json_parses_and_is_what_was_found(first: Run, second: Run) -> None:
-    odd = edited(edited(second, "weat7", associations={}), "weat8", effect_size=math.inf, associations={})
-    found = compared({"a": first, "b": odd})
-    text = found.to_json()
-    content = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
-    assert list(content) == ["baseline", "confidence", "associations", "agreements", "words", "notes", "results"]
-    assert (content["baseline"], content["confidence"]) == ("glove", 0.95)
-    assert (content["agreements"], content["words"], content["notes"]) == ([], [], [])
-    for told, r in zip(content["associations"], found.tables["associations"], strict=True):
-        assert {k: math.inf if v == "Infinity" else v for k, v in told.items()} == dataclasses.asdict(r)
-    for told, result in zip(content["results"], found.results, strict=True):
-        for field in ("model", "test", "p_value", "p_value_holm", "significant_by_word_holm", "associations"):
-            assert told[field] == getattr(result, field)
 
 
 def test_tests_over_contexts_are_compared_by_word() -> None:

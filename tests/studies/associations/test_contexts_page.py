@@ -139,18 +139,6 @@ def test_of_the_papers_p_no_more_is_told_than_that_it_is_very_small(log10: float
     assert p_by_word(dataclasses.replace(one, p_value_by_word=p, log10_p_value_by_word=log10)).startswith(exact)
 
 
-def test_the_page_says_how_the_run_was_made(run: Run, page: Page) -> None:
-    (contexts,) = page.explained("Contexts")
-    for told in ("9,876", "c.parquet", "d" * 12, "4,321"):
-        assert told in contexts
-    (samples,) = page.explained("Samples")
-    assert re.findall(r"\d+", samples) == [str(N), "9", "16"]
-    assert page.explained("Corpus") == []
-    other = with_settings(run, mode="fixed", window=None, dtype="float32")
-    (samples,) = Page(render_report(other)).explained("Samples")
-    assert re.findall(r"\d+", samples) == [str(N), "32"]
-
-
 def distributions(page: Page) -> list[Drawing]:
     return [drawing for drawing in page.drawings if drawing.where[0] == "How the effect varies over contexts"]
 

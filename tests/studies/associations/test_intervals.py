@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from biassay.runs.run import Run
 from biassay.stats.effect_interval import difference_interval, effect_interval
 from biassay.studies.associations.intervals import contributions, interval_of, paired_difference
 from biassay.studies.associations.records import Contextual, Result
-from biassay.texts.sentences import texts_of
 
 WORDS = ("weat6", "weat9", "weat1")
 SENTENCES = ("sent-weat6", "sent-weat9")
@@ -26,16 +23,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Tests over words and over sentences on the embedded vectors."""
     found = biassay.run("glove", tests=[*WORDS, *SENTENCES], cache=tmp_path_factory.mktemp("vectors"))
     assert [r.status for r in found.results] == ["measured"] * 5
-    return found
-
-
-def sentences_of_no_words(folder: Path, max_lost: float) -> Result:
-    """The sentences of a test in a file of their own, in which no one says what their words are."""
-    (test,) = biassay.select_tests(["sent-weat9"])
-    roles = zip(("targ1", "targ2", "attr1", "attr2"), "XYAB", strict=True)
-    content = {n: {"category": n, "examples": [t.text for t in texts_of(test).role(r)]} for n, r in roles}
-    (folder / "nine.json").write_text(json.dumps(content))
-    (found,) = biassay.run("glove", tests=str(folder / "nine.json"), max_lost=max_lost, cache=folder).results
     return found
 
 
@@ -98,15 +85,6 @@ def test_contributions_that_are_not_defined_are_none(run: Run) -> None:
 def test_a_spread_that_is_rounding_gives_no_contributions(run: Run, value: float, n: int, m: int) -> None:
     x, y = ({f"w{i}": value for i in range(size)} for size in (n, m))
     assert contributions(changed(of(run, "weat6"), X=x, Y=y)) is None
-
-
-def test_texts_without_words_have_neither_contributions_nor_intervals(tmp_path: Path) -> None:
-    """Sentences of one word go together; drawn one by one they would make an interval too narrow."""
-    found = sentences_of_no_words(tmp_path, 0.9)
-    assert (found.status, found.effect_size_by_word) == ("measured", None)
-    assert interval_of(found) is None
-    assert contributions(found) is None
-    assert paired_difference(found, found) is None
 
 
 def test_the_interval_is_that_of_the_associations_of_the_target_words(run: Run) -> None:
@@ -172,10 +150,3 @@ def test_a_number_that_is_no_number_counts_only_where_it_is_compared(run: Run) -
     odd = changed(first, X={**first.associations["X"], "odd": math.nan})
     assert paired_difference(odd, first) == paired_difference(first, first)
     assert paired_difference(odd, odd) is None
-
-
-def test_a_refused_test_has_nothing(run: Run, tmp_path: Path) -> None:
-    refused = sentences_of_no_words(tmp_path, 0.0)
-    assert refused.status == "refused"
-    assert (interval_of(refused), contributions(refused)) == (None, None)
-    assert paired_difference(refused, of(run, "weat6")) is None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 
 import pytest
 from tests.pages.pages import Page
 from tests.results.made_runs import as_refused, with_rows
-from tests.studies.associations.read_runs import changed, printed
+from tests.studies.associations.publish_runs import changed
+from tests.studies.associations.read_runs import printed
 from tests.studies.showing import page_of
 
 from biassay.runs.run import Run
@@ -52,26 +52,6 @@ def test_the_numbers_of_the_script_are_those_of_the_results(measured: Run, page:
         assert float(told["p by word, Holm"]) == pytest.approx(r.p_value_by_word_holm, rel=0.05, abs=0.0005)
 
 
-def test_what_the_words_add_on_the_page_makes_the_effect_by_word(measured: Run, page: Page) -> None:
-    data = page.data["texts"]
-    checked = 0
-    for place, r in enumerate(measured.results):
-        shares = data["shares"][place]
-        if r.effect_size is None:
-            assert shares is None
-            continue
-        checked += 1
-        assert [set(words) for words in data["words"][place]] == [set(r.associations[role]) for role in "XYAB"]
-        added = [share for role in shares[:2] for share in role]
-        # every share is written to three decimals
-        assert sum(added) == pytest.approx(r.effect_size_by_word, abs=0.0005 * len(added))
-        associations = [r.associations["A"][word] for word in data["words"][place][2]]
-        ratios = [share / value for share, value in zip(shares[2], associations, strict=True) if abs(share) > 0.1]
-        assert min(ratios) == pytest.approx(max(ratios), rel=0.01)
-        assert min(ratios) > 0.0
-    assert checked == sum(r.status == "measured" for r in measured.results) > 0
-
-
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     measured: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,26 +86,6 @@ def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: P
             assert " ".join(str(r.reason).split()) in shown
 
 
-def test_the_page_says_how_the_run_was_made(measured: Run, page: Page) -> None:
-    text = page.text
-    made = measured.manifest
-    for told in (
-        made.created,
-        str(made.finished),
-        made.settings.protocol,
-        f"seed {made.settings.seed}",
-        str(made.models[0].revision),
-    ):
-        assert told in text
-    for name, version in made.versions.items():
-        assert f"{name} {version}" in text
-    for citation in {t.citation for t in made.inputs.tests}:
-        assert text.count(citation) == 1
-    with_p = sum(r.p_value is not None for r in measured.results)
-    (told,) = page.explained("Correction")
-    assert str(with_p) in told
-
-
 def test_sections_stand_only_where_there_is_data(measured: Run, page: Page) -> None:
     always = ["In short", "All tests", "Significance at a glance", "All numbers", "How it was made"]
     of_words = ["Effect sizes with their intervals", "Which words an effect comes from"]
@@ -158,27 +118,6 @@ def test_a_run_with_nothing_but_refusals_is_shown(measured: Run) -> None:
     assert "Effect sizes with their intervals" not in page.headings()
     assert page.drawings == []
     assert printed(run).count("too many words") == len(run.results)
-
-
-def test_nan_is_shown_as_nan_and_not_as_a_number(measured: Run) -> None:
-    run = changed(with_rows(measured, measured.results[:1]), effect_size=math.nan, p_value=math.nan)
-    page = Page(render_report(run))
-    (row,) = [row for row in page.table("All tests") if row[0].startswith("weat6")]
-    assert row[1] == "NaN"
-    assert row[2].startswith("NaN")
-    assert "NaN" in printed(run)
-    assert page.data["texts"]["rows"][0][4] == "NaN"
-
-
-def test_two_models_stand_side_by_side(measured: Run) -> None:
-    half = measured.results[: len(measured.results) // 2]
-    other = tuple(dataclasses.replace(r, model="other") for r in half)
-    page = Page(render_report(with_rows(measured, (*measured.results, *other))))
-    first, second, *rows = page.table("All tests")
-    assert first == ["Test", "glove", "other"]
-    assert second == ["effect", "p by text", "p by word"] * 2
-    assert {len(row) for row in rows} == {7}
-    assert [row[4] for row in rows].count("") == len(measured.results) - len(half)
 
 
 def as_model(run: Run, name: str) -> tuple[Result, ...]:

@@ -86,7 +86,7 @@ def direction_of(row: Result) -> str:
     first, second = concept(row.attr1), concept(row.attr2)
     if (effect_by_word(row) or 0.0) < 0.0:
         first, second = second, first
-    return f"{concept(row.targ1)} go with {first}, {concept(row.targ2)} with {second}"
+    return f"{concept(row.targ1)} associated with {first}, {concept(row.targ2)} with {second}"
 
 
 def _evidence(row: Result) -> tuple[str, ...]:
