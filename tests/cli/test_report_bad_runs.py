@@ -136,8 +136,8 @@ def test_numbers_that_are_none_in_the_results_are_shown_as_such(
 @pytest.mark.parametrize("role", ["X", "Y", "A", "B"])
 def test_a_word_without_a_number_is_no_obstacle(role: str, value: str, cli: Cli, folder: Path, tmp_path: Path) -> None:
     def change(content: Any) -> None:
-        leaning = content["tables"]["results"][0]["leaning"][role]
-        leaning[next(iter(leaning))] = value
+        associations = content["tables"]["results"][0]["associations"][role]
+        associations[next(iter(associations))] = value
 
     edit(folder / "results.json", change)
     code, _, stderr = cli("report", folder, "--quiet", "--publish", tmp_path / "paper", "--format", "svg")

@@ -184,7 +184,7 @@ def test_p_by_word_moves_all_sentences_of_a_word_together() -> None:
 
 def test_leaning_says_which_way_each_word_goes() -> None:
     result = biassay.run("glove", tests="weat6").results[0]
-    lean = result.leaning
+    lean = result.associations
     assert set(lean) == {"X", "Y", "A", "B"}
     x, y = list(lean["X"].values()), list(lean["Y"].values())
     effect = (np.mean(x) - np.mean(y)) / np.std([*x, *y], ddof=1)

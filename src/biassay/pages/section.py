@@ -21,12 +21,14 @@ __all__ = ["Part", "Renderer", "Section", "Statement", "environment"]
 class Statement:
     """What was found in a sentence or two, and the associations that it speaks of, one a line.
 
-    ``about`` is the model or run that it is about, where a text begins with its name.
+    ``about`` is the model or run that it is about, where a text begins with its name; ``names`` are the code names, in
+    brackets, that the points end with.
     """
 
     text: str
     points: tuple[str, ...] = ()
     about: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.pages.publish.citations import citations
 from biassay.pages.publish.markdown import escape
 from biassay.pages.publish.metadata import Indexed, model_index
-from biassay.pages.sentences import statements
+from biassay.pages.sentences import in_short, points
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 
@@ -66,13 +66,13 @@ def card_of_findings(
 ) -> Card:
     """A card made from the findings of one model; ``notes`` are about what was asked of it and could not be."""
     unmeasured = [one.item for one in findings if one.standing == "not measured"]
-    said = statements(one for one in findings if one.standing != "not measured")
+    unfinished = "" if run.manifest.status == "complete" else " The run is not finished."
     return Card(
         entries=entries,
-        opening=[f"Measured with biassay {version_of(run)}: {asked}."],
-        findings=[line for one in said for line in (one.text, *one.points)],
+        opening=[f"Measured with biassay {version_of(run)}: {asked}.{unfinished}", in_short(findings)],
+        findings=[f"{text}{name}" for text, name in points(findings)],
         limits=limits,
-        gaps=[*([f"Could not be measured: {', '.join(unmeasured)}."] if unmeasured else []), *notes],
+        gaps=notes,
         known_gaps=unmeasured,
     )
 
@@ -89,7 +89,7 @@ def _chosen(labels: Sequence[str], model: str | None) -> str:
 
 
 def _left_out(entries: Iterable[Indexed], known: Collection[str]) -> list[str]:
-    """Numbers that are not in the metadata, but for what is told elsewhere."""
+    """Numbers that are not in the metadata, but for what is said elsewhere."""
     missing = [
         (metric.value is None, f"{metric.type} of {entry.config or entry.dataset}")
         for entry in entries

@@ -120,7 +120,7 @@ def ceat(
     confidence: float = 0.95,
     threads: int | None = None,
 ) -> ContextualAssociation:
-    """How strongly, over many contexts, do the targets X more than Y lean to the attributes A more than to B?
+    """How strongly, over many contexts, do the targets X more than Y go with the attributes A more than with B?
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ def ceat(
     --------
     >>> import numpy as np, biassay
     >>> rng = np.random.default_rng(0)
-    >>> def words(n, lean):
-    ...     return [rng.normal(lean, 1.0, (20, 10)) for _ in range(n)]
+    >>> def words(n, mean):
+    ...     return [rng.normal(mean, 1.0, (20, 10)) for _ in range(n)]
     >>> found = biassay.ceat(words(6, 1), words(6, -1), words(6, 1), words(6, -1), n_samples=1000, rng=0)
     >>> found.effect_size > 1.5, found.p_value_by_word < 0.01
     (True, True)

@@ -82,7 +82,10 @@ def _difference(first: str, label: str, one: Result, other: Result, *, of: int) 
     found, num_x, num_y = paired
     if math.isnan(found.difference):
         return AssociationDifference(
-            *asked, _known(found.first.effect_size), _known(found.second.effect_size), "all words in common lean alike"
+            *asked,
+            _known(found.first.effect_size),
+            _known(found.second.effect_size),
+            "all words in common have the same association",
         )
     wider = paired_difference(one, other, confidence=1.0 - (1.0 - CONFIDENCE) / of)
     return AssociationDifference(

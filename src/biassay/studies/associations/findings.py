@@ -24,7 +24,9 @@ def findings_of(run: RunData) -> Sequence[Finding]:
 
 def _finding(row: Result, label: str) -> Finding:
     estimate = interval_of(row)
+    opposite = row.p_value_by_word_opposite
     p_values = {
+        **({} if opposite is None else {"by word, other direction": opposite}),
         "by word": row.p_value_by_word,
         "by word, corrected": row.p_value_by_word_holm,
         "by text": row.p_value,
@@ -84,7 +86,7 @@ def direction_of(row: Result) -> str:
     first, second = concept(row.attr1), concept(row.attr2)
     if (effect_by_word(row) or 0.0) < 0.0:
         first, second = second, first
-    return f"{concept(row.targ1)} with {first}, {concept(row.targ2)} with {second}"
+    return f"{concept(row.targ1)} associated with {first}, {concept(row.targ2)} with {second}"
 
 
 def _evidence(row: Result) -> tuple[str, ...]:

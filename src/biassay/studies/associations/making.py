@@ -49,7 +49,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         alternative=settings.alternative,
         metric=settings.metric,
         lost=dict(measured.lost),
-        leaning={role: dict(words) for role, words in measured.leaning.items()},
+        associations={role: dict(words) for role, words in measured.associations.items()},
     )
 
 
@@ -76,7 +76,7 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
         protocol="ceat",
         alternative="two-sided",
         lost=dict(measured.lost),
-        leaning={role: dict(of) for role, of in measured.leaning.items()},
+        associations={role: dict(of) for role, of in measured.associations.items()},
         contextual=_contextual(found, measured, settings.alpha) if found else None,
         too_rare=dict(measured.too_rare),
     )

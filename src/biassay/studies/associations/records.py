@@ -96,7 +96,7 @@ class Result(Record):
     test_digest: str
     model_revision: str | None
     lost: dict[str, tuple[str, ...]]
-    leaning: dict[str, dict[str, float]]
+    associations: dict[str, dict[str, float]]
     contextual: Contextual | None = None
     too_rare: dict[str, tuple[str, ...]] | None = None
     p_value_by_word_opposite: float | None = None

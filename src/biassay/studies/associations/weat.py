@@ -23,7 +23,7 @@ class Association:
     Attributes
     ----------
     effect_size : float
-        Difference of mean associations in standard deviations; positive if X leans to A and Y to B.
+        Difference of mean associations in standard deviations; positive if X goes with A and Y with B.
     statistic : float
         Sum of associations over X minus sum over Y.
     p : TailProbability
@@ -78,7 +78,7 @@ def weat(
     words: tuple[Sequence[str], Sequence[str]] | None = None,
     rng: Rng = None,
 ) -> Association:
-    """Do the targets X, more than Y, lean to the attributes A, more than to B?
+    """Do the targets X, more than Y, go with the attributes A, more than with B?
 
     Parameters
     ----------
