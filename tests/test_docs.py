@@ -157,7 +157,10 @@ PUBLIC = {name: getattr(biassay, name) for name in biassay.__all__ if inspect.is
 NO_EXAMPLE = {"run_ceat", "stereotypes"}  # they need a language model
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+NEED_EXTRAS = {"compare", "find_contexts"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.extras] * (n in NEED_EXTRAS)) for n in PUBLIC])
 def test_docstrings_of_public_functions_are_complete_and_their_examples_run(name: str) -> None:
     text = inspect.getdoc(PUBLIC[name]) or ""
     assert all(f"{section}\n{'-' * len(section)}" in text for section in ("Parameters", "Returns"))

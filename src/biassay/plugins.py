@@ -18,7 +18,7 @@ from biassay.errors import PluginWarning, UsageError
 if TYPE_CHECKING:
     from importlib import metadata
 
-__all__ = ["load_plugins", "plugin_names", "refuse_clash", "skim_names"]
+__all__ = ["load_plugins", "package_of", "plugin_names", "refuse_clash", "skim_names"]
 
 
 def load_plugins(
@@ -43,6 +43,11 @@ def load_plugins(
 def plugin_names(group: str) -> dict[str, str]:
     """The names that entry points of a group have, each with who gives it. Nothing is imported."""
     return {point.name: _package(point) for point in _points(group)}
+
+
+def package_of(group: str, name: str) -> str:
+    """The distribution that registers a name; "biassay" where none does."""
+    return next((point.dist.name for point in _points(group) if point.name == name and point.dist), "biassay")
 
 
 def refuse_clash(group: str, name: str, builtin_names: Collection[str]) -> None:

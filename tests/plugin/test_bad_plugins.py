@@ -18,7 +18,7 @@ from biassay.models import registry
 from biassay.plugins import plugin_names, skim_names
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import catalogue
-from biassay.studies.associations.metrics import metric_named, metric_names
+from biassay.studies.associations.metric_registry import metric_named, metric_names
 from biassay.studies.registry import study_named, study_names
 
 Cli = Callable[..., tuple[int, str, str]]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import ModelStore
+from biassay.errors import UsageError
 from biassay.models.base import Encoded, Identity
 from biassay.models.vocabulary import Block
 
@@ -68,6 +69,9 @@ class Answers:
     def texts(self, texts: Sequence[str]) -> Encoded:
         """Vectors of texts that were asked about, in order."""
         encoded, rows = self._encoded
+        unasked = next((text for text in texts if text not in rows), None)
+        if unasked is not None:
+            raise UsageError(f"the text {unasked!r} is not among the requests of the study, so it has no vector")
         return encoded.rows([rows[text] for text in texts])
 
     def read_texts(self, texts: Sequence[str]) -> Encoded:

@@ -13,6 +13,7 @@ import click
 
 from biassay.errors import BiassayError, PluginWarning, nearest_names
 from biassay.plugins import plugin_names, skim_names
+from biassay.studies.registry import study_commands
 
 __all__ = ["main"]
 
@@ -36,11 +37,12 @@ _COMMANDS = {
 class _Commands(click.Group):
     """Knows every command's name and summary, and imports a command only to run it.
 
-    A study of another package is a command of its name, unless biassay has such a command.
+    A study without a module here is a command of its name; so is a study of another package.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*_COMMANDS, *(name for name in plugin_names(_STUDIES) if name not in _COMMANDS)]
+        added = (*study_commands(), *plugin_names(_STUDIES))
+        return [*_COMMANDS, *(name for name in added if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
@@ -58,7 +60,8 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+            own = [(name, "A study of biassay.") for name in study_commands() if name not in _COMMANDS]
+            formatter.write_dl([*((name, summary) for name, (_, summary) in _COMMANDS.items()), *own])
         if added := [(name, f"From {of}.") for name, of in skim_names(_STUDIES).items() if name not in _COMMANDS]:
             with formatter.section("Studies of other packages"):
                 formatter.write_dl(added)

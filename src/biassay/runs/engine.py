@@ -16,8 +16,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from biassay.answers.answers import Answers
 from biassay.engines.base import Engine
+from biassay.errors import UsageError
 from biassay.files import default_cache
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
@@ -70,7 +73,7 @@ def start(study: Study, settings: Any, models: object, how: How) -> RunData:
 
 
 def _manifest(study: Study, inputs: Inputs, models: Sequence[ModelRecord]) -> Manifest:
-    own = ("biassay", "numpy", "scipy", *(() if study.package == "biassay" else (study.package,)))
+    own = dict.fromkeys(("biassay", "numpy", "scipy", *study.packages(inputs.settings)))
     return Manifest(
         format_version=FORMAT_VERSION,
         run_id=uuid.uuid4().hex,
@@ -142,10 +145,13 @@ class Work:
         arrays, lost = dict(run.arrays), set[str]()
         for event in self.study.measure(self.inputs, answers[place], everyone):
             match event:
-                case Row(table, row):
-                    tables.setdefault(table, []).append(row)
+                case Row(table, row) if table in tables:
+                    tables[table].append(row)
+                case Row(table, _):
+                    known = ", ".join(tables)
+                    raise UsageError(f"study {self.study.name!r} gives a row of table {table!r}; its tables: {known}")
                 case Array(name, values):
-                    arrays[f"{place}/{name}"] = values
+                    arrays[f"{place}/{name}"] = np.asarray(values, dtype=np.float64)
                 case Progress(unit, done, total):
                     self.how.listener.progress(record.text, unit, done, total)
                 case Notice(text):

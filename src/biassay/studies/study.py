@@ -20,6 +20,7 @@ from biassay.errors import RunFolderError, UnknownNameError, UsageError
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
+from biassay.results.tables import TableSpec
 from biassay.texts.contexts import Contexts
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ __all__ = [
     "Row",
     "Study",
     "Tables",
+    "checked",
 ]
 
 Ability = Literal["texts", "words", "blanks"]
@@ -143,6 +145,10 @@ class Study:
 
         return Plain(self.title, self.types.tables, self.findings)
 
+    def packages(self, settings: Any) -> tuple[str, ...]:  # noqa: ARG002
+        """Distributions whose versions are recorded, for they can change a number."""
+        return (self.package,)
+
     def open(self, settings: Any) -> Inputs:
         """Read what the settings name, and refuse what cannot be measured."""
         raise NotImplementedError
@@ -205,3 +211,39 @@ class Study:
 
 def _names(row: Any, key: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(getattr(row, name)) for name in (*key, "test", "group", "measure", "item") if hasattr(row, name))
+
+
+def checked(study: Study) -> Study:
+    """The study, if its tables and settings are well formed; an error names what is not."""
+    tables = study.types.tables
+    if not tables or tables[0].name != "results":
+        raise UsageError(
+            f"study {study.name!r}: its first table must be named 'results', for it is the one in results.tsv"
+        )
+    for table in tables:
+        _check_table(study, table)
+    bare = [field.name for field in dataclasses.fields(study.types.settings) if "rule" not in field.metadata]
+    if bare:
+        raise UsageError(f"study {study.name!r}: settings are fields made by setting(...); {', '.join(bare)} is not")
+    return study
+
+
+def _check_table(study: Study, table: TableSpec) -> None:
+    where = f"study {study.name!r}, table {table.name!r}"
+    fields = [] if table.record is None else [field.name for field in dataclasses.fields(table.record)]
+    lacking = [name for name in ("model", "options") if table.record is not None and name not in fields]
+    if lacking:
+        raise UsageError(f"{where}: every record says of which model it is; it lacks {' and '.join(lacking)}")
+    if callable(table.columns):
+        return
+    columns = [column.name for column in table.columns]
+    named = [*table.key, *table.shown, *([table.number] if table.number else [])]
+    unknown = [name for name in named if name not in columns]
+    if table.record is not None and table.rows is None:
+        unknown += [
+            c.name
+            for c in table.columns
+            if c.get is None and not hasattr(table.record, c.name) and c.name not in fields
+        ]
+    if unknown:
+        raise UsageError(f"{where}: there is no column {', '.join(map(repr, unknown))}; it has {', '.join(columns)}")

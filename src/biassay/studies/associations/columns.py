@@ -45,6 +45,7 @@ _OWN = (
     Column("variant_of", "variant of", "The test of words that it puts into sentences."),
     Column("template", "template", "The kind of its sentences."),
     Column("metric", "metric", "How vectors became associations."),
+    Column("unit", "unit", "Of the effect sizes: d, or score for a metric of four sets."),
     Column("level", "level", "How words were put into text: by themselves, in sentences, in contexts of a corpus."),
     Column("targ1", "X", "The first targets."),
     Column("targ2", "Y", "The second targets."),

@@ -43,6 +43,7 @@ def _finding(row: Result, label: str) -> Finding:
         effect=effect_by_word(row) if estimate is None else estimate.effect_size,
         low=None if estimate is None else estimate.low,
         high=None if estimate is None else estimate.high,
+        unit=row.unit,
         p_values=p_values,
         reason=row.reason,
         evidence=_evidence(row),
@@ -91,9 +92,17 @@ def direction_of(row: Result) -> str:
 
 def _evidence(row: Result) -> tuple[str, ...]:
     """The target words that add most to the effect, in its direction."""
+    if row.leave_one_out is not None:
+        return _without(row)
     found = contributions(row)
     if found is None:
         return ()
     sign = 1.0 if found.effect_size >= 0.0 else -1.0
     shares = {word: share for words in found.targets.values() for word, share in words.items()}
     return tuple(sorted(shares, key=lambda word: -sign * shares[word])[:_WORDS])
+
+
+def _without(row: Result) -> tuple[str, ...]:
+    """The words without which a score of four sets would be nearest to none."""
+    scores = {word: score for words in (row.leave_one_out or {}).values() for word, score in words.items()}
+    return tuple(sorted(scores, key=lambda word: abs(scores[word]))[:_WORDS])

@@ -11,7 +11,7 @@ from typing import Any
 from biassay.errors import StimulusError, UsageError
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.metrics import metric_named
+from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.over_contexts import check_word_tests, cover
 from biassay.studies.associations.over_texts import check_tests
 from biassay.studies.associations.records import ContextsRecord, InputsRecord, TestRecord
@@ -51,7 +51,11 @@ class AssociationInputs:
 
 def open_inputs(settings: Settings) -> AssociationInputs:
     """Read what the settings name, and refuse what cannot be measured."""
-    metric_named(settings.metric)
+    if metric_named(settings.metric).unit != "d" and settings.protocol != "exact":
+        raise UsageError(
+            f"metric {settings.metric} is a score of four sets, whose p-value is by permutation; protocol "
+            f"{settings.protocol} is for associations of single texts"
+        )
     contexts = None if settings.contexts is None else _contexts(settings.contexts)
     patterns = settings.tests
     if contexts is not None:

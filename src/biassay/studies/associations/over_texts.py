@@ -13,7 +13,7 @@ from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.models.base import Encoded, Span
 from biassay.stats.association import unit_rows
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.metrics import metric_named
+from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.settings import Settings
 from biassay.studies.associations.weat import Association, Testing
 from biassay.studies.seeds import seed_of
@@ -93,7 +93,7 @@ def measure(
         rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
         how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
         found = metric.associate(vectors, how)
-        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)}
+        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}
     except UsageError as error:
         return Measurement(None, "refused", str(error), **counts, lost=lost, associations={})
     except BiassayError as error:

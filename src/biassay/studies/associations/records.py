@@ -105,6 +105,8 @@ class Result(Record):
     variant_of: str | None = None
     template: TemplateKind | None = None
     metric: str = "cosine"
+    unit: str = "d"
+    leave_one_out: dict[str, dict[str, float]] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,11 @@ class Association:
     sizes : (int, int, int, int)
         Number of vectors in X, Y, A and B.
     x, y : (n,), (m,) float64
-        Associations of the targets.
+        Associations of the targets; empty for a metric that gives one score of four sets.
+    floor : float or None
+        The smallest p-value by word that could have been, where fewer splits were tried than there are.
+    leave_one_out : role -> word -> float, or None
+        Of such a score: what it would be without the word.
     """
 
     effect_size: float
@@ -52,6 +56,8 @@ class Association:
     sizes: tuple[int, int, int, int]
     x: NDArray[np.float64]
     y: NDArray[np.float64]
+    floor: float | None = None
+    leave_one_out: Mapping[str, Mapping[str, float]] | None = None
 
     @property
     def p_value(self) -> float:

@@ -44,7 +44,8 @@ def headline(run: RunData) -> str:
         if over is None
         else f"over contexts, {run.manifest.settings.n_samples:,} samples"
     )
-    return f"{counts}, {how}, alpha {run.manifest.settings.alpha:g}"
+    metric = "" if run.manifest.settings.metric == "cosine" else f"metric {run.manifest.settings.metric}, "
+    return f"{counts}, {metric}{how}, alpha {run.manifest.settings.alpha:g}"
 
 
 def unfinished(run: RunData, name: str = "") -> str:
