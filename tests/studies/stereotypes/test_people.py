@@ -189,7 +189,7 @@ def test_subgroups_that_are_not_there_are_refused(abc: Abc, tmp_path: Path, judg
     with pytest.raises(UnknownNameError, match=r"did you mean 'Gender'\?"):
         human_of(abc, abc.groups, path, [("Gendre", "Woman")], seed=0)
     for plain in ("data_full.json", "Aggregated_scores.json"):
-        with pytest.raises(UsageError, match="annotators.*Gender"):
+        with pytest.raises(UsageError, match=r"annotators.*Gender"):
             human_of(abc, abc.groups, judgements / plain, [("Gender", "Woman")], seed=0)
 
 
