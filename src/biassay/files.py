@@ -24,6 +24,7 @@ __all__ = [
     "harmless_cell",
     "json_with_digest",
     "open_file",
+    "printable",
     "read_json",
     "read_text",
     "write_atomically",
@@ -160,3 +161,8 @@ def check_digest(content: dict[str, Any]) -> bool | None:
 
 def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(content, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+
+
+def printable(text: str) -> str:
+    """A text as it may be shown: what steers a terminal is not sent to it."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)

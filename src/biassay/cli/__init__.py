@@ -120,6 +120,9 @@ def _plain_warnings() -> Iterator[None]:
 
 def _say(message: str, error: BaseException) -> None:
     """The message and what to do next; click raises its own error from an interrupt, which holds the notes."""
+    from biassay.files import printable  # names come from outside, and a terminal obeys what it is sent
+
     first = error.__cause__ if isinstance(error, click.Abort) else error
-    for line in (message, *getattr(first, "__notes__", ())):
-        click.echo(line, err=True)
+    for text in (message, *getattr(first, "__notes__", ())):
+        for line in text.splitlines():
+            click.echo(printable(line), err=True)

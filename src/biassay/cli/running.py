@@ -89,10 +89,15 @@ def _hinting_resume(how: How, kept: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _command(folder: Path, kept: Mapping[str, Any]) -> str:
-    texts = [model["text"] for model in read_content(folder / MANIFEST).get("models", ())]
-    models = sorted(f"--model {shlex.quote(text)}" for text in texts if must_be_given(text))
-    again = [f"--{name} {shlex.quote(str(path))}" for name, path in kept.items() if path is not None]
-    return " ".join(["biassay resume", shlex.quote(str(folder)), *models, *again])
+    models = [(model["name"], model["text"]) for model in read_content(folder / MANIFEST).get("models", ())]
+    texts = [text for _, text in models]
+    again = sorted(
+        f"--model {shlex.quote(f'{name}={text}' if texts.count(text) > 1 else text)}"
+        for name, text in models
+        if must_be_given(text)
+    )
+    options = [f"--{name} {shlex.quote(str(path))}" for name, path in kept.items() if path is not None]
+    return " ".join(["biassay resume", shlex.quote(str(folder)), *again, *options])
 
 
 def finish(found: Run, how: How, **shown: Any) -> None:
@@ -105,5 +110,5 @@ def finish(found: Run, how: How, **shown: Any) -> None:
         if how.folder is not None:
             page = f"written to {how.folder}; open {how.folder / REPORT}"
             console.print(page, markup=False, highlight=False, soft_wrap=True)
-    if found.study.failed(found):
+    if found.study.failed(found) or any(record.refused for record in found.manifest.models):
         sys.exit(1)

@@ -57,7 +57,8 @@ def _plugins() -> dict[str, Family]:
 
 def _family(name: str) -> Family | None:
     """One family; a built-in one costs the import of its own file and no other."""
-    refuse_clash(GROUP, name, _BUILTIN)
+    if name not in _BUILTIN:
+        refuse_clash(GROUP, name)
     return _builtin(name) if name in _BUILTIN else _plugins().get(name)
 
 

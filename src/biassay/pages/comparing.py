@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from biassay.pages.formats import printable
+from biassay.files import printable
 from biassay.pages.section import Part, Section, Statement
 from biassay.results.comparison import Comparison
 

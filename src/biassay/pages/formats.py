@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from biassay.files import printable
 from biassay.results.tables import Format
 
 __all__ = [
@@ -15,7 +16,6 @@ __all__ = [
     "decimals",
     "format_p",
     "interval_text",
-    "printable",
     "shown",
     "size_word",
 ]
@@ -51,11 +51,6 @@ def format_p(value: float | None, log10: float | None = None) -> str:
     if digits >= 10.0:
         digits, exponent = 1.0, exponent + 1
     return f"{digits:.1f}e{exponent}"
-
-
-def printable(text: str) -> str:
-    """A text as it may be shown: what steers a terminal is not sent to it."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def counted(number: int, noun: str) -> str:

@@ -9,7 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from biassay.pages.formats import printable, shown
+from biassay.files import printable
+from biassay.pages.formats import shown
 from biassay.pages.publish.layout import Cell, Row, Span, Table, clean
 from biassay.pages.publish.layout import Group as Rows
 from biassay.pages.section import Renderer, Section, Statement

@@ -285,7 +285,17 @@ def stereotypes(
     return _measured("stereotypes", models, locals(), given)
 
 
-def measure(study: str, models: object, settings: Mapping[str, Any] | None = None, **how: Any) -> Run:
+def measure(
+    study: str,
+    models: object,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    out: PathLike | None = None,
+    cache: PathLike | None = None,
+    vectors: PathLike | None = None,
+    engine: Engine | None = None,
+    listener: Listener | None = None,
+) -> Run:
     """Measure models by any study, also of another package.
 
     Parameters
@@ -296,8 +306,8 @@ def measure(study: str, models: object, settings: Mapping[str, Any] | None = Non
         As in `biassay.run`.
     settings : mapping, optional
         Settings of the study.
-    **how
-        ``out``, ``cache``, ``vectors``, ``engine`` and ``listener``, as in `biassay.run`.
+    out, cache, vectors, engine, listener
+        As in `biassay.run`.
 
     Returns
     -------
@@ -314,7 +324,8 @@ def measure(study: str, models: object, settings: Mapping[str, Any] | None = Non
     for name in given:
         if name not in known:
             raise UnknownNameError(f"setting of {study}:", name, known, f"(settings: {', '.join(known)})")
-    return Run.of(start(chosen, chosen.types.settings(**given), models, How(**how)))
+    how = How(out, cache, vectors, engine, listener or Silent())
+    return Run.of(start(chosen, chosen.types.settings(**given), models, how))
 
 
 def resume(

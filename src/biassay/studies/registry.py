@@ -43,7 +43,8 @@ def _added() -> Mapping[str, Study]:
 
 def study_named(name: str) -> Study:
     """A study, imported when it is first needed."""
-    refuse_clash(_GROUP, name, _STUDIES)
+    if name not in _STUDIES:
+        refuse_clash(_GROUP, name)
     if name in _STUDIES:
         module, _, attribute = _STUDIES[name].partition(":")
         from biassay.studies.study import checked

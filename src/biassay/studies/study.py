@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
+from biassay.models.family import Ability
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
@@ -42,7 +43,6 @@ __all__ = [
     "checked",
 ]
 
-Ability = Literal["texts", "words", "blanks"]
 Tables = Mapping[str, tuple[Any, ...]]
 
 
@@ -220,6 +220,9 @@ def checked(study: Study) -> Study:
         raise UsageError(
             f"study {study.name!r}: its first table must be named 'results', for it is the one in results.tsv"
         )
+    reserved = {"manifest", "findings"} & {table.name for table in tables}
+    if reserved:
+        raise UsageError(f"study {study.name!r}: a table cannot be named {' or '.join(reserved)}")
     for table in tables:
         _check_table(study, table)
     bare = [field.name for field in dataclasses.fields(study.types.settings) if "rule" not in field.metadata]

@@ -39,6 +39,12 @@ def test_names_lost_above_the_limit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"3 of 8 names of red-men .*--max-lost"):
         discovered(place, out=tmp_path / "refused")
     assert not (tmp_path / "refused").exists()
+    (tmp_path / "whole").mkdir()
+    both = {"refused": f"vectors:{place / 'v.txt'}", "whole": f"vectors:{planted(tmp_path / 'whole') / 'v.txt'}"}
+    run = biassay.discover(both, "red-women", groups=place / "own.toml", n_permutations=9, out=tmp_path / "two")
+    assert {row.model for row in run.results} == {"whole"}
+    assert [record.refused is None for record in run.manifest.models] == [False, True]
+    assert biassay.load(tmp_path / "two") == run
     (row,) = discovered(place, max_lost=0.375).tables["models"]
     assert row.names_lost["red-men"] == ("redmen2", "redmen5", "redmen7")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from biassay.pages.formats import printable, size_word
+from biassay.files import printable
+from biassay.pages.formats import size_word
 
 __all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "shade_of"]
 

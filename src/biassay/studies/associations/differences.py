@@ -9,11 +9,12 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from biassay.files import printable
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.comparing import lay_out_comparison, print_differences
-from biassay.pages.formats import decimals, interval_text, printable
+from biassay.pages.formats import decimals, interval_text
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference

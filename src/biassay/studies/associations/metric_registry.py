@@ -31,7 +31,8 @@ def metric_named(name: str) -> Metric:
         raise UsageError(
             f"a metric is given by its name, one of {', '.join(metric_names())}; got {type(name).__name__}"
         )
-    refuse_clash(_GROUP, name, _METRICS)
+    if name not in _METRICS:
+        refuse_clash(_GROUP, name)
     if name in _METRICS:
         module, _, attribute = _METRICS[name].partition(":")
         metric: Metric = getattr(import_module(module), attribute)

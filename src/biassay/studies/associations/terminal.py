@@ -8,7 +8,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biassay.pages.formats import decimals, interval_text, printable
+from biassay.files import printable
+from biassay.pages.formats import decimals, interval_text
 from biassay.pages.section import Statement
 from biassay.pages.sentences import statements
 from biassay.results.data import RunData

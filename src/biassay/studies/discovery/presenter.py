@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from biassay.files import printable
 from biassay.pages.charts.drawing import Drawing
 from biassay.pages.comparing import lay_out_comparison, print_differences
-from biassay.pages.formats import printable
 from biassay.pages.plain_tables import filled, print_run, printed, section_of
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.citations import Use, uses_of_source
