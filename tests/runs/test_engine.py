@@ -184,7 +184,7 @@ def test_p_by_word_moves_all_sentences_of_a_word_together() -> None:
     assert result.p_value < 1 / 12870 <= result.p_value_by_word * (1 + 1e-9)
 
 
-def test_leaning_says_which_way_each_word_goes() -> None:
+def test_associations_say_which_way_each_word_goes() -> None:
     result = biassay.run("glove", tests="weat6").results[0]
     lean = result.associations
     assert set(lean) == {"X", "Y", "A", "B"}

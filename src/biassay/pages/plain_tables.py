@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -18,7 +18,18 @@ from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import Column, TableSpec
 
-__all__ = ["cells_of", "filled", "item_of", "paper_table", "print_run", "printed", "section_of", "side_by_side", "used"]
+__all__ = [
+    "cells_of",
+    "filled",
+    "item_of",
+    "paper_table",
+    "print_run",
+    "printed",
+    "said",
+    "section_of",
+    "side_by_side",
+    "used",
+]
 
 _ROWS = 200
 _PRINTED = 30
@@ -70,11 +81,19 @@ def print_run(
 ) -> None:
     """A run in the terminal: what was asked, its tables, findings in words, notes, and what it means."""
     parts: list[RenderableType] = [Text(printable(headline), style="bold"), *tables, Text("")]
-    for one in findings:
-        parts += [Text(printable(one.text)), *(Text(printable(f"  • {point}")) for point in one.points)]
+    parts += said(findings)
     parts += [Text(printable(note), style="yellow") for note in notes]
     parts += [Text(printable(text), style="dim") for text in meaning]
     console.print(Group(*parts))
+
+
+def said(statements: Iterable[Statement]) -> Iterator[Text]:
+    """Statements in the terminal, each with its points below."""
+    for one in statements:
+        text = Text(printable(one.text))
+        text.stylize("bold", 0, len(one.about))
+        yield text
+        yield from (Text(printable(f"  • {point}")) for point in one.points)
 
 
 def paper_table(spec: TableSpec, run: RunData) -> Table:

@@ -9,7 +9,7 @@ import pytest
 from tests.pages.pages import Page
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.publish_runs import changed
-from tests.studies.associations.read_runs import printed
+from tests.studies.showing import printed
 
 import biassay
 from biassay.runs.run import Run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import re
 from collections.abc import Callable
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from tests.pages.pages import Page
+from tests.studies.showing import printed
 
 from biassay.runs.run import Run
-from biassay.runs.showing import print_run, render_report
+from biassay.runs.showing import render_report
 from biassay.studies.stereotypes.records import AlignmentRow
 from biassay.studies.stereotypes.view import by_group, closest, models_of
 
@@ -41,12 +40,6 @@ def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def page(found: Run) -> Page:
     return Page(render_report(found))
-
-
-def printed(run: Run, width: int = 250) -> str:
-    out = io.StringIO()
-    print_run(run, Console(file=out, width=width))
-    return out.getvalue()
 
 
 def two(value: float | None) -> str:
@@ -149,7 +142,7 @@ def test_the_measure_that_agrees_best_is_one_and_the_same_everywhere(tau: float 
 
 def test_without_people_there_is_no_agreement(place: Place) -> None:
     plain = place()
-    page, shown = Page(render_report(plain)), printed(plain)
+    page, shown = Page(render_report(plain)), printed(plain, 250)
     assert {where[1] for where in page.rows} == {*(f"Profiles, {name}" for name in NAMES.values()), "What was asked"}
     assert "annotators" not in shown
     rows = page.rows[label_of(plain), "Profiles, ILPS", ""]
@@ -204,7 +197,7 @@ def test_what_is_not_defined_is_a_dash(found: Run) -> None:
     numbers = {field.name: None for field in dataclasses.fields(AlignmentRow) if field.name not in kept}
     empty = changed(found, "alignments", lambda _: {**numbers, "num_groups": 0, "num_cells": 0})
     empty = changed(empty, "profiles", lambda _: {"scores": (None,) * 17})
-    page, shown = Page(render_report(empty)), printed(empty)
+    page, shown = Page(render_report(empty)), printed(empty, 250)
     row = table_of(page, label_of(found), "Agreement with people", "")[0]
     assert [row[name] for name in ("groups", "cells")] == ["0", "0"]
     assert not {"tau", "p", "P@3"} & set(row)  # a column in which nothing stands is left out
@@ -232,7 +225,7 @@ def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
     asked = {"groups": [HOSTILE, MARKUP], "templates": ["<b>t[/]"], "files": [*place.files, own], "out": out}
     made = place(human=people, measures="ilps", **asked)
     text = (out / "report.html").read_text()
-    page, shown = Page(text), printed(made)
+    page, shown = Page(text), printed(made, 250)
     assert not {"b", "i", "u"} & set(page.tags)
     assert HOSTILE not in text
     rows = page.rows[label_of(made), "Profiles, ILPS", ""]
@@ -251,7 +244,7 @@ def test_a_name_cannot_steer_the_terminal(found: Run, name: str) -> None:
     human = dataclasses.replace(found.manifest.inputs.human, notes=(name,))
     inputs = dataclasses.replace(found.manifest.inputs, human=human)
     other = changed(found, "profiles", lambda _: {"group": name})
-    shown = printed(dataclasses.replace(other, manifest=dataclasses.replace(found.manifest, inputs=inputs)))
+    shown = printed(dataclasses.replace(other, manifest=dataclasses.replace(found.manifest, inputs=inputs)), 250)
     assert name not in shown
 
 

@@ -32,7 +32,7 @@ from biassay.studies.associations.gathering import gather, only_tests
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
 from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
-from biassay.studies.associations.terminal import print_run
+from biassay.studies.associations.terminal import print_associations
 from biassay.studies.associations.view import RunView
 from biassay.studies.associations.words import ABSENCE
 
@@ -62,7 +62,7 @@ class AssociationPresenter(Presenter):
         return part_of(RunView(gathered), renderer)
 
     def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
-        print_run(gathered.run, console)
+        print_associations(gathered.run, console)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         if gathered.run.manifest.inputs.contexts is None:

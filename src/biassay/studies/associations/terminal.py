@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from biassay.files import printable
 from biassay.pages.formats import decimals, interval_text
-from biassay.pages.section import Statement
+from biassay.pages.plain_tables import print_run
 from biassay.pages.sentences import statements
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
@@ -21,37 +21,22 @@ from biassay.studies.associations.words import headline, meaning, unfinished
 from biassay.studies.associations.words_contexts import COLUMNS
 from biassay.studies.associations.words_lost import assumptions, lost_lines
 
-__all__ = ["print_run", "run_tables"]
+__all__ = ["print_associations", "run_tables"]
 
 _TEST_WIDTH, _MODEL_WIDTH = 46, 38
 _CONTEXT_MODEL_WIDTH = 56
 
 
-def print_run(run: RunData, console: Console) -> None:
+def print_associations(run: RunData, console: Console) -> None:
     """Print the table, what its signs mean, and the findings in words."""
-    labels = model_labels(run)
-    parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
-    if unfinished(run):
-        parts.insert(1, Text(unfinished(run), style="yellow"))
-    parts += [Text(LEGEND, style="dim"), Text("")]
+    shown: list[RenderableType] = [Text(unfinished(run), style="yellow")] if unfinished(run) else []
+    shown += [*run_tables(run, console.width), Text(LEGEND, style="dim")]
     if run.manifest.inputs.contexts is not None:
-        parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
-    for one in statements(findings_of(run)):
-        parts += [_statement(one), *(Text(printable(f"  • {point}")) for point in one.points)]
-    parts += [Text(printable(line), style="yellow") for line in (*assumptions(run), *lost_lines(run))]
-    parts.extend(
-        Text(printable(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}"), style="yellow")
-        for result in run.results
-        if result.reason
-    )
-    parts.append(Text(meaning(run), style="dim"))
-    console.print(Group(*parts))
-
-
-def _statement(one: Statement) -> Text:
-    text = Text(printable(one.text))
-    text.stylize("bold", 0, len(one.about))
-    return text
+        shown += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
+    labels = model_labels(run)
+    reasons = [f"{labels[model_key(r)]}, {r.test}: {r.status}: {r.reason}" for r in run.results if r.reason]
+    notes = [*assumptions(run), *lost_lines(run), *reasons]
+    print_run(console, headline(run), shown, statements(findings_of(run)), notes, [meaning(run)])
 
 
 def run_tables(run: RunData, width: int) -> Iterator[Table]:
