@@ -67,13 +67,6 @@ def test_words_are_shared_as_sets_are(words: Run) -> None:
                                 "only_model": [*r.only_model]} for r in found.tables["words"]]  # fmt: skip
 
 
-def test_a_named_baseline_turns_the_words(words: Run) -> None:
-    runs = {"a": words, "b": other_words(words)}
-    for r, turned in zip(compare(runs).tables["words"], compare(runs, baseline="other").tables["words"], strict=True):
-        assert (set(r.only_baseline), set(r.only_model)) == (set(turned.only_model), set(turned.only_baseline))
-        assert (turned.baseline, turned.model) == ("other", "glove")
-
-
 def test_words_that_were_not_kept_are_not_said_to_be_another_models_alone(words: Run) -> None:
     """The same model and settings, of which one run has kept fewer words: nothing differs between the two."""
     cut = {**words.tables, "results": words.results[:5]}
@@ -128,16 +121,6 @@ def test_discoveries_of_one_model_in_two_runs_are_shown_apart(words: Run) -> Non
         assert (r.only_baseline, r.only_model) == ((), ())
 
 
-def test_copies_of_a_discovery_are_refused(words: Run) -> None:
-    with pytest.raises(UsageError, match="copies of one run"):
-        compare({"a": words, "b": words})
-
-
 def test_runs_of_other_studies_are_refused_even_if_mixed(words: Run) -> None:
     with pytest.raises(UsageError, match="associations, discovery"):
         compare({"a": words, "b": biassay.run("glove", "weat6")}, mixed=True)
-
-
-def test_a_single_discovery_is_refused(words: Run) -> None:
-    with pytest.raises(UsageError, match="glove"):
-        compare({"a": words})

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.models.static import frequent_words
 from biassay.studies.discovery.view import group_of, groups_of
 
 from . import planted_words as made_up
@@ -82,14 +81,6 @@ def test_q_values_are_benjamini_and_hochbergs(found: biassay.Run) -> None:
         assert min(word.p_value for word in findings.words) == 1 / 500
 
 
-def test_a_seed_gives_the_same_findings_and_another_other_p_values(found: biassay.Run, place: Path) -> None:
-    again, other = (discovered(place, ["red-women", "blue-men"], seed=seed) for seed in (0, 1))
-    assert again.tables == found.tables
-    one, two = ([(w.word, w.scores, w.constituents) for w in run.results] for run in (found, other))
-    assert one == two
-    assert [w.p_value for w in found.results] != [w.p_value for w in other.results]
-
-
 def test_a_file_a_list_of_words_and_an_object_find_the_same(found: biassay.Run, place: Path) -> None:
     both = ["red-women", "blue-men"]
     (place / "words.txt").write_text("\n".join([*TABLE, "", "random0", "  blossom0 "]), encoding="utf-8-sig")
@@ -131,16 +122,6 @@ def test_an_object_without_a_list_is_asked_for_frequent_words(place: Path) -> No
     assert made.tables["models"][0].vocabulary == "the most frequent words of the embedded vectors"
     assert groups_of(made)[0].row.num_words == 20_000
     assert len(made.results) <= 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", [WORDS, None])
-def test_the_record_counts_the_distinct_texts_and_those_encoded(words: list[str] | None, place: Path) -> None:
-    groups, names = place / "own.toml", {name for names in NAMES.values() for name in names}
-    made = biassay.discover(made_up.Random(), "red-men", groups=groups, words=words, n_permutations=9)
-    asked = {*ALL_RATED, *names, *(frequent_words() if words is None else words)}
-    record = made.manifest.models[0]
-    assert (record.texts, record.encoded) == (len(asked), len(asked))
 
 
 def test_nothing_is_encoded_twice(place: Path, tmp_path: Path) -> None:

@@ -59,19 +59,6 @@ def test_agrees_with_loops_however_the_work_is_cut(
     assert found.reason is None
 
 
-def test_many_groups_and_pairs_at_once_are_as_one_by_one() -> None:
-    groups = [contexts(n, 10 + n) for n in (1, 3, 8)]
-    words = [*LEFT, *RIGHT]
-    table = GroupCosines.of(groups, words)
-    for place, group in enumerate(groups):
-        for left, right in (([0], [2]), ([0, 1], [2, 3, 4]), ([4, 2], [1])):
-            found = table.association(place, left, right)
-            expected = by_loops(group, [words[i] for i in left], [words[i] for i in right])
-            assert found.effect_size == pytest.approx(expected[0], rel=1e-12)
-            alone = group_ceat(group, [words[i] for i in left], [words[i] for i in right])
-            assert found.standard_error == pytest.approx(alone.standard_error, rel=1e-10, nan_ok=True)
-
-
 def test_the_right_trait_is_positive_and_sides_swap_the_sign() -> None:
     group = contexts(20, 1, 2.0)
     near, far = contexts(20, 2, 2.0), contexts(20, 3, -2.0)
@@ -85,14 +72,6 @@ def test_an_adjective_weighs_the_same_however_many_contexts_it_has() -> None:
     often = [np.repeat(LEFT[0], 50, axis=0), LEFT[1]]
     once, many = group_ceat(group, LEFT, RIGHT), group_ceat(group, often, RIGHT)
     assert many.effect_size == pytest.approx(once.effect_size, rel=1e-12)
-
-
-def test_lengths_do_not_count_and_low_precision_is_computed_in_double() -> None:
-    half = [rows.astype(np.float16) for rows in LEFT]
-    group = contexts(5, 6).astype(np.float32)
-    found = group_ceat(group, half, RIGHT)
-    exact = by_loops(group.astype(np.float64) * 3.0, [rows.astype(np.float64) for rows in half], RIGHT)
-    assert found.effect_size == pytest.approx(exact[0], rel=1e-12)
 
 
 def test_crowded_cosines_keep_their_digits() -> None:
