@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import false_discovery_control
 
 import biassay
-from biassay.stimuli.catalogue import load_tests, select_grouping
+from biassay.stimuli.catalogue import load_tests
 from biassay.studies.discovery.records import DUAL_USE
 from biassay.studies.discovery.view import group_of
 
@@ -203,20 +203,6 @@ def test_a_file_of_groups_is_validated_and_searched(cli: Cli, tmp_path: Path) ->
     (found,) = printed["groups"]
     assert found["constituents"] == ["r: african / european", "g: females / males"]
     assert (found["threshold"], found["threshold_source"], printed["curves"]) == (0.8, "convention", [])
-
-
-def test_the_shipped_groups_are_shown(cli: Cli) -> None:
-    shipped = select_grouping("guo2021-groups")
-    code, stdout, _ = cli("tests", "show", "guo2021-groups")
-    as_json = json.loads(cli("tests", "show", "guo2021-groups", "--json")[1])
-    flat = " ".join(stdout.split())
-    assert (code, as_json["name"], as_json["others"]) == (0, "guo2021-groups", list(shipped.others))
-    for group in shipped.groups:
-        lists = {what: list(getattr(group, what)) for what in ("names", "biases", "emergent")}
-        assert as_json["groups"][group.name] == {"belongs": dict(group.belongs), **lists}
-        said = " ".join(f"{what}: {', '.join(words)}" for what, words in lists.items()).replace("biases:", "rated:")
-        assert f"{group.name} ({', '.join(group.belongs.values())}) {said}" in flat
-    assert f"of no group: {', '.join(shipped.others)} from: {shipped.source.citation}" in flat
 
 
 def test_an_interrupted_search_goes_on(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

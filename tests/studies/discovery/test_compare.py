@@ -89,13 +89,8 @@ def test_discoveries_without_a_group_in_common_have_nothing_to_compare(words: Ru
     ("field", "value"),
     [
         ("grouping_digest", "another"),
-        ("vocabulary_digest", "another"),
         ("threshold", 0.25),
-        ("rule", "another"),
-        ("compare", "another"),
-        ("alpha", 0.25),
         ("n_permutations", 7),
-        ("positive_only", "another"),
     ],
 )
 def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Run, field: str, value: Any) -> None:
@@ -112,7 +107,7 @@ def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Run, field: 
     assert note.endswith(f"{before} in old, {value} in new")
 
 
-def test_discoveries_of_one_model_in_two_runs_are_shown_apart(words: Run) -> None:
+def test_discoveries_of_one_model_in_two_runs_have_two_labels(words: Run) -> None:
     again = dataclasses.replace(words, manifest=dataclasses.replace(words.manifest, run_id="again"))
     found = compare({"a": words, "b": again})
     assert (found.baseline, {r.model for r in found.tables["words"]}) == ("glove [a]", {"glove [b]"})

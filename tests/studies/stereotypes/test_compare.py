@@ -107,18 +107,6 @@ def test_scores_that_leave_tau_undefined_are_none() -> None:
     assert r.tau_model == pytest.approx(stats.kendalltau(scores(1).ravel(), human.ravel()).statistic)
 
 
-def test_scores_without_a_common_cell_are_none_and_no_error() -> None:
-    human = scores(0)
-    half = np.arange(24).reshape(6, 4) % 2 == 0
-    sides = [np.where(mask, scores(1), math.nan) for mask in (half, ~half)]
-    runs = {
-        name: stereotypes(asked(name, measure("ilps", side, human))) for name, side in zip("mn", sides, strict=True)
-    }
-    (r,) = compare(runs).tables["agreements"]
-    assert (r.tau_baseline, r.tau_model, r.difference, r.interval_low, r.tau_between) == (None,) * 5
-    assert (r.num_groups, r.num_cells) == (0, 0)
-
-
 def test_no_model_of_a_run_is_lost_where_labels_are_the_same() -> None:
     """Two checkpoints of one name, or a model that is masked and causal: their settings need not show."""
     human = scores(0)

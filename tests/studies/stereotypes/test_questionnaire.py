@@ -7,17 +7,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.tiny_models import save_tiny
 
 from biassay.models.base import Filled
-from biassay.models.registry import open_as
 from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
 from biassay.studies.stereotypes.questionnaire import Item, Questionnaire, pair_scores_of
 from biassay.studies.stereotypes.settings import Prior
@@ -283,21 +280,6 @@ def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: Abc) -> Non
 
 def _at(sheet: Questionnaire, pair: int, adjective: str) -> int:
     return next(i for i, item in enumerate(sheet.items) if (item.pair, item.adjective) == (pair, adjective))
-
-
-@pytest.mark.extras
-def test_adjectives_that_share_their_first_piece_are_told_apart(abc: Abc, tmp_path: Path) -> None:
-    """'loves' and 'loveing' are one question under ILPS, and two under the others; 'war' begins 'wars'."""
-    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask")
-    answers, names = model.fill(sheet.blanks), [pair.name for pair in abc.pairs]
-    pair = {m: pair_scores_of(sheet.scores(answers, m, "paper").scores, sheet.items, len(names)) for m in MEASURES}
-    love, war = names.index("loves-loveing"), names.index("war-wars")
-    assert (pair["ilps"][:, :, love] == 0.0).all()
-    for measure in ("ilps-star", "set"):
-        assert (np.abs(pair[measure][:, :, love]) > 1e-6).all()
-        assert (np.abs(pair[measure][:, :, war]) > 1e-6).all()
 
 
 NUMBERS = st.one_of(st.floats(-5.0, 5.0), st.just(math.nan))

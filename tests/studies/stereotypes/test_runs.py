@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,6 @@ from biassay.errors import RefusedError, RunFolderError, StimulusError, UnknownN
 from biassay.results.slices import Slice
 from biassay.runs.listener import Silent
 from biassay.runs.run import Run
-from biassay.stimuli.abc import groups_named
-from biassay.studies.stereotypes.people import human_of
 
 from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, measures, numbers, profiles, save_masked
 
@@ -118,20 +115,6 @@ def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Run)
                 assert (group.tau_interval is None) is group.pilot
             for low, high in filter(None, (found.tau_annotators, found.tau_groups, found.tau_both)):
                 assert low <= found.tau <= high
-
-
-def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared: Run) -> None:
-    people = human_of(place.abc, groups_named(place.abc, ["land", "craft"]), place.human, (), seed=0)
-    for record in measures(compared):
-        rows = [GROUPS.index(name) for name in PILOT]
-        of_pilot = scores_of(record)[rows]
-        taus = {}
-        for chosen in (*combinations(range(4), 1), *combinations(range(4), 2)):
-            scores = of_pilot[:, list(chosen)].mean(axis=1)
-            taus[chosen] = tau(list(scores), list(people.pilot_means))[0]
-        at = tuple(record.row.templates.index(name) for name in record.row.chosen)
-        assert taus[at] == pytest.approx(max(taus.values()))
-        assert record["alignments"][0].pilot_tau == pytest.approx(taus[at])
 
 
 @pytest.mark.parametrize(
