@@ -68,6 +68,10 @@ class Renderer:
         shown = {**content, "anchor": anchor, "level": self.level, "can_draw": can_draw()}
         return Section(anchor, title, Markup(self.environment.get_template(f"{name}.html").render(shown)))
 
+    def notes(self, notes: Sequence[str]) -> list[Section]:
+        """What a reader should know beside the findings, one a line; no section where there is nothing."""
+        return [self.section("notes", "Notes", notes=notes)] if notes else []
+
     def figures(self, make: Sequence[Callable[..., Figure]]) -> list[Markup]:
         """Figures in the colours of the page; none where they cannot be drawn."""
         return [Markup(for_page(of(PAGE))) for of in make] if can_draw() else []

@@ -140,7 +140,7 @@ def discover(
     engine: Engine | None = None,
     listener: Listener | None = None,
 ) -> Run:
-    """Find the words that models tie to intersectional groups (IBD), and those tied to no category of them (EIBD).
+    """Find the words that models associate with intersectional groups (IBD), and with no category of them (EIBD).
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def stereotypes(
     engine: Engine | None = None,
     listener: Listener | None = None,
 ) -> Run:
-    """What language models tie to social groups along agency, beliefs and communion, and whether people agree.
+    """What language models associate with social groups along agency, beliefs and communion, and whether people agree.
 
     Parameters
     ----------

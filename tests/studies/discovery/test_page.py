@@ -18,7 +18,7 @@ from tests.pages.pages import Page
 import biassay
 from biassay.results.gathering import Gathered
 from biassay.runs.run import Run
-from biassay.runs.showing import render_report, write_page
+from biassay.runs.showing import render_report
 from biassay.studies.discovery.page import curve_of
 from biassay.studies.discovery.presenter import DiscoveryPresenter
 from biassay.studies.discovery.records import DUAL_USE
@@ -152,31 +152,11 @@ def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     assert without.rows == page.rows
 
 
-def test_the_page_opens_without_a_network(page: Page) -> None:
-    assert page.data == {}
-    assert "default-src 'none'" in page.policy
-    assert not re.search(r"https?://|//\w+\.", page.source)
-
-
-def test_the_way_through_the_page_names_its_sections(found: Run, page: Page) -> None:
-    groups = [findings.row.label for findings in groups_of(found)]
-    assert page.headings() == ["In short", "Groups", *groups, "How it was made"]
-    assert page.links == ["To the results", *page.headings()]
-
-
 def test_the_note_and_what_was_lost_stand_on_the_page_and_in_the_terminal(found: Run, page: Page) -> None:
     (lost,) = found.tables["models"]
     for shown in (page.text, " ".join(printed(found).split())):
         for said in (DUAL_USE, MEANING, *map(", ".join, (*lost.names_lost.values(), lost.validation_lost))):
             assert said in shown
-
-
-def test_how_it_was_made_is_on_the_page(found: Run, page: Page) -> None:
-    inputs, model = found.manifest.inputs, found.manifest.models[0]
-    for text in (found.manifest.created, inputs.grouping_digest, inputs.citation, str(model.revision)):
-        assert text in page.text
-    (text,) = page.explained("p-values")
-    assert re.findall(r"[\d.]+\d|\d", text) == ["199", "0", "0.5"]
 
 
 def notes(run: Run) -> list[str]:
@@ -205,22 +185,6 @@ def test_notes_are_about_what_was_lost_and_what_rests_on_little(found: Run) -> N
 
 def test_a_lost_word_cannot_steer_the_terminal(found: Run) -> None:
     assert "\x1b" not in printed(with_lost(found, words_lost=("\x1b[2Jgone",)))
-
-
-def test_a_group_without_rated_words_has_no_figure(found: Run) -> None:
-    unrated = with_tables(found, curves=(), validated=())
-    page = Page(render_report(unrated))
-    assert page.drawings == []
-    assert "Words with known truth" not in page.headings(3)
-
-
-@pytest.mark.extras
-def test_a_group_with_one_task_has_one_curve(found: Run) -> None:
-    pytest.importorskip("vl_convert")
-    one = with_tables(found, curves=[row for row in found.tables["curves"] if row.task == "ibd"])
-    drawings = Page(render_report(one)).drawings
-    assert len(drawings) == len(groups_of(found))
-    assert all(len(drawing.tips) == 81 for drawing in drawings)
 
 
 def test_what_was_not_computed_is_a_dash(found: Run) -> None:
@@ -279,15 +243,3 @@ def test_a_word_cannot_steer_the_terminal(word: str, found: Run) -> None:
     shown = printed(with_one_word(found, word=word))
     assert word not in shown
     assert re.sub(r"[\x1b\x9b\u202e\t]", "\ufffd", word) in shown
-
-
-def test_only_groups_that_are_named_are_printed(found: Run) -> None:
-    shown = printed(found, only=[MALES])
-    assert "European American males: associated words (the first 20 of " in shown
-    assert ("African American females: " in shown, "African American females: " in printed(found)) == (False, True)
-
-
-def test_write_page_puts_one_file_into_the_folder(found: Run, tmp_path: Path) -> None:
-    path = write_page(found, tmp_path)
-    assert [path] == list(tmp_path.iterdir())
-    assert path.read_text(encoding="utf-8") == render_report(found)

@@ -15,7 +15,7 @@ from biassay.errors import MeasurementError, UnknownNameError, UsageError
 from biassay.stimuli.catalogue import load_tests, select_grouping
 from biassay.stimuli.export import to_toml
 from biassay.studies.discovery.records import DUAL_USE
-from biassay.studies.discovery.view import group_of, groups_of
+from biassay.studies.discovery.view import group_of
 from biassay.studies.discovery.word_tests import CIRCULAR, against_of, make_tests
 
 from . import planted_words as made_up
@@ -86,12 +86,6 @@ def test_the_test_written_loads_and_its_sides_share_no_word(
     assert all(r.effect_size > 1.5 for r in run.results)  # the words were chosen for it
 
 
-def test_without_emergent_words_there_is_one_test(place: Path) -> None:
-    made = discovered(place, BOTH, threshold=-1.5)  # every category of an associated word is above it
-    assert [f.row.num_emergent for f in groups_of(made)] == [0, 0]
-    assert [test.name for test in make_tests(made, *BOTH, 12)] == ["red-women-associated"]
-
-
 def test_too_few_words_say_what_to_do(found: biassay.Run, place: Path) -> None:
     none = discovered(place, BOTH, threshold=1.95)
     with pytest.raises(MeasurementError, match="0 were found of red-women and 0 of blue-men"):
@@ -111,23 +105,6 @@ def test_the_other_group_of_a_test(place: Path, tmp_path: Path) -> None:
     path = write_groups(tmp_path / "with.toml", more='[grouping]\nagainst = "red-men"\n')
     assert against_of(select_grouping(str(path)), "red-women", None) == "red-men"
     assert against_of(select_grouping(str(path)), "red-women", "blue-men") == "blue-men"
-
-
-def test_a_folder_loads_to_what_was_found(place: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    made = discovered(place, BOTH, out=out)
-    files = {"manifest.json", "results.json", "results.tsv", "report.html", "arrays"}
-    assert {path.name for path in out.iterdir()} == files
-    loaded = biassay.load(out)
-    assert loaded == made
-    assert {name: array.tolist() for name, array in loaded.arrays.items()} == {
-        name: array.tolist() for name, array in made.arrays.items()
-    }
-    assert DUAL_USE in (out / "manifest.json").read_text()
-    manifest = made.manifest
-    assert (manifest.study, manifest.status) == ("discovery", "complete")
-    assert (manifest.settings.group, manifest.settings.n_permutations) == (tuple(BOTH), 499)
-    assert manifest.inputs.grouping_digest == select_grouping(str(place / "own.toml")).digest
 
 
 def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: Path, tmp_path: Path) -> None:
@@ -151,16 +128,6 @@ def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: 
         assert cells[f"against {word.group}"] == cells["colour: blue / red" if red else "colour: red / blue"] == ""
         assert {name: float(cells[f"against {name}"]) for name in word.scores} == word.scores
         assert {name: float(cells[name]) for name in word.constituents} == word.constituents
-
-
-@pytest.mark.extras
-def test_to_frame_has_the_columns_of_the_table(found: biassay.Run, tmp_path: Path) -> None:
-    pytest.importorskip("pandas")
-    frame = found.to_frame()
-    header = (found.save(tmp_path / "out") / "results.tsv").read_text().splitlines()[0]
-    assert list(frame.columns) == header.split("\t")
-    assert len(frame) == 2 * len(WORDS)
-    assert frame["score"].max() == max(word.score for word in found.results)
 
 
 def test_a_rated_word_without_a_score_survives_saving(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import biassay
 
-from .asked_models import GROUPS, Place, judgements, save_masked
+from .asked_models import GROUPS, Place, save_masked
 from .conftest import Cli
 
 pytestmark = pytest.mark.extras
@@ -94,15 +93,6 @@ def test_json_holds_what_is_written(asked: Asked, place: Place, tmp_path: Path) 
     assert len(printed["findings"]) == 3 + len(GROUPS)
 
 
-def test_the_variants_that_were_asked_for_are_stored(asked: Asked, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert asked("--quiet", "--out", out, "--measure", "ilps", "--variant", "cao2022-code", "--prior", "word") == (
-        *(0, "", ""),
-    )
-    made = biassay.load(out).manifest.settings
-    assert (made.variant, made.prior, made.measures) == ("cao2022-code", "word", ("ilps",))
-
-
 def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Place, tmp_path: Path) -> None:
     more = tmp_path / "more.toml"
     more.write_text(
@@ -126,47 +116,13 @@ def test_a_file_of_ones_own_adds_groups_traits_and_templates(cli: Cli, place: Pl
     [
         (("--annotators", "Gender=Woman"), "--human"),
         (("--annotators", "Woman", "--human", "h.json"), "FIELD=VALUE, got 'Woman'"),
-        (("--group", "nort"), "'nort'; did you mean 'north'"),
-        (("--template", "own-mny"), "'own-mny'; did you mean 'own-many'"),
         (("--human", "/none/h.json"), "/none/h.json"),
-        (("--with", "/none/own.toml"), "/none/own.toml"),
-        (("--measure", "ipls"), "'ipls'"),
-        (("--prior", "none"), "'none'"),
-        (("--variant", "code"), "'code'"),
         (("--draws", "3"), "n_bootstrap must be at least 10, got 3"),
-        (("--seed", "-4"), "seed must be at least 0"),
         (("--resume", "run", "--measure", "ilps"), "--measure"),
     ],
 )
 def test_bad_input_is_one_plain_sentence(refused: Refused, args: tuple[str, ...], words: str) -> None:
     assert words in refused(*args)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("{", "line 1"),
-        ('{"martians": {"cold - warm": 3}}', "martians"),
-        ('{"smiths": {"cold - hot": 3}}', "cold - hot"),
-        ('{"smiths": {"cold - warm": 300}}', "300"),
-    ],
-)
-def test_human_files_that_cannot_be_used(
-    refused: Refused, tmp_path_factory: pytest.TempPathFactory, content: str, words: str
-) -> None:
-    path = tmp_path_factory.mktemp("people") / "h.json"
-    path.write_text(content)
-    said = refused("--human", path, "--group", "craft")
-    assert said.startswith(f"error: {path}: ")
-    assert words in said
-
-
-def test_annotators_that_are_not_there(refused: Refused, place: Place, tmp_path_factory: Any) -> None:
-    asked = ("--human", place.human, "--group", "craft", "--annotators")
-    assert "'Womn'; did you mean 'Woman'" in refused(*asked, "Gender=Womn")
-    assert "'Sex'" in refused(*asked, "Sex=Woman")
-    means = judgements(tmp_path_factory.mktemp("means"), means=True)
-    assert str(means) in refused("--human", means, "--group", "craft", "--annotators", "Gender=Woman")
 
 
 def test_models_that_cannot_be_asked(refused: Refused, place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -178,11 +134,3 @@ def test_models_that_cannot_be_asked(refused: Refused, place: Place, tmp_path_fa
     headless = save_masked(missing.parent / "m", place.abc, head=False)
     few = ("--group", "north", "--template", "own-so", "--measure", "ilps")
     assert "cls.predictions" in refused(*few, model=f"hf:{headless}")
-
-
-def test_a_folder_in_use_is_refused(asked: Asked, tmp_path: Path) -> None:
-    (tmp_path / "note.txt").write_text("mine")
-    code, stdout, stderr = asked("--out", tmp_path)
-    assert (code, stdout) == (2, "")
-    assert str(tmp_path) in stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]

@@ -79,35 +79,6 @@ def test_pairs_are_made_in_both_orders_where_english_has_them(found: Run, place:
     assert found.tables["models"][0].num_asked == asked * 4 * 2 * len(place.abc.pairs)
 
 
-def test_order_is_the_mean_tau_over_pairs_with_both_orders(found: Run) -> None:
-    parts = parts_of(found)
-    by_parts = {of: name for name, of in parts.items()}
-    for crossed, scores in crossings(found):
-        first, second, reverse, best = [], [], [], []
-        for pair in {frozenset(of) for of in parts.values()}:
-            names = [name for name, of in parts.items() if frozenset(of) == pair]
-            taus = [[tau(scores[name], scores[part]) for part in parts[name]] for name in names]
-            best.append(np.mean([max(two) for two in taus]))
-            if len(names) == 2:
-                first.append(np.mean([two[0] for two in taus]))
-                second.append(np.mean([two[1] for two in taus]))
-                reverse.append(tau(scores[names[0]], scores[by_parts[parts[names[0]][::-1]]]))
-        for name, values, n in (
-            ("first", first, 6),
-            ("second", second, 6),
-            ("reversed", reverse, 6),
-            ("closest", best, 9),
-        ):
-            tau_of, error, count = (
-                getattr(crossed.first("orders"), f"{of}_{name}") for of in ("tau", "standard_error", "n")
-            )
-            assert tau_of == pytest.approx(np.mean(values))
-            assert count == len(values) == n
-            # Pairs that share a group add to the error, which is never below that of independent ones.
-            assert error is not None
-            assert error >= np.std(values, ddof=1) / np.sqrt(n) - 1e-12
-
-
 def test_dominance_is_the_difference_of_mean_taus(found: Run) -> None:
     parts, lands = parts_of(found), ("north", "south", "east")
     for crossed, scores in crossings(found):
@@ -146,23 +117,6 @@ def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Run, trai
         sides = [traits[part, e.trait] for part in e.parts]
         assert e.bound == pytest.approx(max(sides) if e.direction == "more" else min(sides), abs=5e-6)
     assert len({(e.group, e.trait, e.direction) for e in crossed["emergent"]}) == 50
-
-
-def test_the_p_value_is_the_share_of_random_pairs_of_these_domains(found: Run, traits: Table) -> None:
-    crossed, parts = measures(found)[0], parts_of(found)
-    lands = ("north", "south", "east")
-    for e in crossed["emergent"]:
-        alike = [name for name, of in parts.items() if (of[0] in lands) == (e.parts[0] in lands)]
-        sign, bound = (1, max) if e.direction == "more" else (-1, min)
-        scores = [traits[name, e.trait] for name in alike]
-        bounds = [bound(traits[part, e.trait] for part in parts[name]) for name in alike]
-        drawn = np.array([sign * (score - limit) for score in scores for limit in bounds])
-        sure, at_most = (float(np.mean(drawn >= e.excess + slack)) for slack in (1e-5, -1e-5))
-        assert e.p_value is not None
-        assert sure <= e.p_value + 1e-12
-        assert e.p_value <= at_most + 1e-12
-        assert e.q_value is not None
-        assert e.q_value >= e.p_value
 
 
 def test_pairs_do_not_change_what_is_found_of_the_groups(found: Run, place: Place) -> None:

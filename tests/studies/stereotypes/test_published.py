@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import biassay
 from biassay.pages.publish import files as published
 from biassay.pages.publish.files import publish
 from biassay.pages.publish.markdown import to_markdown
@@ -17,9 +16,7 @@ from biassay.runs.run import Run
 from biassay.runs.showing import gather, presented
 from biassay.studies.registry import study_named
 from biassay.studies.stereotypes.shown import agreement_table
-from biassay.studies.stereotypes.view import overall
 
-from .asked_models import Place, measures
 from .made_runs import compared_with_people
 
 
@@ -83,22 +80,3 @@ def test_the_hub_reads_the_agreement_of_a_model() -> None:
         (of, "set", "kendall_tau"): -0.5,
     }
     assert card_of(compared_with_people(judged=False), "m").startswith("## Social bias")
-
-
-@pytest.mark.extras
-def test_the_table_of_real_models_has_their_numbers(asked_place: Place, tmp_path: Path) -> None:
-    found = asked_place(human=asked_place.human, out=tmp_path / "run")
-    table = agreement_table(biassay.load(tmp_path / "run"))
-    assert table is not None
-    (group,) = table.groups
-    rows = {row.stub[0]: [cell.text.replace("−", "-") for cell in row.cells] for row in group.rows}
-    for place, record in enumerate(measures(found)):
-        a = overall(record)
-        assert a is not None
-        for name, value, span in (
-            ("Kendall's tau", a.tau, a.tau_both),
-            ("precision at 3", a.precision, a.precision_both),
-        ):
-            assert span is not None
-            assert rows[name][place] == f"{value:z.2f} ({span[0]:z.2f} to {span[1]:z.2f})"
-        assert rows["tau, groups shuffled"][place] == f"{a.tau_shuffled:z.2f}"

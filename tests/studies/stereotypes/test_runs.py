@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,10 @@ import pytest
 from scipy.stats import kendalltau
 
 import biassay
-from biassay.errors import ModelError, RefusedError, RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.errors import RefusedError, RunFolderError, StimulusError, UnknownNameError, UsageError
 from biassay.results.slices import Slice
 from biassay.runs.listener import Silent
 from biassay.runs.run import Run
-from biassay.stimuli.abc import groups_named
-from biassay.studies.stereotypes.people import human_of
 
 from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, measures, numbers, profiles, save_masked
 
@@ -118,20 +115,6 @@ def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Run)
                 assert (group.tau_interval is None) is group.pilot
             for low, high in filter(None, (found.tau_annotators, found.tau_groups, found.tau_both)):
                 assert low <= found.tau <= high
-
-
-def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared: Run) -> None:
-    people = human_of(place.abc, groups_named(place.abc, ["land", "craft"]), place.human, (), seed=0)
-    for record in measures(compared):
-        rows = [GROUPS.index(name) for name in PILOT]
-        of_pilot = scores_of(record)[rows]
-        taus = {}
-        for chosen in (*combinations(range(4), 1), *combinations(range(4), 2)):
-            scores = of_pilot[:, list(chosen)].mean(axis=1)
-            taus[chosen] = tau(list(scores), list(people.pilot_means))[0]
-        at = tuple(record.row.templates.index(name) for name in record.row.chosen)
-        assert taus[at] == pytest.approx(max(taus.values()))
-        assert record["alignments"][0].pilot_tau == pytest.approx(taus[at])
 
 
 @pytest.mark.parametrize(
@@ -257,13 +240,6 @@ def test_a_part_of_a_run_is_about_one_measure_or_group(compared: Run) -> None:
         _ = compared["suoth"]
 
 
-def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None:
-    model = f"hf:{save_masked(tmp_path / 'm', place.abc, head=False)}"
-    with pytest.raises(ModelError, match=r"cls\.predictions"):
-        place(model, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("wrong", "error", "words"),
     [
@@ -305,16 +281,6 @@ def test_a_folder_in_use_is_refused_before_anything_is_asked(place: Place, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 
 
-def test_annotators_are_counted_who_rated_a_group_that_is_asked_about(place: Place, tmp_path: Path) -> None:
-    content = json.loads(place.human.read_text())
-    for name in ("annotator0", "annotator1"):
-        del content[name]["southerners"]
-    path = tmp_path / "human.json"
-    path.write_text(json.dumps(content))
-    overall = measures(place(groups=["south"], measures="ilps", human=path))[0]["alignments"][0]
-    assert overall.num_annotators == 7
-
-
 def test_annotators_of_pilot_groups_only_are_not_counted(place: Place, tmp_path: Path) -> None:
     content = json.loads(place.human.read_text())
     for name in ("annotator0", "annotator1"):
@@ -324,12 +290,6 @@ def test_annotators_of_pilot_groups_only_are_not_counted(place: Place, tmp_path:
     overall = measures(place(measures="ilps", human=path))[0]["alignments"][0]
     assert overall.tau_with_pilot is not None
     assert overall.num_annotators == 7
-
-
-def test_one_annotator_is_enough_for_an_agreement(place: Place, tmp_path: Path) -> None:
-    found = place(human=judgements(tmp_path, annotators=1))
-    assert found.manifest.inputs.human.ceiling is None
-    assert measures(found)[0]["alignments"][0].tau is not None
 
 
 def test_a_score_that_is_not_defined_in_the_pilot_ends_no_run(place: Place) -> None:

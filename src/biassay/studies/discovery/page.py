@@ -44,8 +44,9 @@ def discovery_part(run: RunData, renderer: Renderer) -> Part:
         headline=headline(run),
         summary=statements(findings_of(run)),
         meaning=MEANING,
-        notes=[run.manifest.inputs.note, *notes_of(run, views)],
+        notes=[run.manifest.inputs.note],
         sections=[
+            *renderer.notes(notes_of(run, views)),
             section_of("groups", "Groups", filled(columns, rows), rows, renderer),
             *(_group(place, run, view, renderer) for place, view in enumerate(views)),
             renderer.section("discovery_made", "How it was made", manifest=run.manifest, vocabularies=vocabularies),

@@ -143,4 +143,4 @@ def _lost(run: RunData, row: ModelRow) -> Iterator[str]:
     ):
         if words:
             more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
-            yield f"{len(words)} of {what} have no vector: {', '.join(words[:_LISTED])}{more}"
+            yield f"{len(words)} of {what} have no vector: {', '.join(words[:_LISTED])}{more}."

@@ -22,7 +22,7 @@ from biassay.studies.stereotypes.records import (
     RatedRow,
 )
 
-__all__ = ["TABLES", "Score", "scores_of"]
+__all__ = ["ORDERS", "TABLES", "Score", "scores_of"]
 
 
 class Score(NamedTuple):
@@ -134,18 +134,20 @@ _GROUP_ALIGNMENTS = (
     Column("precision", "P@3", "The mean of both.", "number"),
     Column("pilot", "pilot", "Whether templates were chosen on it.", "flag"),
 )
+ORDERS = {
+    "first": "the group named first",
+    "second": "the group named second",
+    "reversed": "the pair in the other order",
+    "closest": "the closer of its groups",
+}
+"""What a pair is compared with, by the end of a column's name."""
 _ORDERS = (
     *_MEASURE,
     Column("num_groups", "groups", "Paired groups.", "count"),
     Column("num_both_orders", "both orders", "Pairs that stand in both orders.", "count"),
     *(
         column
-        for name, of in (
-            ("first", "the group named first"),
-            ("second", "the group named second"),
-            ("reversed", "the pair in the other order"),
-            ("closest", "the closer of its groups"),
-        )
+        for name, of in ORDERS.items()
         for column in (
             Column(f"tau_{name}", f"tau, {name}", f"Mean tau of a pair with {of}.", "number"),
             Column(f"standard_error_{name}", f"error, {name}", "Its standard error.", "number"),

@@ -89,7 +89,7 @@ def _group(model: Slice, profile: ProfileRow, inputs: InputsRecord) -> Finding:
         topic=profile.domain,
         about="people",
         standing="described" if traits else "not measured",
-        direction=f"{profile.group} with {traits[0]}" if traits else "",
+        direction=f"traits that go with {profile.group}" if traits else "",
         effect=strongest[0][0] if strongest else None,
         unit="score",
         reason=None if traits else _why_not(model, profile.group),

@@ -24,6 +24,7 @@ from biassay.studies.stereotypes.shown import (
     alignment_table,
     headline,
     notes_of,
+    people_notes,
     side_table,
     templates_text,
 )
@@ -45,8 +46,8 @@ def stereotypes_part(run: RunData, renderer: Renderer) -> Part:
         headline=headline(run),
         summary=statements(findings_of(run)),
         meaning=MEANING,
-        notes=notes_of(run, models),
         sections=[
+            *renderer.notes([*notes_of(run, models), *people_notes(run)]),
             *(_model(place, model, run, renderer) for place, model in enumerate(models, start=1)),
             renderer.section("stereotypes_made", "How it was made", **made),
         ],

@@ -36,6 +36,7 @@ from biassay.studies.stereotypes.shown import (
     headline,
     leading_table,
     notes_of,
+    people_notes,
     side_table,
     templates_text,
 )
@@ -58,7 +59,8 @@ class StereotypePresenter(Presenter):
         run = gathered.run
         models = models_of(run)
         tables = [table for model in models for table in _printed(run, model)]
-        print_run(console, headline(run), tables, statements(findings_of(run)), notes_of(run, models), [MEANING])
+        notes = [*notes_of(run, models), *people_notes(run)]
+        print_run(console, headline(run), tables, statements(findings_of(run)), notes, [MEANING])
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         table = agreement_table(gathered.run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from biassay.pages.formats import interval_text, shown
@@ -13,7 +14,7 @@ from biassay.pages.publish.layout import Table as PaperTable
 from biassay.results.data import RunData
 from biassay.results.slices import Slice
 from biassay.results.tables import Column, leave_out, pick
-from biassay.studies.stereotypes.columns import TABLES
+from biassay.studies.stereotypes.columns import ORDERS, TABLES
 from biassay.studies.stereotypes.records import AlignmentRow, GroupAlignmentRow, InputsRecord, MeasureRow, ProfileRow
 from biassay.studies.stereotypes.view import by_group, measure_name, measures_of, models_of, overall
 
@@ -27,6 +28,7 @@ __all__ = [
     "headline",
     "leading_table",
     "notes_of",
+    "people_notes",
     "side_table",
     "templates_text",
 ]
@@ -47,6 +49,12 @@ MEANING = (
 Table = tuple[Sequence[Column], Sequence[Any]]
 PAIRED = ("orders", "dominance", "emergent", "rated")
 """The tables about paired groups."""
+_ORDER = (
+    Column("of", "a pair and", "What its order of traits is compared with."),
+    Column("tau", "tau", "Mean of Kendall's tau.", "number"),
+    Column("standard_error", "error", "Of the mean.", "number"),
+    Column("n", "pairs", "Over how many pairs.", "count"),
+)
 AGREEMENT = (
     *("measure", "annotators", "num_annotators", "tau", "tau_both", "tau_shuffled", "p_value_shuffled"),
     *("precision", "tau_with_pilot", "templates"),
@@ -72,7 +80,19 @@ def headline(run: RunData) -> str:
 def side_table(run: RunData, name: str, of: Slice) -> Table:
     """A table as it is stored, without what its rows have in common."""
     rows = of[name]
+    if name == "orders":
+        return _order_table(of)
     return filled(leave_out(_SPECS[name].columns_of(run), "model", "options", "measure", "annotators"), rows), rows
+
+
+def _order_table(of: Slice) -> Table:
+    """How a pair agrees with its groups and with the pair in the other order, line by line."""
+    row = of.first("orders")
+    lines = [
+        SimpleNamespace(of=text, **{name: getattr(row, f"{name}_{end}") for name in ("tau", "standard_error", "n")})
+        for end, text in ORDERS.items()
+    ]
+    return _ORDER, lines
 
 
 def alignment_table(run: RunData, model: Slice, *names: str) -> Table:
@@ -122,13 +142,20 @@ def templates_text(row: MeasureRow, inputs: InputsRecord) -> str:
 
 def notes_of(run: RunData, models: Sequence[Slice]) -> list[str]:
     """What a reader should know beside the findings, about what was asked and about what models lack."""
-    inputs: InputsRecord = run.manifest.inputs
-    notes = [*inputs.notes, *(() if inputs.human is None else inputs.human.notes)]
-    ceiling = None if inputs.human is None else inputs.human.ceiling
+    lacking = (f"{model.label}: {note}" for model in models for note in _lacking(model))
+    return [f"{note}." for note in (*run.manifest.inputs.notes, *lacking)]
+
+
+def people_notes(run: RunData) -> list[str]:
+    """How people agree with each other, and what there is to know about their judgements."""
+    human, notes = run.manifest.inputs.human, []
+    ceiling = None if human is None else human.ceiling
     if ceiling is not None and ceiling.tau is not None:
         span = "" if ceiling.interval is None else f" (95% {interval_text(*ceiling.interval)})"
-        notes.append(f"the means of two random halves of the annotators agree with tau {ceiling.tau:.2f}{span}")
-    return [*notes, *(f"{model.label}: {note}" for model in models for note in _lacking(model))]
+        notes.append(f"People: the means of two random halves of them agree with tau {ceiling.tau:.2f}{span}.")
+    if human is not None and human.notes:
+        notes.append(f"{human.file}: {'; '.join(human.notes)}.")
+    return notes
 
 
 def _lacking(model: Slice) -> Iterator[str]:
