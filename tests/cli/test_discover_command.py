@@ -217,12 +217,6 @@ def test_without_a_group_all_are_named(refused: Refused, tmp_path: Path) -> None
     assert f"{tmp_path / 'none.toml'}: cannot be read: No such file or directory" in said
 
 
-def test_an_unknown_model(cli: Cli) -> None:
-    code, _, stderr = cli("discover", "glov", "--group", FEMALES)
-    assert code == 2
-    assert "unknown model 'glov'; did you mean 'glove'?" in stderr
-
-
 def test_faults_of_a_file_of_words(refused: Refused, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n")
@@ -255,11 +249,6 @@ def test_faults_of_a_file_of_words(refused: Refused, tmp_path: Path) -> None:
 )
 def test_settings_out_of_range(option: str, value: str, said: str, refused: Refused) -> None:
     assert said in refused("--group", FEMALES, option, value)
-
-
-def test_a_folder_that_holds_something(refused: Refused, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    assert "not an empty folder" in refused("--group", FEMALES, "--out", tmp_path)
 
 
 def test_what_cannot_become_a_test(refused: Refused, tmp_path: Path) -> None:
