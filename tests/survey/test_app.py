@@ -146,20 +146,6 @@ def test_an_earlier_or_later_step_changes_nothing(study: Callable[..., Place]) -
         person.answer()
 
 
-def test_at_the_end_nothing_can_be_changed(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    last = person.go("demographics")
-    code = person.answer().code
-    before = place.everything()
-    for step in range(12):
-        page = person.post("/page", {**last.hidden, "step": step, "field-2": "again"})
-        assert (page.kind, page.code) == ("done", code)
-    assert person.post("/begin", {**last.hidden, "agree": "yes"}).code == code
-    assert place.everything() == before
-
-
 # Beginning twice
 
 

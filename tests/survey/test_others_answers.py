@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -38,25 +37,6 @@ def test_naming_somebody_else_changes_nobody_else(study: Callable[..., Place]) -
         attacker.client.cookies.clear()
         assert attacker.client.get("/page", params=names, headers={"cookie": header}).text.count('name="agree"') == 1
     assert place.everything() == before
-
-
-def test_two_people_go_their_ways_side_by_side(study: Callable[..., Place]) -> None:
-    place = study()
-    one, two = place.browser(), place.browser()
-    one.rate = lambda _, pair: 90 if pair % 2 else 10
-    two.rate = lambda _, pair: 20 if pair % 2 else 80
-    one.begin("one")
-    two.begin("two")
-    while one.page.kind != "done":
-        one.answer()
-        two.answer()
-    for number, ratings in (("one", [10, 90, 10, 90]), ("two", [80, 20, 80, 20])):
-        rows = place.rows(
-            "SELECT a.ratings FROM annotations a JOIN participants p ON p.id = a.participant_id "
-            f"WHERE p.pool_id = '{number}'"
-        )
-        assert [json.loads(row[0]) for row in rows] == [ratings] * 4
-    assert one.page.code != two.page.code
 
 
 def test_a_button_pressed_many_times_at_once_begins_once(served: Served) -> None:
