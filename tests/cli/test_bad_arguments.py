@@ -53,18 +53,6 @@ def test_missing_extra_names_the_command_that_installs_it(monkeypatch: pytest.Mo
     assert 'pip install "biassay[use]"' in refused("--tests", "weat6")
 
 
-def test_a_module_or_object_that_is_not_there(encoders: str, refused: Refused) -> None:
-    assert "'no_such_module'" in refused("python:no_such_module:x")
-    assert "did you mean 'Zero'" in refused(f"{encoders}:Zer")
-    assert "no method encode" in refused(f"{encoders}:Nothing")
-
-
-def test_a_module_that_is_not_valid_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
-    (tmp_path / "not_python.py").write_text("def encode(:\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert "not_python" in refused("python:not_python:x")
-
-
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [

@@ -59,15 +59,6 @@ def test_vectors_that_know_no_word_suggest_folding(tmp_path: Path, cli: Cli) -> 
     assert "?case=fold" not in folded
 
 
-@pytest.mark.parametrize("name", ["Flat", "Short", "Ragged", "Texts"])
-def test_an_object_that_returns_the_wrong_shape(name: str, test_file: Path, encoders: str, refused: Refused) -> None:
-    said = refused(f"{encoders}:{name}", "--tests", test_file)
-    assert f"{encoders}:{name}" in said
-    assert "encode()" in said
-    if name in ("Flat", "Short"):
-        assert "(16, d)" in said
-
-
 def test_an_object_whose_batches_differ_in_dimension(encoders: str, refused: Refused) -> None:
     said = refused(f"{encoders}:Growing", "--tests", "sent-weat6")
     assert f"{encoders}:Growing" in said
