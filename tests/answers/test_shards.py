@@ -249,18 +249,6 @@ def test_a_full_disk_leaves_a_store_that_goes_on(tmp_path: Path, monkeypatch: py
     np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
 
 
-@pytest.mark.parametrize("keep", [0, 4, 60, 128, -1])
-def test_a_truncated_file_is_removed_and_told(tmp_path: Path, keep: int) -> None:
-    filled(tmp_path)
-    damaged = shard_files(tmp_path)[1]
-    damaged.write_bytes(damaged.read_bytes()[:keep])
-    store = ShardStore.open(tmp_path, ABOUT)
-    assert (store.missing(), store.damaged) == ((1,), [damaged.name])
-    assert not damaged.exists()
-    fill(store)
-    np.testing.assert_array_equal(store.read(slice(None)), all_vectors())
-
-
 def flip(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[-3] ^= 1

@@ -263,16 +263,6 @@ def test_what_cannot_be_read_is_counted_and_shown(cli: Cli, corpus: Path, own_te
     assert len(found["examples"]) == 3
 
 
-def test_too_many_unreadable_documents_end_the_scan(cli: Cli, own_test: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "c.jsonl", sentences(), "mine")
-    args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)
-    code, _, stderr = cli(*args)
-    assert code == 1
-    assert f"{TOTAL} of {TOTAL} documents cannot be read" in stderr
-    assert "no field body, text, content, sentence" in stderr
-    assert not (tmp_path / "c.parquet").exists()
-
-
 def test_the_advice_after_too_many_unreadable_documents_can_be_taken(cli: Cli, own_test: Path, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "c.jsonl", sentences(), "mine")
     args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)

@@ -50,11 +50,11 @@ def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
 
 
 def test_the_token_is_compared_in_constant_time(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey import app
+    from biassay.survey import researcher
 
     compared = []
-    real = app.hmac.compare_digest
-    monkeypatch.setattr(app.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
+    real = researcher.hmac.compare_digest
+    monkeypatch.setattr(researcher.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
     person = study().browser()
     log_in(person.client, "a-wrong-token")
     assert {b"a-wrong-token", TOKEN.encode()} in compared
