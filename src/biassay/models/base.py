@@ -119,6 +119,9 @@ class Encoder(Protocol):
 
     Making one is quick and checks what can be checked; ``prepare`` sees all texts before the first batch is encoded,
     and is where weights are loaded. The length of a batch never changes a vector beyond rounding.
+
+    An encoder may have an attribute ``folds_case``, a bool: True says that words that differ only in case are one word
+    to it, and discovery then asks for one of them only. Without the attribute they are different words.
     """
 
     @property

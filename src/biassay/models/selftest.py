@@ -84,8 +84,12 @@ def check(encoder: Encoder) -> None:
         raise MeasurementError(f"two texts together, then each alone, gave arrays of shape {shapes}")
     if not all(np.isfinite(vectors).all() for vectors in (together, *alone)):
         raise MeasurementError("a vector is not finite")
-    if any(encoded.unknown):
-        raise MeasurementError("words that the model has were not found in it")
+    unknown = [text[start:end] for text, spans in zip(TEXTS, encoded.unknown, strict=True) for start, end in spans]
+    if unknown:
+        raise MeasurementError(
+            f"the tiny model does not know {', '.join(map(repr, unknown))}; it is asked for "
+            f"{' and '.join(map(repr, TEXTS))}, and must know all of their words"
+        )
     largest = np.abs(together).max()
     if np.abs(together[0] - together[1]).max() <= _TOLERANCE * largest:
         raise MeasurementError("two texts that differ have the same vector")

@@ -27,7 +27,9 @@ class Rule:
     choices : tuple of str, optional
         The values that are allowed.
     low, high : float, optional
-        The smallest and the largest value; ``open`` leaves out both.
+        The smallest and the largest value.
+    open : bool
+        Whether these two values themselves are refused, as 0 and 1 are for a level of significance.
     many : bool
         Whether the option may be given several times, or take several words.
     option, aliases : str, tuple of str

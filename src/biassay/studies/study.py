@@ -130,7 +130,7 @@ class Study:
     package : str
         The distribution that holds it.
     types : Types
-        Its settings, inputs and tables; the first table is the one in results.tsv.
+        Its settings, inputs and tables; the first table is named "results" and is the one in results.tsv.
     """
 
     name: str
@@ -154,11 +154,18 @@ class Study:
         raise NotImplementedError
 
     def asks(self, settings: Any) -> tuple[Ability, ...]:
-        """The abilities that a model needs; results are named by the settings of the first."""
+        """The abilities that a model needs, one or several.
+
+        A model that is opened for several may have other settings for each; rows show those of the first.
+        """
         raise NotImplementedError
 
     def together(self, settings: Any) -> bool:  # noqa: ARG002
-        """Must all models have answered before one is measured?"""
+        """Is a model compared with the others while it is measured?
+
+        False: each model is asked and then measured, one after the other. True: all are asked first, and ``measure``
+        gets the answers of all of them as ``everyone``.
+        """
         return False
 
     def requests(self, inputs: Any, abilities: Abilities) -> Requests:
@@ -168,7 +175,7 @@ class Study:
     def measure(self, inputs: Any, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
         """Rows, arrays and progress of one model: a pure function of answers.
 
-        ``everyone`` are the answers of all models where they were asked together, and else of this one.
+        ``everyone`` holds the answers of all models if `together` is true, and otherwise those of ``model`` alone.
         """
         raise NotImplementedError
 
