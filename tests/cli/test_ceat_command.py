@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from biassay.runs.associations import run_ceat
 from biassay.runs.corpus import find_contexts
-from biassay.runs.functions import run_ceat
 from biassay.runs.run import Run
 
 from .ceat_tests import EACH, WORDS, write_test

@@ -11,7 +11,7 @@ from biassay.cli.common import check_new_file
 from biassay.cli.options import how_options, settings_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.files import write_atomically
-from biassay.runs.functions import discover
+from biassay.runs.discovery import discover
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.export import to_toml

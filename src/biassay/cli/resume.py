@@ -9,7 +9,7 @@ import click
 
 from biassay.cli.options import resume_options
 from biassay.cli.running import How, carried_out, finish
-from biassay.runs.functions import run
+from biassay.runs.associations import run
 
 __all__ = ["command"]
 

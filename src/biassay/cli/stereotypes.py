@@ -8,7 +8,7 @@ import click
 
 from biassay.cli.options import how_options, settings_options
 from biassay.cli.running import How, carried_out, finish
-from biassay.runs.functions import stereotypes
+from biassay.runs.stereotypes import stereotypes
 from biassay.studies.stereotypes.settings import Settings
 
 __all__ = ["command"]

@@ -14,7 +14,7 @@ from tests.golden.record import kept
 import biassay
 from biassay.cli.discover import command
 from biassay.results.findings import Finding
-from biassay.runs.functions import discover
+from biassay.runs.discovery import discover
 from biassay.studies.discovery.findings import at_the_floor, permutations_wanted
 from biassay.studies.discovery.settings import Settings
 from biassay.studies.settings import rules_of
