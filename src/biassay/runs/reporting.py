@@ -36,9 +36,11 @@ class Report:
     published: Sequence[Path]
 
     def to_json(self) -> str:
-        """Manifests and results of everything that is shown."""
+        """Manifests, tables and findings of everything that is shown."""
         runs = [one.run for one in self.gathered]
-        return to_json([as_json(run, study_named(run.manifest.study).types) for run in runs])
+        studies = [study_named(run.manifest.study) for run in runs]
+        pairs = list(zip(studies, runs, strict=True))
+        return to_json([as_json(run, study.types) | {"findings": study.findings(run)} for study, run in pairs])
 
 
 def report_runs(
