@@ -54,12 +54,19 @@ class Asked:
     model : str or object
         The model string, or the object itself.
     name : str or None
-        The name that the user gave it.
+        What results call it, where that is settled.
+    label : str
+        What progress calls it: the name that the user gave it now, or the text.
     """
 
     text: str
     model: object
     name: str | None = None
+    own_name: str | None = None
+
+    @property
+    def label(self) -> str:
+        return self.own_name or self.text
 
 
 def asked_models(models: object) -> tuple[Asked, ...]:
@@ -79,7 +86,7 @@ def asked_models(models: object) -> tuple[Asked, ...]:
     asked: list[Asked] = []
     for name, model in unique.values():
         text = model if isinstance(model, str) else _object_text(model, name, {other.text for other in asked})
-        asked.append(Asked(text, model, name))
+        asked.append(Asked(text, model, name, name))
     return tuple(asked)
 
 

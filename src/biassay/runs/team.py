@@ -44,7 +44,7 @@ class Member:
     @property
     def label(self) -> str:
         """What the user calls it."""
-        return self.asked.name or self.asked.text
+        return self.asked.label
 
     @property
     def slug(self) -> str:
