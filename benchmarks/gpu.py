@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "encoders"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "models"))
 
 import tiny_models
 import torch

@@ -39,7 +39,7 @@ def noisy(found: Run, models: int, tests: int) -> Run:
             r = measured[t % len(measured)]
             p = float(10.0 ** -rng.exponential(2.0))
             log = float(np.log10(p))
-            lean = {k: {w: float(v + rng.normal(0, 0.05)) for w, v in ws.items()} for k, ws in r.leaning.items()}
+            noisy = {k: {w: float(v + rng.normal(0, 0.05)) for w, v in ws.items()} for k, ws in r.associations.items()}
             results.append(
                 dataclasses.replace(
                     r,
@@ -50,7 +50,7 @@ def noisy(found: Run, models: int, tests: int) -> Run:
                     log10_p_value=log,
                     p_value_by_word=p,
                     log10_p_value_by_word=log,
-                    leaning=lean,
+                    associations=noisy,
                 )
             )
     manifest = dataclasses.replace(found.manifest, models=tuple(records))

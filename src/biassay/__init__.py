@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from biassay.models.registry import open_encoder
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
+    from biassay.runs.associations import run, run_ceat
     from biassay.runs.corpus import find_contexts
-    from biassay.runs.functions import discover, measure, resume, run, run_ceat, stereotypes
+    from biassay.runs.discovery import discover
+    from biassay.runs.functions import measure, resume
     from biassay.runs.reporting import compare, report
     from biassay.runs.run import Run, load
+    from biassay.runs.stereotypes import stereotypes
     from biassay.stats.alignment import kendall_alignment, precision_at
     from biassay.stats.detection import DetectionCurve, detection_curve
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
@@ -87,7 +90,7 @@ _HOME = {
     "ceat": "biassay.studies.associations.ceat",
     "compare": "biassay.runs.reporting",
     "detection_curve": "biassay.stats.detection",
-    "discover": "biassay.runs.functions",
+    "discover": "biassay.runs.discovery",
     "eibd": "biassay.studies.discovery.ibd",
     "find_contexts": "biassay.runs.corpus",
     "holm": "biassay.stats.multiple",
@@ -99,11 +102,11 @@ _HOME = {
     "precision_at": "biassay.stats.alignment",
     "report": "biassay.runs.reporting",
     "resume": "biassay.runs.functions",
-    "run": "biassay.runs.functions",
-    "run_ceat": "biassay.runs.functions",
+    "run": "biassay.runs.associations",
+    "run_ceat": "biassay.runs.associations",
     "select_tests": "biassay.stimuli.catalogue",
     "sensitivity": "biassay.stats.sensitivity",
-    "stereotypes": "biassay.runs.functions",
+    "stereotypes": "biassay.runs.stereotypes",
     "weat": "biassay.studies.associations.weat",
     "wefat": "biassay.studies.associations.weat",
 }

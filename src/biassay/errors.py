@@ -13,9 +13,9 @@
         ├── DegenerateError        the numbers leave the statistic undefined
         └── RefusedError           the model lacks what it was asked about, and would again
 
-A PluginWarning is no error: something that another package adds is left out.
+A PluginWarning is not an error: something that another package adds is left out.
 
-A message says what was found, what is allowed, and what to do next.
+A message says what it got, what is allowed, and what to do next.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class PluginWarning(UserWarning):
 
 
 class RefusedError(MeasurementError):
-    """The model answered, and cannot be measured: it does not know enough. Asked again, it would be the same."""
+    """The model answered but cannot be measured, because it knows too few of the words. Asking again would not help."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Files: where they are kept, what tells them apart, how to write one whole or not at all, how to read one safely."""
+"""Files: where they are kept, how to identify their content, how to write them atomically and read them safely."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ __all__ = [
     "harmless_cell",
     "json_with_digest",
     "open_file",
+    "printable",
     "read_json",
     "read_text",
     "write_atomically",
@@ -144,7 +145,7 @@ def read_json(path: Path) -> Any:
 
 
 def json_with_digest(content: Mapping[str, Any]) -> str:
-    """JSON that can tell whether it was changed since."""
+    """JSON with a digest of itself, so that a later change is noticed."""
     return json.dumps({**content, _DIGEST: _digest(content)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -160,3 +161,8 @@ def check_digest(content: dict[str, Any]) -> bool | None:
 
 def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(content, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+
+
+def printable(text: str) -> str:
+    """A text as it may be shown: what steers a terminal is not sent to it."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)

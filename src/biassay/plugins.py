@@ -18,7 +18,7 @@ from biassay.errors import PluginWarning, UsageError
 if TYPE_CHECKING:
     from importlib import metadata
 
-__all__ = ["load_plugins", "plugin_names", "refuse_clash", "skim_names"]
+__all__ = ["load_plugins", "package_of", "plugin_names", "refuse_clash", "skim_names"]
 
 
 def load_plugins(
@@ -29,15 +29,28 @@ def load_plugins(
     ``kind`` is the class of what is expected; an object of it that has a ``name`` is registered under that name.
     ``use`` turns what is given into what is kept; if it fails, that is left out too.
     """
-    loaded: dict[str, Any] = {}
+    points = _points(group)
+    if group not in _loaded or _loaded[group][0] is not points:
+        _loaded[group] = points, dict(_load_all(group, builtin_names, kind, use))
+    return _loaded[group][1]
+
+
+_loaded: dict[str, tuple[object, dict[str, Any]]] = {}
+"""What was loaded, so that a package that fails is imported, and named, once."""
+
+
+def _load_all(
+    group: str, builtin_names: Collection[str], kind: type, use: Callable[[Any], Any]
+) -> Iterator[tuple[str, Any]]:
     for point in _points(group):
         try:
-            refuse_clash(group, point.name, builtin_names)
-            loaded[point.name] = use(_load(point, kind))
+            if point.name in builtin_names:
+                raise UsageError(f"biassay has a {point.name!r} of its own")
+            refuse_clash(group, point.name)
+            yield point.name, use(_load(point, kind))
         except Exception as error:  # a module of somebody else fails in every way there is
             reason = str(error) if isinstance(error, UsageError) else f"it cannot be loaded: {error!r}"
-            warnings.warn(f"{_who(point)} is left out: {reason}", PluginWarning, stacklevel=2)
-    return loaded
+            warnings.warn(f"{_who(point)} is left out: {reason}", PluginWarning, stacklevel=3)
 
 
 def plugin_names(group: str) -> dict[str, str]:
@@ -45,10 +58,14 @@ def plugin_names(group: str) -> dict[str, str]:
     return {point.name: _package(point) for point in _points(group)}
 
 
-def refuse_clash(group: str, name: str, builtin_names: Collection[str]) -> None:
-    """Refuse a name that two packages give; which of them is meant cannot be told. Nothing is imported."""
-    own = ["biassay"] if name in builtin_names else []
-    owners = own + [_package(point) for point in _points(group) if point.name == name]
+def package_of(group: str, name: str) -> str:
+    """The distribution that registers a name; "biassay" where none does."""
+    return next((point.dist.name for point in _points(group) if point.name == name and point.dist), "biassay")
+
+
+def refuse_clash(group: str, name: str) -> None:
+    """Refuse a name that two packages register: it is not clear which is meant. Nothing is imported."""
+    owners = [_package(point) for point in _points(group) if point.name == name]
     if len(owners) > 1:
         raise UsageError(f"{name!r} is given by {' and by '.join(owners)} ({group}); uninstall one of them")
 
@@ -87,7 +104,7 @@ def _load(point: metadata.EntryPoint, kind: type) -> object:
         raise UsageError(f"{point.value} is of type {type(given).__name__}, not {kind.__name__}")
     called = point.name if kind is object else getattr(given, "name", point.name)
     if called != point.name:
-        raise UsageError(f"{point.value} calls itself {called!r}")
+        raise UsageError(f"{point.value} has the name {called!r}")
     return given
 
 

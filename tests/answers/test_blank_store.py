@@ -91,17 +91,6 @@ def test_other_words_or_texts_are_other_requests(tmp_path: Path) -> None:
     assert opened(tmp_path).missing([*others, ASKED[0]]) == others
 
 
-def test_any_single_flipped_byte_is_found_out(tmp_path: Path) -> None:
-    file = kept(tmp_path, ASKED)
-    content = file.read_bytes()
-    for place in range(0, len(content), 17):
-        file.write_bytes(content[:place] + bytes([content[place] ^ 0x10]) + content[place + 1 :])
-        store = opened(tmp_path)
-        assert store.missing(ASKED) == ASKED, place
-        assert store.damaged == [file.name]
-        assert not file.exists()
-
-
 def test_a_file_is_looked_at_when_it_is_wanted(tmp_path: Path) -> None:
     file = kept(tmp_path, ASKED[:2])
     kept(tmp_path, ASKED[2:4])

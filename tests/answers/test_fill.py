@@ -123,12 +123,6 @@ def test_batches_are_planned_over_all_texts(tmp_path: Path) -> None:
     assert encoder.batches == [[TEXTS[0], TEXTS[3]], TEXTS[4:8]]
 
 
-def test_models_do_not_share_vectors(tmp_path: Path) -> None:
-    fill(tmp_path, TEXTS)
-    other = Counting(revision="2")
-    assert ask_missing(AskedTexts(other), TEXTS, store_in(tmp_path, other)) == len(TEXTS)
-
-
 def test_no_texts_need_no_model(tmp_path: Path) -> None:
     encoder = Counting()
     assert ask_missing(AskedTexts(encoder), [], store_in(tmp_path, encoder)) == 0

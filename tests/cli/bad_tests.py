@@ -26,36 +26,11 @@ class Nan:
         found[texts.index("y2"), 3] = np.nan
         return found
 
-class Flat:
-    def encode(self, texts):
-        return np.ones(len(texts))
-
-class Short:
-    def encode(self, texts):
-        return vectors(texts[1:])
-
-class Ragged:
-    def encode(self, texts):
-        return [vectors(texts, 8 + i % 2)[i] for i in range(len(texts))]
-
 class Growing:
     calls = 0
     def encode(self, texts):
         self.calls += 1
         return vectors(texts, 8 + self.calls)
-
-class Texts:
-    def encode(self, texts):
-        return list(texts)
-
-class Nothing:
-    pass
-
-class Needy:
-    def __init__(self, path):
-        pass
-    def encode(self, texts):
-        return vectors(texts)
 """
 
 

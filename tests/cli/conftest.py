@@ -145,7 +145,7 @@ def glove(cache: Path) -> Run:
 def mine(glove: Run, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A model of one's own: random vectors of the words of the same tests."""
     rng = np.random.default_rng(4)
-    words = dict.fromkeys(w for r in glove.results for role in r.leaning.values() for w in role)
+    words = dict.fromkeys(w for r in glove.results for role in r.associations.values() for w in role)
     path = tmp_path_factory.mktemp("mine") / "mine.txt"
     path.write_text("".join(f"{w} {' '.join(f'{v:.4f}' for v in rng.normal(size=8))}\n" for w in words))
     return biassay.run(f"vectors:{path}", tests=list(shown_runs.TESTS), cache=cache)

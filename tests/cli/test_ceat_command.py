@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from biassay.runs.associations import run_ceat
 from biassay.runs.corpus import find_contexts
-from biassay.runs.functions import run_ceat
 from biassay.runs.run import Run
 
 from .ceat_tests import EACH, WORDS, write_test
@@ -194,7 +194,7 @@ def test_wrong_usage(cli: Cli, model: str, place: Path, tmp_path: Path) -> None:
     for args, words in (
         ((model,), "name at least one MODEL and the contexts"),
         (contexts, "name at least one MODEL and the contexts"),
-        ((model, "--contexts", tmp_path / "none.parquet"), "`biassay contexts` makes one"),
+        ((model, "--contexts", tmp_path / "none.parquet"), "`biassay contexts`"),
         ((model, "--contexts", place / "corpus.txt"), "cannot be read as a file of contexts"),
         ((model, *contexts, "--samples", 2), "n_samples must be at least 3, got 2"),
         ((model, *contexts, "--window", 0), "window must be at least 1, got 0"),

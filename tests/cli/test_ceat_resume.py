@@ -20,28 +20,6 @@ from .conftest import Cli
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("small_shards")]
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *(
-            ("--contexts", "c.parquet"),
-            ("--tests", "C6"),
-            ("--out", "run"),
-            ("--samples", 10_000),
-            ("--draw", "random"),
-        ),
-        *(("--window", 9), ("--dtype", "float16"), ("--min-contexts", 5), ("--max-lost", 0.2), ("--alpha", 0.01)),
-        ("--seed", 0),
-    ],
-)
-def test_a_setting_beside_resume_is_refused(cli: Cli, tmp_path: Path, option: str, value: object) -> None:
-    """Also one that is the default: the run may have been begun with another."""
-    code, _, stderr = cli("ceat", "--resume", tmp_path / "none", option, value)
-    assert code == 2
-    name = {"--samples": "--n-samples", "--draw": "--mode"}.get(option, option)
-    assert " ".join(stderr.split()).endswith(f"leave out {name}")
-
-
 @pytest.mark.parametrize("how", ["interrupt", "disk"])
 def test_an_interrupted_run_says_how_to_go_on(
     ceat: Cli, cli: Cli, model: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str

@@ -31,7 +31,7 @@ def refuses(refuses: Callable[..., str]) -> Callable[..., str]:
 
 
 def size(result: dict[str, Any]) -> float:
-    x, y = (list(result["leaning"][role].values()) for role in ("X", "Y"))
+    x, y = (list(result["associations"][role].values()) for role in ("X", "Y"))
     return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
 
 
@@ -98,7 +98,7 @@ def test_an_unknown_baseline_offers_near_names(refuses: Callable[..., str], one:
 def test_models_of_one_run_are_compared(cli: Cli, cache: Path, tmp_path: Path) -> None:
     (found,) = biassay.run("glove", tests=["weat6"], cache=cache).results
     rng = np.random.default_rng(1)
-    every = [w for role in found.leaning.values() for w in role]
+    every = [w for role in found.associations.values() for w in role]
     (tmp_path / "v.txt").write_text("".join(f"{w} {' '.join(map(str, rng.normal(size=5)))}\n" for w in every))
     models = ["glove", f"vectors:{tmp_path / 'v.txt'}"]
     assert cli("run", *models, "--tests", "weat6", "--out", tmp_path / "run", "--quiet")[0] == 0
@@ -216,8 +216,8 @@ def test_numbers_that_are_none_are_no_obstacle(
 @pytest.mark.parametrize("role", ["X", "A"])
 def test_a_word_without_a_number_is_said(role: str, cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
     def change(content: Any) -> None:
-        leaning = content["tables"]["results"][0]["leaning"][role]
-        leaning[next(iter(leaning))] = "NaN"
+        associations = content["tables"]["results"][0]["associations"][role]
+        associations[next(iter(associations))] = "NaN"
 
     edit(two / "results.json", change)
     code, stdout, _ = cli("compare", one, two, "--json", "--out", tmp_path / "page.html")

@@ -263,16 +263,6 @@ def test_what_cannot_be_read_is_counted_and_shown(cli: Cli, corpus: Path, own_te
     assert len(found["examples"]) == 3
 
 
-def test_too_many_unreadable_documents_end_the_scan(cli: Cli, own_test: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "c.jsonl", sentences(), "mine")
-    args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)
-    code, _, stderr = cli(*args)
-    assert code == 1
-    assert f"{TOTAL} of {TOTAL} documents cannot be read" in stderr
-    assert "no field body, text, content, sentence" in stderr
-    assert not (tmp_path / "c.parquet").exists()
-
-
 def test_the_advice_after_too_many_unreadable_documents_can_be_taken(cli: Cli, own_test: Path, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "c.jsonl", sentences(), "mine")
     args = ("contexts", corpus, "--out", tmp_path / "c.parquet", "--tests", own_test)
@@ -319,14 +309,14 @@ def test_an_interrupted_scan_goes_on_with_the_same_command(
     code, stdout, stderr = cli(*args, out)
     assert (code, stdout, out.exists()) == (1, "", False)
     assert "interrupted" in stderr.splitlines()
-    assert stderr.splitlines()[-1] == "what was scanned is kept: the same command goes on where this one stopped"
+    assert stderr.splitlines()[-1] == "what was scanned is kept: repeat the command to continue"
     code, _, stderr = cli(*args, out, "--seed", 1)
     assert code == 2
     assert "c.parquet.partial holds an interrupted scan of other files or with other settings" in stderr
     engine.after = None
     code, stdout, stderr = cli(*args, out)
     assert (code, engine.tasks) == (0, 1)
-    assert "going on with an interrupted scan" in stderr
+    assert "continuing an interrupted scan" in stderr
     assert f"from {TOTAL} documents" in stdout
     assert rows(out) == rows(tmp_path / "whole.parquet")
     assert not (tmp_path / "c.parquet.partial").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from scipy.stats import false_discovery_control
 
 import biassay
-from biassay.stimuli.catalogue import load_tests, select_grouping
+from biassay.stimuli.catalogue import load_tests
 from biassay.studies.discovery.records import DUAL_USE
 from biassay.studies.discovery.view import group_of
 
@@ -27,7 +26,7 @@ QUICK = ("--n-permutations", 199, "--alpha", 0.5)
 LOST = (
     "1 of 12 names of Mexican American females have no vector: Liset",
     "4 of 12 names of Mexican American males have no vector: César, Jesús, José, Rogoberto",
-    "9 rated words have no vector: bigbutt, darkskinned, fried-chicken",
+    "9 of the rated words have no vector: bigbutt, darkskinned, fried-chicken",
 )
 Refused = Callable[..., str]
 
@@ -64,24 +63,13 @@ def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:
     lines, flat = stdout.splitlines(), " ".join(stdout.split())
     words, total = [w for w in view.words if w.associated], found.num_associated
     assert total > 7
-    at = lines.index(f"African American females: associated words (the first 7 of {total:,})")
-    end = next(i for i in range(at, len(lines)) if lines[i].startswith("└"))
-    rows = [cells(line) for line in lines[at:end] if line.startswith("│")]
-    assert [row[0] for row in rows] == [w.word for w in words[:7]]
-    for row, word in zip(rows, words, strict=False):
-        shown = [word.score, *word.scores.values(), max(word.constituents.values())]
-        assert [row[1], *row[3:9]] == [f"{score:.2f}" for score in shown]
-        assert row[2] == f"{word.q_value:.3f}"
+    shown = [row for row in map(cells, lines) if len(row) == 8 and row[0] in {w.word for w in words}]
+    assert [row[0] for row in shown] == [w.word for w in words[:7]]
+    for row, word in zip(shown, words, strict=False):
+        numbers = (word.score, word.p_value, word.q_value, max(word.constituents.values()))
+        assert [row[1], row[3], row[4], row[5]] == [f"{n:.{d}f}" for n, d in zip(numbers, (2, 3, 3, 2), strict=True)]
     # What EIBD finds is not emergent by itself: 199 permutations show no excess among 20,000 words.
     assert (found.num_eibd > 7, found.num_emergent) == (True, 0)
-    assert "African American females: emergent words (none)" in lines
-    for task, name in zip(view.tasks, ("associated (IBD)", "EIBD"), strict=True):
-        curve = task.row
-        row = next(cells(line) for line in lines if line.startswith(f"│ {name} "))
-        assert row[1:3] == [f"{curve.area:.3f}", f"{curve.chosen:g}"]
-        assert row[4:] == [
-            f"{share:.1%}" for share in (curve.accuracy, 1 - curve.chance, curve.precision, curve.recall, curve.chance)
-        ]
     assert DUAL_USE in flat
     for lost in LOST:
         assert lost in flat
@@ -94,7 +82,7 @@ def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
     assert code == 0
     found = group_of(biassay.discover("glove", FEMALES, n_permutations=199), FEMALES).row
     assert found.num_associated == 0 < found.num_above
-    assert flat.count(" words (none)") == 2
+    assert flat.count(" words (0)") == 2
     wanted = int(flat.rpartition("--n-permutations ")[2].split()[0].rstrip("."))
     # Were five words to have the smallest p-value, they would be found; with one permutation less they would not.
     for permutations, enough in ((wanted, True), (wanted - 1, False)):
@@ -103,23 +91,14 @@ def test_too_few_permutations_say_how_many_could_find_more(cli: Cli) -> None:
         assert np.any(false_discovery_control(p) <= 0.05) == enough
 
 
-def test_a_search_against_every_group(cli: Cli) -> None:
-    code, stdout, _ = cli("discover", "--group", FEMALES, *QUICK, "--compare", "every", "--threshold", 0.5)
-    flat = " ".join(stdout.split())
-    given = {"n_permutations": 199, "alpha": 0.5, "threshold": 0.5}
-    found = group_of(biassay.discover("glove", FEMALES, compare="every", **given), FEMALES).row
-    assert (code, found.num_every) == (0, found.num_associated)
-    assert f"{found.num_associated or 'none'} of 19,959 words" in flat
-
-
 def test_several_groups_and_another_rule(cli: Cli) -> None:
-    args = ("discover", "--group", FEMALES, "--group", MALES, "--rule", "all", "--threshold", 0.5, *QUICK)
-    code, stdout, _ = cli(*args, "--either-sign", "--top", 3)
-    flat = " ".join(stdout.split())
+    args = ("--group", FEMALES, "--group", MALES, "--rule", "all", "--compare", "every", "--threshold", 0.5, *QUICK)
+    code, stdout, _ = cli("discover", *args, "--either-sign", "--json")
+    found = json.loads(stdout)
     assert code == 0
-    for label in ("African American females", "European American males"):
-        assert f"{label}: associated words (the first 3 of" in flat
-        assert re.search(rf"{label}: [\d,]+ of 19,959 words .* above 0\.5 \(as asked\)", flat)
+    assert [one["item"] for one in found["findings"]] == [FEMALES, MALES]
+    assert [(row["threshold"], row["threshold_source"]) for row in found["groups"]] == [(0.5, "given")] * 2
+    assert all(row["num_every"] == row["num_associated"] for row in found["groups"])
 
 
 def test_json_holds_the_findings_and_the_note(cli: Cli, tmp_path: Path) -> None:
@@ -136,24 +115,6 @@ def test_json_holds_the_findings_and_the_note(cli: Cli, tmp_path: Path) -> None:
     assert row["names_lost"]["mexican-american-males"] == ["César", "Jesús", "José", "Rogoberto"]
     (finding,) = printed["findings"]
     assert (finding["item"], finding["effect"]) == (FEMALES, printed["groups"][0]["num_associated"])
-
-
-def test_out_writes_a_folder_and_says_where(cli: Cli, tmp_path: Path) -> None:
-    out = tmp_path / "new" / "out"
-    code, stdout, _ = cli("discover", "--group", FEMALES, "--permutations", 99, "--seed", 3, "--out", out)
-    assert code == 0
-    files = {"manifest.json", "results.json", "results.tsv", "report.html", "arrays"}
-    assert {path.name for path in out.iterdir()} == files
-    assert stdout.splitlines()[-1] == f"written to {out}; open {out / 'report.html'}"
-    loaded = biassay.load(out)
-    assert (loaded.manifest.settings.seed, loaded.manifest.settings.n_permutations) == (3, 99)
-    assert loaded.tables == biassay.discover("glove", FEMALES, n_permutations=99, seed=3).tables
-
-
-def test_quiet_prints_nothing(cli: Cli, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert cli("discover", "--group", FEMALES, "--permutations", 99, "--out", out, "--quiet") == (0, "", "")
-    assert (out / "report.html").is_file()
 
 
 def test_words_of_a_file_are_searched_and_those_unknown_named(cli: Cli, tmp_path: Path) -> None:
@@ -196,17 +157,6 @@ def test_the_test_written_is_valid_and_runs(cli: Cli, tmp_path: Path) -> None:
     assert all(r["effect_size"] > 0.8 for r in results)  # the words were chosen for it
 
 
-def test_a_test_against_another_group(cli: Cli, tmp_path: Path) -> None:
-    path = tmp_path / "found.toml"
-    other = "mexican-american-females"
-    more = ("--threshold", 0.8, "--alpha", 0.9, "--keep", 5000)
-    code, stdout, stderr = cli(
-        *("discover", "--group", FEMALES, *QUICK, *more, "--write-test", path, "--against", other, "--quiet")
-    )
-    assert (code, stdout, stderr) == (0, "", "")
-    assert load_tests(path)[0].Y.label == "Mexican American females"
-
-
 def test_too_few_words_for_a_test_are_an_error_that_says_what_to_do(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "found.toml"
     code, _, stderr = cli("discover", "--group", FEMALES, "--permutations", 99, "--write-test", path)
@@ -216,71 +166,12 @@ def test_too_few_words_for_a_test_are_an_error_that_says_what_to_do(cli: Cli, tm
     assert not path.exists()
 
 
-def test_too_many_names_lost_are_refused(cli: Cli, tmp_path: Path) -> None:
-    code, stdout, stderr = cli("discover", "--group", FEMALES, "--max-lost", 0.3, "--out", tmp_path / "out")
-    assert (code, stdout) == (1, "")
-    said = stderr.splitlines()[-1]
-    assert all(part in said for part in ("4 of 12 names of Mexican American males", "30%", "--max-lost"))
-    assert not (tmp_path / "out").exists()
-
-
 def test_unknown_names_get_the_nearest(refused: Refused) -> None:
     said = refused("--group", "african-american-female")
     assert "unknown group 'african-american-female'; did you mean 'african-american-females'" in said
     assert "mexican-american-males" in refused("--group", "nobody")
     said = refused("--group", FEMALES, "--groups", "guo2021-group")
     assert "unknown grouping 'guo2021-group'; did you mean 'guo2021-groups'? (groupings: guo2021-groups;" in said
-
-
-def test_without_a_group_all_are_named(refused: Refused, tmp_path: Path) -> None:
-    assert "name at least one group: african-american-females, african-american-males" in refused()
-    said = refused("--group", "a", "--groups", tmp_path / "none.toml")
-    assert f"{tmp_path / 'none.toml'}: cannot be read: No such file or directory" in said
-
-
-def test_an_unknown_model(cli: Cli) -> None:
-    code, _, stderr = cli("discover", "glov", "--group", FEMALES)
-    assert code == 2
-    assert "unknown model 'glov'; did you mean 'glove'?" in stderr
-
-
-def test_faults_of_a_file_of_words(refused: Refused, tmp_path: Path) -> None:
-    empty = tmp_path / "empty.txt"
-    empty.write_text("\n \n")
-    assert f"{empty}: there are no words; expected one a line" in refused("--group", FEMALES, "--words", empty)
-    missing = tmp_path / "missing.txt"
-    assert f"{missing}: cannot be read: No such file" in refused("--group", FEMALES, "--words", missing)
-    assert "Is a directory" in refused("--group", FEMALES, "--words", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "told"),
-    [
-        ("--alpha", "0", "got 0.0"),
-        ("--alpha", "1", "got 1.0"),
-        ("--alpha", "nan", "got nan"),
-        ("--alpha", "a", "'a' is not a valid float"),
-        ("--permutations", "0", "n_permutations must be at least 1, got 0"),
-        ("--permutations", "9.5", "'9.5' is not a valid integer"),
-        ("--threshold", "nan", "got nan"),
-        ("--threshold", "inf", "got inf"),
-        ("--threshold", "high", "'high' is not a valid float"),
-        ("--max-lost", "-0.1", "got -0.1"),
-        ("--max-lost", "1.5", "got 1.5"),
-        ("--keep", "0", "got 0"),
-        ("--top", "0", "0 is not in the range x>=1"),
-        ("--seed", "-1", "got -1"),
-        ("--rule", "some", "'some' is not one of 'any', 'all'"),
-        ("--compare", "all", "'all' is not one of 'any', 'every'"),
-    ],
-)
-def test_settings_out_of_range(option: str, value: str, told: str, refused: Refused) -> None:
-    assert told in refused("--group", FEMALES, option, value)
-
-
-def test_a_folder_that_holds_something(refused: Refused, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    assert "not an empty folder" in refused("--group", FEMALES, "--out", tmp_path)
 
 
 def test_what_cannot_become_a_test(refused: Refused, tmp_path: Path) -> None:
@@ -299,11 +190,6 @@ def test_what_cannot_become_a_test(refused: Refused, tmp_path: Path) -> None:
     assert there.read_text() == "mine"
 
 
-def test_a_test_of_one_word_a_side_is_refused_at_the_door(refused: Refused, tmp_path: Path) -> None:
-    said = refused("--group", FEMALES, "--write-test", tmp_path / "new.toml", "--test-words", 1)
-    assert "at least two words a side, got 1" in said
-
-
 def test_a_file_of_groups_is_validated_and_searched(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     groups = [(race, gender) for race in ("african", "european") for gender in ("females", "males")]
@@ -317,32 +203,6 @@ def test_a_file_of_groups_is_validated_and_searched(cli: Cli, tmp_path: Path) ->
     (found,) = printed["groups"]
     assert found["constituents"] == ["r: african / european", "g: females / males"]
     assert (found["threshold"], found["threshold_source"], printed["curves"]) == (0.8, "convention", [])
-
-
-def test_the_shipped_groups_are_shown(cli: Cli) -> None:
-    shipped = select_grouping("guo2021-groups")
-    code, stdout, _ = cli("tests", "show", "guo2021-groups")
-    as_json = json.loads(cli("tests", "show", "guo2021-groups", "--json")[1])
-    flat = " ".join(stdout.split())
-    assert (code, as_json["name"], as_json["others"]) == (0, "guo2021-groups", list(shipped.others))
-    for group in shipped.groups:
-        lists = {what: list(getattr(group, what)) for what in ("names", "biases", "emergent")}
-        assert as_json["groups"][group.name] == {"belongs": dict(group.belongs), **lists}
-        told = " ".join(f"{what}: {', '.join(words)}" for what, words in lists.items()).replace("biases:", "rated:")
-        assert f"{group.name} ({', '.join(group.belongs.values())}) {told}" in flat
-    assert f"of no group: {', '.join(shipped.others)} from: {shipped.source.citation}" in flat
-
-
-def test_other_commands_and_the_folder_of_a_discovery(cli: Cli, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert cli("discover", "--group", FEMALES, "--permutations", 99, "--out", out, "--quiet")[0] == 0
-    before = (out / "results.json").read_bytes()
-    for command in (("run", "glove", "--tests", "weat6"), ("discover", "--group", FEMALES)):
-        code, _, stderr = cli(*command, "--out", out)
-        assert code == 2
-        assert f"{out} holds another run; choose another folder" in " ".join(stderr.split())
-        assert "Traceback" not in stderr
-    assert (out / "results.json").read_bytes() == before
 
 
 def test_an_interrupted_search_goes_on(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

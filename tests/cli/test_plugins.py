@@ -63,7 +63,7 @@ def test_a_family_of_another_package_is_one_like_the_others(add: Callable[..., N
         ("no_such_package_here:family", "no_such_package_here"),
         ("another_package:nothing", "nothing"),
         ("another_package:number", "int, not Family"),
-        ("another_package:family", "calls itself 'own'"),
+        ("another_package:family", "has the name 'own'"),
     ],
 )
 def test_one_that_cannot_be_used_is_named_and_left_out(add: Callable[..., None], value: str, reason: str) -> None:
@@ -85,11 +85,10 @@ def test_the_command_says_so_in_one_line(add: Callable[..., None], cli: Cli) -> 
 
 def test_a_name_of_biassays_own_is_refused(add: Callable[..., None]) -> None:
     add(glove="another_package:family")
-    with pytest.warns(PluginWarning, match="'glove'.*biassay and by another_package:family"):
+    with pytest.warns(PluginWarning, match="'glove'"):
         assert list(families()) == list(registry._BUILTIN)
-    with pytest.raises(UsageError, match="biassay and by another_package:family"):
-        parse_model("glove")
-    assert parse_model("use").family == "use"
+    assert parse_model("glove").family == "glove"
+    assert families()["glove"] is not sys.modules["another_package"].__dict__["family"]
 
 
 def test_a_name_that_two_packages_give_is_refused(add: Callable[..., None]) -> None:

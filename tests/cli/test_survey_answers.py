@@ -46,13 +46,13 @@ def test_status_counts(cli: Cli, store: Store, study: Path) -> None:
 
 def test_only_who_serves_makes_a_database(cli: Cli, study: Path) -> None:
     for command in (["status", study], ["export", study, "--out", "answers"], ["delete", study, "CODE"]):
-        assert "pets.sqlite is not there, so that there are no answers" in refused(cli, *command)
+        assert "pets.sqlite does not exist" in refused(cli, *command)
         for url in (
             "sqlite:///other.sqlite",
             f"sqlite:///{study.parent / 'other.sqlite'}",
             "sqlite+pysqlite:///other.sqlite",
         ):
-            assert "other.sqlite is not there" in refused(cli, *command, "--database", url)
+            assert "other.sqlite does not exist" in refused(cli, *command, "--database", url)
     assert list(study.parent.iterdir()) == [study]
 
 

@@ -70,6 +70,7 @@ def numbers_in(run: Mapping[str, Any], arrays: Mapping[str, Any] | None = None) 
         results = run["results"]
     if manifest["format_version"] > 1 and _kind(manifest) == "associations":
         manifest = {**manifest, "words_lost": {model["text"]: model["words_lost"] for model in manifest["models"]}}
+        results = [{**_without(row, "associations"), "leaning": row["associations"]} for row in results]
     if manifest["format_version"] > 1 and _kind(manifest) == "discovery":
         manifest, results = {**manifest, **run["models"][0]}, _nested_groups(run)
     models = [model["text"] for model in manifest["models"]]

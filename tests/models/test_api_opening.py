@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
-import sys
 import traceback
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from biassay.errors import MissingExtraError, UsageError
+from biassay.errors import UsageError
 from biassay.models.api import provide
 from biassay.models.registry import open_encoder, parse_model
 
@@ -134,17 +132,3 @@ def test_certificates_are_checked_where_there_are_any(origin: str, monkeypatch: 
 def test_opening_and_preparing_ask_nothing(endpoint: Endpoint) -> None:
     opened(endpoint).prepare(TEXTS)
     assert endpoint.seen == []
-
-
-def test_missing_extra_gives_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtraError) as caught:
-        open_encoder("api:toy?base_url=http://localhost:1/v1")
-    assert str(caught.value).endswith('pip install "biassay[api]"')
-
-
-def test_the_http_library_is_imported_by_the_provider_only() -> None:
-    """In a new process, since it is imported here."""
-    code = "import sys, biassay.models.api; print('httpx' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError
+from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.models.registry import open_encoder
 
 from . import elmo_models
@@ -54,13 +54,6 @@ def test_opening_imports_no_heavy_library_and_reads_no_weights(tmp_path: Path) -
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("package", ["torch", "h5py"])
-def test_a_missing_extra_is_named(folder: Path, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r'pip install "biassay\[elmo\]"'):
-        open_encoder(f"elmo:{folder}")
 
 
 @pytest.mark.parametrize(

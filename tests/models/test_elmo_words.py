@@ -99,5 +99,5 @@ def test_wrong_settings(query: str, error: type[Exception], message: str, folder
 
 
 def test_a_span_that_is_none_is_refused(folder: Path) -> None:
-    with pytest.raises(VectorError, match=r"\(1, 9\) is no span of characters in the text 'joy'"):
+    with pytest.raises(VectorError, match=r"\(1, 9\) is not a span of characters in the text 'joy'"):
         encode(f"elmo:{folder}?device=cpu", ["joy"], [(1, 9)])

@@ -84,7 +84,7 @@ def test_where_all_are_missing_the_dimension_is_known_all_the_same(kind: str, mo
 @pytest.mark.parametrize("span", [(2, 2), (3, 1), (-2, 1), (0, 5)])
 def test_a_span_that_is_none_is_refused(span: Span, models: dict[str, Path]) -> None:
     with pytest.raises(
-        VectorError, match=re.escape(f"({span[0]}, {span[1]}) is no span of characters in the text 'joy!'")
+        VectorError, match=re.escape(f"({span[0]}, {span[1]}) is not a span of characters in the text 'joy!'")
     ):
         encode(f"hf:{models['bert']}", [("joy!", span)])
 

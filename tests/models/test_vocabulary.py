@@ -291,3 +291,8 @@ def test_file_that_changed_since_the_model_was_opened_is_refused(tmp_path: Path)
 
 def test_not_every_object_has_a_vocabulary() -> None:
     assert not isinstance(object(), HasVocabulary)
+
+
+def test_a_line_of_blanks_between_words_is_refused(tmp_path: Path) -> None:
+    message = error_of(write_bytes(tmp_path, "v.txt", b"cat 1 2 3\n  \ndog 4 5 6\n"))
+    assert "line 2: expected 3 values, got 0" in message

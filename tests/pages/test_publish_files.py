@@ -115,17 +115,22 @@ def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
             dataclasses.replace(
                 r,
                 model=model,
-                leaning={k: {w: v + rng.normal(0, spread) for w, v in words.items()} for k, words in r.leaning.items()},
+                associations={
+                    k: {w: v + rng.normal(0, spread) for w, v in words.items()} for k, words in r.associations.items()
+                },
             )
             for r in run.results
         )
 
     near, far, none = noisy("near", 0.001), noisy("far", 0.2), noisy("none", 0.1)
     turned = dataclasses.replace(
-        far[0], leaning={k: {w: -v for w, v in run.results[0].leaning[k].items()} for k in run.results[0].leaning}
+        far[0],
+        associations={
+            k: {w: -v for w, v in run.results[0].associations[k].items()} for k in run.results[0].associations
+        },
     )
-    short = {k: dict(list(words.items())[: 3 if k == "X" else 8]) for k, words in none[1].leaning.items()}
-    others = (*near, turned, *far[1:], as_refused(none[0]), dataclasses.replace(none[1], leaning=short))
+    short = {k: dict(list(words.items())[: 3 if k == "X" else 8]) for k, words in none[1].associations.items()}
+    others = (*near, turned, *far[1:], as_refused(none[0]), dataclasses.replace(none[1], associations=short))
     found = compared({"": with_rows(run, run.results + others)})
     table = difference_table(found)
     assert table is not None

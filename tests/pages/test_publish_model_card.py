@@ -23,9 +23,9 @@ from tests.studies.showing import card_of as model_card
 import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.pages.publish.metadata import scalar
+from biassay.pages.sentences import points
 from biassay.results.labels import model_labels
 from biassay.runs.run import Run
-from biassay.studies.associations.words import p_by_word
 
 
 @pytest.fixture(scope="module")
@@ -144,16 +144,11 @@ def test_the_hub_reads_the_numbers_of_a_discovery(discovery: Run) -> None:
     assert not [word.word for word in discovery.results if f" {word.word}," in section(card)]
 
 
-def test_the_section_names_the_largest_of_what_stands_up_to_correction(run: Run) -> None:
-    text = section(model_card(run))
-    standing = [r for r in run.results if r.significant_by_word_holm]
-    largest = sorted(standing, key=lambda r: -abs(r.effect_size_by_word or 0.0))[:5]
+def test_the_section_is_made_from_the_findings(run: Run) -> None:
+    text = section(model_card(run)).replace("\\_", "_")
     items = [line for line in text.partition("**Not measured")[0].splitlines() if line.startswith("- ")]
-    for item, r in zip(items, largest, strict=False):
-        assert r.title in item
-        assert f" {r.effect_size_by_word:.2f}, " in item
-        assert f"({r.test}; p by word {p_by_word(r).rstrip('*')})" in item.replace("\\_", "_")
-    assert len(items) == min(6, len(standing))
+    assert len(items) == len(points(run.findings())) > 0
+    assert all(item.endswith(name) for item, (_, name) in zip(items, points(run.findings()), strict=True))
     assert ", ".join(r.test for r in run.results if r.status == "refused") in text
     assert "Semantics derived automatically" in text
 

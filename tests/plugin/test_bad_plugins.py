@@ -13,12 +13,12 @@ import pytest
 
 import biassay
 from biassay import plugins
-from biassay.errors import PluginWarning, RunFolderError, UnknownNameError, UsageError
+from biassay.errors import PluginWarning, RunFolderError, UnknownNameError
 from biassay.models import registry
 from biassay.plugins import plugin_names, skim_names
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import catalogue
-from biassay.studies.associations.metrics import metric_named, metric_names
+from biassay.studies.associations.metric_registry import metric_named, metric_names
 from biassay.studies.registry import study_named, study_names
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -63,7 +63,7 @@ def test_one_that_cannot_be_used_is_named_and_left_out(add: Add, group: str, val
     add(group, broken=value)
     with pytest.warns(PluginWarning, match=f"'broken'.*{reason}"):
         assert "broken" not in names()
-    with pytest.warns(PluginWarning), pytest.raises(UnknownNameError):
+    with pytest.raises(UnknownNameError):  # it is imported, and named, once
         named("broken")
     assert named(OWN[group]).name == OWN[group]
 
@@ -71,7 +71,7 @@ def test_one_that_cannot_be_used_is_named_and_left_out(add: Add, group: str, val
 @pytest.mark.parametrize("group", GROUPS)
 def test_one_that_calls_itself_otherwise_is_left_out(add: Add, group: str) -> None:
     add(group, other=GOOD[group])
-    with pytest.warns(PluginWarning, match="calls itself"):
+    with pytest.warns(PluginWarning, match="has the name"):
         assert "other" not in GROUPS[group][0]()
 
 
@@ -79,10 +79,9 @@ def test_one_that_calls_itself_otherwise_is_left_out(add: Add, group: str) -> No
 def test_a_name_of_biassays_own_is_refused(add: Add, group: str) -> None:
     names, named = GROUPS[group]
     add(group, **{OWN[group]: "another_package:number"})
-    with pytest.warns(PluginWarning, match=f"'{OWN[group]}'.*biassay and by another_package:number"):
+    with pytest.warns(PluginWarning, match=f"'{OWN[group]}'"):
         assert names().count(OWN[group]) == 1
-    with pytest.raises(UsageError, match="biassay and by another_package:number"):
-        named(OWN[group])
+    assert named(OWN[group]).name == OWN[group]
 
 
 def test_tests_that_cannot_be_used_are_left_out(add: Add) -> None:

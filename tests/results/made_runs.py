@@ -32,7 +32,7 @@ def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: An
     fields |= {"model": model, "options": "", "test": test, "p_value": p, "p_value_by_word": p}
     fields |= {"status": "measured", "level": "word", "protocol": "exact", "alternative": "greater", "alpha": 0.01}
     fields |= {"num_words": dict.fromkeys(ROLES, 4), "num_cut": dict.fromkeys(ROLES, 0), "seed": 0}
-    fields |= {"lost": dict.fromkeys(ROLES, ()), "leaning": {}, "test_digest": f"digest of {test}"}
+    fields |= {"lost": dict.fromkeys(ROLES, ()), "associations": {}, "test_digest": f"digest of {test}"}
     return Result(**fields | given)
 
 
@@ -40,7 +40,9 @@ def as_refused(row: Result) -> Result:
     """The same test, refused: nothing was computed."""
     numbers = ("effect_size", "statistic", "p_", "log10_p_", "significant")
     nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
-    return dataclasses.replace(row, **nothing, status="refused", reason="too many words", leaning={}, contextual=None)
+    return dataclasses.replace(
+        row, **nothing, status="refused", reason="too many words", associations={}, contextual=None
+    )
 
 
 def record(name: str, **given: Any) -> ModelRecord:

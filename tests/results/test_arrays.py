@@ -45,13 +45,14 @@ def test_names_of_tests_are_no_paths(tmp_path: Path) -> None:
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")] == ["arrays/12.npz"]
 
 
-def test_nothing_is_written_where_there_is_nothing_and_nothing_is_written_twice(tmp_path: Path) -> None:
+def test_nothing_is_written_where_there_is_nothing_and_what_a_killed_run_left_is_replaced(tmp_path: Path) -> None:
     save_arrays(tmp_path, 0, {})
     assert not list(tmp_path.iterdir())
     path = whole(tmp_path)
-    path.write_bytes(b"kept")
+    content = path.read_bytes()
+    path.write_bytes(b"left by another attempt")
     save_arrays(tmp_path, 0, GIVEN)
-    assert path.read_bytes() == b"kept"
+    assert path.read_bytes() == content
 
 
 def archive(header: str, data: bytes = b"", method: int = zipfile.ZIP_STORED) -> bytes:

@@ -62,7 +62,7 @@ def refused(folder: Path, name: str) -> str:
         significant=st.none() | st.booleans(),
         num_words=st.dictionaries(st.sampled_from(ROLES), st.integers(0, 10**6)),
         lost=st.dictionaries(st.sampled_from(ROLES), st.lists(texts, max_size=3).map(tuple)),
-        leaning=st.dictionaries(st.sampled_from(ROLES), st.dictionaries(texts, numbers, max_size=3)),
+        associations=st.dictionaries(st.sampled_from(ROLES), st.dictionaries(texts, numbers, max_size=3)),
         contextual=st.none() | st.builds(contextual, tau2=numbers, interval_low=maybe, n_samples=st.integers(3, 10**6)),
     )
 )

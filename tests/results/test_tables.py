@@ -56,7 +56,7 @@ def test_the_papers_nine_columns_come_first() -> None:
 
 
 def test_every_field_has_a_column_but_those_of_single_words() -> None:
-    fields = {field.name for field in dataclasses.fields(Result)} - {"leaning", "contextual"}
+    fields = {field.name for field in dataclasses.fields(Result)} - {"associations", "contextual", "leave_one_out"}
     assert set(lines(result())[0]) == fields | set(OVER_CONTEXTS)
 
 
@@ -112,9 +112,9 @@ def test_a_frame_without_pandas_names_the_extra(monkeypatch: pytest.MonkeyPatch)
 def test_the_interval_over_words_is_that_of_the_words() -> None:
     """By `effect_interval`, whose numbers have witnesses of their own."""
     rng = np.random.default_rng(1)
-    leaning = {role: {f"{role}{i}": float(v) for i, v in enumerate(rng.normal(size=6))} for role in "XYAB"}
-    rows = lines(result(leaning=leaning, effect_size_by_word=0.3), result(leaning={}, test="u"))
-    expected = effect_interval(list(leaning["X"].values()), list(leaning["Y"].values()))
+    associations = {role: {f"{role}{i}": float(v) for i, v in enumerate(rng.normal(size=6))} for role in "XYAB"}
+    rows = lines(result(associations=associations, effect_size_by_word=0.3), result(associations={}, test="u"))
+    expected = effect_interval(list(associations["X"].values()), list(associations["Y"].values()))
     assert [row["interval_low"] for row in rows] == [repr(expected.low), ""]
     assert [row["confidence"] for row in rows] == ["0.95", ""]
 
@@ -136,8 +136,8 @@ def test_cells_are_one_line_and_words_of_two_parts_stay_apart() -> None:
 
 
 def test_numbers_of_numpy_are_written_as_pythons_own() -> None:
-    given = result(p_value=np.float64(0.25), leaning={"X": {"w": np.float64(0.5)}})
-    assert type(given.p_value) is type(given.leaning["X"]["w"]) is float
+    given = result(p_value=np.float64(0.25), associations={"X": {"w": np.float64(0.5)}})
+    assert type(given.p_value) is type(given.associations["X"]["w"]) is float
     assert lines(given)[0]["p_value"] == "0.25"
 
 

@@ -21,8 +21,9 @@ import biassay
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
 from biassay.models.registry import open_as
 from biassay.runs import embedding
+from biassay.runs.associations import run_ceat
 from biassay.runs.corpus import find_contexts
-from biassay.runs.functions import resume, run_ceat
+from biassay.runs.functions import resume
 from biassay.runs.listener import Silent
 from biassay.studies.seeds import seed_of
 from biassay.texts.contexts import UNCHECKED, read_contexts, window
@@ -194,7 +195,7 @@ def test_an_interrupted_run_goes_on(
 def test_a_killed_embedding_goes_on(contexts: Path, tiny_model: str, tmp_path: Path) -> None:
     whole = run_ceat(tiny_model, contexts, n_samples=100, cache=tmp_path / "elsewhere")
     script = (
-        "import time; from biassay.runs import embedding as e; from biassay.runs.functions import run_ceat\n"
+        "import time; from biassay.runs import embedding as e; from biassay.runs.associations import run_ceat\n"
         "e.SHARD_ROWS = 64; write = e.ShardStore.write\n"
         "e.ShardStore.write = lambda self, n, v: (write(self, n, v), time.sleep(0.3))[0]\n"
         f"run_ceat({tiny_model!r}, {str(contexts)!r}, n_samples=100, out={str(tmp_path / 'run')!r})\n"

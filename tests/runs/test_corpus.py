@@ -18,8 +18,8 @@ from tests.damage import damages
 
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
-from biassay.runs.corpus import Tally, _State
 from biassay.runs.corpus import find_contexts as scan_corpus
+from biassay.runs.corpus_state import ScanState, Tally
 from biassay.texts.contexts import read_contexts
 from biassay.texts.sampling import Row, Sample, rows_table
 from biassay.texts.scanning import ScanSettings
@@ -78,7 +78,7 @@ def test_an_interrupted_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Pa
     out = tmp_path / "c.parquet"
     with pytest.raises(KeyboardInterrupt) as stopped:
         find_contexts(corpus, out, str(test_file), per_stimulus=9, engine=Breaking(5))
-    assert "the same command goes on" in stopped.value.__notes__[0]
+    assert "repeat the command" in stopped.value.__notes__[0]
     assert not out.exists()
     with pytest.raises(RunFolderError, match="interrupted scan of other files or with other settings"):
         find_contexts(corpus, out, str(test_file), per_stimulus=8)
@@ -94,8 +94,8 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
     whole = find_contexts(corpus, tmp_path / "whole.parquet", str(test_file), per_stimulus=9)
     out = tmp_path / "c.parquet"
     script = (
-        "import sys, time; from biassay.runs import corpus as c\n"
-        "c._SECONDS_BEFORE_FIRST_SAVE = c._SECONDS_BETWEEN_SAVES = 0.0\n"
+        "import sys, time; from biassay.runs import corpus as c, corpus_state as state\n"
+        "state._SECONDS_BEFORE_FIRST_SAVE = state._SECONDS_BETWEEN_SAVES = 0.0\n"
         "add = c.Sample.add\n"
         "c.Sample.add = lambda self, table: (time.sleep(0.1), add(self, table))[1]\n"
         f"c.find_contexts({str(corpus)!r}, {str(out)!r}, {str(test_file)!r}, per_stimulus=9, workers=1)\n"
@@ -118,7 +118,8 @@ def test_a_killed_scan_goes_on(corpus: Path, test_file: Path, tmp_path: Path) ->
 def test_disk_full_while_saving_keeps_the_last_state(
     corpus: Path, test_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from biassay.runs import corpus as module
+    from biassay.runs import corpus as scanning
+    from biassay.runs import corpus_state as state
 
     out = tmp_path / "c.parquet"
     with pytest.raises(KeyboardInterrupt):
@@ -127,7 +128,8 @@ def test_disk_full_while_saving_keeps_the_last_state(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device", str(out))
 
-    monkeypatch.setattr(module, "write_contexts", full)
+    for module in (scanning, state):
+        monkeypatch.setattr(module, "write_contexts", full)
     with pytest.raises(OSError, match="No space left"):
         find_contexts(corpus, out, str(test_file))
     monkeypatch.undo()
@@ -161,7 +163,7 @@ def test_a_damaged_state_is_refused_or_goes_on_as_it_was(tmp_path: Path) -> None
     settings = ScanSettings(("she", "he"), 5)
     rows = rows_table(["she"], [Row(7, "She left.", "a:0", 0, 3)])
     tally = Tally(done={0: [0, 2]}, finished=[1], found=[1, 0], documents=3, bytes=40)
-    state = _State(tmp_path / "c.parquet", "fingerprint")
+    state = ScanState(tmp_path / "c.parquet", "fingerprint")
     state.save(Sample.from_table(settings.stimuli, settings.k, rows), tally)
     path = tmp_path / "c.parquet.partial" / "state.json"
     for content in damages(path.read_bytes(), 200):

@@ -11,8 +11,10 @@ import pytest
 from tests.results.made_runs import stopped
 
 import biassay
+from biassay.engines.local import LocalEngine
 from biassay.errors import RunFolderError, StimulusError, UnknownNameError, UsageError
 from biassay.files import default_cache
+from biassay.runs.models import versions_of
 from biassay.studies.associations.records import Result
 
 ENCODER = """
@@ -182,9 +184,9 @@ def test_p_by_word_moves_all_sentences_of_a_word_together() -> None:
     assert result.p_value < 1 / 12870 <= result.p_value_by_word * (1 + 1e-9)
 
 
-def test_leaning_says_which_way_each_word_goes() -> None:
+def test_associations_say_which_way_each_word_goes() -> None:
     result = biassay.run("glove", tests="weat6").results[0]
-    lean = result.leaning
+    lean = result.associations
     assert set(lean) == {"X", "Y", "A", "B"}
     x, y = list(lean["X"].values()), list(lean["Y"].values())
     effect = (np.mean(x) - np.mean(y)) / np.std([*x, *y], ddof=1)
@@ -281,3 +283,50 @@ def test_objects_are_models_and_keep_their_place(tmp_path: Path) -> None:
     assert run.manifest.models[0].text.startswith("object:")
     with pytest.raises(UsageError, match="got int"):
         biassay.run([3], tests="weat1", cache=tmp_path)
+
+
+def test_models_without_a_name_run_on_any_engine() -> None:
+    found = biassay.run("glove", "weat6", engine=LocalEngine())
+    assert found.results == biassay.run("glove", "weat6").results
+
+
+def test_a_run_goes_on_with_its_own_tests_only(tmp_path: Path) -> None:
+    models = [write_vectors(tmp_path / f"{name}.txt", seed=seed) for seed, name in enumerate("ab")]
+    place = tmp_path / "tests.toml"
+    text = '[tests.one]\nX = "flowers"\nY = "insects"\nA = "pleasant"\nB = "unpleasant"\n'
+    place.write_text(text)
+    whole = biassay.run(models, tests=str(place), max_lost=1.0)
+    stopped(whole, 1).save(tmp_path / "run")
+    place.write_text(text + text.replace("one", "two"))
+    with pytest.raises(StimulusError, match="two"):
+        biassay.resume(tmp_path / "run")
+
+
+def test_results_of_another_state_than_the_manifest_says_are_refused(tmp_path: Path) -> None:
+    models = [write_vectors(tmp_path / f"{name}.txt", seed=seed) for seed, name in enumerate("ab")]
+    whole = biassay.run(models, tests=write_test(tmp_path / "own.json"))
+    stopped(whole, 1).save(tmp_path / "run")
+    half = (tmp_path / "run" / "results.json").read_bytes()
+    whole.save(tmp_path / "run")
+    (tmp_path / "run" / "results.json").write_bytes(half)  # as a second process would
+    with pytest.raises(RunFolderError, match="two processes"):
+        biassay.load(tmp_path / "run")
+
+
+def test_a_second_run_into_a_folder_leaves_the_first_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, test = write_vectors(tmp_path / "a.txt"), write_test(tmp_path / "own.json")
+    biassay.run(model, tests=test, out=tmp_path / "run")
+    monkeypatch.setattr("biassay.runs.engine.check_free", lambda _: None)  # both looked before either wrote
+    with pytest.raises(RunFolderError, match="another run"):
+        biassay.run(model, tests=test, out=tmp_path / "run")
+    assert biassay.load(tmp_path / "run").results
+
+
+def test_settings_that_would_be_ignored_are_refused() -> None:
+    for given in ({"window": 3}, {"mode": "fixed"}, {"vectors": "here"}, {"n_samples": 5}):
+        with pytest.raises(UsageError, match=f"{next(iter(given))}.*contexts"):
+            biassay.run("glove", "weat6", **given)
+
+
+def test_a_package_that_is_not_there_has_an_unknown_version() -> None:
+    assert versions_of(["biassay-no-such-thing"]) == {"biassay-no-such-thing": "unknown"}

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from biassay.runs import embedding
+from biassay.runs.associations import run_ceat
 from biassay.runs.corpus import find_contexts
-from biassay.runs.functions import run_ceat
 
 pytestmark = [
     pytest.mark.extras,

@@ -12,16 +12,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.alignment import (
-    bootstrap_alignment,
-    choose_templates,
-    human_means,
-    kendall_alignment,
-    noise_ceiling,
-    precision_at,
-    shuffled_groups,
-)
+from biassay.stats.alignment import human_means, kendall_alignment, precision_at, shuffled_groups
+from biassay.stats.alignment_intervals import bootstrap_alignment, noise_ceiling
 from biassay.stats.kendall import block_counts, kendall_rows, overall_tau, percentile_interval, within_tau
+from biassay.stats.template_choice import choose_templates
 
 Floats = NDArray[np.float64]
 X = float("nan")

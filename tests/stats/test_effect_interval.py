@@ -6,7 +6,6 @@ largest effect size that so many words can have.
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -166,13 +165,6 @@ def test_neither_scale_nor_shift_matter(scale: float, shift: float) -> None:
     assert ends(mirrored) == pytest.approx(ends(plain)[::-1] * np.array(-1.0), rel=1e-12)
 
 
-def test_more_confidence_is_a_wider_interval() -> None:
-    x, y = words(8, 8, 0.5, np.random.default_rng(0))
-    spans = [ends(effect_interval(x, y, confidence=c)) for c in (0.5, 0.9, 0.95, 0.999999)]
-    assert all(b[0] < a[0] < a[1] < b[1] for a, b in itertools.pairwise(spans))
-    assert -largest(8, 8) <= spans[-1][0] < spans[-1][1] <= largest(8, 8)
-
-
 @pytest.mark.slow
 # With 500 samples a rate of 95% is known to one point: 90% is five standard deviations below.
 @pytest.mark.parametrize(("n", "m"), SIZES)
@@ -256,15 +248,8 @@ def test_a_confidence_out_of_range_is_refused(confidence: float) -> None:
 
 def test_what_is_no_list_of_numbers_is_refused() -> None:
     for x, y in (([], [1.0]), ([1.0], []), ([[1.0, 2.0]], [1.0]), (1.0, [1.0])):
-        with pytest.raises(ValueError, match="list of at least one number"):
+        with pytest.raises(UsageError, match="list of at least one number"):
             effect_interval(x, y)
-
-
-def test_every_refusal_is_an_error_of_biassay() -> None:
-    with pytest.raises(UsageError):
-        effect_interval([], [1.0])
-    with pytest.raises(UsageError):
-        difference_interval([1.0], [1.0], [1.0, 2.0], [1.0])
 
 
 def two_models(
@@ -294,14 +279,6 @@ def test_swapped_models_have_the_swapped_interval() -> None:
     assert other.difference == -one.difference
     assert ends(other) == pytest.approx((-ends(one)[1], -ends(one)[0]), rel=1e-9)
     assert (other.first, other.second) == (one.second, one.first)
-
-
-def test_swapped_sets_flip_the_difference() -> None:
-    """Up to Monte Carlo error: a tenth of the width."""
-    x1, y1, x2, y2 = two_models(8, 8, (0.1, 0.6), 0.5, np.random.default_rng(1))
-    one, other = difference_interval(x1, y1, x2, y2), difference_interval(y1, x1, y2, x2)
-    width = ends(one)[1] - ends(one)[0]
-    assert ends(other) == pytest.approx((-ends(one)[1], -ends(one)[0]), abs=MONTE_CARLO * width)
 
 
 @pytest.mark.parametrize(("n", "m"), SIZES)
@@ -362,7 +339,7 @@ def test_words_that_all_move_alike_hold_the_true_difference() -> None:
 
 def test_other_words_are_refused() -> None:
     for second in (([1.0] * 5, [0.0] * 4), ([1.0] * 4, [0.0] * 5)):
-        with pytest.raises(ValueError, match="the same words"):
+        with pytest.raises(UsageError, match="the same words"):
             difference_interval([1.0] * 4, [0.0] * 4, *second)
 
 

@@ -335,7 +335,7 @@ def test_precision_of_nothing_is_missing() -> None:
     assert np.isnan(result.precision)
     assert (result.recall, result.p_value) == (0.0, 1.0)
     assert np.isnan(precision_recall([True], [False]).recall)
-    with pytest.raises(UsageError, match="one shape"):
+    with pytest.raises(UsageError, match="same shape"):
         precision_recall([True], [[True]])
 
 

@@ -79,25 +79,11 @@ def test_the_interval_is_that_of_groups_drawn_in_loops(confidence: float, lost: 
     assert (found.low, found.high) == pytest.approx(by_loops(sides, 80, confidence, seed), abs=1e-12)
 
 
-def test_other_draws_give_nearly_the_same_interval() -> None:
-    """The loops draw on their own; of 400 draws the ends of an interval are known to a few hundredths."""
-    sides = ratings(10, 4, 6)
-    found = tau_difference(*sides, draws=2000)
-    assert (found.low, found.high) == pytest.approx(by_loops(sides, 400, 0.95, seed=99), abs=0.05)
-
-
 def test_a_seed_and_a_generator_give_the_same() -> None:
     sides = ratings(6, 5, 7)
     assert tau_difference(*sides, rng=5) == tau_difference(*sides, rng=np.random.default_rng(5))
     assert tau_difference(*sides, rng=5) != tau_difference(*sides, rng=6)
     assert tau_difference(*sides) == tau_difference(*(side.tolist() for side in sides))
-
-
-def test_less_confidence_is_narrower() -> None:
-    sides = ratings(8, 5, 8)
-    wide, narrow = (tau_difference(*sides, confidence=confidence) for confidence in (0.95, 0.5))
-    assert wide.low < narrow.low < narrow.high < wide.high
-    assert wide.low < wide.difference < wide.high
 
 
 def test_a_cell_that_one_lacks_is_left_out_of_all() -> None:
@@ -161,14 +147,6 @@ def test_the_same_model_twice_differs_by_nothing(lost: float) -> None:
 def test_only_order_counts() -> None:
     first, second, human = ratings(6, 5, 14)
     assert tau_difference(np.exp(first / 5), 3 * second - 7, human**3) == tau_difference(first, second, human)
-
-
-def test_opposite_models_differ_by_two_at_most() -> None:
-    human = ratings(6, 5, 15)[2]
-    found = tau_difference(-human, human, human)
-    assert (found.first, found.second, found.difference, found.between) == (-1.0, 1.0, 2.0, -1.0)
-    assert (found.low, found.high) == pytest.approx((2.0, 2.0))
-    assert found.high <= 2.0
 
 
 CELLS = st.one_of(st.just(X), st.integers(-3, 3).map(float))

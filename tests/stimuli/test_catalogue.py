@@ -126,12 +126,16 @@ of = "pets"
 targets = "plain"
 attributes = "bleached"
 """
+TEMPLATES = 'templates = ["I saw {a T}.", "{Ts} are near."]'
+CLASSES = 'classes = [{ name = "c", rule = "rest", templates = ["{T}."] }]'
 
 
 def test_own_format_may_use_the_catalogue(tmp_path: Path) -> None:
     path = tmp_path / "pets.toml"
     path.write_text(OWN)
     words, sentences = load_tests(path)
+    path.write_text(OWN.replace(TEMPLATES, CLASSES))
+    assert len(load_tests(path)) == 2
     assert (words.name, words.level, sentences.level) == ("pets", "word", "sentence")
     assert catalogue().concepts["pleasant"] == words.A
     assert words.source.version == "3"
@@ -165,6 +169,18 @@ def test_two_tests_of_one_name_are_an_error(tmp_path: Path) -> None:
         (('version = "3"', ""), r"field source: the field 'version' is missing"),
         (("[concepts.cats]", "[concept.cats]"), r"field concept: unknown field; did you mean 'concepts'"),
         (('name = "mine"', 'name = "mine'), r"not valid TOML: .*line 3"),
+        (('targets = "plain"', 'target = "plain"'), r"sentences\.target: unknown field; did you mean 'targets'"),
+        (('words = ["dog", "wolf"]', ""), r"line 11: field concepts\.dogs: .*'words' is missing"),
+        (
+            ('words = ["dog", "wolf"]', 'words = ["dog", "wolf"]\ngender = "f"'),
+            r"concepts\.dogs\.gender: .*male, female",
+        ),
+        ((TEMPLATES, "classes = 3"), r"sets\.plain\.classes: .*int 3"),
+        ((TEMPLATES, CLASSES.replace("rest", "reste")), r"classes\[0\]\.rule: .*'reste'"),
+        ((TEMPLATES, CLASSES.replace("rest", "listed")), r"classes\[0\].*words"),
+        ((TEMPLATES, CLASSES.replace("name =", "except_ending = 3, name =")), r"classes\[0\]\.except_ending: .*int 3"),
+        (("[sets.plain]", "[sets.plain]\nplurals = { dog = 1 }"), r"sets\.plain\.plurals.*int 1"),
+        (("[sets.plain]", "[sets.plain]\narticles = 5"), r"sets\.plain\.articles.*int 5"),
     ],
 )
 def test_faults_of_own_files_are_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:

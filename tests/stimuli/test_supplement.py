@@ -93,36 +93,6 @@ def test_every_data_file_names_its_source_and_its_terms() -> None:
         assert source.version, file
 
 
-# Printed beside each list: "random chance of correct classification", the share of 98 words.
-CHANCE = {
-    "validation-females": 13.3,
-    "validation-males": 13.3,
-    "validation-african-americans": 12.2,
-    "validation-african-american-females-emergent": 9.2,
-    "validation-african-american-females": 14.3,
-    "validation-african-american-males-emergent": 3.1,
-    "validation-african-american-males": 13.3,
-    "validation-european-americans": 15.3,
-    "validation-european-american-females": 14.3,
-    "validation-european-american-males-emergent": 3.1,
-    "validation-european-american-males": 15.3,
-    "validation-mexican-americans": 14.3,
-    "mexican-american-female-emergent-biases": 6.1,
-    "validation-mexican-american-females": 13.3,
-    "validation-mexican-american-males-emergent": 4.1,
-    "validation-mexican-american-males": 15.3,
-    "insects": 25.5,
-}
-
-
-def test_the_validation_lists_are_98_words_with_the_printed_rates_of_chance() -> None:
-    concepts = catalogue().concepts
-    assert {name for name in concepts if name.startswith("validation-")} == {n for n in CHANCE if "validation" in n}
-    assert len({word for name in CHANCE for word in concepts[name].words}) == 98
-    for name, rate in CHANCE.items():
-        assert round(100 * len(concepts[name].words) / 98, 1) == rate, name
-
-
 def test_emergent_words_are_intersectional_and_of_no_constituent() -> None:
     concepts = catalogue().concepts
     for race in ("african", "european", "mexican"):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 from biassay.pages.html import render_page
 from biassay.pages.publish import Citation, citations, model_card
 from biassay.pages.publish.files import publish
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
-from biassay.runs.showing import gather, presented, presenter_of
+from biassay.runs.showing import gather, presented, presenter_of, print_run
 
 
 def compared(comparison: Comparison | None) -> Any:
@@ -35,3 +38,9 @@ def cited(*runs: RunData) -> tuple[Citation, ...]:
 
 def card_of(run: RunData, model: str | None = None) -> str:
     return model_card(presenter_of(run.manifest.study), run, model)
+
+
+def printed(run: RunData, width: int = 160) -> str:
+    out = io.StringIO()
+    print_run(run, Console(file=out, width=width))
+    return out.getvalue()

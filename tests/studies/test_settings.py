@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.studies.registry import study_named, study_names
-from biassay.studies.settings import check, rules_of, setting
+from biassay.studies.settings import checked_settings, rules_of, setting
 
 HOW = {"models", "out", "cache", "engine", "listener"}
 NAMES = {"associations": "run", "discovery": "discover"}
@@ -37,7 +38,13 @@ class Sample:
     ],
 )
 def test_what_a_rule_allows(given: dict[str, Any]) -> None:
-    check(Sample(**given))
+    checked_settings(Sample(**given))
+
+
+def test_settings_are_stored_in_one_form() -> None:
+    given = checked_settings(Sample(count=np.int64(4), share=1, kinds=["a"]))
+    assert (type(given.count), given.kinds) == (int, ("a",))
+    assert checked_settings(Sample(kinds="a")).kinds == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +58,15 @@ def test_what_a_rule_allows(given: dict[str, Any]) -> None:
         ({"count": 2}, UsageError, "2"),
         ({"mode": "tow"}, UnknownNameError, "tow"),
         ({"kinds": ("a", "c")}, UnknownNameError, "c"),
+        ({"share": None}, UsageError, "None"),
+        ({"share": "0.5"}, UsageError, "0.5"),
+        ({"count": 3.5}, UsageError, "3.5"),
+        ({"count": True}, UsageError, "True"),
     ],
 )
 def test_what_a_rule_refuses_is_named_with_its_value(given: dict[str, Any], error: type[Exception], value: str) -> None:
     with pytest.raises(error) as refused:
-        check(Sample(**given))
+        checked_settings(Sample(**given))
     assert next(iter(given)) in str(refused.value)
     assert value in str(refused.value)
 

@@ -12,7 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from biassay.survey.database import annotated, open_database, participants, places, reading
-from biassay.survey.store import Participant, Store
+from biassay.survey.participant import Participant
+from biassay.survey.store import Store
 from biassay.survey.study import Field, Rules, Study, read_study
 
 from . import postgres

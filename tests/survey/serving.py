@@ -33,8 +33,9 @@ class Served:
 def serving(study: Path | str, folder: Path) -> Iterator[Served]:
     """As ``biassay survey serve`` serves it, without limits, until the block ends."""
     pytest.importorskip("starlette")
-    from biassay.survey.app import Limits, make_app
+    from biassay.survey.app import make_app
     from biassay.survey.database import open_database
+    from biassay.survey.site import Limits
     from biassay.survey.store import Store
     from biassay.survey.study import read_study
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from biassay.survey.database import participants
-from biassay.survey.store import Participant, Store
+from biassay.survey.participant import Participant
+from biassay.survey.store import Store
 
 from .people import Clock, database, opened, rows, small_study
 

@@ -39,7 +39,7 @@ def _strict(answer: Any, path: str) -> None:
 
 
 def test_headers_are_on_every_answer(study: Callable[..., Place]) -> None:
-    from biassay.survey.app import Limits
+    from biassay.survey.site import Limits
 
     place = study(limits=Limits(begin=1, page=0, login=0))
     person = place.browser()

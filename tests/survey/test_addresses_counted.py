@@ -13,9 +13,9 @@ from tests.survey import attacks
 from tests.survey.attacks import at_once
 from tests.survey.walks import Place, Walker, cookie_of
 
-from biassay.survey.app import Limits
 from biassay.survey.guards import counted_as
 from biassay.survey.server import options
+from biassay.survey.site import Limits
 
 pytestmark = pytest.mark.extras
 

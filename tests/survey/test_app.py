@@ -24,26 +24,6 @@ NASTY = '<script>alert("1")</script>&amp;\'{{7*7}}{society}'
 # The way
 
 
-def test_the_steps_come_in_their_order(study: Callable[..., Place]) -> None:
-    person = study().browser()
-    assert person.get("/").kind == "consent"
-    person.send(agree="yes")
-    seen = [person.page.kind]
-    while person.page.kind != "done":
-        seen.append(person.answer().kind)
-    assert seen == WAY
-
-
-def test_every_group_comes_once_and_one_of_them_again(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.walk()
-    assert len(set(person.groups[:3])) == 3
-    assert person.groups[3] in person.groups[:3]
-    rows = place.rows("SELECT group_name FROM annotations ORDER BY place")
-    assert [row[0] for row in rows] == person.groups
-
-
 def test_what_was_answered_is_what_was_written(study: Callable[..., Place]) -> None:
     place = study()
     person = place.browser()
@@ -166,32 +146,6 @@ def test_an_earlier_or_later_step_changes_nothing(study: Callable[..., Place]) -
         person.answer()
 
 
-def test_a_page_sent_twice_is_written_once(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    first = person.go("group")
-    person.answer()
-    before = place.everything()
-    other = {f"pair-{i}": "1" for i in range(4)}
-    assert person.post("/page", {**first.hidden, **other}).kind == "which_group"
-    assert place.everything() == before
-
-
-def test_at_the_end_nothing_can_be_changed(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    person.begin()
-    last = person.go("demographics")
-    code = person.answer().code
-    before = place.everything()
-    for step in range(12):
-        page = person.post("/page", {**last.hidden, "step": step, "field-2": "again"})
-        assert (page.kind, page.code) == ("done", code)
-    assert person.post("/begin", {**last.hidden, "agree": "yes"}).code == code
-    assert place.everything() == before
-
-
 # Beginning twice
 
 
@@ -207,19 +161,6 @@ def test_a_lost_answer_to_begin_does_not_lock_anyone_out(study: Callable[..., Pl
     page = person.post("/begin", {**consent.hidden, "agree": "yes"})
     assert page.kind == "instructions"
     assert len(place.rows("SELECT * FROM participants")) == 1
-
-
-def test_one_browser_that_begins_twice_is_one_participant(study: Callable[..., Place]) -> None:
-    place = study()
-    person = place.browser()
-    consent = person.get("/")
-    cookie = cookie_of(person.client)
-    for _ in range(3):
-        person.client.cookies.clear()
-        person.client.cookies.set(*cookie)
-        person.post("/begin", {**consent.hidden, "agree": "yes"})
-    assert len(place.rows("SELECT * FROM participants")) == 1
-    assert place.kept() == place.recount()
 
 
 def test_two_studies_on_one_host_keep_both_sessions_of_a_browser(tmp_path: Path) -> None:

@@ -81,15 +81,6 @@ def test_a_careful_participant_is_valid_and_the_export_has_what_the_sliders_show
     assert {group: list(row) for group, row in zip(human.groups, human.ratings[0], strict=True)} == shown
 
 
-def test_the_careful_repeat_page_agrees_and_does_not_count(walked: Walked) -> None:
-    pages = [row for row in walked.researcher.pages(walked.folder) if row["participant"] == "participant0"]
-    assert [(row["repeat"], row["counts"]) for row in pages] == [("false", "true")] * 4 + [("true", "false")]
-    assert {(row["status"], float(row["self_agreement"])) for row in pages} == {("valid", 1.0)}
-    assert [row["reasons"] for row in pages] == [""] * 4 + ["repeated page"]
-    said = [(row["group"], [int(row[name]) for name in NAMES]) for row in pages]
-    assert said == [(rated.group, rated.ratings) for rated in walked.careful.rated]
-
-
 def test_a_careless_participant_gets_a_code_and_is_rejected_kept_and_left_out(walked: Walked) -> None:
     assert walked.careless.heading == "Thank you"
     assert walked.careless.code not in ("", walked.careful.code)
@@ -110,11 +101,6 @@ def test_a_researcher_sees_how_far_the_study_is(walked: Walked) -> None:
     means = {row[0]: row[1:] for row in walked.researcher.cells("Means")}
     for group in GROUPS:
         assert means[group] == ([f"{rating}.0" for rating in rated[group]] if group in rated else ["–"] * len(PAIRS))
-
-
-def test_facts_about_people_are_those_of_valid_ones_and_what_was_skipped_is_empty(walked: Walked) -> None:
-    facts = json.loads(walked.researcher.download("demographics.json", walked.folder).read_text())
-    assert list(facts.values()) == [{"Gender": "Non-binary", "Race": "White,Asian", "State": ""}]
 
 
 def test_nothing_is_asked_of_other_servers_and_the_console_is_silent(walked: Walked) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from biassay.errors import StimulusError, UsageError
-from biassay.stimuli.human import HumanRatings, read_human
+from biassay.stimuli.human import read_human
+from biassay.stimuli.human_ratings import HumanRatings
 from biassay.survey.export import FILES, exported
 from biassay.survey.store import Store
 from biassay.survey.study import Study
@@ -266,7 +267,7 @@ def test_facts_that_are_not_linked_cannot_be_joined(tmp_path: Path) -> None:
 def test_facts_that_are_not_linked_choose_nobody(tmp_path: Path) -> None:
     with store_of(tmp_path, with_state()) as store:
         asked(store, 4)
-        with pytest.raises(UsageError, match="nothing is known of the annotators"):
+        with pytest.raises(UsageError, match="Gender"):
             read_back(store, tmp_path).subgroup("Gender", "Woman")
 
 

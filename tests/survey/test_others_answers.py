@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from tests.survey import attacks
@@ -39,63 +37,6 @@ def test_naming_somebody_else_changes_nobody_else(study: Callable[..., Place]) -
         attacker.client.cookies.clear()
         assert attacker.client.get("/page", params=names, headers={"cookie": header}).text.count('name="agree"') == 1
     assert place.everything() == before
-
-
-def test_two_people_go_their_ways_side_by_side(study: Callable[..., Place]) -> None:
-    place = study()
-    one, two = place.browser(), place.browser()
-    one.rate = lambda _, pair: 90 if pair % 2 else 10
-    two.rate = lambda _, pair: 20 if pair % 2 else 80
-    one.begin("one")
-    two.begin("two")
-    while one.page.kind != "done":
-        one.answer()
-        two.answer()
-    for number, ratings in (("one", [10, 90, 10, 90]), ("two", [80, 20, 80, 20])):
-        rows = place.rows(
-            "SELECT a.ratings FROM annotations a JOIN participants p ON p.id = a.participant_id "
-            f"WHERE p.pool_id = '{number}'"
-        )
-        assert [json.loads(row[0]) for row in rows] == [ratings] * 4
-    assert one.page.code != two.page.code
-
-
-def test_a_page_sent_by_many_windows_at_once_is_written_once(served: Served) -> None:
-    with client_of(served) as client:
-        person = Walker(client)
-        person.begin("many-windows")
-        cookie = cookie_of(client)
-        while person.page.kind != "done":
-            at = person.page
-            given = person.answers() if at.kind != "group" else {}
-            if at.kind == "group":
-                person.groups.append(at.title)
-
-            def sent(rating: int, at: Any = at, given: Any = given) -> int:
-                ratings = {f"pair-{i}": str(rating) for i in range(4)} if at.kind == "group" else {}
-                with client_of(served) as window:
-                    window.cookies.set(*cookie)
-                    return int(window.post("/page", data={**at.hidden, **given, **ratings}).status_code)
-
-            assert set(at_once([lambda rating=rating: sent(rating) for rating in range(60, 66)])) == {303}
-            after = person.get("/page")
-            assert after.kind == "done" or after.step == at.step + 1
-    rows = rows_of(
-        served,
-        "SELECT place, ratings FROM annotations WHERE participant_id = (SELECT id FROM participants WHERE pool_id = ?)",
-        "many-windows",
-    )
-    assert [row[0] for row in rows] == [0, 1, 2, 3]
-    assert all(len(set(json.loads(row[1]))) == 1 for row in rows)  # of one window, and not of two
-
-
-def test_a_number_that_begins_in_many_browsers_at_once_begins_once(served: Served) -> None:
-    def begun() -> int:
-        with client_of(served) as client:
-            return Walker(client).begin("at-once").status
-
-    assert sorted(at_once([begun] * 10)) == [200] + [409] * 9
-    assert rows_of(served, "SELECT count(*) FROM participants WHERE pool_id = 'at-once'") == [(1,)]
 
 
 def test_a_button_pressed_many_times_at_once_begins_once(served: Served) -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -194,70 +195,35 @@ def test_without_postgresql_tests_are_skipped_unless_it_is_needed(monkeypatch: p
 # Writers in each other's way, step by step (PostgreSQL, where they are not kept apart by the file)
 
 
-def test_a_deletion_waits_for_a_page_that_is_being_written(postgres_url: str) -> None:
-    """The page is written and not yet confirmed when the deletion begins; nothing of it may stay."""
+@pytest.mark.parametrize(
+    ("step", "paused_after", "seconds"), [(1, "INSERT INTO annotations", 10), (-2, "UPDATE participants", 2)]
+)
+def test_a_deletion_and_a_page_that_is_being_written_leave_nothing_and_do_not_wait_for_ever(
+    postgres_url: str, step: int, paused_after: str, seconds: int
+) -> None:
+    """A page is written and not yet confirmed, or the last page is about to fill places, when the deletion begins."""
     study = small_study()
     with opened(postgres_url, study) as store, opened(postgres_url, study) as other:
         someone = store.begin()
         assert someone is not None
-        someone = go_on(store, someone, Person(), until=1)
-        written, go = threading.Event(), threading.Event()
+        step %= len(store.steps)
+        someone = go_on(store, someone, Person(), until=step)
+        paused, go = threading.Event(), threading.Event()
 
         def pause(_: Any, __: Any, statement: str, *___: object) -> None:
-            if statement.startswith("INSERT INTO annotations"):
-                written.set()
-                go.wait(10)
+            if statement.startswith(paused_after):
+                paused.set()
+                go.wait(seconds)
 
         sa.event.listen(store.engine, "after_cursor_execute", pause)
-        given = Person().given(store, someone, 1)
-        answering = threading.Thread(target=lambda: store.answer(someone.id, 1, given))
-        deleting = threading.Thread(target=lambda: other.delete(someone.code))
-        answering.start()
-        assert written.wait(10)
-        deleting.start()
-        time.sleep(0.3)  # the deletion has come as far as it can
-        go.set()
-        answering.join(20)
-        deleting.join(20)
-        assert store.find(someone.id).status == "deleted"  # type: ignore[union-attr]
-        assert rows(store, annotated) == []
-        check_counts(store)
-
-
-def test_a_deletion_and_the_last_page_do_not_wait_for_each_other_for_ever(postgres_url: str) -> None:
-    """The last page has been taken and wants to fill places, while the deletion holds them."""
-    study = small_study()
-    with opened(postgres_url, study) as store, opened(postgres_url, study) as other:
-        someone = store.begin()
-        assert someone is not None
-        last = len(store.steps) - 2
-        someone = go_on(store, someone, Person(), until=last)
-        taken, go = threading.Event(), threading.Event()
-        failed: list[Exception] = []
-
-        def pause(_: Any, __: Any, statement: str, *___: object) -> None:
-            if statement.startswith("UPDATE participants"):
-                taken.set()
-                go.wait(2)
-
-        def kept(act: Any, *arguments: Any) -> None:
-            try:
-                act(*arguments)
-            except Exception as error:
-                failed.append(error)
-
-        sa.event.listen(store.engine, "after_cursor_execute", pause)
-        given = Person().given(store, someone, last)
-        answering = threading.Thread(target=kept, args=(store.answer, someone.id, last, given))
-        deleting = threading.Thread(target=kept, args=(other.delete, someone.code))
-        answering.start()
-        assert taken.wait(10)
-        deleting.start()
-        time.sleep(0.3)
-        go.set()
-        answering.join(20)
-        deleting.join(20)
-        assert failed == []
+        with ThreadPoolExecutor(2) as threads:
+            answering = threads.submit(store.answer, someone.id, step, Person().given(store, someone, step))
+            assert paused.wait(10)
+            deleting = threads.submit(other.delete, someone.code)
+            time.sleep(0.3)  # the deletion has come as far as it can
+            go.set()
+            assert answering.result(20)
+            assert deleting.result(20)
         assert store.find(someone.id).status == "deleted"  # type: ignore[union-attr]
         assert rows(store, annotated) == []
         check_counts(store)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biassay.survey.quality import Answers, judged, leaning_of, self_agreement
+from biassay.survey.quality import Answers, fit_of_traits, judged, self_agreement
 from biassay.survey.study import Rules
 
 RULES = Rules(which_group=True, high_low=True, self_agreement=0.8, tolerance=10, seconds_a_group=8.0, spread=1)
@@ -213,9 +213,9 @@ def test_agreement_is_a_share_symmetric_and_unmoved_by_turning_the_scale(
 
 
 @given(st.lists(rating, min_size=2, max_size=2))
-def test_leaning_is_the_distance_from_the_middle(ratings: list[int]) -> None:
-    leaning = leaning_of(PAIRS, ratings)
-    assert leaning == {
+def test_fit_is_the_distance_from_the_middle(ratings: list[int]) -> None:
+    fit = fit_of_traits(PAIRS, ratings)
+    assert fit == {
         "wealthy": ratings[0] - 50,
         "poor": 50 - ratings[0],
         "warm": ratings[1] - 50,

@@ -50,11 +50,11 @@ def test_a_wrong_token_opens_nothing(study: Callable[..., Place]) -> None:
 
 
 def test_the_token_is_compared_in_constant_time(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey import app
+    from biassay.survey import researcher
 
     compared = []
-    real = app.hmac.compare_digest
-    monkeypatch.setattr(app.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
+    real = researcher.hmac.compare_digest
+    monkeypatch.setattr(researcher.hmac, "compare_digest", lambda a, b: compared.append({a, b}) or real(a, b))
     person = study().browser()
     log_in(person.client, "a-wrong-token")
     assert {b"a-wrong-token", TOKEN.encode()} in compared
@@ -65,7 +65,7 @@ def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
 ) -> None:
     from starlette.testclient import TestClient
 
-    from biassay.survey.app import Limits
+    from biassay.survey.site import Limits
 
     place = study(limits=Limits(begin=0, page=0, login=5))
     person = place.browser()
@@ -81,7 +81,7 @@ def test_trying_tokens_is_stopped_and_goes_on_a_minute_later(
 
 
 def test_beginning_and_sending_are_limited(study: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
-    from biassay.survey.app import Limits
+    from biassay.survey.site import Limits
 
     place = study(limits=Limits(begin=2, page=3, login=0))
     first, second, third = (place.browser() for _ in range(3))

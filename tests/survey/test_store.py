@@ -12,7 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from biassay.survey.database import annotated, demographics, participants, places, writing
-from biassay.survey.store import AllTaken, Store, TakesPartAlready
+from biassay.survey.participant import AllTaken, TakesPartAlready
+from biassay.survey.store import Store
 
 from . import stores
 from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, rows, take_part

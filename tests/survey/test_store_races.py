@@ -27,7 +27,8 @@ from hypothesis.stateful import (
 )
 
 from biassay.survey.database import annotated, demographics, open_database, participants, places, studies, writing
-from biassay.survey.store import AllTaken, Participant, Store
+from biassay.survey.participant import AllTaken, Participant
+from biassay.survey.store import Store
 
 from . import stores
 from .people import GROUPS, Clock, Person, check_counts, counters, fill, go_on, opened, rows, small_study

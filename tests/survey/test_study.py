@@ -79,7 +79,7 @@ BAD = [
     ('["Woman", "Man"]', "[]", "demographics.Gender.choices", "the list is empty"),
     ('["Woman", "Man"]', '["Man", "Man"]', "demographics.Gender.choices", "'Man' stands twice"),
     ('choices = ["A", "B"]', "", "demographics.Race.several", "several answers need choices"),
-    ('["A", "B"]', '["A, or B", "B"]', "demographics.Race.choices", "a comma parts several answers"),
+    ('["A", "B"]', '["A, or B", "B"]', "demographics.Race.choices", "commas separate several answers"),
     ("most = 40", "most = 0", "demographics.State.most", "expected a whole number from 1 to 500, got int 0"),
     # Names that nobody reads.
     ("minutes = 5", "minutos = 5", "minutos", "did you mean 'minutes'?"),

@@ -319,8 +319,9 @@ def opened(
     import sqlalchemy as sa
     from starlette.testclient import TestClient
 
-    from biassay.survey.app import Limits, make_app
+    from biassay.survey.app import make_app
     from biassay.survey.database import open_database
+    from biassay.survey.site import Limits
     from biassay.survey.store import Store
     from biassay.survey.study import read_study
 

@@ -69,7 +69,7 @@ def test_a_file_that_is_not_ours_is_refused(tmp_path: Path, sample: Sample) -> N
     with pytest.raises(UsageError, match=r"other.*cannot be read"):
         read_contexts(path)
     pq.write_table(pa.table({"text": ["x"]}), path)
-    with pytest.raises(UsageError, match=r"other.*is no file of contexts"):
+    with pytest.raises(UsageError, match=r"other.*not a file of contexts"):
         read_contexts(path)
     write_contexts(path, sample, {})
     table = pq.read_table(path)
@@ -192,7 +192,7 @@ def test_coverage() -> None:
     assert covered.lost == {"X": test.X.words[:1], "Y": test.Y.words[:2], "A": (), "B": ()}
     assert covered.counts["Y"][test.Y.words[1]] == 2
     found = counts | {test.Y.words[1]: 7}
-    (placed,) = coverage(counts.__getitem__, [test], least=3, found=found.__getitem__)
+    (placed,) = coverage(counts.__getitem__, [test], least=3, in_corpus=found.__getitem__)
     assert placed.lost == covered.lost == covered.too_rare
     assert placed.too_rare == {"X": test.X.words[:1], "Y": test.Y.words[:1], "A": (), "B": ()}
     causes = f"(in the corpus: {test.Y.words[0]} 0; placed by the model: {test.Y.words[1]} 2 of 7)"

@@ -33,7 +33,7 @@ class StoreAbout:
         How much of a context was given to the model.
     dtype : "float16" or "float32"
     shard_rows : int
-        Rows of a file at most.
+        Most rows of a file.
     """
 
     contexts: str
@@ -62,7 +62,7 @@ def begin(folder: Path, about: StoreAbout) -> None:
     names = sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
     if names:
         raise RunFolderError(
-            f"{folder} is no store of vectors and not empty (it holds {names[0]}); choose another folder"
+            f"{folder} is not a store of vectors and not empty (it holds {names[0]}); choose another folder"
         )
     write_atomically(folder / ABOUT, json.dumps(_described(about), indent=1).encode())
 

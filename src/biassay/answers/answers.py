@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import ModelStore
+from biassay.errors import UsageError
 from biassay.models.base import Encoded, Identity
 from biassay.models.vocabulary import Block
 
@@ -45,7 +46,7 @@ class Abilities:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of one model, all of them kept.
+    """Answers of one model, all of them in the store.
 
     Attributes
     ----------
@@ -68,10 +69,13 @@ class Answers:
     def texts(self, texts: Sequence[str]) -> Encoded:
         """Vectors of texts that were asked about, in order."""
         encoded, rows = self._encoded
+        unasked = next((text for text in texts if text not in rows), None)
+        if unasked is not None:
+            raise UsageError(f"the text {unasked!r} is not among the requests of the study, so it has no vector")
         return encoded.rows([rows[text] for text in texts])
 
     def read_texts(self, texts: Sequence[str]) -> Encoded:
-        """The same, read from the store now and held by no one: for more texts than memory should hold at once."""
+        """The same, read from the store and not kept in memory."""
         assert self.kept_texts is not None
         found: Encoded = self.kept_texts.get(texts)
         return found

@@ -12,7 +12,7 @@ __all__ = ["npy_header"]
 def npy_header(shape: tuple[int, ...], dtype: str) -> bytes:
     """The header that NumPy writes before an array of this shape.
 
-    It is to be compared with what a file holds: NumPy raises whatever it likes when it parses a damaged one.
+    Compare it with the bytes of a file: NumPy's parser raises arbitrary errors on a damaged one.
     """
     buffer = io.BytesIO()
     content = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}

@@ -1,7 +1,7 @@
 """Vectors of words in their contexts: a folder for a contexts file and a model, in it a file for every shard of rows.
 
 A file is named by its number and the hash of its own bytes, and appears under its name only when it is complete. What
-was interrupted goes on where it stopped; what is damaged is found out, removed and computed again.
+was interrupted continues where it stopped; damaged files are noticed, removed and computed again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ShardStore:
 
     @classmethod
     def open(cls, folder: Path, about: StoreAbout, breaks: Sequence[int] = ()) -> ShardStore:
-        """Make a store, or go on with one that holds the same.
+        """Create a store, or open one with the same content.
 
         A shard begins at each of ``breaks``, which the contexts file decides: so the contexts of one word can be
         computed without those of its neighbours.
@@ -61,7 +61,7 @@ class ShardStore:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunFolderError(f"{folder}: the folder cannot be made: {error.strerror}") from error
+            raise RunFolderError(f"{folder}: the folder cannot be created: {error.strerror}") from error
         _remove_stale(folder)
         if (folder / ABOUT).exists():
             check_same(folder, about)
@@ -86,21 +86,21 @@ class ShardStore:
                 self._files[number] = whole[0]
 
     def _fits(self, number: int, file: Path) -> bool:
-        """Has a file the size and the shape it ought to have? What it holds is looked at when it is first read."""
+        """Does a file have the expected size and header? Its content is checked when it is first read."""
         dimension = _dimension(file, len(self.rows_of(number)), self.about.dtype) if number < self.shards else None
         if self._dimension is None:
             self._dimension = dimension
         return dimension is not None and dimension == self._dimension
 
     def _remove(self, file: Path) -> bool:
-        """Remove a damaged file; always False, since it is not there any more."""
+        """Remove a damaged file; always False."""
         self.damaged.append(file.name)
         file.unlink(missing_ok=True)
         return False
 
     @property
     def shards(self) -> int:
-        """How many there are when all is done."""
+        """How many shards a complete store has."""
         return len(self._starts)
 
     @property
@@ -156,7 +156,7 @@ class ShardStore:
             raise VectorError(f"the vector of row {self.rows_of(number)[int(np.argmax(wrong))]} is not finite")
 
     def _as_stored(self, number: int, vectors: NDArray[np.float32]) -> NDArray[Any]:
-        with np.errstate(over="ignore"):  # told below, with what to do
+        with np.errstate(over="ignore"):  # refused below
             stored = np.ascontiguousarray(vectors, dtype=self.about.dtype)
         over = np.isinf(stored).any(axis=1)
         if over.any():
@@ -190,7 +190,7 @@ class ShardStore:
             if file is None:
                 raise MeasurementError(f"{self._folder}: shard {number} is not there yet; run again to compute it")
             if not self._intact(number):
-                raise MeasurementError(f"{file}: damaged and removed; run again to compute it anew")
+                raise MeasurementError(f"{file}: damaged and removed; run again to compute it")
             shape = (len(self.rows_of(number)), self._dimension or 0)
             start = len(npy_header(shape, self.about.dtype))
             self._arrays[number] = np.memmap(file, self.about.dtype, "r", start, shape)
@@ -242,7 +242,7 @@ def _is_intact(file: Path) -> bool:
 
 
 def _remove_stale(folder: Path) -> None:
-    """What an interrupted process left; what is young may be another one's work in progress."""
+    """Remove what an interrupted process left; recent files may be another process's work in progress."""
     for leftover in folder.glob(".*.tmp"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:

@@ -163,11 +163,11 @@ class ModelStore(Generic[Request, Answers]):
             with self._opened(file) as stream, np.load(stream, allow_pickle=False) as archive:
                 return self._codec.unpack(archive, rows)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise MeasurementError(f"{self._path(file)}: changed while in use; run again to ask anew") from error
+            raise MeasurementError(f"{self._path(file)}: changed while in use; run again to ask once more") from error
 
 
 def _remove_stale(folder: Path) -> None:
-    """What an interrupted process left; what is young may be another one's work in progress."""
+    """Remove what an interrupted process left; recent files may be another process's work in progress."""
     for leftover in folder.glob(".*.tmp"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:

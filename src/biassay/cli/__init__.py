@@ -13,6 +13,7 @@ import click
 
 from biassay.errors import BiassayError, PluginWarning, nearest_names
 from biassay.plugins import plugin_names, skim_names
+from biassay.studies.registry import study_commands
 
 __all__ = ["main"]
 
@@ -21,9 +22,9 @@ _COMMANDS = {
     "run": ("biassay.cli.run", "Run association tests (WEAT, SEAT) on models."),
     "contexts": ("biassay.cli.contexts", "Find the contexts of stimuli in a corpus."),
     "ceat": ("biassay.cli.run", "The same over contexts (CEAT)."),
-    "resume": ("biassay.cli.resume", "Go on with an interrupted run."),
-    "discover": ("biassay.cli.discover", "Find the words a model ties to groups of people (IBD, EIBD)."),
-    "stereotypes": ("biassay.cli.stereotypes", "What language models tie to social groups (the ABC model)."),
+    "resume": ("biassay.cli.resume", "Continue an interrupted run."),
+    "discover": ("biassay.cli.discover", "Find the words a model associates with groups of people (IBD, EIBD)."),
+    "stereotypes": ("biassay.cli.stereotypes", "What language models associate with social groups (the ABC model)."),
     "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),
     "compare": ("biassay.cli.compare", "How the models of runs differ."),
     "survey": ("biassay.cli.survey", "Ask people how groups are seen: the human study."),
@@ -36,11 +37,12 @@ _COMMANDS = {
 class _Commands(click.Group):
     """Knows every command's name and summary, and imports a command only to run it.
 
-    A study of another package is a command of its name, unless biassay has such a command.
+    A study without a module here is a command of its name; so is a study of another package.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*_COMMANDS, *(name for name in plugin_names(_STUDIES) if name not in _COMMANDS)]
+        added = (*study_commands(), *plugin_names(_STUDIES))
+        return [*_COMMANDS, *(name for name in added if name not in _COMMANDS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
@@ -58,7 +60,8 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+            own = [(name, "A study of biassay.") for name in study_commands() if name not in _COMMANDS]
+            formatter.write_dl([*((name, summary) for name, (_, summary) in _COMMANDS.items()), *own])
         if added := [(name, f"From {of}.") for name, of in skim_names(_STUDIES).items() if name not in _COMMANDS]:
             with formatter.section("Studies of other packages"):
                 formatter.write_dl(added)
@@ -117,6 +120,9 @@ def _plain_warnings() -> Iterator[None]:
 
 def _say(message: str, error: BaseException) -> None:
     """The message and what to do next; click raises its own error from an interrupt, which holds the notes."""
+    from biassay.files import printable  # names come from outside, and a terminal obeys what it is sent
+
     first = error.__cause__ if isinstance(error, click.Abort) else error
-    for line in (message, *getattr(first, "__notes__", ())):
-        click.echo(line, err=True)
+    for text in (message, *getattr(first, "__notes__", ())):
+        for line in text.splitlines():
+            click.echo(printable(line), err=True)

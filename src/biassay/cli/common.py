@@ -1,4 +1,4 @@
-"""What several commands share: options that take many words, progress, where the work runs."""
+"""What several commands share: options that take several values, progress, the engine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def check_new_file(path: Path) -> None:
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """``--engine`` and ``--address``."""
-    address = click.option("--address", help="Of the Ray cluster (host:port); without it Ray runs on this machine.")
+    address = click.option(
+        "--address", help="Address of the Ray cluster (host:port); without it Ray runs on this machine."
+    )
     choice = click.Choice(("local", "ray"))
     engine = click.option("--engine", type=choice, default="local", show_default=True, help="Where the work runs.")
     decorated: Callable[..., Any] = engine(address(command))

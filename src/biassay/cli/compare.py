@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
-from biassay.cli.reporting import report_options, tell_published
+from biassay.cli.reporting import print_files, report_options
 from biassay.runs.reporting import compare_runs
 from biassay.runs.showing import presenter_of
 
@@ -30,7 +30,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """How models differ, with intervals that know that the words are the same.
+    """How models differ, with intervals that take into account that the words are the same.
 
     Compares all models of the runs with one of them. Runs that differ in protocol or stimuli are refused unless --mixed
     is given.
@@ -51,4 +51,4 @@ def command(
     elif not quiet:
         console = console_for_tables()
         presenter_of(found.study).print_comparison(found, console)
-        tell_published(made, published, console)
+        print_files(made, published, console)

@@ -30,9 +30,9 @@ __all__ = ["command"]
     "--tests",
     multiple=True,
     metavar="PATTERN ...",
-    help="Whose stimuli are sought: names, patterns, collections or files.  [default: C1-C10, I1-I4; none with --abc]",
+    help="Tests whose stimuli are looked for.  [default: C1-C10, I1-I4; none with --abc]",
 )
-@click.option("--abc", "with_abc", is_flag=True, help="Seek groups and traits for `stereotypes --measure ceat`.")
+@click.option("--abc", "with_abc", is_flag=True, help="Look for groups and traits, for `stereotypes --measure ceat`.")
 @click.option(
     "--with",
     "files",
@@ -47,11 +47,11 @@ __all__ = ["command"]
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="At most so many contexts each.",
+    help="Most contexts per word.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the sample.")
 @click.option("--field", help="Field or column that holds the text.  [default: body, text, content or sentence]")
-@click.option("--format", type=click.Choice(FORMATS), help="Of the files, where their ending does not tell.")
+@click.option("--format", type=click.Choice(FORMATS), help="Format of the files, where their names do not show it.")
 @click.option(
     "--document",
     type=click.Choice(("line", "paragraph")),
@@ -108,8 +108,8 @@ def command(
     """Find the contexts of stimuli in a corpus, and keep a sample of them.
 
     A CORPUS is a file, a folder or a pattern: plain text, JSON lines, CSV or Parquet, each also as .gz, .bz2 or .zst. A
-    word is found as a whole word, in the case in which it is written. An interrupted scan goes on when the same command
-    is given again.
+    word is found as a whole word, in the case in which it is written. Give the same command again to continue
+    an interrupted scan.
     """
     abc = _abc(files, with_abc=with_abc, all_adjectives=all_adjectives)
     with listener_for(quiet=quiet) as listener:

@@ -11,12 +11,12 @@ from biassay.cli.common import check_new_file
 from biassay.cli.options import how_options, settings_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.files import write_atomically
-from biassay.runs.functions import discover
+from biassay.runs.discovery import discover
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import select_grouping
 from biassay.stimuli.export import to_toml
-from biassay.studies.discovery.found_tests import CIRCULAR, against_of, check_size, found_tests
 from biassay.studies.discovery.settings import Settings
+from biassay.studies.discovery.word_tests import CIRCULAR, against_of, check_size, make_tests
 
 __all__ = ["command"]
 
@@ -37,7 +37,7 @@ __all__ = ["command"]
 def command(
     models: tuple[str, ...], top: int, write_test: Path | None, against: str | None, test_words: int, **given: Any
 ) -> None:
-    """Find the words that models tie to people of several groups at once (IBD, EIBD).
+    """Find the words that models associate with people of several groups at once (IBD, EIBD).
 
     A MODEL is `glove` (the default), `vectors:PATH`, `use`, `hf:NAME`, ...: `biassay models` lists them all.
     """
@@ -67,7 +67,7 @@ def _second_group(models: tuple[str, ...], how: How, given: dict[str, Any], agai
 
 def _write(found: Run, path: Path, size: int, *, quiet: bool) -> None:
     group, other = found.manifest.settings.group
-    tests = found_tests(found, group, other, size)
+    tests = make_tests(found, group, other, size)
     write_atomically(path, to_toml(*tests).encode())
     if not quiet:
         names = ", ".join(test.name for test in tests)

@@ -33,8 +33,8 @@ _PACKAGES = (
 def command(quiet: bool, as_json: bool) -> None:
     """Versions, device, cache, and a self-test of every family of models that is installed.
 
-    A self-test makes a tiny model in a temporary folder and encodes two texts with it. Nothing is downloaded, and
-    nothing is left behind.
+    A self-test creates a tiny model in a temporary folder and encodes two texts with it. Nothing is downloaded or
+    left behind.
     """
     plain = not quiet and not as_json
     known = families()
@@ -60,7 +60,7 @@ def command(quiet: bool, as_json: bool) -> None:
 
 
 def _outcomes(known: Mapping[str, Family], *, quiet: bool) -> Iterator[Outcome]:
-    """One self-test after the other; told beforehand, since the first that needs torch waits for it."""
+    """One self-test after the other, each announced first: importing torch takes a while."""
     for number, family in enumerate(known.values(), start=1):
         if not quiet and not family.missing and family.selftest is not None:
             click.echo(f"self-test {number} of {len(known)}: {family.name} ...", err=True)

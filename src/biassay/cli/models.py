@@ -30,7 +30,7 @@ def command(as_json: bool) -> None:
         click.echo(json.dumps([*map(_about, known.values())], indent=1, ensure_ascii=False))
         return
     console_for_tables().print(_table(known.values()))
-    click.echo("Settings are written behind the name: hf:NAME?pool=mean&layer=-2")
+    click.echo("Settings follow the name: hf:NAME?pool=mean&layer=-2")
     for family in known.values():
         if family.settings:
             click.echo(f"\n{family.form}")

@@ -20,7 +20,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _NEW = (
     click.option("--out", type=click.Path(path_type=Path), help="A new folder for the run."),
     click.option(
-        "--resume", "resumed", type=click.Path(path_type=Path), metavar="RUN", help="Go on with an interrupted run."
+        "--resume", "resumed", type=click.Path(path_type=Path), metavar="RUN", help="Continue an interrupted run."
     ),
 )
 _HOW = (
@@ -32,7 +32,7 @@ _HOW = (
     click.option(
         "--engine", type=click.Choice(("local", "ray")), default="local", show_default=True, help="Where models run."
     ),
-    click.option("--address", help="Of the Ray cluster (host:port); without it Ray runs on this machine."),
+    click.option("--address", help="Address of the Ray cluster (host:port); without it Ray runs on this machine."),
     click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),
 )

@@ -1,4 +1,4 @@
-"""How a long step shows itself: bars on a terminal, plain lines elsewhere, both with rate and time left."""
+"""Progress of long steps: bars on a terminal, plain lines elsewhere, both with rate and time left."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from biassay.files import printable
 
 __all__ = ["Bars", "Lines"]
 
@@ -26,13 +28,13 @@ def _name(unit: str) -> str:
 
 
 class _Clock:
-    """Rates of steps since each began; what was done before it was first heard of does not count."""
+    """Rates of steps since each began; work done before that does not count."""
 
     def __init__(self) -> None:
         self._began: dict[tuple[str, str], tuple[float, int]] = {}
 
     def rate(self, who: str, unit: str, done: int) -> float:
-        """So many a second; 0 where it is not known yet."""
+        """Units per second; 0 where it is not known yet."""
         now = time.monotonic()
         began, before = self._began.setdefault((who, unit), (now, done))
         return (done - before) / (now - began) if now > began and done > before else 0.0
@@ -59,7 +61,7 @@ class Bars:
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
         key = who, unit
         if key not in self._tasks:
-            self._tasks[key] = self._progress.add_task(who, total=total or None, amount="")
+            self._tasks[key] = self._progress.add_task(printable(who), total=total or None, amount="")
         rate = self._clock.rate(who, unit, done)
         of = f"/{_amount(total, unit)}" if total else ""
         each = f", {_amount(rate, unit)}/s" if rate else ""
@@ -67,7 +69,7 @@ class Bars:
         self._progress.update(self._tasks[key], completed=done, total=total or None, amount=amount)
 
     def notice(self, message: str) -> None:
-        self._progress.console.print(message, markup=False, highlight=False)
+        self._progress.console.print(printable(message), markup=False, highlight=False)
 
 
 class Lines:
@@ -100,4 +102,4 @@ class Lines:
         if self._quiet or not (last or time.monotonic() - self._last > _SECONDS_BETWEEN_LINES):
             return
         self._last = time.monotonic()
-        self._console.print(message, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(printable(message), markup=False, highlight=False, soft_wrap=True)

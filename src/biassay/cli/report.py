@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
-from biassay.cli.reporting import print_found, report_options, tell_published
+from biassay.cli.reporting import print_files, print_run, report_options
 from biassay.runs.reporting import report_runs
 
 __all__ = ["command"]
@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """One page from one or several run folders, to read and to print.
 
-    Runs of all kinds may stand side by side. Association tests of several runs are put together, and the correction for
-    the number of tests is made anew over all that is shown.
+    Runs of all studies may be combined. Association tests of several runs are gathered, and corrected for the number of
+    all tests that are shown.
     """
     with listener_for(quiet=quiet or as_json) as listener:
         made = report_runs(
@@ -44,5 +44,5 @@ def command(
         click.echo(made.to_json(), nl=False)
     elif not quiet:
         console = console_for_tables()
-        print_found(made, console)
-        tell_published(made, published, console)
+        print_run(made, console)
+        print_files(made, published, console)

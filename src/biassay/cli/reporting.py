@@ -14,7 +14,7 @@ from biassay.pages.publish.files import FIGURE_FORMATS
 from biassay.runs.reporting import Report
 from biassay.runs.showing import presented
 
-__all__ = ["print_found", "report_options", "tell_published"]
+__all__ = ["print_files", "print_run", "report_options"]
 
 _OPTIONS = (
     click.option(
@@ -31,7 +31,7 @@ _OPTIONS = (
         type=click.Choice(FIGURE_FORMATS),
         default=FIGURE_FORMATS,
         show_default=True,
-        help="Of published figures; may be repeated.",
+        help="Format of published figures; may be repeated.",
     ),
     click.option(
         "--tests", multiple=True, metavar="PATTERN ...", help="Only these association tests: names, patterns."
@@ -49,19 +49,19 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def print_found(made: Report, console: Console) -> None:
+def print_run(report: Report, console: Console) -> None:
     """Tables and findings in words, as after each run."""
-    for presenter, gathered in presented(made.gathered):
+    for presenter, gathered in presented(report.gathered):
         for difference in gathered.differences:
             console.print(f"not alike: {difference}", style="yellow", markup=False)
         presenter.print(gathered, console)
 
 
-def tell_published(made: Report, folder: Path | None, console: Console) -> None:
-    """Where everything is."""
-    lines = [] if made.page is None else [f"open {made.page}"]
+def print_files(report: Report, folder: Path | None, console: Console) -> None:
+    """Where the page and the published files are."""
+    lines = [] if report.page is None else [f"open {report.page}"]
     if folder is not None:
-        lines.append(f"{len(made.published)} files written to {folder}")
+        lines.append(f"{len(report.published)} files written to {folder}")
         if not can_draw():
             lines.append('figures were left out; they need: pip install "biassay[figures]"')
     for line in lines:

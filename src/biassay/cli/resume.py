@@ -9,7 +9,7 @@ import click
 
 from biassay.cli.options import resume_options
 from biassay.cli.running import How, carried_out, finish
-from biassay.runs.functions import run
+from biassay.runs.associations import run
 
 __all__ = ["command"]
 
@@ -20,7 +20,7 @@ __all__ = ["command"]
 @click.option("--vectors", type=click.Path(path_type=Path), help="The folder of vectors, where the run had one.")
 @resume_options
 def command(folder: Path, models: tuple[str, ...], vectors: Path | None, **given: Any) -> None:
-    """Go on with an interrupted run of any study.
+    """Continue an interrupted run of any study.
 
     What runs code (`python:`, `trust_remote_code=`) or sends texts away (`api:`) is not taken from the folder: give
     such a model again with --model, and a folder of vectors with --vectors.

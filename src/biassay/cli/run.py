@@ -9,7 +9,7 @@ import click
 from biassay.cli.common import TestsTakeMany
 from biassay.cli.options import how_options, settings_options
 from biassay.cli.running import How, carried_out, finish
-from biassay.runs.functions import run
+from biassay.runs.associations import run
 from biassay.studies.associations.settings import Settings
 
 __all__ = ["command"]

@@ -1,4 +1,4 @@
-"""What the commands that measure share: they start a run or go on with one, and show what it found."""
+"""What the commands that measure share: they start or resume a run, and show its results."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ class How:
 
 
 def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Mapping[str, Any], how: How) -> Run:
-    """Measure, or go on with an interrupted run."""
+    """Measure, or resume an interrupted run."""
     if how.resumed is not None:
         _refuse_beside_resume()
     kept = {"cache": how.cache, "vectors": given.get("vectors")}
     engine = open_engine(how.engine, how.address)
-    with _telling_how_to_go_on(how, kept), listener_for(quiet=how.quiet) as listener:
+    with _hinting_resume(how, kept), listener_for(quiet=how.quiet) as listener:
         if how.resumed is not None:
             return resume(how.resumed, models or None, engine=engine, listener=listener, **kept)
         return measure(models, **given, out=how.out, cache=how.cache, engine=engine, listener=listener)
 
 
 def _refuse_beside_resume() -> None:
-    """Refuse settings that the run itself has; to be ignored in silence would be worse."""
+    """Refuse settings beside --resume, which takes them from the run."""
     context = click.get_current_context()
     given = [
         option.opts[0]
@@ -77,8 +77,8 @@ def _refuse_beside_resume() -> None:
 
 
 @contextmanager
-def _telling_how_to_go_on(how: How, kept: Mapping[str, Any]) -> Iterator[None]:
-    """If a run is left unfinished, say with what it goes on; ``kept`` holds options that it needs again."""
+def _hinting_resume(how: How, kept: Mapping[str, Any]) -> Iterator[None]:
+    """If a run is left unfinished, say how to resume it; ``kept`` holds options that it needs again."""
     try:
         yield
     except (KeyboardInterrupt, BiassayError, OSError) as error:
@@ -89,10 +89,15 @@ def _telling_how_to_go_on(how: How, kept: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _command(folder: Path, kept: Mapping[str, Any]) -> str:
-    texts = [model["text"] for model in read_content(folder / MANIFEST).get("models", ())]
-    models = sorted(f"--model {shlex.quote(text)}" for text in texts if must_be_given(text))
-    again = [f"--{name} {shlex.quote(str(path))}" for name, path in kept.items() if path is not None]
-    return " ".join(["biassay resume", shlex.quote(str(folder)), *models, *again])
+    models = [(model["name"], model["text"]) for model in read_content(folder / MANIFEST).get("models", ())]
+    texts = [text for _, text in models]
+    again = sorted(
+        f"--model {shlex.quote(f'{name}={text}' if texts.count(text) > 1 else text)}"
+        for name, text in models
+        if must_be_given(text)
+    )
+    options = [f"--{name} {shlex.quote(str(path))}" for name, path in kept.items() if path is not None]
+    return " ".join(["biassay resume", shlex.quote(str(folder)), *again, *options])
 
 
 def finish(found: Run, how: How, **shown: Any) -> None:
@@ -105,5 +110,5 @@ def finish(found: Run, how: How, **shown: Any) -> None:
         if how.folder is not None:
             page = f"written to {how.folder}; open {how.folder / REPORT}"
             console.print(page, markup=False, highlight=False, soft_wrap=True)
-    if found.study.failed(found):
+    if found.study.failed(found) or any(record.refused for record in found.manifest.models):
         sys.exit(1)

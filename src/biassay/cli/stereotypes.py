@@ -8,7 +8,7 @@ import click
 
 from biassay.cli.options import how_options, settings_options
 from biassay.cli.running import How, carried_out, finish
-from biassay.runs.functions import stereotypes
+from biassay.runs.stereotypes import stereotypes
 from biassay.studies.stereotypes.settings import Settings
 
 __all__ = ["command"]
@@ -19,7 +19,7 @@ __all__ = ["command"]
 @settings_options(Settings)
 @how_options
 def command(models: tuple[str, ...], annotators: tuple[str, ...], **given: Any) -> None:
-    """What language models tie to social groups along agency, beliefs and communion (the ABC model).
+    """What language models associate with social groups along agency, beliefs and communion (the ABC model).
 
     A MODEL is a masked or causal language model, `hf:NAME`. For --measure ceat alone it may be any model that gives a
     word a vector in its context, `hf:NAME` or `elmo:DIR`.

@@ -1,4 +1,4 @@
-"""The command of a study that another package adds: its options are the settings of the study."""
+"""The command of a study without a module of its own here: its options are the settings of the study."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command_of(name: str) -> click.Command:
         finish(carried_out(partial(_measured, name), models, given, how), how)
 
     models = click.argument("models", nargs=-1, metavar="MODEL ...")
-    return click.command(name, help=f"{study.title}, a study of {study.package}.\n\n{_MODELS}")(models(command))
+    return click.command(name, help=f"{study.title} (from the package {study.package}).\n\n{_MODELS}")(models(command))
 
 
 def _measured(name: str, models: tuple[str, ...], **given: Any) -> Run:

@@ -132,7 +132,8 @@ def serve(
     key = link_key(study)
     store = open_store(study, database, new=True)
     from biassay.survey import server
-    from biassay.survey.app import Limits, make_app
+    from biassay.survey.app import make_app
+    from biassay.survey.site import Limits
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
@@ -241,8 +242,8 @@ def means(file: Path, annotators: tuple[str, ...], groups: tuple[str, ...], as_j
 
     ratings = read_human(file)
     for pair in annotators:
-        field, sign, value = pair.partition("=")
-        if not sign:
+        field, equals, value = pair.partition("=")
+        if not equals:
             raise click.UsageError(f"--annotators is written FIELD=VALUE, got {pair!r}")
         ratings = ratings.subgroup(field, value)
     ratings = ratings.of_groups(groups) if groups else ratings

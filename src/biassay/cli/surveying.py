@@ -35,7 +35,7 @@ def _proxy(text: str) -> str:
         network = ipaddress.ip_network(text)
     except ValueError as error:
         raise click.BadParameter(
-            f"{text!r} is neither an address nor a network; expected those of your proxies, parted by commas, such as "
+            f"{text!r} is neither an address nor a network; expected those of your proxies, separated by commas, like "
             "127.0.0.1 or 10.1.2.0/28"
         ) from error
     if network.prefixlen == 0:
@@ -61,7 +61,7 @@ def secret(variable: str, what: str, least: int) -> str | None:
 
 
 def link_key(study: str) -> str | None:
-    """The key with which links are signed, None if the study wants none."""
+    """The key that signs links; None if links of the study are not signed."""
     from biassay.survey.study import read_study
 
     if not read_study(study).pool.signed:
@@ -73,7 +73,7 @@ def link_key(study: str) -> str | None:
 
 
 def unsaid(study: Any) -> list[str]:
-    """What participants have a right to know and are not told."""
+    """What participants have a right to know and the study file does not say."""
     missing = [name for name in ("researcher", "contact", "approval") if not getattr(study, name)]
     return [f"not said to participants: {', '.join(missing)} (fields of the study file)"] if missing else []
 
@@ -96,7 +96,7 @@ def open_store(study: str, database: str | None, *, new: bool = False) -> Any:
     file = _sqlite_file(url)
     if not new and file is not None and not file.exists():
         raise UsageError(
-            f"{file} is not there, so that there are no answers; go to where the study was served, or name its "
+            f"{file} does not exist, so there are no answers; run this where the study was served, or name its "
             "database with --database"
         )
     return Store(open_database(url), read)

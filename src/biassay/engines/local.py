@@ -32,7 +32,7 @@ class LocalEngine:
 
 
 def _cores() -> int:
-    """The cores this process may use, where the system tells; else all of them."""
+    """The cores this process may use, where the system says so; else all of them."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -90,7 +90,7 @@ class _Process:
             code = self._process.wait()
             how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
             hint = " (out of memory? use fewer workers)" if code == -9 else ""
-            raise MeasurementError(f"a worker process {how}{hint}; run again to go on where it stopped") from None
+            raise MeasurementError(f"a worker process {how}{hint}; run again to continue where it stopped") from None
         if kind == "error":
             raise _again(content)
         if kind == "fault":

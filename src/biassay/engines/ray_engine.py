@@ -53,7 +53,7 @@ class RayEngine:
             num_gpus=gpus,
         )
         try:
-            with redirect_stdout(sys.stderr):  # Ray tells of workers that died on the output, which is for results
+            with redirect_stdout(sys.stderr):  # Ray reports dead workers on standard output, which is for results
                 yield from self._stream(results)
         except ray.exceptions.RayError as error:
             raise _plain(error) from error
@@ -149,7 +149,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _plain(error: Exception) -> MeasurementError:
-    return MeasurementError(f"the Ray cluster could not finish: {_first_line(error)}; run again to go on")
+    return MeasurementError(f"the Ray cluster could not finish: {_first_line(error)}; run again to continue")
 
 
 def _first_line(error: BaseException) -> str:

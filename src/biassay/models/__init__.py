@@ -1,1 +1,1 @@
-"""Who is asked: one file per family of models, and the only room that imports their libraries."""
+"""Models: one file per family, and the only room that imports their libraries."""

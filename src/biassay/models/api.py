@@ -62,8 +62,8 @@ def provide(model: ModelName, pace: Pace | None = None) -> ApiEncoder:
 class Pace:
     """How long to wait before another attempt, by a clock that a test can replace.
 
-    ``sleep`` waits so many seconds or until the event is set; ``jitter`` draws from 0 to 1, so that requests that were
-    refused together do not come back together.
+    ``sleep`` waits that many seconds or until the event is set; ``jitter`` draws from 0 to 1, so that requests refused
+    together are not sent again together.
     """
 
     sleep: Callable[[threading.Event, float], object] = threading.Event.wait
@@ -91,9 +91,9 @@ class Pace:
 
 @dataclass(frozen=True)
 class _Failure:
-    """What went wrong with one attempt, and whether another may go better."""
+    """What went wrong with one attempt, and whether to try again."""
 
-    found: str
+    problem: str
     again: bool
     retry_after: str | None = None
     advice: str = ""
@@ -155,7 +155,7 @@ class ApiEncoder:
             if not outcome.again or attempts > self._options.retries:
                 raise MeasurementError(self._told(outcome, attempts))
             self._pace.sleep(stop, self._pace.delay(attempts, outcome.retry_after))
-        raise MeasurementError(f"{who(self._model)}: given up, since another request failed")
+        raise MeasurementError(f"{who(self._model)}: stopped because another request failed")
 
     def _attempt(self, texts: list[str]) -> NDArray[np.float32] | _Failure:
         """One request. Errors become values here, so that no exception of the HTTP library is chained to ours."""
@@ -181,7 +181,7 @@ class ApiEncoder:
         return self._vectors(texts, rows)
 
     def _vectors(self, texts: list[str], rows: list[list[float]]) -> NDArray[np.float32]:
-        """What a server will say again if it is asked again, is an error at once."""
+        """The vectors of an answer; what another attempt would not change is an error at once."""
         name, expected = who(self._model), self._options.dimensions
         sizes = sorted({len(row) for row in rows})
         if expected and sizes != [expected]:
@@ -200,8 +200,8 @@ class ApiEncoder:
         said = response.headers.get("Location", "") if response.is_redirect else _message(body)
         # 501 is "not implemented": no later attempt changes that.
         again = status in (408, 429) or (status >= 500 and status != 501)
-        found = f"answered {status}: {said}" if said else f"answered {status}"
-        return _Failure(found, again, response.headers.get("Retry-After"), self._advice(response))
+        problem = f"answered {status}: {said}" if said else f"answered {status}"
+        return _Failure(problem, again, response.headers.get("Retry-After"), self._advice(response))
 
     def _advice(self, response: httpx.Response) -> str:
         if response.is_redirect:
@@ -216,7 +216,7 @@ class ApiEncoder:
 
     def _told(self, failure: _Failure, attempts: int) -> str:
         tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-        what = f"{who(self._model)}: {self._url} {self._key.hidden_in(failure.found)} ({tried})"
+        what = f"{who(self._model)}: {self._url} {self._key.hidden_in(failure.problem)} ({tried})"
         kept = "vectors that came before are kept, so that the run can be resumed"
         return "; ".join(part for part in (what, failure.advice, kept) if part)
 
@@ -225,7 +225,7 @@ def _json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise MalformedError(f"what is no JSON: {body[:1000].decode(errors='replace')}") from None
+        raise MalformedError(f"something that is not JSON: {body[:1000].decode(errors='replace')}") from None
 
 
 def _rows(body: bytes, n: int) -> list[list[float]]:
@@ -249,7 +249,7 @@ def _rows(body: bytes, n: int) -> list[list[float]]:
 
 def _row(row: object) -> list[float]:
     if not isinstance(row, list) or not row:
-        raise MalformedError("an embedding that is no list of numbers")
+        raise MalformedError("an embedding that is not a list of numbers")
     strange = set(map(type, row)) - {int, float}  # True is an int to Python
     if strange:
         raise MalformedError(f"an embedding that holds {', '.join(sorted(kind.__name__ for kind in strange))}")

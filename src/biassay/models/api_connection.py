@@ -110,7 +110,7 @@ def _read(response: httpx.Response, most: int) -> bytes:
         try:
             body += unpacking.decompress(piece, room) if unpacking else piece[:room]
         except zlib.error:
-            raise MalformedError("what is no gzip, though its Content-Encoding says so") from None
+            raise MalformedError("something that is not gzip, although its Content-Encoding says so") from None
         if len(body) > most:
             break
     return bytes(body)

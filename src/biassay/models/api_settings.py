@@ -49,7 +49,7 @@ def consent(model: ModelName) -> tuple[str, ...]:
 
 
 def who(name: str) -> str:
-    """How messages call a model: without its settings."""
+    """The name of a model in messages: without its settings."""
     return f"model {f'api:{name}'!r}"
 
 

@@ -1,4 +1,4 @@
-"""What every encoder is, whatever it is made of."""
+"""What every encoder is."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STORE_FORMAT = 2  # of the files that hold vectors: another format is another f
 
 @dataclass(frozen=True)
 class Identity:
-    """Which model, exactly.
+    """What identifies a model.
 
     Attributes
     ----------
@@ -89,9 +89,9 @@ class Encoded:
     ----------
     vectors : (n, d) float32
     unknown : n tuples of (start, end)
-        Places in each text that the model has no notion of. A text whose stimulus stands in such a place is lost.
+        Spans of each text that the model does not know. A text whose stimulus overlaps with one is lost.
     cut : n of int or None
-        The character from which on the model did not read the text, because it was too long. None: read to the end.
+        The first character that the model did not read because the text was too long. None: read to the end.
     """
 
     vectors: NDArray[np.float32]
@@ -105,7 +105,7 @@ class Encoded:
         unknown: Sequence[tuple[Span, ...]] | None = None,
         cut: Sequence[int | None] | None = None,
     ) -> Encoded:
-        """Vectors of texts; what is not said of them is that they were understood and read to the end."""
+        """Vectors of texts; by default all texts are known and were read to the end."""
         n = len(vectors)
         return cls(vectors, tuple(unknown) if unknown else ((),) * n, tuple(cut) if cut else (None,) * n)
 
@@ -119,6 +119,9 @@ class Encoder(Protocol):
 
     Making one is quick and checks what can be checked; ``prepare`` sees all texts before the first batch is encoded,
     and is where weights are loaded. The length of a batch never changes a vector beyond rounding.
+
+    An encoder may have an attribute ``folds_case``, a bool: True says that words that differ only in case are one word
+    to it, and discovery then asks for one of them only. Without the attribute they are different words.
     """
 
     @property
@@ -171,7 +174,7 @@ def check_spans(texts: Sequence[str], spans: Sequence[Span]) -> None:
         )
     for text, (start, end) in zip(texts, spans, strict=True):
         if not 0 <= start < end <= len(text):
-            raise VectorError(f"({start}, {end}) is no span of characters in the text {text!r}")
+            raise VectorError(f"({start}, {end}) is not a span of characters in the text {text!r}")
 
 
 class WordEncoder(Protocol):

@@ -23,9 +23,9 @@ def bytes_as(content: bytes, kind: str) -> NDArray[Any]:
 def decimals(
     text: bytes, starts: NDArray[np.intp], ends: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Numbers written like -1.2345, and which are written so: the others mean nothing.
+    """Numbers written like -1.2345, and a mask of those that are; the others are undefined.
 
-    Equal to what ``float`` gives, because both sides of the division are exact, and some six times as quick. ``text``
+    Equal to what ``float`` gives, because both sides of the division are exact, and about six times as fast. ``text``
     holds ``DIGITS`` bytes before the first value and two behind the last.
     """
     data, octets = np.frombuffer(text, dtype=np.uint8), bytes_as(text, "<u8")

@@ -1,4 +1,4 @@
-"""The weights and the network of ELMo, in torch. Imported only where torch is wanted."""
+"""The weights and the network of ELMo, in torch. Imported only where torch is needed."""
 
 from __future__ import annotations
 

@@ -73,7 +73,9 @@ class Family:
     consent : callable
         What opening a model does that only the user may decide, and no file of somebody else.
     selftest : callable or None
-        Makes a tiny model in an empty folder and gives its model string.
+        Makes a tiny model in an empty folder and gives its model string. A model of texts is asked for "this is the red
+        rose" and "joy", together and one by one: it must know all of these words, and its vectors must not depend on
+        what they are encoded with. Any other model is only opened. None: `biassay doctor` skips the family.
     same_as : str or None
         A family that opens the same models and can do more.
     takes_bare_names : bool

@@ -40,7 +40,7 @@ _LAYOUT = (
 
 @dataclass(frozen=True)
 class Files:
-    """Where one model lies."""
+    """The files of one model."""
 
     name: str
     weights: Path
@@ -60,7 +60,7 @@ def provide(model: ModelName) -> GenSenEncoder:
     if expand is not None and expand.suffix.lower() in _HDF5 and not is_installed("h5py"):
         raise MissingExtraError(f"the model {model.text!r}", "gensen")
     if "device" in model.settings:
-        choose_device(model)  # a wrong one is told now; looking for a GPU means loading PyTorch
+        choose_device(model)  # refuse a wrong one now; looking for a GPU would load PyTorch
     return GenSenEncoder(model, _locate(model), pool, lower in ("1", "true"), expand)  # type: ignore[arg-type]
 
 

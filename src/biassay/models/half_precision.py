@@ -1,7 +1,7 @@
-"""Half precision on a CPU, tried where it could end Python.
+"""Half precision on a CPU, tried first in another process.
 
 Some virtual machines announce the matrix instructions AMX and refuse to run them. torch believes the announcement, and
-the first product of half-precision matrices ends the process with "Illegal instruction". Another process finds out.
+the first product of half-precision matrices ends the process with "Illegal instruction".
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _BATCH = {"cpu": 2048, "cuda": 65_536}
 # A part of a batch is tokenised while the GPU works on the one before it.
 _PART = 4096
 _Given = TypeVar("_Given")
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
 def provide(model: ModelName) -> HfWordEncoder:
@@ -34,7 +34,7 @@ def provide(model: ModelName) -> HfWordEncoder:
 
 
 class HfWordEncoder:
-    """The last token of a word, the first, or the mean of all; found by the characters that a token stands for."""
+    """The last token of a word, the first, or the mean of all, located by character offsets."""
 
     def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
         self._tokeniser = tokeniser
@@ -61,12 +61,12 @@ class HfWordEncoder:
         return pool(self._part, states, words, words)
 
 
-def one_ahead(work: Callable[[_Given], _Made], given: Sequence[_Given]) -> Iterator[_Made]:
-    """What the work makes of each thing given, in order; the next is made while the caller is busy with one."""
+def one_ahead(work: Callable[[_Given], _Result], given: Sequence[_Given]) -> Iterator[_Result]:
+    """The results of ``work`` in order; the next is computed while the caller uses one."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         coming = thread.submit(work, given[0])
         for following in given[1:]:
-            made = coming.result()
+            result = coming.result()
             coming = thread.submit(work, following)
-            yield made
+            yield result
         yield coming.result()

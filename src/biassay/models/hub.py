@@ -1,4 +1,4 @@
-"""Opening models of the Hugging Face form: by hub name, folder or GGUF file. Never with a part made up at random."""
+"""Opening Hugging Face models by hub name, folder or GGUF file. Weights are never initialised at random."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNUSED = ("pooler.",)
 
 @dataclass(frozen=True)
 class Source:
-    """Where a model lies.
+    """The place of a model.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Source:
     revision : str or None
         On the hub: branch, tag or commit.
     name : str
-        How results call it.
+        Its name in results.
     trusted : bool
         Whether the user allows code that comes with the model to run.
     """
@@ -66,7 +66,7 @@ class Source:
         return Path(self.place).is_dir()
 
     def has(self, file: str) -> bool:
-        """Does the model come with a file? On the hub that is not asked."""
+        """Does the model come with a file? Not checked for models on the hub."""
         return not self.is_folder or (Path(self.place) / file).is_file()
 
     @property
@@ -134,7 +134,7 @@ def _flag(model: ModelName, setting: str) -> bool:
 
 @contextmanager
 def loading(name: str, what: str) -> Iterator[None]:
-    """Turn what can go wrong inside the library into one sentence."""
+    """Turn errors of the library into one sentence."""
     try:
         yield
     except UsageError:
@@ -166,7 +166,7 @@ def _quiet_library() -> Any:
 
 @contextmanager
 def _without_bar() -> Iterator[None]:
-    """The reader of GGUF files shows a bar whatever the library was told; one that has no such bar is left alone."""
+    """The reader of GGUF files shows a progress bar whatever the settings of the library; here it does not."""
     module: Any = import_module("transformers.modeling_gguf_pytorch_utils")
     shown = getattr(module, "tqdm", None)
     if shown is None:
@@ -223,7 +223,7 @@ def _refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
         more = len(missing) + len(wrong) - 5
         raise ModelError(
             f"model {name!r}: the checkpoint lacks {parts}{f' and {more} more' if more > 0 else ''}; "
-            "a model with parts made up at random is never run"
+            "a model with randomly initialised weights is never run"
         )
 
 

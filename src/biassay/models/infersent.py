@@ -38,7 +38,7 @@ def provide(model: ModelName) -> InferSentEncoder:
     vectors = _only(folder, "file of word vectors", _VECTORS)
     version = _version(model, checkpoint)
     if "device" in model.settings:
-        choose_device(model)  # a wrong one is told now; looking for a GPU means loading PyTorch
+        choose_device(model)  # refuse a wrong one now; looking for a GPU would load PyTorch
     return InferSentEncoder(model, checkpoint, vectors, version)
 
 
@@ -55,12 +55,12 @@ def _only(folder: Path, kind: str, endings: tuple[str, ...]) -> Path:
 
 
 def _version(model: ModelName, checkpoint: Path) -> str:
-    """As asked for, or as the file is named: tensors do not tell, and a file of vectors may hold either's markers."""
+    """The version asked for, or that in the file's name; neither tensors nor word vectors show which it is."""
     named = re.search(r"infersent[ _.-]?v?([12])(?!\d)", checkpoint.name.lower())
     version = model.settings.get("version", named[1] if named else None)
     if version is None:
         raise UsageError(
-            f"model {model.text!r}: the name {checkpoint.name!r} does not tell its version; add ?version=1 (trained on "
+            f"model {model.text!r}: the name {checkpoint.name!r} does not show its version; add ?version=1 (trained on "
             "GloVe) or ?version=2 (trained on fastText)"
         )
     if version not in _MARKERS:
@@ -156,7 +156,7 @@ FAMILY = Family(
     form="infersent:DIR",
     about="InferSent V1 or V2 from its checkpoint and word vectors",
     settings={
-        "version": "1 (trained on GloVe) or 2 (trained on fastText), where the name of the checkpoint does not tell",
+        "version": "1 (trained on GloVe) or 2 (trained on fastText), where the name of the checkpoint does not show it",
         "device": DEVICE_HELP,
     },
     extra="infersent",

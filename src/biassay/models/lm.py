@@ -1,4 +1,4 @@
-"""Language models as they fill a blank: probabilities of tokens, and how firmly the output layer holds them.
+"""Language models as they fill a blank: probabilities of tokens, and their distance in the sensitivity test.
 
 A blank is asked about piece by piece. Questions with one sequence share one pass through the model; a causal model,
 which does not look ahead, also answers for a sequence while it reads a longer one that begins so. The output layer is
@@ -85,7 +85,7 @@ class LanguageModel:
         tokenizer = open_tokenizer(self._source)
         if not getattr(tokenizer, "is_fast", False):
             raise ModelError(
-                f"model {self._source.name!r}: its tokenizer has no fast form, which tells where a token stands"
+                f"model {self._source.name!r}: its tokenizer has no fast version, which is needed to locate words"
             )
         if self.kind == "masked" and tokenizer.mask_token_id is None:
             raise ModelError(f"model {self._source.name!r} is a masked model, and its tokenizer has no mask token")

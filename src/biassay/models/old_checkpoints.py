@@ -1,4 +1,4 @@
-"""Old checkpoints are pickles, and a pickle can run any program. Out of these come tensors and words, nothing else.
+"""Old checkpoints are pickles, and a pickle can run any program. Only tensors and words are read out of them.
 
 Tensors pass through PyTorch's ``weights_only`` loader, vocabularies through an unpickler that knows no class and no
 function. What recurrent encoders share is here too: layers made of checked tensors, run without padding.
@@ -33,7 +33,7 @@ _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 32_768}
 
 
 def fingerprint(files: Sequence[Path]) -> str:
-    """Tells sets of files apart."""
+    """A digest of the content of some files."""
     return hashlib.blake2b(" ".join(map(file_fingerprint, files)).encode(), digest_size=16).hexdigest()
 
 

@@ -17,7 +17,7 @@ POOLS: tuple[PoolName, ...] = get_args(PoolName)
 
 
 def check_texts(model: ModelName) -> None:
-    """Refuse what is for vectors of words."""
+    """Refuse settings for vectors of words."""
     if "word" in model.settings:
         raise UsageError(
             f"model {model.head!r}: word= is for vectors of words in their contexts; "
@@ -26,7 +26,7 @@ def check_texts(model: ModelName) -> None:
 
 
 def check_words(model: ModelName) -> None:
-    """Refuse what is for vectors of texts."""
+    """Refuse settings for vectors of texts."""
     if "pool" in model.settings:
         raise UsageError(
             f"model {model.head!r}: the vector is that of the word, not of the text, so there is nothing to pool; "

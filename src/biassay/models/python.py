@@ -39,14 +39,14 @@ def provide(model: ModelName) -> PythonEncoder:
         try:
             found = found()
         except TypeError as error:
-            raise UsageError(f"model {model.text!r}: the class cannot be made without arguments: {error}") from error
+            raise UsageError(f"model {model.text!r}: the class needs arguments: {error}") from error
     if not callable(getattr(found, "encode", None)):
         raise UsageError(f"model {model.text!r}: the object has no method encode(texts) -> array of shape (texts, d)")
     return PythonEncoder(model, found)
 
 
 def wrap(found: Any, text: str | None = None) -> PythonEncoder:
-    """An encoder of an object that the user holds in hand; ``text`` is what results call it, its class by default."""
+    """An encoder of the user's object; ``text`` is its name in results, its class by default."""
     if not callable(getattr(found, "encode", None)):
         raise UsageError(f"a model is a string or an object with encode(texts) -> array, got {type(found).__name__}")
     kind = f"{type(found).__module__}:{type(found).__qualname__}"
@@ -77,7 +77,7 @@ class PythonEncoder:
         try:
             vectors = np.asarray(returned, dtype=np.float32)
         except (TypeError, ValueError) as error:
-            raise VectorError(f"model {self._text!r}: encode() returned no array of numbers: {error}") from error
+            raise VectorError(f"model {self._text!r}: encode() did not return an array of numbers: {error}") from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise VectorError(
                 f"model {self._text!r}: encode() was given {len(texts)} texts and returned an array of shape "

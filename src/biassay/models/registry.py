@@ -57,7 +57,8 @@ def _plugins() -> dict[str, Family]:
 
 def _family(name: str) -> Family | None:
     """One family; a built-in one costs the import of its own file and no other."""
-    refuse_clash(GROUP, name, _BUILTIN)
+    if name not in _BUILTIN:
+        refuse_clash(GROUP, name)
     return _builtin(name) if name in _BUILTIN else _plugins().get(name)
 
 
@@ -150,7 +151,26 @@ def _incomplete(model: ModelName, family: Family) -> UsageError:
 
 
 def open_encoder(model: str | ModelName) -> Encoder:
-    """The encoder of texts that a model string names."""
+    """Open the encoder of texts that a model string names.
+
+    Parameters
+    ----------
+    model : str
+        ``use``, ``glove``, ``vectors:PATH``, ``hf:NAME``, ...: `biassay models` lists all families.
+
+    Returns
+    -------
+    Encoder
+        With ``prepare(texts)``, which loads the weights, and ``encode(texts)``, which returns vectors.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> encoder = biassay.open_encoder("glove")
+    >>> encoder.prepare(["rose", "the red rose"])
+    >>> encoder.encode(["rose", "the red rose"]).vectors.shape
+    (2, 100)
+    """
     return open_as(model, "texts")
 
 

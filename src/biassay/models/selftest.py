@@ -1,4 +1,4 @@
-"""Does a family of models work on this machine? It is tried on a tiny model that is made for it and then deleted.
+"""Does a family of models work on this machine? It is tried on a tiny temporary model.
 
 Weights are random, so the vectors mean nothing; the way from texts to vectors is that of a real model. Nothing is
 asked of any other machine.
@@ -33,7 +33,7 @@ _SHOWN = 300  # characters of an error
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a self-test: ``seconds`` is None if it was not made, ``error`` is one line and empty if none."""
+    """The outcome of a self-test: ``seconds`` is None if it was not run, ``error`` is one line, empty if it passed."""
 
     family: str
     status: Literal["PASS", "FAIL", "skipped"]
@@ -84,8 +84,12 @@ def check(encoder: Encoder) -> None:
         raise MeasurementError(f"two texts together, then each alone, gave arrays of shape {shapes}")
     if not all(np.isfinite(vectors).all() for vectors in (together, *alone)):
         raise MeasurementError("a vector is not finite")
-    if any(encoded.unknown):
-        raise MeasurementError("words that the model has were not found in it")
+    unknown = [text[start:end] for text, spans in zip(TEXTS, encoded.unknown, strict=True) for start, end in spans]
+    if unknown:
+        raise MeasurementError(
+            f"the tiny model does not know {', '.join(map(repr, unknown))}; it is asked for "
+            f"{' and '.join(map(repr, TEXTS))}, and must know all of their words"
+        )
     largest = np.abs(together).max()
     if np.abs(together[0] - together[1]).max() <= _TOLERANCE * largest:
         raise MeasurementError("two texts that differ have the same vector")

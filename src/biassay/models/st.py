@@ -56,7 +56,7 @@ class StEncoder:
 
         if not self._source.has("modules.json"):
             raise ModelError(
-                f"model {self._source.name!r} is no sentence-transformers model (no modules.json); use hf:"
+                f"model {self._source.name!r} is not a sentence-transformers model (no modules.json); use hf:"
             )
         with loading(self._source.name, "weights"):
             model = SentenceTransformer(

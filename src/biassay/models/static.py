@@ -174,7 +174,7 @@ class StaticEncoder:
     def vocabulary(self) -> Iterator[Block]:
         """All words as they stand in the file, whatever the case of texts, with their vectors.
 
-        Of the embedded vectors the most frequent words only.
+        Only the most frequent words of the embedded vectors.
         """
         return self._stream()
 

@@ -34,7 +34,7 @@ SIZE, HIDDEN = 8, 6
 
 @contextmanager
 def environment(changed: Mapping[str, str]) -> Iterator[None]:
-    """Other variables of the environment for a while."""
+    """Environment variables set for a while."""
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
@@ -61,7 +61,7 @@ def embeddings_endpoint() -> Iterator[str]:
 
 
 class Letters:
-    """An encoder as a user may write one: how often each vowel is in a text."""
+    """An encoder as a user may write one: counts of the vowels in a text."""
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
         return [[float(text.count(vowel)) for vowel in "aeiou"] for text in texts]
@@ -78,7 +78,7 @@ class _Endpoint(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of requests."""
+        """Do not log requests."""
 
 
 def random_arrays(shapes: Mapping[str, Sequence[int]]) -> dict[str, NDArray[np.float32]]:

@@ -1,4 +1,4 @@
-"""Texts to token numbers, with the special tokens a model expects; what is unknown or too long is told."""
+"""Texts to token numbers, with the special tokens a model expects; unknown and truncated parts are reported."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Tokeniser:
 
     def __init__(self, tokenizer: Any, config: Any, name: str) -> None:
         if not getattr(tokenizer, "is_fast", False):
-            raise ModelError(f"model {name!r}: its tokenizer has no fast form, which tells where a token stands")
+            raise ModelError(f"model {name!r}: its tokenizer has no fast version, which is needed to locate words")
         self._name = name
         self._tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
@@ -158,8 +158,8 @@ class Tokeniser:
 def _quickly(encoding: Any, span: Span) -> Sequence[int] | None:
     """The tokens of a word where three questions settle it; None: read all offsets, which takes ten times as long.
 
-    It is not settled where several tokens stand for one character, its bytes, which the token behind them tells, and
-    where a token that stands for nothing may lie between others.
+    They do not settle it where several tokens are the bytes of one character (the next token shows that), nor where a
+    token without characters may lie between others.
     """
     start, end = span
     first, last = encoding.char_to_token(start), encoding.char_to_token(end - 1)

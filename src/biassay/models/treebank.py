@@ -57,7 +57,7 @@ def sentence_spans(text: str) -> Iterator[Span]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
-    """Without blanks in front: whether a quotation mark opens is told from what stands before it."""
+    """Without leading blanks: what precedes a quotation mark decides whether it opens a quotation."""
     return end - len(text[start:end].lstrip()), end
 
 

@@ -46,7 +46,7 @@ _WORD_BYTES = 100  # for each value of its vector: more than any word has
 
 
 def check_format(file_format: str) -> None:
-    """Refuse the name of a format that there is not."""
+    """Refuse an unknown format."""
     if file_format not in FORMATS:
         raise UnknownNameError("vector format", file_format, FORMATS, f"(one of {', '.join(FORMATS)})")
 
@@ -99,7 +99,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
 
 
 def detect_format(path: Path) -> Format:
-    """What the name and the first lines say."""
+    """The format, from the file's name and its first lines."""
     if path.suffix.lower() == ".npy":
         return "npy"
     with opened(path) as file:

@@ -50,7 +50,7 @@ def word2vec_header(path: Path, line: bytes) -> tuple[int, int] | None:
 
 
 def check_size(words: float, dimension: float, where: str) -> None:
-    """Refuse a size that no file of vectors has."""
+    """Refuse an impossible size."""
     if not (1 <= words <= _MOST_WORDS and 1 <= dimension <= _MOST_DIMENSIONS):
         raise VectorFileError(
             f"{where}: announces {words:,.15g} words of {dimension:,.15g} values; a file of vectors has from 1 to "

@@ -47,7 +47,7 @@ class Block:
         Read so far, and in all: rows of an array, bytes of a file as it lies on the disk. In the last block they are
         equal, but for a compressed file, whose end is not data.
     unit : {"words", "bytes"}
-        In which they are counted.
+        The unit of ``done`` and ``total``.
     skipped : int
         Words left out so far because their vector is zero.
     """

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from biassay.pages.formats import printable
+from biassay.files import printable
+from biassay.pages.plain_tables import said
 from biassay.pages.section import Part, Section, Statement
 from biassay.results.comparison import Comparison
 
@@ -51,7 +52,4 @@ def print_differences(
     """What is compared, then the statements; what a study has to show beside them stands before and after."""
     parts: list[RenderableType] = [Text(printable(_headline(comparison)), style="bold")]
     parts += [Text(printable(f"not alike: {note}"), style="yellow") for note in comparison.notes]
-    parts += before
-    for one in statements:
-        parts += [Text(printable(one.text)), *(Text(printable(f"  • {point}")) for point in one.points)]
-    console.print(Group(*parts, *after))
+    console.print(Group(*parts, *before, *said(statements), *after))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from biassay.files import printable
 from biassay.results.tables import Format
 
 __all__ = [
@@ -14,12 +15,9 @@ __all__ = [
     "counted",
     "decimals",
     "format_p",
-    "format_plain_p",
     "interval_text",
-    "printable",
     "shown",
     "size_word",
-    "stars",
 ]
 
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -31,25 +29,15 @@ def size_word(effect_size: float) -> str:
     return "large" if size >= 0.8 else "medium" if size >= 0.5 else "small" if size >= 0.2 else "negligible"
 
 
-def decimals(value: float) -> str:
-    """A number to two decimals."""
-    return "NaN" if math.isnan(value) else f"{value:z.2f}"
+def decimals(value: float | None) -> str:
+    """A number to two decimals; a dash where there is none."""
+    return "–" if value is None else "NaN" if math.isnan(value) else f"{value:z.2f}"
 
 
-def stars(significant: bool | None, corrected: bool | None) -> str:
-    """One for what is significant, two if it is so after correction."""
-    return "**" if corrected else "*" if significant else ""
-
-
-def format_p(value: float | None, log10: float | None) -> str:
+def format_p(value: float | None, log10: float | None = None) -> str:
     """A p-value to two digits, from its logarithm where it is too small for a float."""
-    if value is None or log10 is None:
+    if value is None:
         return "–"
-    return format_plain_p(value, log10)
-
-
-def format_plain_p(value: float, log10: float | None = None) -> str:
-    """The same for a p-value that is there; its logarithm is needed only if it is too small for a float."""
     if math.isnan(value):
         return "NaN"
     if value >= 0.001:
@@ -63,11 +51,6 @@ def format_plain_p(value: float, log10: float | None = None) -> str:
     if digits >= 10.0:
         digits, exponent = 1.0, exponent + 1
     return f"{digits:.1f}e{exponent}"
-
-
-def printable(text: str) -> str:
-    """A text as it may be shown: what steers a terminal is not sent to it."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def counted(number: int, noun: str) -> str:
@@ -93,6 +76,8 @@ def shown(form: Format, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, dict):
         return "; ".join(f"{key}: {shown(form, item)}" for key, item in value.items() if item or item == 0)
+    if form == "interval":
+        return interval_text(*value)
     if isinstance(value, tuple):
         return ", ".join(shown(form, item) for item in value)
     if isinstance(value, int | float) and form in _NUMBERS:
@@ -103,6 +88,6 @@ def shown(form: Format, value: Any) -> str:
 _NUMBERS: Mapping[str, Callable[[float], str]] = {
     "count": lambda value: f"{value:,}",
     "number": decimals,
-    "p": format_plain_p,
+    "p": format_p,
     "share": lambda value: f"{value:.1%}",
 }

@@ -6,11 +6,10 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
-from rich.text import Text
+from rich.console import Console
 
 from biassay.pages.comparing import lay_out_comparison, print_differences
-from biassay.pages.formats import counted, printable, shown
+from biassay.pages.formats import counted, shown
 from biassay.pages.plain_differences import (
     LIMIT,
     Difference,
@@ -19,13 +18,13 @@ from biassay.pages.plain_differences import (
     in_short,
     paper_differences,
 )
-from biassay.pages.plain_tables import paper_table, printed, section_of, used
+from biassay.pages.plain_tables import paper_table, print_run, printed, section_of, used
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.metadata import Indexed, Metric
-from biassay.pages.publish.model_card import Card, version_of
+from biassay.pages.publish.model_card import Card, card_of_findings, version_of
 from biassay.pages.section import Part, Renderer
-from biassay.pages.sentences import in_words, statements
+from biassay.pages.sentences import statements
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
@@ -72,11 +71,8 @@ class Plain(Presenter):
 
     def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
         run = gathered.run
-        parts: list[RenderableType] = [Text(printable(f"{self._title}: {self._headline(run)}"), style="bold")]
-        parts += [printed(spec.title, *used(spec, run)) for spec in self._tables]
-        for one in statements(self._findings(run)):
-            parts += [Text(printable(one.text)), *(Text(printable(f"  • {point}")) for point in one.points)]
-        console.print(Group(*parts))
+        tables = [printed(spec.title, *used(spec, run)) for spec in self._tables]
+        print_run(console, f"{self._title}: {self._headline(run)}", tables, statements(self._findings(run)))
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         for spec in self._tables:
@@ -94,16 +90,8 @@ class Plain(Presenter):
 
     def card(self, run: RunData, label: str) -> Card:
         own = [one for one in self._findings(run) if one.model == label]
-        unmeasured = [one.item for one in own if one.standing == "not measured"]
-        study = f"study {run.manifest.study} of {run.manifest.package}"
-        return Card(
-            entries=[self._entry(one, run) for one in own],
-            opening=[f"Measured with biassay {version_of(run)}: {self._title.lower()} ({study})."],
-            findings=[in_words(one) for one in own],
-            limits=[_MEANING],
-            gaps=[f"Could not be measured: {', '.join(unmeasured)}."] if unmeasured else [],
-            known_gaps=unmeasured,
-        )
+        asked = f"{self._title.lower()} (study {run.manifest.study} of {run.manifest.package})"
+        return card_of_findings(run, own, asked, [self._entry(one, run) for one in own], [_MEANING])
 
     def _entry(self, finding: Finding, run: RunData) -> Indexed:
         effect = Metric("effect", f"Effect ({finding.unit})", finding.effect)

@@ -21,12 +21,14 @@ __all__ = ["Part", "Renderer", "Section", "Statement", "environment"]
 class Statement:
     """What was found in a sentence or two, and the associations that it speaks of, one a line.
 
-    ``about`` is the model or run that it is about, where a text begins with its name.
+    ``about`` is the model or run that it is about, where a text begins with its name; ``names`` are the code names, in
+    brackets, that the points end with.
     """
 
     text: str
     points: tuple[str, ...] = ()
     about: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ class Renderer:
         anchor = f"{self.anchor}-{name}"
         shown = {**content, "anchor": anchor, "level": self.level, "can_draw": can_draw()}
         return Section(anchor, title, Markup(self.environment.get_template(f"{name}.html").render(shown)))
+
+    def notes(self, notes: Sequence[str]) -> list[Section]:
+        """What a reader should know beside the findings, one a line; no section where there is nothing."""
+        return [self.section("notes", "Notes", notes=notes)] if notes else []
 
     def figures(self, make: Sequence[Callable[..., Figure]]) -> list[Markup]:
         """Figures in the colours of the page; none where they cannot be drawn."""

@@ -25,9 +25,9 @@ DAMAGE = (zipfile.BadZipFile, ValueError, KeyError, OSError, EOFError, NotImplem
 
 
 def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
-    """Write arrays/PLACE.npz, unless there is nothing to write or it is there."""
+    """Write arrays/PLACE.npz, unless there is nothing to write."""
     path = folder / ARRAYS / f"{place}.npz"
-    if not arrays or path.exists():
+    if not arrays:
         return
     path.parent.mkdir(exist_ok=True)
     buffer = io.BytesIO()

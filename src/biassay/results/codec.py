@@ -18,8 +18,6 @@ __all__ = ["structured", "to_file", "to_json", "unstructured"]
 
 _T = TypeVar("_T")
 _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-# What taking JSON apart raises where it is not of the shape that is expected.
-_WRONG = (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 @cache

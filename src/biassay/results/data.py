@@ -48,6 +48,8 @@ class ModelRecord:
     seconds : float
     measured : bool
         Whether its rows are complete.
+    refused : str or None
+        Why it has no rows.
     words_lost : tuple of str
         Words that it does not know.
     """
@@ -61,6 +63,7 @@ class ModelRecord:
     encoded: int = 0
     seconds: float = 0.0
     measured: bool = False
+    refused: str | None = None
     words_lost: tuple[str, ...] = ()
 
     @property

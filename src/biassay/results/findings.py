@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
+from biassay.errors import UsageError
 from biassay.results.data import Record
 
 __all__ = ["STANDINGS", "About", "Finding", "Standing", "count"]
@@ -77,6 +78,12 @@ class Finding(Record):
     smallest: float | None = None
     reason: str | None = None
     evidence: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value, allowed in (("standing", self.standing, STANDINGS), ("about", self.about, get_args(About))):
+            if value not in allowed:
+                raise UsageError(f"{name} of a finding is one of {', '.join(allowed)}; got {value!r}")
 
 
 def count(findings: Iterable[Finding], *standings: Standing, about: About | None = None) -> int:

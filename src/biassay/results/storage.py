@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,20 +57,23 @@ class Older:
     arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
-def write_run(folder: Path, run: RunData, types: Types) -> None:
+def write_run(folder: Path, run: RunData, types: Types, places: Iterable[int] | None = None) -> None:
     """Write a run, each file whole or not at all; an earlier state of the same run is brought up to date.
 
-    The manifest comes last: it says which models are measured, and rows of others are left out when it is read.
+    ``places`` are those of the models whose arrays are new, by default all. The manifest comes last: it says which
+    models are measured, and rows of others are left out when it is read.
     """
     if (folder / MANIFEST).exists() and read_content(folder / MANIFEST).get("run_id") != run.manifest.run_id:
         raise RunFolderError(f"{folder} holds another run; choose another folder")
     make_folder(folder)
     if run.tables:
-        for place in range(len(run.manifest.models)):
+        for place in range(len(run.manifest.models)) if places is None else places:
             save_arrays(folder, place, run.arrays_of(place))
         shapes = {name: array.shape for name, array in run.arrays.items()}
         stored = {name: run.tables.get(name, ()) for name in types.stored}
-        content = {"format_version": FORMAT_VERSION, "tables": stored, "arrays": shapes}
+        measured = [record.text for record in run.manifest.models if record.measured]
+        about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}
+        content = {**about, "tables": stored, "arrays": shapes}
         write_atomically(folder / RESULTS_JSON, to_file(content))
         write_atomically(folder / RESULTS_TSV, _tsv(run, types.tables[0]).encode())
     write_atomically(folder / MANIFEST, to_file(run.manifest))
@@ -115,9 +118,19 @@ def read_run(folder: Path, manifest: Mapping[str, Any], types: Types) -> RunData
         return RunData(made)
     content = read_content(folder / RESULTS_JSON)
     where = str(folder / RESULTS_JSON)
+    _check_belongs(content, made, where)
     tables = _tables(_part(content, "tables", where), types, where)
     arrays = load_arrays(folder, structured(_part(content, "arrays", where), dict[str, tuple[int, ...]], where))
     return _measured_only(RunData(made, tables, arrays))
+
+
+def _check_belongs(content: Mapping[str, Any], manifest: Manifest, where: str) -> None:
+    """Refuse results of another run, or without a model that the manifest says is measured."""
+    measured = [record.text for record in manifest.models if record.measured]
+    if content.get("run_id") != manifest.run_id or not set(measured) <= set(content.get("measured", ())):
+        raise RunFolderError(
+            f"{where}: not what the manifest describes (did two processes write the folder?); run anew"
+        )
 
 
 def run_of(parts: Older, types: Types, where: str) -> RunData:

@@ -12,9 +12,9 @@ from biassay.files import harmless_cell
 if TYPE_CHECKING:
     from biassay.results.data import RunData
 
-__all__ = ["Column", "Format", "TableSpec", "cells", "html_table", "tsv_lines"]
+__all__ = ["Column", "Format", "TableSpec", "cells", "html_table", "leave_out", "pick", "tsv_lines"]
 
-Format = Literal["text", "count", "number", "p", "share", "flag"]
+Format = Literal["text", "count", "number", "p", "share", "flag", "interval"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,16 @@ class TableSpec:
 
     def rows_of(self, run: RunData) -> Sequence[Any]:
         return run.tables.get(self.name, ()) if self.rows is None else tuple(self.rows(run))
+
+
+def pick(columns: Iterable[Column], *names: str) -> list[Column]:
+    """Some of the columns, in the order of their names."""
+    by_name = {column.name: column for column in columns}
+    return [by_name[name] for name in names]
+
+
+def leave_out(columns: Iterable[Column], *names: str) -> list[Column]:
+    return [column for column in columns if column.name not in names]
 
 
 def cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[list[Any]]:

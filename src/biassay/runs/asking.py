@@ -86,7 +86,7 @@ class Interview:
         return store, answered
 
     def _progress(self, member: Member, unit: str) -> Callable[[int, int], None]:
-        return lambda done, total: self.listener.progress(member.asked.text, unit, done, total)
+        return lambda done, total: self.listener.progress(member.label, unit, done, total)
 
     def _tell_damaged(self, files: list[str]) -> None:
         if files:
@@ -103,7 +103,7 @@ class Interview:
         engine, progress = self.engine or LocalEngine(), self._progress(member, "contexts asked")
         done = embed(str(member.asked.model), asked.contexts, asked.words, store, asked.window, engine, progress)
         for reason, count in done.missing.most_common():
-            self.listener.notice(f"{member.asked.text}: of the contexts just encoded, {count} have no vector: {reason}")
+            self.listener.notice(f"{member.label}: of the contexts just encoded, {count} have no vector: {reason}")
         return store, sum(map(asked.contexts.count, asked.words)), done.encoded
 
 

@@ -1,18 +1,14 @@
 """From a corpus to contexts on one page: parts are scanned wherever there is a core, and their samples merged.
 
-The state of an interrupted scan lies in a folder beside the output; the same command goes on with it. What was done is
+The state of an interrupted scan lies in a folder beside the output; the same command continues it. What was done is
 kept by part and group, so nothing is counted twice, and the sample does not depend on who scanned what.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +17,7 @@ import numpy as np
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, UsageError
-from biassay.files import check_digest, json_with_digest, read_json, write_atomically
+from biassay.runs.corpus_state import ScanState, Tally, fingerprint_of
 from biassay.runs.listener import Listener, PathLike, Silent
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
@@ -34,47 +30,11 @@ from biassay.texts.scanning import Partial, ScanSettings, scan
 __all__ = ["DEFAULT_TESTS", "Scan", "find_contexts"]
 
 DEFAULT_TESTS = ("C?", "C10", "I?")
-_STATE, _SAMPLE = "state.json", "sample.parquet"
-_SECONDS_BEFORE_FIRST_SAVE, _SECONDS_BETWEEN_SAVES = 3.0, 15.0
 _BAD_BEFORE_JUDGED = 100
-_SHOWN = 5
 
 
 class _MisreadError(MeasurementError):
     """Too many documents cannot be read."""
-
-
-@dataclass
-class Tally:
-    """What was read so far. ``done`` holds the groups of each part that are in the sample."""
-
-    done: dict[int, list[int]] = field(default_factory=dict)
-    finished: list[int] = field(default_factory=list)
-    found: list[int] = field(default_factory=list)
-    documents: int = 0
-    bytes: int = 0
-    bad: int = 0
-    undecodable: int = 0
-    examples: list[str] = field(default_factory=list)
-    damaged: dict[str, str] = field(default_factory=dict)
-
-    def has(self, number: int, group: int) -> bool:
-        return number in self.finished or group in self.done.get(number, ())
-
-    def take(self, number: int, partial: Partial) -> None:
-        self.done.setdefault(number, []).append(partial.group)
-        if partial.last:
-            self.finished.append(number)
-            del self.done[number]
-        total = np.array(self.found or np.zeros(len(partial.found), dtype=np.int64)) + partial.found
-        self.found = [int(count) for count in total]
-        self.documents += partial.documents
-        self.bytes += partial.bytes
-        self.bad += partial.bad
-        self.undecodable += partial.undecodable
-        self.examples = (self.examples + list(partial.bad_examples))[:_SHOWN]
-        if partial.damaged is not None:
-            self.damaged[partial.part.file.name] = partial.damaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,13 +125,40 @@ def find_contexts(
     words : list of str
         Further stimuli, of no test.
     per_stimulus : int
-        At most so many contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
+        The largest number of contexts of each stimulus, a sample that depends on the corpus and ``seed`` only.
     field, format, document, html, language, ignore_case, openings
-        How documents are read and words are found, see ``biassay contexts --help``.
+        How documents are read and words are matched, see ``biassay contexts --help``.
     max_bad : float
         The largest share of documents that may be unreadable.
     workers : int, optional
         Processes; by default one for every core.
+    engine, listener
+        As in `biassay.run`.
+
+    Returns
+    -------
+    Scan
+        The contexts, the tests they are for, and counts of what was read.
+
+    Notes
+    -----
+    The sample of a stimulus is uniform over its distinct sentences and does not depend on the number of processes. Only
+    whole words match.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
+
+    Examples
+    --------
+    >>> import biassay, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "book.txt").write_text("A rose is a rose. The tulip was red.")
+    >>> words = ["rose", "tulip"]
+    >>> scan = biassay.find_contexts(folder / "book.txt", folder / "out.parquet", (), words=words, workers=1)
+    >>> scan.contexts.count("rose"), scan.contexts.texts([0])
+    (1, ['A rose is a rose.'])
     """
     patterns = (tests,) if isinstance(tests, str) else tuple(tests)
     chosen = select_tests(patterns) if patterns or not words else ()
@@ -182,12 +169,12 @@ def find_contexts(
     out = Path(out)
     _check_out(out)
     named = [replace(file, path=file.path.resolve()) for file in find_files([str(place) for place in asked], format)]
-    files = [file for file in named if _State.folder(out).resolve() not in file.path.parents]
-    state = _State(out, _fingerprint(settings, files))
+    files = [file for file in named if ScanState.folder(out).resolve() not in file.path.parents]
+    state = ScanState(out, fingerprint_of(settings, files))
     sample, tally = state.load(settings)
     listener = listener or Silent()
     if tally.documents:
-        listener.notice(f"going on with an interrupted scan: {tally.bytes / 1e6:.0f} MB were read before")
+        listener.notice(f"continuing an interrupted scan: {tally.bytes / 1e6:.0f} MB were read before")
     parts = split(files)
     waiting = ((n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished)
     tasks, make = _Tasks(tuple(waiting), sample), _Make(settings)
@@ -207,7 +194,7 @@ def find_contexts(
     except BaseException as error:
         with suppress(OSError):  # a full disk leaves the state before
             state.save(sample, tally)
-        error.add_note("what was scanned is kept: the same command goes on where this one stopped")
+        error.add_note("what was scanned is kept: repeat the command to continue")
         raise
     if not sample.to_table().num_rows:
         state.remove()
@@ -250,11 +237,6 @@ def _judge(tally: Tally, max_bad: float) -> None:
         )
 
 
-def _fingerprint(settings: ScanSettings, files: Sequence[CorpusFile]) -> str:
-    content = [asdict(settings), [[file.name, file.size, file.mtime] for file in files]]
-    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
-
-
 def _metadata(
     patterns: tuple[str, ...], settings: ScanSettings, files: Sequence[CorpusFile], tally: Tally
 ) -> dict[str, Any]:
@@ -269,56 +251,3 @@ def _metadata(
         "damaged": tally.damaged,
     }
     return {"tests": patterns, **how, "corpus": corpus, "found": dict(zip(settings.stimuli, tally.found, strict=True))}
-
-
-class _State:
-    """The folder beside the output in which an unfinished scan is kept."""
-
-    def __init__(self, out: Path, fingerprint: str) -> None:
-        self._folder = self.folder(out)
-        self._fingerprint = fingerprint
-        self._next = time.monotonic() + _SECONDS_BEFORE_FIRST_SAVE
-
-    @staticmethod
-    def folder(out: Path) -> Path:
-        return out.with_name(f"{out.name}.partial")
-
-    def load(self, settings: ScanSettings) -> tuple[Sample, Tally]:
-        if not (self._folder / _STATE).exists():
-            return Sample(settings.stimuli, settings.k), Tally()
-        try:
-            return self._loaded(read_json(self._folder / _STATE), settings)
-        except UsageError as error:
-            raise RunFolderError(f"{error}; or remove the folder {self._folder}, to scan from the beginning") from error
-
-    def _loaded(self, kept: Any, settings: ScanSettings) -> tuple[Sample, Tally]:
-        if not isinstance(kept, dict) or not check_digest(kept):
-            raise UsageError(f"{self._folder / _STATE} is damaged, or of another version; restore it")
-        if kept.pop("fingerprint") != self._fingerprint:
-            raise UsageError(
-                f"{self._folder} holds an interrupted scan of other files or with other settings; repeat that command"
-            )
-        saved = read_contexts(self._folder / kept.pop("sample"))
-        kept["done"] = {int(number): groups for number, groups in kept["done"].items()}
-        return Sample.from_table(settings.stimuli, settings.k, saved.table), Tally(**kept)
-
-    def save_now_and_then(self, sample: Sample, tally: Tally) -> None:
-        """Save, but spend no more than a twentieth of the time with it."""
-        began = time.monotonic()
-        if began >= self._next:
-            self.save(sample, tally)
-            self._next = time.monotonic() + max(_SECONDS_BETWEEN_SAVES, 20.0 * (time.monotonic() - began))
-
-    def save(self, sample: Sample, tally: Tally) -> None:
-        """First a new file of contexts, then the state that names it, then the old file goes."""
-        self._folder.mkdir(exist_ok=True)
-        name = f"{tally.documents}-{tally.bytes}-{_SAMPLE}"
-        write_contexts(self._folder / name, sample, {})
-        state = {"fingerprint": self._fingerprint, "sample": name, **asdict(tally)}
-        write_atomically(self._folder / _STATE, json_with_digest(state).encode())
-        for old in self._folder.glob(f"*-{_SAMPLE}"):
-            if old.name != name:
-                old.unlink()
-
-    def remove(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)

@@ -105,7 +105,7 @@ def from_anywhere(model: str) -> str:
     head, question, settings = model.partition("?")
     family, colon, name = head.partition(":")
     path = Path(name).expanduser()
-    return f"{family}{colon}{path.resolve()}{question}{settings}" if path.exists() else model
+    return f"{family}{colon}{path.resolve()}{question}{settings}" if name and path.exists() else model
 
 
 def embed(

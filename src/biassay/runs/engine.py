@@ -12,22 +12,24 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from biassay.answers.answers import Answers
 from biassay.engines.base import Engine
+from biassay.errors import RefusedError, UsageError
 from biassay.files import default_cache
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
 from biassay.runs.asking import Interview
 from biassay.runs.folders import check_free, removed_if_empty
 from biassay.runs.listener import Listener, PathLike, Silent
-from biassay.runs.models import asked_models, package_versions, telling_how_to_resume
+from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
 from biassay.runs.showing import write_page
 from biassay.runs.team import Member, open_team
-from biassay.studies.settings import check
+from biassay.studies.settings import checked_settings
 from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
 
 __all__ = ["How", "Work", "start"]
@@ -55,7 +57,7 @@ class How:
 
 def start(study: Study, settings: Any, models: object, how: How) -> RunData:
     """A new run: everything is checked before anything is written."""
-    check(settings)
+    settings = checked_settings(settings)
     asked = asked_models(models)
     inputs = study.open(settings)
     if how.folder is not None:
@@ -65,12 +67,15 @@ def start(study: Study, settings: Any, models: object, how: How) -> RunData:
     work = Work(study, inputs, members, how)
     if how.folder is None:
         return work.carry_out(run)
-    with telling_how_to_resume(how.folder, asked, run.manifest.models), removed_if_empty(how.folder):
+    with (
+        telling_how_to_resume(how.folder, asked, run.manifest.models),
+        removed_if_empty(how.folder, run.manifest.run_id),
+    ):
         return work.carry_out(run)
 
 
 def _manifest(study: Study, inputs: Inputs, models: Sequence[ModelRecord]) -> Manifest:
-    own = ("biassay", "numpy", "scipy", *(() if study.package == "biassay" else (study.package,)))
+    own = dict.fromkeys(("biassay", "numpy", "scipy", *study.packages(inputs.settings)))
     return Manifest(
         format_version=FORMAT_VERSION,
         run_id=uuid.uuid4().hex,
@@ -79,7 +84,7 @@ def _manifest(study: Study, inputs: Inputs, models: Sequence[ModelRecord]) -> Ma
         status="running",
         created=_now(),
         finished=None,
-        versions={"python": platform.python_version(), **{name: metadata.version(name) for name in own}},
+        versions={"python": platform.python_version(), **versions_of(own)},
         models=tuple(models),
         settings=inputs.settings,
         inputs=inputs.record,
@@ -100,7 +105,7 @@ class Work:
     how: How
 
     def carry_out(self, run: RunData) -> RunData:
-        self._save(run)
+        self._save(run, ())
         waiting = [place for place, record in enumerate(run.manifest.models) if not record.measured]
         together = bool(waiting) and self.study.together(self.inputs.settings)
         answers: dict[int, Answers] = {}
@@ -108,22 +113,26 @@ class Work:
             answers[place], run = self._ask(run, place)
         for place in waiting:
             if not together:
+                answers.clear()  # vectors of one model at a time
                 answers[place], run = self._ask(run, place)
-            run = self._measure(run, place, answers)
-            self._save(run)
+            run = self._measured_or_refused(run, place, answers)
+            self._save(run, (place,))
         return self._finish(run)
 
-    def _save(self, run: RunData) -> None:
+    def _save(self, run: RunData, places: Sequence[int]) -> None:
         if self.how.folder is not None:
-            write_run(self.how.folder, run, self.study.types)
+            write_run(self.how.folder, run, self.study.types, places)
 
     def _finish(self, run: RunData) -> RunData:
+        refused = [record.refused for record in run.manifest.models]
+        if refused and None not in refused:
+            raise RefusedError("; ".join(f"{m.label}: {why}" for m, why in zip(self.members, refused, strict=True)))
         versions = run.manifest.versions | package_versions(run.manifest.models)
         manifest = dataclasses.replace(run.manifest, status="complete", finished=_now(), versions=versions)
         run = dataclasses.replace(run, manifest=manifest)
         if self.how.folder is not None:
             write_page(run, self.how.folder)
-        self._save(run)
+        self._save(run, ())
         return run
 
     def _ask(self, run: RunData, place: int) -> tuple[Answers, RunData]:
@@ -134,6 +143,14 @@ class Work:
             run, place, texts=total, encoded=record.encoded + answered, seconds=_seconds(record, began)
         )
 
+    def _measured_or_refused(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
+        """A model that cannot be measured does not keep the others from it."""
+        try:
+            return self._measure(run, place, answers)
+        except RefusedError as error:
+            self.how.listener.notice(f"{self.members[place].label}: not measured: {error}")
+            return _with_model(run, place, measured=True, refused=str(error))
+
     def _measure(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[place]
         together = self.study.together(self.inputs.settings)
@@ -142,16 +159,21 @@ class Work:
         arrays, lost = dict(run.arrays), set[str]()
         for event in self.study.measure(self.inputs, answers[place], everyone):
             match event:
-                case Row(table, row):
-                    tables.setdefault(table, []).append(row)
+                case Row(table, row) if table in tables:
+                    tables[table].append(row)
+                case Row(table, _):
+                    known = ", ".join(tables)
+                    raise UsageError(f"study {self.study.name!r} gives a row of table {table!r}; its tables: {known}")
                 case Array(name, values):
-                    arrays[f"{place}/{name}"] = values
+                    arrays[f"{place}/{name}"] = np.asarray(values, dtype=np.float64)
                 case Progress(unit, done, total):
-                    self.how.listener.progress(record.text, unit, done, total)
+                    self.how.listener.progress(self.members[place].label, unit, done, total)
                 case Notice(text):
-                    self.how.listener.notice(f"{record.text}: {text}")
+                    self.how.listener.notice(f"{self.members[place].label}: {text}")
                 case Lost(words):
                     lost.update(words)
+                case _:
+                    raise UsageError(f"study {self.study.name!r} gives {event!r}, which is no event")
         complete = self.study.complete(self.inputs.settings, {name: tuple(rows) for name, rows in tables.items()})
         run = dataclasses.replace(run, tables=complete, arrays=arrays)
         return _with_model(run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began))

@@ -31,13 +31,16 @@ def check_free(folder: Path) -> None:
 
 
 @contextmanager
-def removed_if_empty(folder: Path) -> Iterator[None]:
-    """Leave nothing behind if the request proves wrong, or the disk full, before any model was measured."""
+def removed_if_empty(folder: Path, run_id: str) -> Iterator[None]:
+    """Leave nothing behind if the request proves wrong, or the disk full, before any model was measured.
+
+    Another run, that was begun there in the meantime, is left alone.
+    """
     existed = folder.exists()
     try:
         yield
     except (UsageError, RefusedError, OSError):
-        if folder.is_dir() and not _holds_results(folder):
+        if folder.is_dir() and not _holds_results(folder, run_id):
             for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
                 (folder / name).unlink(missing_ok=True)
             shutil.rmtree(folder / ARRAYS, ignore_errors=True)
@@ -46,7 +49,10 @@ def removed_if_empty(folder: Path) -> Iterator[None]:
         raise
 
 
-def _holds_results(folder: Path) -> bool:
+def _holds_results(folder: Path, run_id: str) -> bool:
     if not (folder / MANIFEST).exists():
         return False
-    return any(model.get("measured") for model in read_content(folder / MANIFEST).get("models", ()))
+    manifest = read_content(folder / MANIFEST)
+    return manifest.get("run_id") != run_id or any(
+        model.get("measured") and not model.get("refused") for model in manifest.get("models", ())
+    )

@@ -22,6 +22,8 @@ def load_data(folder: PathLike) -> RunData:
     _check(folder)
     manifest = read_content(folder / MANIFEST)
     name = manifest.get("study", manifest.get("kind", "associations"))
+    if not isinstance(name, str):
+        raise RunFolderError(f"{folder / MANIFEST}: not the manifest of a run: its study is {name!r}")
     study = study_of_run(name, str(manifest.get("package", "biassay")))
     if manifest["format_version"] == FORMAT_VERSION:
         return read_run(folder, manifest, study.types)

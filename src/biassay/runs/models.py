@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -36,6 +36,7 @@ __all__ = [
     "refuse_folder",
     "telling_how_to_resume",
     "to_give_again",
+    "versions_of",
 ]
 
 
@@ -53,12 +54,19 @@ class Asked:
     model : str or object
         The model string, or the object itself.
     name : str or None
-        The name that the user gave it.
+        What results call it, where that is settled.
+    label : str
+        What progress calls it: the name that the user gave it now, or the text.
     """
 
     text: str
     model: object
     name: str | None = None
+    own_name: str | None = None
+
+    @property
+    def label(self) -> str:
+        return self.own_name or self.text
 
 
 def asked_models(models: object) -> tuple[Asked, ...]:
@@ -71,11 +79,14 @@ def asked_models(models: object) -> tuple[Asked, ...]:
         pairs = [_named(model) for model in (models if isinstance(models, list | tuple) else (models,))]
     if not pairs:
         raise UsageError("name at least one model")
+    hidden = next((name for name, _ in pairs if name is not None and not name.isprintable()), None)
+    if hidden is not None:
+        raise UsageError(f"the name of a model holds characters that cannot be shown: {hidden!r}")
     unique = {(name, model if isinstance(model, str) else id(model)): (name, model) for name, model in pairs}
     asked: list[Asked] = []
     for name, model in unique.values():
         text = model if isinstance(model, str) else _object_text(model, name, {other.text for other in asked})
-        asked.append(Asked(text, model, name))
+        asked.append(Asked(text, model, name, name))
     return tuple(asked)
 
 
@@ -98,7 +109,18 @@ def identified(text: str, identity: Identity) -> ModelRecord:
 
 def package_versions(models: Sequence[ModelRecord]) -> dict[str, str]:
     """Versions of the packages that can change the answers of some models."""
-    return {name: metadata.version(name) for record in models for name in packages_of(record.family)}
+    return versions_of(name for record in models for name in packages_of(record.family))
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of distributions; one that cannot be found is "unknown"."""
+    found: dict[str, str] = {}
+    for name in packages:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "unknown"
+    return found
 
 
 def identities_of(asked: Sequence[Asked], found: Sequence[Identity]) -> tuple[Identity, ...]:

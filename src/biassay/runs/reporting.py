@@ -36,9 +36,11 @@ class Report:
     published: Sequence[Path]
 
     def to_json(self) -> str:
-        """Manifests and results of everything that is shown."""
+        """Manifests, tables and findings of everything that is shown."""
         runs = [one.run for one in self.gathered]
-        return to_json([as_json(run, study_named(run.manifest.study).types) for run in runs])
+        studies = [study_named(run.manifest.study) for run in runs]
+        pairs = list(zip(studies, runs, strict=True))
+        return to_json([as_json(run, study.types) | {"findings": study.findings(run)} for study, run in pairs])
 
 
 def report_runs(
@@ -152,6 +154,17 @@ def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLik
     runs : run, path, or list of them
     out : path
         The page; another file of that name is not overwritten.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> biassay.report(biassay.run("glove", "weat6"), "page.html").name
+    'page.html'
     """
     several = [runs] if isinstance(runs, str | os.PathLike | RunData) else list(runs)
     _check_page(Path(out))
@@ -173,6 +186,15 @@ def compare(
         Of association tests: names or patterns of those that are compared.
     mixed : bool
         Whether runs that differ in protocol or stimuli are compared all the same.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import biassay
+    >>> compared = biassay.compare(biassay.run(["glove", "use"], "weat6"))
     """
     named = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in _named(runs).items()}
     return compared(named, baseline=baseline, mixed=mixed)

@@ -12,7 +12,7 @@ from biassay.runs.loading import load_data
 from biassay.runs.models import check_unchanged, models_again, refuse_folder
 from biassay.runs.team import open_team
 from biassay.studies.registry import study_named
-from biassay.studies.settings import rules_of
+from biassay.studies.settings import checked_settings, rules_of
 
 __all__ = ["go_on"]
 
@@ -22,10 +22,10 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
     run = load_data(folder)
     if run.manifest.status == "complete":
         return run
-    study, settings = study_named(run.manifest.study), run.manifest.settings
+    study, settings = study_named(run.manifest.study), checked_settings(run.manifest.settings)
     asked = models_again(folder, run.manifest.models, models)
     for name, rule in rules_of(study.types.settings).items():
-        if rule.again and getattr(settings, name) is not None and how.vectors is None:
+        if rule.again and getattr(settings, name) is not None and (name != "vectors" or how.vectors is None):
             refuse_folder(folder, name, getattr(settings, name), asked)
     try:
         inputs = study.open(settings)

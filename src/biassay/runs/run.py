@@ -93,5 +93,21 @@ class Run(RunData):
 
 
 def load(folder: PathLike) -> Run:
-    """Read a run folder, whatever it measured and whichever version of biassay wrote it."""
+    """Read a run folder, whatever it measured and whichever version of biassay wrote it.
+
+    Parameters
+    ----------
+    folder : path
+
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> import biassay
+    >>> _ = biassay.run("glove", "weat6", out="kept-run")
+    >>> round(biassay.load("kept-run").results[0].effect_size, 2)
+    1.72
+    """
     return Run.load(folder)

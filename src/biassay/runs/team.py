@@ -42,6 +42,11 @@ class Member:
         return identified(self.asked.text, self.identity)
 
     @property
+    def label(self) -> str:
+        """What the user calls it."""
+        return self.asked.label
+
+    @property
     def slug(self) -> str:
         """A name for a folder of its own."""
         return re.sub(r"[^\w.=-]+", "-", self.asked.text).strip("-")

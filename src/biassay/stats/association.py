@@ -1,4 +1,4 @@
-"""Associations, their effect size, and the single-target form."""
+"""Associations, their effect size, and WEFAT's effect size of single words."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Exact tail by counting without looking at every partition: two halves that meet in the middle.
 
-All subsets of each half are listed by size; for each one of the first half a binary search tells how many of the
+All subsets of each half are listed by size; for each one of the first half a binary search finds how many of the
 second half lift the sum over the threshold. Two things keep the lists short: a partial subset that cannot reach the
 threshold, whatever joins it, is dropped at once, so that in a far tail little else remains; and subsets of equal
 scores, which have equal sums, are kept once with their number. A few scores out of very many are split by their middle

@@ -1,4 +1,4 @@
-"""Which words lean to a group more than to others: scores, sets at a threshold, and how well they fit the truth."""
+"""Which words are associated with a group more than with others: scores, detection at a threshold, and its accuracy."""
 
 from __future__ import annotations
 
@@ -144,10 +144,39 @@ def detection_curve(
     compare: Compare = "any",
     thresholds: ArrayLike = THRESHOLDS,
 ) -> DetectionCurve:
-    """Counts at every threshold of detecting the words that ``truth`` (n,) marks.
+    """True and false detections of the words of a group at every threshold.
 
-    ``scores`` (n, k) are those against k groups, ``constituents`` (n, c) those of the constituent pairs; with them the
-    curve is that of emergent words. A word is detected if any score, or every score, is above the threshold.
+    Parameters
+    ----------
+    scores : (n, k) array-like
+        Of n words against k other groups, as from `ibd`.
+    truth : (n,) array-like of bool
+        Which words were validated as those of the group.
+    constituents : (n, c) array-like, optional
+        Scores of the constituent pairs; with them the curve is that of emergent words, as from `eibd`.
+    rule : {"any", "all"}
+        Whether any constituent score above the threshold drops a word, or only all of them together.
+    compare : {"any", "every"}
+        Whether one score above the threshold is enough, or all are needed.
+    thresholds : (t,) array-like
+
+    Returns
+    -------
+    DetectionCurve
+        Counts and rates at every threshold, and the area under the curve.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> scores, truth = [[0.9], [0.1], [0.7], [-0.4]], [True, False, True, False]
+    >>> curve = biassay.detection_curve(scores, truth, thresholds=[0.0, 0.5])
+    >>> curve.tpr, curve.fpr, curve.area
+    (array([1., 1.]), array([0.5, 0. ]), 1.0)
     """
     check_choice("rule", rule, RULES)
     check_choice("compare", compare, COMPARES)

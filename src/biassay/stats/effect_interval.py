@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """An effect size and where it would lie with other target words of the same kinds; None: not to be said."""
+    """An effect size and its interval over target words of the same kinds; None: not defined."""
 
     effect_size: float
     low: float | None
@@ -37,7 +37,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """The second effect size less the first, with an interval that knows that the words are the same."""
+    """The second effect size minus the first, with an interval that takes into account that the words are the same."""
 
     first: Estimate
     second: Estimate
@@ -117,7 +117,7 @@ def _weights(n: int, m: int, rng: np.random.Generator | int) -> tuple[Floats, Fl
 
 @lru_cache(maxsize=16)
 def _seeded_weights(n: int, m: int, seed: int) -> tuple[Floats, Floats]:
-    """Many tests have sets of the same sizes, and a seed gives the same draws for all of them."""
+    """Cached, because many tests have sets of the same sizes and use the same seed."""
     return _drawn_weights(n, m, np.random.default_rng(seed))
 
 

@@ -1,4 +1,4 @@
-"""Traits that a paired group has and neither of its components, and how well what was found fits what is known."""
+"""Traits that a paired group has and neither of its components has, and how well they agree with what is known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TIED = 1e-9  # how far studentised residuals that should be equal may lie apart
 
 @dataclass(frozen=True, eq=False)
 class EmergentSide:
-    """How far paired groups go beyond both their components, one way, (n, traits) each; see `emergence`.
+    """How far paired groups exceed both components in one direction, (n, traits) each; see `emergence`.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class EmergentSide:
         Of the permutation; by Benjamini and Hochberg over all cells of both sides.
     p_additive, adjusted_additive
         Of the score against the sum of what its components contribute, by permuting residuals; likewise (1 always, for
-        it ranks). NaN where the paired groups of the two domains are too few to tell.
+        it ranks). NaN where the paired groups of the two domains are too few.
     top : (k, 2) int
         Paired group and trait of the largest excesses above zero, the largest first.
     """
@@ -55,10 +55,10 @@ class Emergence:
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """How well what was found fits the truth. NaN: nothing found, or nothing true.
+    """Precision and recall of predicted cells. NaN: nothing predicted, or nothing true.
 
-    ``chance_precision`` and ``chance_recall`` are expected of guesses that say yes at a given rate; ``p_value`` is how
-    often as many cells, picked at random, would hold as many true ones.
+    ``chance_precision`` and ``chance_recall`` are those of guesses that say yes at a given rate; ``p_value`` is the
+    probability that as many cells picked at random hold at least as many true ones.
     """
 
     precision: float
@@ -94,7 +94,7 @@ def emergence(paired: Paired, *, top: int = 50) -> Emergence:
     orders are a set of their own, with the mean of both residuals, for the two share their words and hence their noise,
     and are no independent evidence. It needs no distribution, and it can only rank: whatever the scores are, no more
     than a share x of them has a p-value of x or less, so that correction leaves 1 everywhere. With one residual a pair
-    and trait, a trait that emerges cannot be told from noise with heavy tails.
+    and trait, an emergent trait cannot be distinguished from heavy-tailed noise.
     """
     if top < 0:
         raise UsageError(f"the number of largest excesses cannot be negative, got {top}")
@@ -121,15 +121,17 @@ def emergence(paired: Paired, *, top: int = 50) -> Emergence:
     return Emergence(made[0], made[1])
 
 
-def precision_recall(found: ArrayLike, truth: ArrayLike, *, guess: float = 0.5) -> PrecisionRecall:
-    """How well cells that were ``found`` (such as group x dimension x polarity, bool) fit the ``truth`` of that shape.
+def precision_recall(predicted: ArrayLike, truth: ArrayLike, *, guess: float = 0.5) -> PrecisionRecall:
+    """Precision and recall of ``predicted`` cells (such as group x dimension x polarity, bool) against ``truth``.
 
     The baseline is a guess that says yes with probability ``guess`` for every cell: its precision is the share of cells
     that are true, its recall is ``guess``.
     """
-    yes, true = np.asarray(found, dtype=bool), np.asarray(truth, dtype=bool)
+    yes, true = np.asarray(predicted, dtype=bool), np.asarray(truth, dtype=bool)
     if yes.shape != true.shape or not yes.size:
-        raise UsageError(f"found and truth must be of one shape and not empty, got {yes.shape} and {true.shape}")
+        raise UsageError(
+            f"predicted and truth must have the same shape and not be empty, got {yes.shape} and {true.shape}"
+        )
     from scipy.stats import hypergeom  # takes longer to import than all of biassay
 
     tp, fp, fn = (int(np.count_nonzero(part)) for part in (yes & true, yes & ~true, ~yes & true))

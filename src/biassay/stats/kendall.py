@@ -79,7 +79,7 @@ def percentile_interval(
 
 
 def _signs(left: Floats, right: Floats) -> NDArray[np.int8]:
-    """1 where left is larger, -1 where right is, 0 where they are equal or one is NaN (a difference would warn)."""
+    """1 where left is larger, -1 where right is, 0 where they are equal or one is NaN; without NumPy's warnings."""
     return np.asarray(np.subtract(left > right, left < right, dtype=np.int8))
 
 

@@ -34,7 +34,34 @@ class Correction:
 
 
 def holm(p_values: ArrayLike, alpha: float = 0.01) -> Correction:
-    """Holm's step-down correction: the chance of any false rejection stays below ``alpha``."""
+    """Holm's step-down correction, which bounds the probability of any false rejection by ``alpha``.
+
+    Parameters
+    ----------
+    p_values : (n,) array-like
+        NaN marks a missing one, which is not corrected for.
+    alpha : float
+        The level of significance.
+
+    Returns
+    -------
+    Correction
+
+    Notes
+    -----
+    Valid whatever the dependence between the tests.
+
+    References
+    ----------
+    .. [1] Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics,
+       6(2), 65-70.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> biassay.holm([0.01, 0.04, 0.03], alpha=0.05).adjusted
+    array([0.03, 0.06, 0.06])
+    """
     p, order = _sorted(p_values, alpha)
     n = len(order)
     stepped = np.maximum.accumulate(p[order] * np.arange(n, 0, -1))
@@ -42,7 +69,34 @@ def holm(p_values: ArrayLike, alpha: float = 0.01) -> Correction:
 
 
 def benjamini_hochberg(p_values: ArrayLike, alpha: float = 0.01) -> Correction:
-    """Benjamini and Hochberg's step-up correction: of the rejections, a share below ``alpha`` is false."""
+    """Benjamini and Hochberg's step-up correction, which bounds the expected share of false rejections by ``alpha``.
+
+    Parameters
+    ----------
+    p_values : (n,) array-like
+        NaN marks a missing one, which is not corrected for.
+    alpha : float
+        The false discovery rate.
+
+    Returns
+    -------
+    Correction
+
+    Notes
+    -----
+    Valid for tests that are independent or positively dependent.
+
+    References
+    ----------
+    .. [1] Benjamini, Y., and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful
+       approach to multiple testing. Journal of the Royal Statistical Society B, 57(1), 289-300.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> biassay.benjamini_hochberg([0.01, 0.04, 0.03], alpha=0.05).adjusted
+    array([0.03, 0.04, 0.04])
+    """
     p, order = _sorted(p_values, alpha)
     n = len(order)
     stepped = np.minimum.accumulate((p[order] * n / np.arange(1, n + 1))[::-1])[::-1]

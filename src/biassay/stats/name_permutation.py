@@ -49,8 +49,8 @@ class NamePermutations:
         How many random permutations are made; the smallest p-value is 1 / (permutations + 1).
     rng : numpy Generator
     stop : int or None
-        A word is left after so many permutations did as well (Besag and Clifford): its p-value, no small one, is then
-        known well enough, and all the work goes to those that are small. None: every word gets all permutations.
+        A word is finished once so many permutations reach its statistic (Besag and Clifford): its p-value is not small
+        and is then known well enough, so that the work goes to the small ones. None: every word gets all permutations.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class NamePermutations:
     def _count(
         self, words: _Words, permutations: _Permutations, numbers: NDArray[np.intp], done: int, tallies: Sequence[Tally]
     ) -> None:
-        """Count in both tallies where a batch of permutations does as well as what was seen of some words."""
+        """Count in both tallies where a batch of permutations reaches the observed statistics of some words."""
         # One set of arrays for all tiles: fresh ones would cost more than what is computed in them.
         rows = min(_WORDS_AT_ONCE, len(words.centred))
         made = [np.empty((len(matrices), rows, permutations.n), dtype=np.float32) for matrices in permutations.matrices]
@@ -163,7 +163,7 @@ class NamePermutations:
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """Words as they are permuted: cosines, their squares, what the sum of categories leaves of them; what was seen."""
+    """Words as they are permuted: cosines, their squares, residuals of the sum of categories; observed statistics."""
 
     centred: _F32
     squares: _F32

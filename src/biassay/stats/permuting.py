@@ -1,4 +1,4 @@
-"""Random permutations of names among groups, and a count of how often they do as well as what was seen."""
+"""Random permutations of names among groups, and how often they reach the observed statistic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _F32 = NDArray[np.float32]
 
 
 class Tally:
-    """How often permutations did as well as what was seen, by word and question, until it happened often enough."""
+    """How often permutations reach the observed statistic, by word and hypothesis, until that is often enough."""
 
     def __init__(self, without: NDArray[np.bool_], stop: int) -> None:
         self._counts = np.zeros(without.shape, dtype=np.int64)
@@ -24,12 +24,12 @@ class Tally:
 
     @property
     def running(self) -> NDArray[np.intp]:
-        """The words of which more permutations are wanted."""
+        """The words that need more permutations."""
         return np.flatnonzero(((self._ends == 0) & ~self._without).any(axis=1))
 
-    def add(self, words: NDArray[np.intp], done: int, found: _F32, seen: _F32) -> None:
-        """Count where ``found`` (questions, words, permutations) reaches ``seen`` (words, questions)."""
-        reached = found >= seen.T[:, :, None]
+    def add(self, words: NDArray[np.intp], done: int, permuted: _F32, seen: _F32) -> None:
+        """Count where ``permuted`` (questions, words, permutations) reaches ``seen`` (words, questions)."""
+        reached = permuted >= seen.T[:, :, None]
         gained = np.bitwise_count(np.packbits(reached, axis=2)).sum(axis=2, dtype=np.int64).T
         before = self._counts[words]
         rows, columns = np.nonzero((self._ends[words] == 0) & (before + gained >= self._stop))

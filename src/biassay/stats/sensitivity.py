@@ -116,11 +116,22 @@ def sensitivity(
         Numbers of the tokens.
     hidden_norm2 : (b,) array-like
         Squared lengths of the hidden states that the matrix is multiplied with, plus one where it has a bias.
+    margin : float
+        How far the target must exceed all other logits.
 
     Returns
     -------
     (b,) float64
         Zero where the target is on top by the margin already.
+
+    Notes
+    -----
+    The Frobenius norm of the smallest change of the output matrix, in closed form: see the top of this module.
+
+    References
+    ----------
+    .. [1] Cao, Y. T., Sotnikova, A., Daumé III, H., Rudinger, R., and Zou, L. (2022). Theory-grounded measurement of
+       U.S. social stereotypes in English language models. NAACL, 1276-1295.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The share of partitions at least as extreme as the one observed: which route, and how sure."""
+"""The share of partitions at least as extreme as the one observed: by which route, and how precisely."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_PARTS = 8
 
 @dataclass(frozen=True)
 class TailProbability:
-    """A probability, how it was found and how far off it may be.
+    """A probability, how it was computed and how large its error may be.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which of two profiles agrees better with people, over the same groups and pairs."""
+"""Which of two profiles agrees better with human ratings, over the same groups and pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TauDifference", "tau_difference"]
 
 @dataclass(frozen=True)
 class TauDifference:
-    """Kendall's tau of both with people over all cells, the second less the first, and the tau between the two.
+    """Kendall's tau of both with human ratings over all cells, the second minus the first, and the tau of the two.
 
     The interval is over groups, drawn anew for both at once. NaN: not defined.
     """

@@ -1,1 +1,1 @@
-"""What is asked: concepts, tests and templates, as data files, and their loader."""
+"""Stimuli: concepts, tests and templates, as data files, and their loader."""

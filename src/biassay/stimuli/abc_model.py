@@ -47,7 +47,7 @@ class SocialGroup:
     """A group of people and its forms in a sentence.
 
     ``modifier`` stands before another group's noun, ``suffix`` behind it; None: it cannot. ``article`` is None where
-    the first letter tells it. ``human`` are the names of the group in human judgements, ``parts`` the names of the two
+    the first letter decides. ``human`` are the names of the group in human judgements, ``parts`` the names of the two
     groups that it is made of, in the order in which they are read.
     """
 

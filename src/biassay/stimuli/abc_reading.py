@@ -91,7 +91,7 @@ class _Reader(FieldReader):
         return text
 
     def once(self, what: str, keys: Iterable[tuple[str, str]], where: str) -> None:
-        """Fail if a key belongs to two names; capitals do not tell keys apart."""
+        """Fail if a key belongs to two names; case is ignored."""
         owners: dict[str, str] = {}
         for key, name in keys:
             owner = owners.setdefault(key.casefold(), name)

@@ -90,12 +90,29 @@ def _own(document: Document, found: Catalogue) -> tuple[Test, ...]:
 
 
 def select_tests(patterns: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = ()) -> tuple[Test, ...]:
-    """Tests by name, pattern (``sent-*``), collection (``may2019``), topic (``gender``) or file, or a dict of words.
+    """Choose association tests from the catalogue, from files, or from dicts of words.
 
-    Without any, those of the main collections. Aliases (C1 for weat1) are taken when named, and left out of whole
-    collections and topics, so that nothing is run twice. Supplementary collections, and those of other packages,
-    are taken when named: a default run, and its correction for many tests, is without them, and so is a topic of which
-    the main collections have tests. `tests_of` says what a dict may hold.
+    Parameters
+    ----------
+    patterns : str, dict of words, or list of them
+        Names (``weat6``), patterns (``sent-*``), collections (``may2019``), topics (``gender``), files, or dicts with
+        the words of X, Y, A and B. By default the tests of the main collections.
+
+    Returns
+    -------
+    tuple of Test
+
+    Notes
+    -----
+    Collections and topics leave out aliases (C1 for weat1), so that nothing is run twice. Supplementary collections and
+    those of other packages are taken when named, so that they change neither a default run nor its correction for many
+    tests; a topic has them only where the main collections have no test of it.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> [test.title for test in biassay.select_tests("weat1")]
+    ['Flowers or insects, pleasant or unpleasant']
     """
     known = catalogue()
     patterns = (patterns,) if isinstance(patterns, str | Mapping) else tuple(patterns)

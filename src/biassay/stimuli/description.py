@@ -1,4 +1,4 @@
-"""What a test is about and how its texts were made: fields of its file, so that no name has to tell them."""
+"""What a test is about and how its texts were made: fields of its file, never read out of names."""
 
 from __future__ import annotations
 

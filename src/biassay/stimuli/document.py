@@ -121,10 +121,10 @@ class DocumentReader(FieldReader):
         return Concept(name, label, words, gender, given)
 
     def given(self, fields: dict[str, Any], where: str) -> tuple[tuple[str, ...], tuple[GivenText, ...]]:
-        """Finished texts, and their words, or the texts themselves where those are not told."""
+        """Finished texts, and their words, or the texts themselves where the file does not state the words."""
         given = read_given(self, fields, where)
-        told = "words" if "words" in fields else "examples"
-        return self.words(list(dict.fromkeys(text.word or text.text for text in given)), f"{where}.{told}"), given
+        named = "words" if "words" in fields else "examples"
+        return self.words(list(dict.fromkeys(text.word or text.text for text in given)), f"{where}.{named}"), given
 
     def test(self, name: str, value: Any) -> TestEntry:
         where = f"tests.{name}"
@@ -242,7 +242,7 @@ class DocumentReader(FieldReader):
     def sent_bias(self, name: str, root: Any) -> Document:
         self.table(root, "", set(SENT_BIAS_ROLES))
         concepts: dict[str, Concept] = {}
-        told: set[str] = set()  # sets that say which word each text was made from, or where it stands
+        with_words: set[str] = set()  # sets that say which word each text was made from, or where it stands
         for key in SENT_BIAS_ROLES:
             if key not in root:
                 self.fail(key, f"the field is missing; a test has {', '.join(SENT_BIAS_ROLES)}")
@@ -250,22 +250,22 @@ class DocumentReader(FieldReader):
             label = self.string(fields.get("category"), f"{key}.category")
             words, given = self.given(fields, key)
             concepts[key] = Concept(key, label, words, given=given)
-            told |= {key} if len(fields.keys() & GIVEN_FIELDS) > 1 else set()
+            with_words |= {key} if len(fields.keys() & GIVEN_FIELDS) > 1 else set()
         stated = self.table(root["targ1"].get("test", {}), "targ1.test", set(DESCRIPTION_FIELDS))
         description = read_description(self, stated, "targ1.test")
-        finished = _finished(concepts, told, description)
+        finished = _finished(concepts, with_words, description)
         concepts = {key: c if key in finished else replace(c, given=()) for key, c in concepts.items()}
         roles = {role: key for key, role in SENT_BIAS_ROLES.items()}
         entry = TestEntry(name, self.place(""), roles=roles, description=description)
         return Document(UNKNOWN_SOURCE, concepts, {}, (entry,))
 
 
-def _finished(concepts: Mapping[str, Concept], told: set[str], description: Description) -> set[str]:
-    """The sets whose examples are texts and not words: their words are told, or they look like sentences.
+def _finished(concepts: Mapping[str, Concept], with_words: set[str], description: Description) -> set[str]:
+    """The sets whose examples are texts and not words: their words are stated, or they look like sentences.
 
     A file that states how its texts were made is taken at its word, whatever they look like.
     """
     alike = {key for key, c in concepts.items() if any(_SENTENCE.search(text.text) for text in c.given)}
     if description.template == "none":
-        return told
-    return told | alike or (set(concepts) if description.template else set())
+        return with_words
+    return with_words | alike or (set(concepts) if description.template else set())

@@ -128,7 +128,7 @@ class FieldReader:
 
 
 def kind(value: Any) -> str:
-    """What was found where something else was expected."""
+    """What a value is, for a message that expected something else."""
     if value is None:
         return "nothing"
     return f"{type(value).__name__} {value!r}"[:60]

@@ -1,4 +1,4 @@
-"""Finished texts of a file: the texts themselves, and where it is told the word of each and its place."""
+"""Finished texts of a file: the texts themselves and, where the file states them, the word of each and its span."""
 
 from __future__ import annotations
 

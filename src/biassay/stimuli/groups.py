@@ -13,7 +13,7 @@ from biassay.errors import StimulusError, UnknownNameError, UsageError
 from biassay.stimuli.fields import FieldReader, kind
 from biassay.stimuli.model import Concept, Source
 
-__all__ = ["Constituent", "Group", "Grouping", "GroupingEntry", "made_grouping", "read_grouping"]
+__all__ = ["Constituent", "Group", "Grouping", "GroupingEntry", "read_grouping", "resolve_grouping"]
 
 _GROUP_KEYS = {"belongs", "names", "label", "biases", "emergent"}
 Words = str | tuple[str, ...]
@@ -153,7 +153,7 @@ def _words(reader: FieldReader, value: Any, where: str) -> Words:
     return reader.string(value, where) if isinstance(value, str) else reader.distinct(value, where)
 
 
-def made_grouping(entry: GroupingEntry, concepts: Mapping[str, Concept], source: Source) -> Grouping:
+def resolve_grouping(entry: GroupingEntry, concepts: Mapping[str, Concept], source: Source) -> Grouping:
     """Look up the concepts and check that the groups can be compared."""
     groups = tuple(_made_group(entry.where, group, concepts) for group in entry.groups)
     others = tuple(dict.fromkeys(word for name in entry.others for word in _looked_up(entry.where, name, concepts)))
@@ -192,7 +192,7 @@ def _looked_up(where: str, words: Words, concepts: Mapping[str, Concept]) -> tup
 
 
 def _check_cells(where: str, groups: Sequence[Group]) -> None:
-    """Every combination of values once: with one missing, its categories could not be told from each other."""
+    """Every combination of values once: with one missing, the categories could not be separated."""
     categories = list(groups[0].belongs)
     for group in groups:
         if sorted(group.belongs) != sorted(categories):
@@ -217,7 +217,7 @@ def _check_cells(where: str, groups: Sequence[Group]) -> None:
 
 
 def _check_names(where: str, groups: Sequence[Group]) -> None:
-    """A name in two groups would be compared with itself. Capitals do not tell names apart: not in every model."""
+    """A name in two groups would be compared with itself. Case is ignored, as some models ignore it."""
     owner: dict[str, str] = {}
     for group in groups:
         for name in group.names:

@@ -45,7 +45,7 @@ class Source:
 
 @dataclass(frozen=True)
 class GivenText:
-    """A finished text, the word it was made from, and from where to where that stands in it; None where not told."""
+    """A finished text, the word it was made from and the word's span in it; None where the file does not state them."""
 
     text: str
     word: str | None = None
@@ -99,7 +99,7 @@ class Test:
     the test of words that it puts into sentences; ``given_template`` is the kind of templates of finished texts.
     """
 
-    __test__ = False  # not a test case, whatever its name tells a test runner
+    __test__ = False  # not a test case, whatever its name suggests to a test runner
 
     name: str
     title: str

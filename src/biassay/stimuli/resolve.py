@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.description import described
 from biassay.stimuli.document import Document, TestEntry
-from biassay.stimuli.groups import Grouping, made_grouping
+from biassay.stimuli.groups import Grouping, resolve_grouping
 from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateSet, Test
 
 __all__ = ["Catalogue", "resolve"]
@@ -64,7 +64,7 @@ def resolve(documents: Sequence[Document], base: Catalogue) -> Catalogue:
             raise StimulusError(f"{later[0][1].where}: the test is made from itself")
         waiting = later
     groupings = {
-        document.source.name: made_grouping(document.grouping, concepts, document.source)
+        document.source.name: resolve_grouping(document.grouping, concepts, document.source)
         for document in documents
         if document.grouping is not None
     }

@@ -43,7 +43,7 @@ class PairNames:
             near = nearest_names(" - ".join(options[0]), known)
             raise UsageError(f"unknown pair; {f'did you mean {near[0]!r}?' if near else 'known: ' + ', '.join(known)}")
         if len(options) > 1:
-            raise UsageError("cannot tell where the left trait ends; write 'left - right', with spaces")
+            raise UsageError("it is not clear where the left trait ends; write 'left - right', with spaces")
         place = self._places[_folded(options[0][0]), _folded(options[0][1])] = len(self.pairs)
         self.pairs.append(options[0])
         self.spellings[place] = spelt

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from biassay.errors import RunFolderError, UnknownNameError
+from biassay.errors import RunFolderError, UnknownNameError, UsageError
 from biassay.plugins import load_plugins, plugin_names, refuse_clash
-from biassay.studies.study import Study
 
-__all__ = ["study_named", "study_names", "study_of_run"]
+if TYPE_CHECKING:
+    from biassay.studies.study import Study
+
+__all__ = ["COMMANDS", "study_commands", "study_named", "study_names", "study_of_run"]
 
 _GROUP = "biassay.studies"
 _STUDIES: Mapping[str, str] = {
@@ -19,21 +22,37 @@ _STUDIES: Mapping[str, str] = {
 }
 
 
+COMMANDS: Mapping[str, str] = {"associations": "run", "discovery": "discover"}
+"""Studies of biassay whose command has another name than they have."""
+
+
+def study_commands() -> tuple[str, ...]:
+    """The commands of biassay's own studies. Nothing is imported."""
+    return tuple(COMMANDS.get(name, name) for name in _STUDIES)
+
+
 def study_names() -> tuple[str, ...]:
     return (*_STUDIES, *_added())
 
 
 def _added() -> Mapping[str, Study]:
-    return load_plugins(_GROUP, _STUDIES, Study)
+    from biassay.studies.study import Study, checked
+
+    return load_plugins(_GROUP, _STUDIES, Study, checked)
 
 
 def study_named(name: str) -> Study:
     """A study, imported when it is first needed."""
-    refuse_clash(_GROUP, name, _STUDIES)
+    if name not in _STUDIES:
+        refuse_clash(_GROUP, name)
     if name in _STUDIES:
         module, _, attribute = _STUDIES[name].partition(":")
+        from biassay.studies.study import checked
+
         study: Study = getattr(import_module(module), attribute)
-        return study
+        if study.name != name:
+            raise UsageError(f"{_STUDIES[name]} calls itself {study.name!r}; the registry calls it {name!r}")
+        return checked(study)
     added = _added()
     if name not in added:
         raise UnknownNameError("study", name, (*_STUDIES, *added))

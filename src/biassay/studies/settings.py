@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any
+
+import numpy as np
 
 from biassay.errors import UnknownNameError, UsageError
 
-__all__ = ["Rule", "check", "rules_of", "setting"]
+__all__ = ["Rule", "checked_settings", "rules_of", "setting"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,9 @@ class Rule:
     choices : tuple of str, optional
         The values that are allowed.
     low, high : float, optional
-        The smallest and the largest value; ``open`` leaves out both.
+        The smallest and the largest value.
+    open : bool
+        Whether these two values themselves are refused, as 0 and 1 are for a level of significance.
     many : bool
         Whether the option may be given several times, or take several words.
     option, aliases : str, tuple of str
@@ -60,13 +66,37 @@ def rules_of(settings: type) -> Mapping[str, Rule]:
     return {field.name: field.metadata["rule"] for field in dataclasses.fields(settings)}
 
 
-def check(settings: Any) -> None:
-    """Refuse values that a rule does not allow; None is a value that was left out."""
+def checked_settings(settings: Any) -> Any:
+    """The settings in the form in which they are stored; values that a rule or a type does not allow are refused."""
+    kinds = typing.get_type_hints(type(settings))
+    values = {name: _normal(getattr(settings, name), rule) for name, rule in rules_of(type(settings)).items()}
     for name, rule in rules_of(type(settings)).items():
-        value = getattr(settings, name)
-        for one in value if rule.many and isinstance(value, Sequence) and not isinstance(value, str) else (value,):
+        _check_type(name, values[name], kinds[name], rule)
+        for one in values[name] if rule.many else (values[name],):
             if one is not None:
                 _check(name, one, rule)
+    return dataclasses.replace(settings, **values)
+
+
+def _normal(value: Any, rule: Rule) -> Any:
+    """Numbers of NumPy as Python's own, several values as a tuple."""
+    if rule.many:
+        several = (value,) if isinstance(value, str) or not isinstance(value, Sequence) else value
+        return tuple(several)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_type(name: str, value: Any, kind: Any, rule: Rule) -> None:
+    """Only what is told apart without doubt: missing values, flags, whole numbers, numbers and texts."""
+    parts = typing.get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    if rule.many or (value is None and type(None) in parts):
+        return
+    for plain, wanted, words in ((bool, (bool,), "true or false"), (int, (int,), "a whole number"),
+                                 (float, (int, float), "a number"), (str, (str,), "a text")):  # fmt: skip
+        if plain in parts and (not isinstance(value, wanted) or (plain is not bool and isinstance(value, bool))):
+            raise UsageError(f"{name} must be {words}, got {value!r}")
+    if value is None:
+        raise UsageError(f"{name} must be given, got None")
 
 
 def _check(name: str, value: Any, rule: Rule) -> None:
@@ -82,4 +112,6 @@ def _check(name: str, value: Any, rule: Rule) -> None:
         return
     if rule.high is None:
         raise UsageError(f"{name} must be at least {rule.low:g}, got {value}")
+    if rule.low is None:
+        raise UsageError(f"{name} must be at most {rule.high:g}, got {value}")
     raise UsageError(f"{name} must lie between {rule.low:g} and {rule.high:g}, got {value}")

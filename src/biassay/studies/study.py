@@ -10,16 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
+from biassay.models.family import Ability
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
+from biassay.results.tables import TableSpec
 from biassay.texts.contexts import Contexts
 
 if TYPE_CHECKING:
@@ -38,9 +40,9 @@ __all__ = [
     "Row",
     "Study",
     "Tables",
+    "checked",
 ]
 
-Ability = Literal["texts", "words", "blanks"]
 Tables = Mapping[str, tuple[Any, ...]]
 
 
@@ -128,7 +130,7 @@ class Study:
     package : str
         The distribution that holds it.
     types : Types
-        Its settings, inputs and tables; the first table is the one in results.tsv.
+        Its settings, inputs and tables; the first table is named "results" and is the one in results.tsv.
     """
 
     name: str
@@ -143,16 +145,27 @@ class Study:
 
         return Plain(self.title, self.types.tables, self.findings)
 
+    def packages(self, settings: Any) -> tuple[str, ...]:  # noqa: ARG002
+        """Distributions whose versions are recorded, for they can change a number."""
+        return (self.package,)
+
     def open(self, settings: Any) -> Inputs:
         """Read what the settings name, and refuse what cannot be measured."""
         raise NotImplementedError
 
     def asks(self, settings: Any) -> tuple[Ability, ...]:
-        """The abilities that a model needs; results are named by the settings of the first."""
+        """The abilities that a model needs, one or several.
+
+        A model that is opened for several may have other settings for each; rows show those of the first.
+        """
         raise NotImplementedError
 
     def together(self, settings: Any) -> bool:  # noqa: ARG002
-        """Must all models have answered before one is measured?"""
+        """Is a model compared with the others while it is measured?
+
+        False: each model is asked and then measured, one after the other. True: all are asked first, and ``measure``
+        gets the answers of all of them as ``everyone``.
+        """
         return False
 
     def requests(self, inputs: Any, abilities: Abilities) -> Requests:
@@ -162,7 +175,7 @@ class Study:
     def measure(self, inputs: Any, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
         """Rows, arrays and progress of one model: a pure function of answers.
 
-        ``everyone`` are the answers of all models where they were asked together, and else of this one.
+        ``everyone`` holds the answers of all models if `together` is true, and otherwise those of ``model`` alone.
         """
         raise NotImplementedError
 
@@ -205,3 +218,42 @@ class Study:
 
 def _names(row: Any, key: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(getattr(row, name)) for name in (*key, "test", "group", "measure", "item") if hasattr(row, name))
+
+
+def checked(study: Study) -> Study:
+    """The study, if its tables and settings are well formed; an error names what is not."""
+    tables = study.types.tables
+    if not tables or tables[0].name != "results":
+        raise UsageError(
+            f"study {study.name!r}: its first table must be named 'results', for it is the one in results.tsv"
+        )
+    reserved = {"manifest", "findings"} & {table.name for table in tables}
+    if reserved:
+        raise UsageError(f"study {study.name!r}: a table cannot be named {' or '.join(reserved)}")
+    for table in tables:
+        _check_table(study, table)
+    bare = [field.name for field in dataclasses.fields(study.types.settings) if "rule" not in field.metadata]
+    if bare:
+        raise UsageError(f"study {study.name!r}: settings are fields made by setting(...); {', '.join(bare)} is not")
+    return study
+
+
+def _check_table(study: Study, table: TableSpec) -> None:
+    where = f"study {study.name!r}, table {table.name!r}"
+    fields = [] if table.record is None else [field.name for field in dataclasses.fields(table.record)]
+    lacking = [name for name in ("model", "options") if table.record is not None and name not in fields]
+    if lacking:
+        raise UsageError(f"{where}: every record says of which model it is; it lacks {' and '.join(lacking)}")
+    if callable(table.columns):
+        return
+    columns = [column.name for column in table.columns]
+    named = [*table.key, *table.shown, *([table.number] if table.number else [])]
+    unknown = [name for name in named if name not in columns]
+    if table.record is not None and table.rows is None:
+        unknown += [
+            c.name
+            for c in table.columns
+            if c.get is None and not hasattr(table.record, c.name) and c.name not in fields
+        ]
+    if unknown:
+        raise UsageError(f"{where}: there is no column {', '.join(map(repr, unknown))}; it has {', '.join(columns)}")

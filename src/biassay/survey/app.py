@@ -1,56 +1,32 @@
-"""The web application of a study: the participant's way, and the researcher's side behind a login."""
+"""The web application of a study, and the participants' side of it."""
 
 from __future__ import annotations
 
-import asyncio
-import hmac
-import logging
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import sqlalchemy as sa
 from starlette.applications import Starlette
-from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from biassay.errors import MissingExtraError, UsageError
-from biassay.survey import export
-from biassay.survey.database import is_sqlite
+from biassay.errors import UsageError
 from biassay.survey.forms import read_step
-from biassay.survey.guards import Failures, Headers, Rates, SmallBodies, counted_as
-from biassay.survey.links import is_signed, pool_number, printable
-from biassay.survey.pages import Pages
-from biassay.survey.progress import progress_of
-from biassay.survey.sessions import Session, Sessions
-from biassay.survey.store import AllTaken, Participant, Store, TakesPartAlready
+from biassay.survey.guards import Failures, Headers, SmallBodies
+from biassay.survey.links import is_signed, pool_number
+from biassay.survey.participant import AllTaken, Participant, TakesPartAlready
+from biassay.survey.researcher import Researcher
+from biassay.survey.sessions import Sessions
+from biassay.survey.site import Limits, Site, address_of, log
+from biassay.survey.store import Store
 from biassay.survey.study import SIGNATURE
 
-__all__ = ["Limits", "make_app"]
-
-log = logging.getLogger("biassay.survey")
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How often in a minute: an address may begin, a browser may send a page, an address may try to log in.
-
-    ``unfinished``: how many from one address may at once have begun and not ended. Zero is no limit.
-    """
-
-    begin: int = 60
-    page: int = 120
-    login: int = 5
-    unfinished: int = 60
+__all__ = ["make_app"]
 
 
 def make_app(
@@ -63,23 +39,25 @@ def make_app(
 ) -> Starlette:
     """The application. Without a ``token`` there is no researcher's side; ``secure``: it is served by https.
 
-    ``link_key`` is what links are signed with, where the study wants that.
+    ``link_key`` signs links, where the study requires that.
     """
     if store.study.pool.signed and not link_key:
         raise UsageError(
             "the study takes numbers in signed links only (pool.signed), and there is no key to check them"
         )
-    site = _Site(store, token, Sessions(store.secret, secure=secure, token=token), limits or Limits(), link_key or "")
+    sessions = Sessions(store.secret, secure=secure, token=token)
+    site = _Participants(store, token, sessions, limits or Limits(), link_key or "")
+    behind_login = Researcher(site)
     routes = [
         Route("/", site.welcome),
         Route("/begin", site.begin, methods=["POST"]),
         Route("/page", site.page, methods=["GET", "POST"]),
         Route("/health", site.health),
-        Route("/researcher", site.researcher),
-        Route("/researcher/login", site.login, methods=["POST"]),
-        Route("/researcher/logout", site.logout, methods=["POST"]),
-        Route("/researcher/delete", site.delete, methods=["POST"]),
-        Route("/researcher/export/{name}", site.exported),
+        Route("/researcher", behind_login.researcher),
+        Route("/researcher/login", behind_login.login, methods=["POST"]),
+        Route("/researcher/logout", behind_login.logout, methods=["POST"]),
+        Route("/researcher/delete", behind_login.delete, methods=["POST"]),
+        Route("/researcher/export/{name}", behind_login.exported),
         Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
     ]
     handlers: dict[Any, Any] = {HTTPException: site.refused}
@@ -95,27 +73,17 @@ def make_app(
 
 
 class _Crowded(HTTPException):
-    """Too many of one address have begun and not ended."""
+    """Too many participants from one address have begun and not finished."""
 
 
-class _Site:
-    """Answers requests. Work on the database is done in threads: one for SQLite, which has one writer."""
+class _Participants(Site):
+    """Answers the participants' requests."""
 
     def __init__(self, store: Store, token: str | None, sessions: Sessions, limits: Limits, link_key: str) -> None:
-        self.store, self.study, self.sessions, self.limits = store, store.study, sessions, limits
-        self.token, self.link_key = token, link_key
-        self.pages = Pages(store.study)
-        self.rates = Rates()
+        super().__init__(store, token, sessions, limits)
+        self.link_key = link_key
         self.addresses: dict[str, str] = {}  # of those who are taking part, in memory only
         self.beginning = threading.Lock()
-        self.workers = ThreadPoolExecutor(1 if is_sqlite(store.engine) else 8, thread_name_prefix="database")
-
-    async def work(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self.workers, function, *arguments)
-        except (sa.exc.OperationalError, sa.exc.TimeoutError) as error:
-            log.error("the database did not answer: %s", type(error).__name__)
-            raise HTTPException(503) from error
 
     async def welcome(self, request: Request) -> Response:
         session = self.sessions.read(request)
@@ -140,7 +108,7 @@ class _Site:
         return response
 
     async def begin(self, request: Request) -> Response:
-        address = _address(request)
+        address = address_of(request)
         self.limit("begin", address, self.limits.begin)
         session, form = await self.genuine(request)
         if session.participant is not None:
@@ -167,7 +135,7 @@ class _Site:
         return response
 
     def begin_from(self, address: str, pool_id: str | None, own: str) -> Participant | None:
-        """Let somebody begin, unless too many from this address have begun and not ended."""
+        """Let somebody begin, unless too many from this address have begun and not finished."""
         with self.beginning:  # or several at once would each be the last that may
             unfinished = self.store.unfinished()
             self.addresses = {who: where for who, where in self.addresses.items() if who in unfinished}
@@ -219,98 +187,3 @@ class _Site:
         except AllTaken:
             return self.pages.message("full")
         return RedirectResponse("/page", 303)
-
-    async def genuine(self, request: Request) -> tuple[Session, FormData]:
-        """The session and the form of a request that was sent from the study's own page."""
-        session = self.sessions.read(request)
-        form = await _form(request)
-        if session is None or not self.sessions.is_genuine(session.nonce, form.get("token")):
-            raise HTTPException(403)
-        return session, form
-
-    def limit(self, what: str, who: str, a_minute: int) -> None:
-        if not self.rates.allows(what, who, a_minute):
-            raise HTTPException(429)
-
-    async def health(self, _: Request) -> Response:
-        await self.work(self.store.lacking)
-        return JSONResponse({"study": self.study.name, "ok": True})
-
-    async def researcher(self, request: Request) -> Response:
-        if self.token is None:
-            raise HTTPException(404)
-        who = self.sessions.read_researcher(request)
-        if who is None:
-            session = self.sessions.read(request) or self.sessions.new()
-            response = self.pages.login(self.sessions.token(session.nonce))
-            self.sessions.write(response, session)
-            return response
-        done = request.query_params.get("deleted")
-        progress = await self.work(progress_of, self.store)
-        return self.pages.researcher(progress, self.sessions.token(who), deleted=done)
-
-    async def login(self, request: Request) -> Response:
-        if self.token is None:
-            raise HTTPException(404)
-        self.limit("login", _address(request), self.limits.login)
-        session, form = await self.genuine(request)
-        given = form.get("password")
-        if not isinstance(given, str) or not hmac.compare_digest(given.encode(), self.token.encode()):
-            return self.pages.login(self.sessions.token(session.nonce), wrong=True)
-        response = RedirectResponse("/researcher", 303)
-        self.sessions.write_researcher(response)
-        return response
-
-    async def logout(self, request: Request) -> Response:
-        await self.by_researcher(request)
-        response = RedirectResponse("/researcher", 303)
-        self.sessions.forget_researcher(request, response)
-        return response
-
-    async def delete(self, request: Request) -> Response:
-        form = await self.by_researcher(request)
-        given = form.get("known_as")
-        known_as = printable(given) if isinstance(given, str) else ""
-        found = known_as != "" and await self.work(self.store.delete, known_as)
-        return RedirectResponse(f"/researcher?deleted={'yes' if found else 'no'}", 303)
-
-    async def by_researcher(self, request: Request) -> FormData:
-        if self.token is None:
-            raise HTTPException(404)
-        who = self.sessions.read_researcher(request)
-        form = await _form(request)
-        if who is None or not self.sessions.is_genuine(who, form.get("token")):
-            raise HTTPException(403)
-        return form
-
-    async def exported(self, request: Request) -> Response:
-        if self.token is None or self.sessions.read_researcher(request) is None:
-            raise HTTPException(404)
-        name = request.path_params["name"]
-        if name not in export.FILES:
-            raise HTTPException(404)
-        try:
-            content, kind = await self.work(export.exported, self.store, name)
-        except MissingExtraError as error:
-            log.warning("%s was not exported: %s", name, error)
-            raise HTTPException(404) from error
-        return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-    async def refused(self, _: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
-        return self.pages.error(status, headers)
-
-
-async def _form(request: Request) -> FormData:
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise HTTPException(415)
-    try:
-        return await request.form(max_fields=200)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise HTTPException(400) from error
-
-
-def _address(request: Request) -> str:
-    """Used to count, and never written down."""
-    return counted_as(request.client.host) if request.client else "unknown"

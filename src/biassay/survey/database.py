@@ -128,7 +128,7 @@ def _address(url: str | sa.URL) -> sa.URL:
     except (sa.exc.ArgumentError, ValueError) as error:
         shown = re.sub(r":[^:@]*@", ":***@", str(url))
         raise UsageError(
-            f"{shown!r} is no address of a database; expected postgresql://... or sqlite:///FILE"
+            f"{shown!r} is not the address of a database; expected postgresql://... or sqlite:///FILE"
         ) from error
 
 
@@ -137,14 +137,14 @@ def is_sqlite(engine: sa.Engine) -> bool:
 
 
 def wipe(engine: sa.Engine) -> None:
-    """Take what was deleted out of SQLite's log of writes too; another who reads just now may put it off."""
+    """Remove deleted data from SQLite's write-ahead log too; a concurrent reader may delay that."""
     if is_sqlite(engine):
         with closing(engine.raw_connection()) as connection:
             connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _own(file: str) -> None:
-    """A new database is for nobody else on the machine: it holds the key of the cookies. The driver gives no mode."""
+    """Nobody else on the machine may read a new database: it holds the key of the cookies. The driver sets no mode."""
     if file and not file.startswith((":", "file:")):
         with suppress(OSError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -157,7 +157,7 @@ def _prepared(connection: Any, _: Any) -> None:
 
 
 def _begun(connection: sa.Connection) -> None:
-    """A transaction that will write takes its turn at once, so that it never fails half-way for another's sake."""
+    """A transaction that will write locks at once, so that it never fails half-way because of another."""
     immediate = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
@@ -177,7 +177,7 @@ def take_turn(connection: sa.Connection) -> None:
 
 @contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One look: all that is read in it is of the same moment."""
+    """One transaction: everything read in it is from the same moment."""
     kept = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
     with engine.connect().execution_options(**kept) as connection, connection.begin():
         yield connection

@@ -1,4 +1,4 @@
-"""The participant's way, step by step; there is no way back."""
+"""The steps of a participant; there is no way back."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import FormData
 
 from biassay.survey.flow import Step
-from biassay.survey.store import Participant
+from biassay.survey.participant import Participant
 from biassay.survey.study import Field, Study
 
 __all__ = ["Read", "group_choices", "read_step", "traits_of"]

@@ -1,4 +1,4 @@
-"""What stands between the network and the study: sizes and times of requests, rates, headers."""
+"""Guards between the network and the study: sizes and times of requests, rates, headers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Headers:
 
 
 class Failures:
-    """Answers what failed with a page. Written down is where, and not what was being written: messages repeat it."""
+    """Answers failures with a page. The log has the place and not the message, which could repeat an answer."""
 
     def __init__(self, app: ASGIApp, page: Callable[[], Response]) -> None:
         self.app, self.page = app, page
@@ -141,5 +141,5 @@ class Rates:
         self._limiter = MovingWindowRateLimiter(self._storage)
 
     def allows(self, what: str, who: str, a_minute: int) -> bool:
-        """Zero means as often as they like."""
+        """Zero: no limit."""
         return a_minute <= 0 or bool(self._limiter.hit(RateLimitItemPerMinute(a_minute), what, who))

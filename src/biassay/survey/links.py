@@ -37,6 +37,6 @@ def signed_link(site: str, key: str, study: Study, number: str) -> str:
     """The link that is handed to the person with this number."""
     if number == "" or pool_number(number) != number:
         raise UsageError(
-            f"{number!r} is no number of a participant; expected 1 to {_LENGTH} printable characters, no space around"
+            f"{number!r} is not a participant number; expected 1 to {_LENGTH} printable characters, no space around"
         )
     return f"{site.rstrip('/')}/?" + urlencode({study.pool.parameter: number, SIGNATURE: signature(key, study, number)})

@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse
 
 from biassay.survey.flow import Step
 from biassay.survey.forms import group_choices, traits_of
+from biassay.survey.participant import Participant
 from biassay.survey.progress import Progress
-from biassay.survey.store import Participant
 from biassay.survey.study import Study
 
 __all__ = ["Pages"]

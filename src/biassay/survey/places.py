@@ -16,7 +16,7 @@ __all__ = ["counts", "free_absent", "lock", "move"]
 
 
 def lock(connection: sa.Connection) -> None:
-    """All who hold, fill or free places wait for each other here, and lock places before people.
+    """Whoever holds, fills or frees places waits here for the others, and locks places before people.
 
     In PostgreSQL rows are locked in one order for all; SQLite has one writer at a time anyway.
     """
@@ -39,7 +39,7 @@ def move(connection: sa.Connection, groups: Collection[str], *, held: int = 0, v
 
 
 def free_absent(connection: sa.Connection, before: float) -> None:
-    """Give up those who were last seen ``before`` that time."""
+    """Release the places of those last seen ``before`` that time."""
     gone = connection.execute(
         sa.update(participants)
         .where(participants.c.status == "active", participants.c.seen < before)

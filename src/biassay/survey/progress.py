@@ -1,4 +1,4 @@
-"""How a study gets on: what each group has, how many pass, and the means so far."""
+"""The progress of a study: what each group has, how many pass, and the means so far."""
 
 from __future__ import annotations
 

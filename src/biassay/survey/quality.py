@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from biassay.survey.study import Rules
 
-__all__ = ["Answers", "Verdict", "judged", "leaning_of", "self_agreement"]
+__all__ = ["Answers", "Verdict", "fit_of_traits", "judged", "self_agreement"]
 
 MIDDLE = 50
 
@@ -32,7 +32,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``reasons`` say why annotations are not valid; ``agreement`` is that of the participant with himself."""
+    """``reasons`` say why annotations are not valid; ``agreement`` compares both answers to the repeated page."""
 
     valid: bool
     reasons: tuple[str, ...]
@@ -64,13 +64,13 @@ def self_agreement(first: Sequence[int], second: Sequence[int], tolerance: int) 
     return sum(same) / len(same)
 
 
-def leaning_of(pairs: Sequence[tuple[str, str]], ratings: Sequence[int]) -> Mapping[str, int]:
-    """How far each trait was marked as fitting, from -50 to 50: of a pair the one as much as the other was not."""
+def fit_of_traits(pairs: Sequence[tuple[str, str]], ratings: Sequence[int]) -> Mapping[str, int]:
+    """How well each trait was said to fit, from -50 to 50; the two traits of a pair have opposite values."""
     right = {pair[1]: rating - MIDDLE for pair, rating in zip(pairs, ratings, strict=True)}
     left = {pair[0]: MIDDLE - rating for pair, rating in zip(pairs, ratings, strict=True)}
     return {**left, **right}
 
 
 def _high_and_low(answers: Answers) -> bool:
-    leaning = leaning_of(answers.pairs, answers.ratings[1])
-    return leaning.get(answers.high or "", 0) > 0 and leaning.get(answers.low or "", 0) < 0
+    fit = fit_of_traits(answers.pairs, answers.ratings[1])
+    return fit.get(answers.high or "", 0) > 0 and fit.get(answers.low or "", 0) < 0

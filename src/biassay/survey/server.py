@@ -47,7 +47,7 @@ class _TimedProtocol(H11Protocol):
 
 
 def options(host: str, port: int, proxies: list[str] | None = None) -> dict[str, Any]:
-    """What uvicorn is told. Addresses and what stands in them (numbers of a pool) are not written down."""
+    """The settings of uvicorn. Addresses, which may hold numbers of a pool, are not logged."""
     return {
         "host": host,
         "port": port,
@@ -67,7 +67,7 @@ def serve(app: ASGIApp, host: str, port: int, proxies: list[str] | None) -> None
 
 
 def _check_port(host: str, port: int) -> None:
-    """Say plainly that a port is taken."""
+    """Refuse a port that is taken."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -32,7 +32,7 @@ class Sessions:
 
     def __init__(self, secret: str, *, secure: bool, token: str | None = None) -> None:
         self._secret, self._secure = secret.encode(), secure
-        # A browser does not tell ports apart: two studies on one host need cookies of different names.
+        # A browser ignores ports: two studies on one host need cookies of different names.
         self.suffix = self._made("name").hex()[:8]
         # Another token ends what the old one opened.
         keys = {COOKIE: secret, RESEARCHER: self._made(f"researcher.{token}").hex()}
@@ -76,7 +76,7 @@ class Sessions:
         self._set(response, RESEARCHER, {"r": secrets.token_urlsafe(16)}, _RESEARCHER_SECONDS, "strict")
 
     def forget_researcher(self, request: Request, response: Response) -> None:
-        """A copy of the cookie is worth nothing either."""
+        """Copies of the cookie become invalid too."""
         who = self.read_researcher(request)
         if who is not None:
             self._ended.add(who)

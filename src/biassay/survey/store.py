@@ -7,65 +7,27 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import sqlalchemy as sa
 
 from biassay.errors import UsageError
 from biassay.survey.assignment import Drawn, draw_groups
-from biassay.survey.database import (
-    annotated,
-    demographics,
-    participants,
-    places,
-    reading,
-    studies,
-    take_turn,
-    wipe,
-    writing,
-)
+from biassay.survey.database import annotated, demographics, participants, reading, studies, wipe, writing
 from biassay.survey.flow import Step, steps_of
+from biassay.survey.frozen import prepare
+from biassay.survey.participant import AllTaken, Participant, TakesPartAlready, participant_of
 from biassay.survey.places import counts, free_absent, lock, move
 from biassay.survey.quality import Answers, judged
 from biassay.survey.study import Study
 
-__all__ = ["AllTaken", "Participant", "Store", "TakesPartAlready"]
+__all__ = ["Store"]
 
-Status = Literal["active", "valid", "rejected", "abandoned", "deleted"]
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # no letters that look like digits
 
 
-class TakesPartAlready(Exception):  # noqa: N818
-    """Somebody with this number of the pool has begun."""
-
-
-class AllTaken(Exception):  # noqa: N818
-    """Others have taken all places since somebody began."""
-
-
-@dataclass(frozen=True)
-class Participant:
-    """Where a participant stands. ``asked`` are the groups in order, the repeated one not among them twice.
-
-    It is empty until they come to the first page that is rated.
-    """
-
-    id: str
-    status: Status
-    step: int
-    asked: tuple[str, ...]
-    repeated: int
-    code: str
-    seen: float
-
-    def group(self, place: int) -> str:
-        """The group of a page with sliders; the page after the last repeats one."""
-        return self.asked[place] if place < len(self.asked) else self.asked[self.repeated]
-
-
 class Store:
-    """The data of one study. ``clock`` tells the time in seconds; ``rng`` draws groups."""
+    """The data of one study. ``clock`` returns the time in seconds; ``rng`` draws groups."""
 
     def __init__(
         self,
@@ -78,47 +40,12 @@ class Store:
         self.engine, self.study, self.clock = engine, study, clock
         self.rng = rng or random.SystemRandom()
         self.steps: tuple[Step, ...] = steps_of(study)
-        self.secret = self._prepared()
-
-    def _prepared(self) -> str:
-        """Put the study into the database, or check that it is the one there; the key that signs cookies."""
-        now = self.clock()
-        with writing(self.engine) as connection:
-            take_turn(connection)
-            lock(connection)  # nobody begins meanwhile
-            known = connection.execute(sa.select(studies)).mappings().first()
-            if known is not None and known["digest"] == self.study.digest:
-                connection.execute(sa.update(studies).values(definition=self.study.definition))
-                return str(known["secret"])
-            kept = sa.select(sa.func.count()).select_from(participants).where(participants.c.status != "deleted")
-            if known is not None and connection.execute(kept).scalar_one():
-                raise UsageError(
-                    f"the database holds data of the study {known['name']!r} as it was ({known['digest']}), and the "
-                    f"file now says something else ({self.study.digest}); a study is frozen once somebody has taken "
-                    "part: take the old file, or a new database"
-                )
-            secret = str(known["secret"]) if known is not None else secrets.token_hex(32)
-            for table in (participants, studies, places):  # of participants only empty rows of the deleted are left
-                connection.execute(sa.delete(table))
-            connection.execute(
-                sa.insert(studies).values(
-                    id=1,
-                    name=self.study.name,
-                    digest=self.study.digest,
-                    definition=self.study.definition,
-                    secret=secret,
-                    created=now,
-                )
-            )
-            connection.execute(
-                sa.insert(places), [{"group_name": group, "valid": 0, "held": 0} for group in self.study.groups]
-            )
-            return secret
+        self.secret = prepare(engine, study, clock())
 
     def begin(self, pool_id: str | None = None, participant: str | None = None) -> Participant | None:
-        """Let somebody begin, who holds no place before the first page that is rated; None if nothing lacks.
+        """Let somebody begin, who holds no place before the first rated page; None if the study is complete.
 
-        Who has begun as ``participant`` is that one, and does not begin again.
+        Whoever has begun as ``participant`` does not begin again.
         """
         now, pool_id = self.clock(), pool_id and _storable(pool_id)
         with writing(self.engine) as connection:
@@ -128,7 +55,7 @@ class Store:
                 connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
             )
             if known is not None:
-                return _participant(dict(known))
+                return participant_of(dict(known))
             if pool_id is not None and connection.execute(_by_pool(pool_id)).first() is not None:
                 raise TakesPartAlready
             if self._draw(connection, now) is None:
@@ -146,16 +73,16 @@ class Store:
                 "seen": now,
             }
             connection.execute(sa.insert(participants).values(person))
-        return _participant(person)
+        return participant_of(person)
 
     def _draw(self, connection: sa.Connection, now: float) -> Drawn | None:
-        """Groups for somebody, from what nobody has given or is about to give."""
+        """Groups for somebody, among those that still need annotations."""
         free_absent(connection, self._absent_before(now))
         lacking = {group: self.study.annotations - count for group, count in counts(connection).items()}
         return draw_groups(self.study.groups, lacking, self.study.groups_a_participant, self.rng)
 
     def _hold(self, connection: sa.Connection, participant: str, now: float) -> None:
-        """Draw groups for somebody, which are theirs until they finish or stay away."""
+        """Draw groups for somebody and hold them until they finish or stay away too long."""
         drawn = self._draw(connection, now)
         if drawn is None:
             raise AllTaken
@@ -179,12 +106,12 @@ class Store:
             raise UsageError("the database now holds another version of the study; serve that one")
 
     def find(self, participant: str) -> Participant | None:
-        """Somebody by their secret number; after too long an absence they have been given up."""
+        """Somebody by their secret number, unless they stayed away too long."""
         with reading(self.engine) as connection:
             row = connection.execute(sa.select(participants).where(participants.c.id == participant)).mappings().first()
         if row is None:
             return None
-        found = _participant(dict(row))
+        found = participant_of(dict(row))
         if found.status == "active" and found.seen < self._absent_before(self.clock()):
             self.give_up_the_absent()
             return Participant(**{**vars(found), "status": "abandoned"})
@@ -287,7 +214,7 @@ class Store:
         move(connection, json.loads(person["counted"]), held=-1, valid=int(verdict.valid))
 
     def give_up_the_absent(self) -> None:
-        """Free the places of people who have stayed away too long."""
+        """Free the places of people who stayed away too long."""
         with writing(self.engine) as connection:
             lock(connection)
             free_absent(connection, self._absent_before(self.clock()))
@@ -333,18 +260,6 @@ class Store:
             )
         wipe(self.engine)
         return True
-
-
-def _participant(row: Mapping[str, Any]) -> Participant:
-    return Participant(
-        id=row["id"],
-        status=row["status"],
-        step=row["step"],
-        asked=tuple(json.loads(row["asked"])),
-        repeated=row["repeated"],
-        code=row["code"],
-        seen=row["seen"],
-    )
 
 
 def _storable(text: str) -> str:

@@ -216,7 +216,9 @@ class _Reader(FieldReader):
             self.fail(f"{where}.several", "several answers need choices")
         for choice in choices:
             if "," in choice and several:
-                self.fail(f"{where}.choices", f"{choice!r}: a comma parts several answers, and cannot stand in one")
+                self.fail(
+                    f"{where}.choices", f"{choice!r}: commas separate several answers, so an answer cannot hold one"
+                )
         return Field(name, choices, several, self.whole(given.get("most", 60), f"{where}.most", 1, 500))
 
     def pairs(self, value: Any) -> tuple[tuple[str, str], ...]:

@@ -1,1 +1,1 @@
-"""Asked as text: sentences from templates."""
+"""Requests as text: sentences from templates, contexts from corpora, prompts."""

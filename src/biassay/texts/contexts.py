@@ -35,10 +35,10 @@ __all__ = [
 FORMAT_VERSION = 1
 COLUMNS = ("stimulus", "text", "start", "end", "source", "key")
 UNCHECKED = (
-    "the file of contexts has no digest, for an earlier biassay made it: damage to it may go unnoticed; "
-    "`biassay contexts` makes one that has"
+    "the file of contexts was written by an earlier biassay and has no digest, so damage may go unnoticed; "
+    "`biassay contexts` writes one that has"
 )
-_IF_DAMAGED = "a damaged file is made again by `biassay contexts`, or restored from a copy"
+_IF_DAMAGED = "write it again with `biassay contexts`, or restore a copy"
 _METADATA, _ROWS = b"biassay", "rows_digest"
 _HASHED_AT_ONCE = 100_000
 _ROWS_IN_A_GROUP = 100_000
@@ -139,7 +139,7 @@ def _table(path: Path) -> Any:
         table.validate(full=True)  # texts that are not UTF-8
         return table
     except FileNotFoundError:
-        raise UsageError(f"no file of contexts at {str(path)!r}; `biassay contexts` makes one") from None
+        raise UsageError(f"no file of contexts at {str(path)!r}; `biassay contexts` writes one") from None
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise UsageError(f"{str(path)!r} cannot be read as a file of contexts: {error}; {_IF_DAMAGED}") from error
 
@@ -147,7 +147,7 @@ def _table(path: Path) -> Any:
 def _metadata(path: Path, table: Any) -> dict[str, Any]:
     content = (table.schema.metadata or {}).get(_METADATA)
     if content is None or not set(COLUMNS) <= set(table.column_names):
-        raise UsageError(f"{str(path)!r} is no file of contexts; `biassay contexts` makes one")
+        raise UsageError(f"{str(path)!r} is not a file of contexts; `biassay contexts` writes one")
     try:
         metadata: dict[str, Any] = dict(json.loads(content))
         version, _ = int(metadata.get("format", 0)), tuple(metadata["stimuli"])

@@ -1,4 +1,4 @@
-"""Whether there are contexts enough for a test: the one rule, for the table after a scan and for the measurement."""
+"""Whether a test has enough contexts: one rule for the table after a scan and for the measurement."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LEAST_STIMULI = 2
 class ConceptCoverage:
     """The usable contexts of the stimuli of one concept, in the concept's order; one with fewer than ``least`` is lost.
 
-    ``found`` are all contexts that the corpus has of each, in some of which a model may be unable to place it.
+    ``in_corpus`` counts all contexts of each, in some of which a model may be unable to locate it.
     """
 
     role: str
     label: str
     counts: tuple[tuple[str, int], ...]
-    found: tuple[int, ...]
+    in_corpus: tuple[int, ...]
     least: int
 
     @property
@@ -32,12 +32,12 @@ class ConceptCoverage:
 
     @property
     def too_rare(self) -> tuple[str, ...]:
-        """Those lost for want of contexts in the corpus, whatever the model."""
-        pairs = zip(self.counts, self.found, strict=True)
-        return tuple(stimulus for (stimulus, _), found in pairs if found < self.least)
+        """Those lost because the corpus has too few contexts, whatever the model."""
+        pairs = zip(self.counts, self.in_corpus, strict=True)
+        return tuple(stimulus for (stimulus, _), number in pairs if number < self.least)
 
     def lack(self, max_lost: float) -> str | None:
-        """What is wrong if fewer than two stimuli are left, or more than a share ``max_lost`` is lost."""
+        """Why it cannot be measured: fewer than two stimuli are left, or more than a share ``max_lost`` is lost."""
         total, gone = len(self.counts), len(self.lost)
         if total - gone >= LEAST_STIMULI and gone <= max_lost * total:
             return None
@@ -46,9 +46,11 @@ class ConceptCoverage:
         return f"{few}; {limit if total - gone >= LEAST_STIMULI else 'too few are left'}"
 
     def _causes(self) -> str:
-        lost = [(of, count, all_) for (of, count), all_ in zip(self.counts, self.found, strict=True) if of in self.lost]
-        rare = ", ".join(f"{of} {found}" for of, _, found in lost if of in self.too_rare)
-        unplaced = ", ".join(f"{of} {count} of {found}" for of, count, found in lost if of not in self.too_rare)
+        lost = [
+            (of, count, all_) for (of, count), all_ in zip(self.counts, self.in_corpus, strict=True) if of in self.lost
+        ]
+        rare = ", ".join(f"{of} {number}" for of, _, number in lost if of in self.too_rare)
+        unplaced = ", ".join(f"{of} {count} of {number}" for of, count, number in lost if of not in self.too_rare)
         causes = {"in the corpus": rare, "placed by the model": unplaced}
         return "; ".join(f"{cause}: {words}" for cause, words in causes.items() if words)
 
@@ -90,16 +92,16 @@ def coverage(
     tests: Iterable[Test],
     least: int,
     max_lost: float = MAX_LOST,
-    found: Callable[[str], int] | None = None,
+    in_corpus: Callable[[str], int] | None = None,
 ) -> tuple[TestCoverage, ...]:
     """For every test how many usable contexts its stimuli have, each of which needs at least ``least``.
 
-    ``found`` gives how many the corpus has; by default all of them are usable.
+    ``in_corpus`` gives how many the corpus has; by default all of them are usable.
     """
 
     def of(role: str, concept: Concept) -> ConceptCoverage:
         counts = tuple((word, count(word)) for word in concept.words)
-        in_corpus = tuple((found or count)(word) for word in concept.words)
-        return ConceptCoverage(role, concept.label, counts, in_corpus, least)
+        of_corpus = tuple((in_corpus or count)(word) for word in concept.words)
+        return ConceptCoverage(role, concept.label, counts, of_corpus, least)
 
     return tuple(TestCoverage(test.name, tuple(of(r, test.concept(r)) for r in ROLES), max_lost) for test in tests)

@@ -30,7 +30,7 @@ _HEAD_ROWS, _HEAD_LINES = 100, 10_000
 
 @dataclass
 class Tally:
-    """What became of the rows of a piece of corpus."""
+    """Counts of the rows of a piece of corpus: read, empty, unreadable."""
 
     documents: int = 0
     bad: int = 0
@@ -187,7 +187,7 @@ def _field_value(line: str, field: str | None) -> str:
         raise _BadLineError(wanted)
     value = row[field]
     if value is not None and not isinstance(value, str):
-        raise _BadLineError(f"the field {field!r} is no text")
+        raise _BadLineError(f"the field {field!r} is not text")
     return value or ""
 
 

@@ -94,7 +94,7 @@ def earlier(
 
 @compiled
 def _mix(x: np.uint64) -> np.uint64:
-    """The finaliser of splitmix64: one to one, and every bit of the result hangs on every bit given."""
+    """The finaliser of splitmix64: a bijection in which every bit of the result depends on every bit of the input."""
     x = (x ^ (x >> _30)) * _MIX_1
     x = (x ^ (x >> _27)) * _MIX_2
     return x ^ (x >> _31)

@@ -1,7 +1,7 @@
 """Compiled code that finds stimuli in documents. ``matching`` says by which rules.
 
-Where words end is seen from eight bytes at once, and a word is looked up by its first and last eight bytes. A word
-that is not of ASCII letters alone takes the long way, character by character.
+Ends of words are found eight bytes at a time, and a word is looked up by its first and last eight bytes. A word with
+anything but ASCII letters is read character by character.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def find(text: Text, forms: Forms, kinds: NDArray[np.uint8], hits: NDArray[np.in
 
 @compiled
 def _word(data: NDArray[np.uint8], words: NDArray[np.uint64], i: int, kinds: NDArray[np.uint8]) -> tuple[int, int]:
-    """Where the first word from i on starts and ends: nowhere, that is twice the same place, where a blank is first."""
+    """Where the first word from i on starts and ends: the same place twice where a blank comes first."""
     if _CLASS[data[np.uint64(i)]] == _LETTER:
         end = i
         while True:

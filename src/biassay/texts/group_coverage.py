@@ -1,4 +1,4 @@
-"""Groups and traits as words to look for, and whether there are contexts enough of them: for table and measurement."""
+"""Groups and traits as words to look for, and whether they have enough contexts: for the table and the measurement."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Compiled code that takes one field out of JSON lines.
 
-It takes what is plainly good. A line with anything unusual about it is left, as unclear, to ``json``, which alone
-decides what is an error. Each line is judged for itself: what a document is does not hang on its neighbours.
+It takes plain lines only. A line with anything unusual is left to ``json``, which alone decides what is an error.
+Each line is judged by itself: a document does not depend on its neighbours.
 
 Eight bytes are looked at in one step: ``words[i]`` are the bytes from i on as one number, the first byte the lowest.
 A block is padded with a line feed and zeros, at which all loops stop.

@@ -22,7 +22,7 @@ def prompt_of(template: Template, group: SocialGroup) -> Segments:
 
 
 def prior_prompt(template: Template, abc: Abc, prior: Literal["mask", "word"] = "mask") -> Segments:
-    """The same sentence about nobody in particular: with the group masked, or with the word for anybody."""
+    """The same sentence about nobody in particular: with the group masked, or with a word such as "person"."""
     form = Slot.MASKED if prior == "mask" else abc.prior_word(template.number)
     return _filled(template.text, form, _article(form))
 

@@ -72,7 +72,7 @@ def draw(hits: Hits, documents: Joined, keys: NDArray[np.uint64], limits: NDArra
     keys, limits : (stimuli,) array of uint64
         From ``stimulus_keys``, and ``NO_LIMIT`` or less.
     reach : int
-        So many bytes before a hit an earlier one is of interest.
+        How many bytes before a hit an earlier one matters.
     """
     compiled = tool("biassay.texts.drawing")
     count = len(hits.start)
@@ -154,7 +154,7 @@ class Sample:
         return sample
 
     def add(self, table: Any) -> None:
-        """Take the sample of a part. Tables wait until their merging is worth its while."""
+        """Take the sample of a part. Tables are merged when there are enough of them."""
         if table.num_rows:
             self._waiting.append(table.select(self._table.column_names).cast(self._table.schema))
         if sum(map(len, self._waiting)) > max(_LEAST_MERGED, len(self._table) // 4):

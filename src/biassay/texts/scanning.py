@@ -55,7 +55,7 @@ class ScanSettings:
 
 @dataclass
 class Partial:
-    """What a group of a part gave. ``bytes`` are those of the decompressed input."""
+    """The result of a group of a part. ``bytes`` counts decompressed input."""
 
     part: Part
     group: int
@@ -84,7 +84,7 @@ def scan(
     thresholds : (stimuli,) array of uint64, optional
         Keys above which no hit matters, from any sample of the same settings. Old ones only cost time.
     skip : int
-        So many groups were done before: they are read and not looked at.
+        How many groups were scanned before; they are read and skipped.
     """
     limits = np.full(len(settings.stimuli), NO_LIMIT) if thresholds is None else thresholds.copy()
     reader = open_reader(part, settings.field, settings.document, settings.html)
@@ -170,7 +170,7 @@ class _Group:
         self._noted = _Noted()
 
     def _cutter(self, stimulus: int, drawn: Drawn) -> Callable[[int], Row]:
-        """What makes a row out of the number of a hit. It is called for every context, so all is laid out before."""
+        """A function from the number of a hit to its row. It is called for every context, so all is prepared first."""
         texts, places, segment, name = self._noted.texts, self._noted.places, self._segment, self._name
         length = int(self._matcher.lengths[stimulus])
         _, documents, starts, keys, first, last = (column.tolist() for column in drawn[:-1])
@@ -210,7 +210,7 @@ class _Group:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """No search for cycles of references: there are none among hundreds of thousands of rows, and it takes long."""
+    """No garbage collection: hundreds of thousands of rows without reference cycles make it slow."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -73,7 +73,7 @@ def texts_of(test: Test) -> TestTexts:
 
 
 def given_texts(test: Test) -> dict[str, tuple[GivenText, ...]]:
-    """The texts of a test by role, with what is told of the word in each; words by themselves need nothing told."""
+    """The texts of a test by role, with the word and the span that its file states; words by themselves need none."""
     texts = texts_of(test)
     return {
         role: test.concept(role).given
@@ -86,7 +86,7 @@ def given_texts(test: Test) -> dict[str, tuple[GivenText, ...]]:
 
 
 def digest_of(test: Test) -> str:
-    """A short fingerprint of its texts, and of what is told of the word in each, whatever file they come from."""
+    """A short digest of its texts and of their words and spans, whatever file they come from."""
     content = [[[t.text, t.word, t.span] for t in texts] for texts in given_texts(test).values()]
     return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
 
@@ -101,10 +101,10 @@ def assumed_words(test: Test) -> dict[str, tuple[str, ...]]:
 
 
 def forms(texts: Iterable[Text]) -> tuple[str, ...]:
-    """The words as they stand in the texts, so that a lost plural is told from a lost singular."""
+    """The words as they stand in the texts, so that a lost plural is not confused with a lost singular."""
     found: dict[str, str] = {}
     for text in texts:
-        found.setdefault(text.form.casefold(), text.form)  # a capital may only tell that the word opens its sentence
+        found.setdefault(text.form.casefold(), text.form)  # a capital may only mean that the word opens its sentence
     return tuple(found.values())
 
 

@@ -62,7 +62,7 @@ class Stream(io.RawIOBase):
     def _next(self) -> bytes:
         try:
             piece: bytes = next(self._pieces, b"")
-        except _damages() as error:  # what is wrong with the file is told, not raised
+        except _damages() as error:  # damage is reported, not raised
             self.damage = getattr(error, "strerror", None) or str(error)
             return b""
         return piece

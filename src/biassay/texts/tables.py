@@ -131,7 +131,7 @@ class ParquetReader:
             return
         kind = parquet.schema_arrow.field(field).type
         if not _is_text(kind):
-            self.damage = f"the column {field!r} is no text but {kind}"
+            self.damage = f"the column {field!r} is not text but {kind}"
             return
         yield from self._batches(parquet, field)
 

@@ -18,14 +18,16 @@ TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
 def other_model(run: Run, name: str, seed: int, **given: Any) -> Run:
     """The same tests with other associations of the words and other p-values; ``given`` changes the settings."""
     rng = np.random.default_rng(seed)
-    spread = {r.test: float(np.std([*r.leaning["X"].values(), *r.leaning["Y"].values()])) for r in run.results}
+    spread = {
+        r.test: float(np.std([*r.associations["X"].values(), *r.associations["Y"].values()])) for r in run.results
+    }
     results = tuple(
         dataclasses.replace(
             r,
             model=name,
-            leaning={
+            associations={
                 role: {w: value + spread[r.test] * rng.normal() for w, value in words.items()}
-                for role, words in r.leaning.items()
+                for role, words in r.associations.items()
             },
             p_value=float(rng.random() ** 6),
             p_value_by_word=float(rng.random() ** 6),

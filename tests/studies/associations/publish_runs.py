@@ -18,6 +18,7 @@ from biassay.stimuli.model import ROLES
 from biassay.studies.associations.making import contextual_result_of
 from biassay.studies.associations.over_contexts import measure_in_contexts
 from biassay.studies.associations.records import InputsRecord, TestRecord
+from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.settings import Settings
 from biassay.texts.sentences import digest_of
 
@@ -42,21 +43,25 @@ def measured_in_words(cache: Path) -> Run:
 
 
 def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
-    """C6 leans, C9 and C10 do not, C1 has no contexts."""
+    """C6 has an association, C9 and C10 have none; C9 loses a word, C1 has no contexts."""
     tests = select_tests(["C6", "C9", "C10", "C1"])
-    record = contexts(rows=9876, documents=4321, bytes=10**6)
+    record = contexts(digest="d" * 32, rows=9876, documents=4321, bytes=10**6)
     known = [Identity(name, "own", "1", (("layer", "-1"),)) for name in models]
     chosen: dict[str, Any] = {"n_samples": 120, "window": 9}
-    results = []
+    results, arrays = [], {}
     for place, model in enumerate(known):
         rng = np.random.default_rng(place)
         for test in tests:
-            lean = {"X": 0.5, "Y": -0.5, "A": 0.5, "B": -0.5} if test.name == "C6" else dict.fromkeys(ROLES, 0.0)
-            words = {w: rng.normal(lean[role], 1.0, (8, 12)) for role in ROLES for w in test.concept(role).words}
+            mean = {"X": 0.5, "Y": -0.5, "A": 0.5, "B": -0.5} if test.name == "C6" else dict.fromkeys(ROLES, 0.0)
+            words = {w: rng.normal(mean[role], 1.0, (8, 12)) for role in ROLES for w in test.concept(role).words}
+            if test.name == "C9":
+                words[test.X.words[0]] = words[test.X.words[0]][:2]
             found = measure_in_contexts(test, {} if test.name == "C1" else words, Settings(**chosen), model.name)
             results.append(contextual_result_of(test, model, found, Settings(**chosen)))
+            names = SAMPLE_ARRAYS if found.association is not None else ()
+            arrays |= {f"{place}/{test.name}/{name}": getattr(found.association, name) for name in names}
     records = tuple(dataclasses.replace(identified(m.name, m), measured=True) for m in known)
-    made = run_of(" ".join(models), results, settings=chosen, contexts=record, models=records)
+    made = run_of(" ".join(models), results, arrays, settings=chosen, contexts=record, models=records)
     sources = [(t.source.name, t.source.citation, t.source.licence, t.source.version) for t in tests]
     asked = [TestRecord(t.name, "C*", digest_of(t), *source) for t, source in zip(tests, sources, strict=True)]
     manifest = dataclasses.replace(made.manifest, inputs=InputsRecord(tuple(asked), record))

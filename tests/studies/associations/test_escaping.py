@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.pages.pages import Page
 from tests.results.made_runs import as_refused, with_rows
-from tests.studies.associations.read_runs import changed, printed
+from tests.studies.associations.publish_runs import changed
+from tests.studies.showing import printed
 
 import biassay
 from biassay.runs.run import Run
@@ -47,16 +48,6 @@ def test_hostile_names_from_a_file_are_escaped_end_to_end(tmp_path: Path) -> Non
     assert "b" not in page.tags
     assert HOSTILE in page.text
     assert HOSTILE in printed(run)
-
-
-def test_hostile_models_and_versions_in_the_manifest_are_escaped(measured: Run) -> None:
-    record = dataclasses.replace(
-        measured.manifest.models[0], name=HOSTILE, revision=HOSTILE, settings={HOSTILE: HOSTILE}
-    )
-    made = dataclasses.replace(measured.manifest, models=(record,), versions={HOSTILE: HOSTILE}, created=HOSTILE)
-    text = render_report(Run(made, measured.tables))
-    assert HOSTILE not in text
-    assert HOSTILE in Page(text).text
 
 
 def test_an_attribute_cannot_be_broken_out_of(measured: Run) -> None:

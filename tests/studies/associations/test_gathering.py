@@ -52,13 +52,6 @@ def test_holm_runs_over_the_rows_of_all_runs() -> None:
     assert dict(together.parts) == parts
 
 
-def test_one_run_stays_what_it_is() -> None:
-    run = run_of("1", [result("m", "t")])
-    together = put_together({"": run})
-    assert together.run is run
-    assert (dict(together.parts), together.differences) == ({"": run}, ())
-
-
 def test_the_manifest_says_what_all_runs_were() -> None:
     lost = {"m": record("m", words_lost=("b",)), "both": record("m", words_lost=("a", "b"))}
     first = run_of("1", [result("m", "t1")], models=(lost["m"],), created="2026-01-05", finished="2026-01-06")
@@ -90,18 +83,6 @@ def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[A
     together = put_together(parts, mixed=True)
     assert together.differences == (said,)
     assert [getattr(r, what) for r in together.run.results] == ([0.01, 0.01] if what == "alpha" else list(values))
-
-
-def test_of_two_levels_the_stricter_holds_for_all() -> None:
-    parts = {
-        "one": run_of("1", [result("m", "t", 0.02, alpha=0.05)], settings={"alpha": 0.05}),
-        "two": run_of("2", [result("n", "t", 0.001)]),
-    }
-    together = put_together(parts, mixed=True).run
-    assert together.manifest.settings.alpha == 0.01
-    assert [(r.alpha, r.significant) for r in together.results] == [(0.01, False), (0.01, True)]
-    assert [r.significant_holm for r in together.results] == [False, True]
-    assert parts["one"].results[0].significant
 
 
 @pytest.mark.parametrize(
@@ -149,23 +130,6 @@ def test_a_test_that_has_changed_is_refused_and_named_with_its_runs() -> None:
     for name in ("one", "two"):
         assert name in said  # which of the runs to leave out
     assert "three" not in said
-
-
-def test_of_many_changed_tests_five_are_named() -> None:
-    names = [f"test{i}" for i in range(8)]
-    one = run_of("1", [result("m", name) for name in names])
-    two = run_of("2", [result("n", name, test_digest="other") for name in names])
-    with pytest.raises(UsageError) as refused:
-        put_together({"a": one, "b": two})
-    assert [name for name in names if name in str(refused.value)] == names[:5]
-    assert "and 3 more" in str(refused.value)
-
-
-def test_all_differences_are_told_at_once() -> None:
-    one = run_of("1", [result("m", "t")])
-    unlike = {"protocol": "may2019", "alternative": "two-sided", "alpha": 0.05}
-    two = run_of("2", [result("n", "t", test_digest="x")], settings=unlike)
-    assert len(put_together({"a": one, "b": two}, mixed=True).differences) == 4
 
 
 def test_copies_of_one_run_are_refused_even_if_mixed() -> None:

@@ -12,8 +12,9 @@ from tests.cli.small_tests import write_test, write_vectors
 
 import biassay
 from biassay.errors import UnknownNameError, UsageError
-from biassay.studies.associations import metrics
-from biassay.studies.associations.metrics import Score, Similarity, metric_named, metric_names
+from biassay.studies.associations import metric_registry
+from biassay.studies.associations.metric_registry import metric_named, metric_names
+from biassay.studies.associations.metrics import Score, Similarity
 from biassay.studies.associations.weat import Testing as How  # or pytest takes it for tests
 
 Vectors = NDArray[np.floating]
@@ -66,15 +67,18 @@ def test_the_p_value_of_a_score_is_its_place_among_all_splits(sets: dict[str, Ve
     sided = [abs(s) >= abs(observed) - 1e-12 if alternative == "two-sided" else s >= observed - 1e-12 for s in splits]
     assert found.p_value == pytest.approx(np.mean(sided))
     assert found.by_word is None
-    without = centres(sets["X"][1:], sets["Y"], sets["A"], sets["B"])
-    assert found.x[0] == pytest.approx(observed - without)
+    assert found.leave_one_out is None
+    assert found.floor == pytest.approx(1 / len(splits))
 
 
 def test_texts_of_a_word_move_together_under_a_score(sets: dict[str, Vectors]) -> None:
     words = (["a", "a", "b", "b"], ["c", "c", "d", "d", "d"])
     found = CENTRES.associate(sets, How(words=words))
     assert found.p_value_by_word in [k / 6 for k in range(1, 7)]  # two of four words
-    assert found.x[0] == found.x[1]
+    assert found.leave_one_out is not None
+    without = centres(sets["X"][2:], sets["Y"], sets["A"], sets["B"])
+    assert found.leave_one_out["X"]["a"] == pytest.approx(without)
+    assert list(found.leave_one_out["Y"]) == ["c", "d"]
 
 
 def test_a_matrix_of_another_shape_is_refused(sets: dict[str, Vectors]) -> None:
@@ -86,13 +90,21 @@ def test_a_matrix_of_another_shape_is_refused(sets: dict[str, Vectors]) -> None:
 def test_a_metric_is_named_in_the_run_and_an_unknown_one_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics, "_METRICS", {**metrics._METRICS, OWN.name: OWN, CENTRES.name: CENTRES})
+    monkeypatch.setattr(metric_registry, "_added", lambda: {OWN.name: OWN, CENTRES.name: CENTRES})
     model, test = f"vectors:{write_vectors(tmp_path / 'v.txt')}", str(write_test(tmp_path / "own.json"))
     plain, own, scored = (biassay.run(model, test, metric=name) for name in ("cosine", OWN.name, CENTRES.name))
     assert set(metric_names()) >= {"cosine", OWN.name}
     assert [run.results[0].metric for run in (plain, own, scored)] == ["cosine", OWN.name, CENTRES.name]
     assert own.results[0].effect_size == pytest.approx(plain.results[0].effect_size, rel=1e-6)
     assert scored.results[0].effect_size != plain.results[0].effect_size
+    (finding,) = scored.findings()
+    row = scored.results[0]
+    assert (finding.effect, finding.low, finding.unit) == (row.effect_size, None, "score")
+    with pytest.raises(UsageError, match="may2019"):
+        biassay.run(model, test, metric=CENTRES.name, protocol="may2019")
+    two = biassay.run({"a": model, "b": model}, test, metric=CENTRES.name)
+    (difference,) = two.compare().tables["associations"]
+    assert (difference.difference, difference.interval_low) == (0.0, None)
     with pytest.raises(UnknownNameError, match="cosin"):
         biassay.run(model, test, metric="cosin")
     with pytest.raises(UsageError, match="metric"):

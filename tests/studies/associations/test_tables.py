@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import math
 import re
@@ -20,11 +19,12 @@ from tests.studies.associations.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.pages.publish.layout import Cell, Table, effect_text, shade_of
+from biassay.pages.formats import decimals
+from biassay.pages.publish.layout import Cell, Table
 from biassay.runs.run import Run
 from biassay.studies.associations.columns import PAPER_COLUMNS
+from biassay.studies.associations.marks import p_by_text, p_by_word
 from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
-from biassay.studies.associations.words import p_by_text, p_by_word
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 
@@ -43,10 +43,6 @@ def by_test(table: Table) -> dict[str, tuple[Cell, ...]]:
     return {row.stub[0]: row.cells for row in table.rows}
 
 
-def stars(at_alpha: bool | None, corrected: bool | None) -> str:
-    return "**" if corrected else "*" if at_alpha else ""
-
-
 @pytest.mark.parametrize("by", ["word", "text"])
 def test_effect_sizes_and_stars_are_those_of_the_results(run: Run, by: Any) -> None:
     cells = by_test(associations_table(run, by))
@@ -63,7 +59,7 @@ def test_effect_sizes_and_stars_are_those_of_the_results(run: Run, by: Any) -> N
         too_few = math.comb(sum(r.num_words[role] for role in "XY"), r.num_words["X"]) < 1 / r.alpha
         size = r.effect_size if by == "text" else r.effect_size_by_word
         assert size is not None
-        assert cell == Cell(f"{size:.2f}", stars(*own) + ("‡" if too_few else ""))
+        assert cell == Cell(f"{size:.2f}", "*" * sum(map(bool, own)) + ("‡" if too_few else ""))
         seen.add(cell.mark)
     assert {"", "*", "**", "‡"} <= seen
 
@@ -112,11 +108,6 @@ def test_p_values_are_called_exact_only_where_their_records_say_so(run: Run, in_
         assert "relative error of 3.2e-7" in table(near).caption
 
 
-def test_a_p_value_that_is_nan_is_not_counted_in_the_family(run: Run) -> None:
-    family = sum(r.p_value_by_word is not None for r in run.results)
-    assert f"over all {family - 1} p-values" in associations_table(with_first(run, p_value_by_word=math.nan)).caption
-
-
 def test_what_has_no_numbers_by_word_is_shown_by_text_with_a_dagger(run: Run) -> None:
     none: dict[str, Any] = dict.fromkeys(
         ("effect_size_by_word", "p_value_by_word", "significant_by_word", "significant_by_word_holm")
@@ -133,7 +124,7 @@ def test_what_has_no_numbers_by_word_is_shown_by_text_with_a_dagger(run: Run) ->
     ("value", "text"), [(math.nan, "NaN"), (math.inf, "inf"), (-math.inf, "-inf"), (-0.001, "0.00"), (None, "–")]
 )
 def test_what_is_no_number_is_shown_as_such(value: float | None, text: str, run: Run) -> None:
-    assert effect_text(value) == text
+    assert decimals(value) == text
     if value is not None:
         table = associations_table(with_first(run, effect_size_by_word=value))
         assert by_test(table)[run.results[0].test][0].text == text
@@ -160,17 +151,6 @@ def test_models_with_long_names_are_numbered(run: Run) -> None:
     table = associations_table(on_models(run, ("short", "y" * 300)))
     assert [span.title for span in table.models] == ["short", "Model 2"]
     assert f"Model 2: {'y' * 300}." in table.notes
-
-
-def test_models_that_differ_in_revision_only_have_columns_of_their_own(run: Run) -> None:
-    other = tuple(dataclasses.replace(r, model_revision="another") for r in run.results)
-    assert [s.title for s in associations_table(with_rows(run, run.results + other)).models] == ["glove", "glove #2"]
-
-
-def test_an_empty_run_has_an_empty_table(run: Run, in_contexts: Run) -> None:
-    for table in (associations_table(with_rows(run, ())), contexts_table(with_rows(in_contexts, ()))):
-        assert table.models == table.rows == ()
-        assert "p-values by word of the run" not in table.caption
 
 
 def test_a_run_of_the_other_kind_is_refused(run: Run, in_contexts: Run) -> None:
@@ -203,7 +183,7 @@ def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> Non
             assert d.shade == sum(abs(r.effect_size) >= size for size in (0.2, 0.5, 0.8))
             shades.add(d.shade)
             assert p.text == p_by_text(r).rstrip("*")
-            assert by_word.mark == stars(r.significant_by_word, r.significant_by_word_holm)
+            assert by_word.mark == "*" * (bool(r.significant_by_word) + bool(r.significant_by_word_holm))
             assert by_word.text + by_word.mark == p_by_word(r)
     assert len(shades) > 1
     assert {"120", "6"} <= set(re.findall(r"\d+", table.caption))  # samples, and p-values corrected
@@ -218,13 +198,6 @@ def test_what_one_model_was_measured_with_has_a_row_for_all(in_contexts: Run) ->
     assert Cell("–") not in cells[3:]
     assert "– not measured on one (layer=-1): C9, C1." in table.notes
     assert "– not measured on two (layer=-1): C1." in table.notes
-
-
-@pytest.mark.parametrize(
-    ("size", "shade"), [(0.19, 0), (-0.2, 1), (0.5, 2), (-0.8, 3), (math.inf, 3), (math.nan, 0), (None, 0)]
-)
-def test_shades_follow_the_conventional_sizes(size: float | None, shade: int) -> None:
-    assert shade_of(size) == shade
 
 
 def test_the_nine_columns_are_the_papers_and_hold_the_results(run: Run) -> None:

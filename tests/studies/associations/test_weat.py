@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
 
 import biassay
 from biassay.errors import DegenerateError, UsageError, VectorError
 
 Vectors = NDArray[np.float64]
+PRINTED = {"weat1": 1.50, "weat3": 1.41, "weat6": 1.81}  # CBoW in Table 4 of May et al. 2019
 
 
 def vectors(seed: int, *sizes: int, d: int = 20) -> list[Vectors]:
@@ -64,18 +64,9 @@ def test_real_glove_vectors(reference: Path) -> None:
         sets = [[rows[word] for word in test.concept(role).words] for role in "XYAB"]
         found = biassay.weat(*sets)
         assert found.effect_size == pytest.approx(values["effect_size"], abs=1e-6)
+        assert found.effect_size == pytest.approx(PRINTED.get(name, found.effect_size), abs=0.005)
         if "exact" in values:
             assert found.p_value == pytest.approx(values["exact"]["p_ge"], rel=1e-3)
-
-
-def test_table_4_of_the_paper(reference: Path) -> None:
-    """CBoW at word level: C1 1.50, C3 1.41, C6 1.81."""
-    folder = reference / "glove840b_caliskan"
-    rows = dict(zip((folder / "words.txt").read_text().splitlines(), np.load(folder / "vectors.npy"), strict=True))
-    for name, printed in (("weat1", 1.50), ("weat3", 1.41), ("weat6", 1.81)):
-        test = biassay.select_tests([name])[0]
-        sets = [[rows[word] for word in test.concept(role).words] for role in "XYAB"]
-        assert biassay.weat(*sets).effect_size == pytest.approx(printed, abs=0.005)
 
 
 def test_by_word_moves_the_texts_of_a_word_together() -> None:
@@ -131,17 +122,6 @@ def test_scores_that_differ_by_rounding_are_never_counted_away(n: int, jitter: f
         assert found.p_value == pytest.approx(1.0 / math.comb(2 * n, n), rel=1e-12, abs=0.0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("jitter", [0.0, 1e-15, 3e-15])
-@pytest.mark.parametrize(("n", "high"), [(20, 13), (25, 17), (30, 19)])
-def test_clusters_that_differ_by_rounding_are_hypergeometric(n: int, high: int, jitter: float) -> None:
-    for seed in range(5):
-        scores = np.repeat([0.5, -0.5, 0.5, -0.5], [high, n - high, n - high, high])
-        scores += jitter * np.random.default_rng(seed).normal(size=2 * n)
-        found = biassay.weat(around(scores[:n]), around(scores[n:]), [[1, 0, 0]], [[0, 1, 0]])
-        assert found.p_value == pytest.approx(stats.hypergeom.sf(high - 1, 2 * n, n, n), rel=1e-8)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_directions_that_are_equal_but_for_the_precision_of_the_input_are_ties(dtype: str) -> None:
     """Every direction comes several times, at other lengths: exact counts over directions, by brute force."""
@@ -177,22 +157,6 @@ def test_swapping_targets_or_attributes_changes_the_sign() -> None:
     assert biassay.weat(Y, X, B, A).p_value == pytest.approx(found.p_value)
 
 
-def test_two_sided_and_one_sided_are_told_apart() -> None:
-    X, Y, A, B = vectors(4, 6, 6, 5, 5)
-    one, two = (biassay.weat(X, Y, A, B, alternative=a) for a in ("greater", "two-sided"))  # type: ignore[arg-type]
-    assert two.p_value == pytest.approx(2.0 * min(one.p_value, 1.0 - one.p_value + 1.0 / 924.0), rel=1e-9)
-
-
-def test_result_is_frozen_and_complete() -> None:
-    found = biassay.weat(*vectors(5, 4, 5, 3, 2))
-    assert found.sizes == (4, 5, 3, 2)
-    assert found.by_word is None
-    assert found.p_value_by_word is None
-    assert found.log10_p_value == pytest.approx(np.log10(found.p_value))
-    with pytest.raises(AttributeError):
-        found.effect_size = 0.0  # type: ignore[misc]
-
-
 def test_what_cannot_be_measured_is_refused() -> None:
     X, Y, A, B = vectors(6, 4, 4, 3, 3)
     with pytest.raises(VectorError, match=r"one dimension, got \[19, 20\]"):
@@ -205,14 +169,6 @@ def test_what_cannot_be_measured_is_refused() -> None:
         biassay.weat(X, Y, A, A)
     with pytest.raises(UsageError, match="3 words for 4 texts"):
         biassay.weat(X, Y, A, B, words=(list("abc"), list("defg")))
-
-
-def test_wefat_is_the_published_single_target_form() -> None:
-    words, A, B = vectors(7, 3, 5, 4)
-    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (words, A, B)]
-    cosines = np.concatenate([unit[0] @ unit[1].T, unit[0] @ unit[2].T], axis=1)
-    expected = (cosines[:, :5].mean(axis=1) - cosines[:, 5:].mean(axis=1)) / cosines.std(axis=1, ddof=1)
-    assert biassay.wefat(words, A, B) == pytest.approx(expected)
 
 
 def test_the_opposite_direction_counts_the_split_that_was_observed() -> None:
@@ -230,3 +186,11 @@ def test_the_opposite_direction_counts_the_split_that_was_observed() -> None:
     assert biassay.weat(rows[high], rows[low], [[1, 0]], [[0, 1]], words=words).by_word_opposite is None
     two_sided = biassay.weat(rows[low], rows[high], [[1, 0]], [[0, 1]], words=words, alternative="two-sided")
     assert two_sided.by_word_opposite is None
+
+
+def test_wefat_is_the_published_single_target_form() -> None:
+    words, A, B = vectors(7, 3, 5, 4)
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (words, A, B)]
+    cosines = np.concatenate([unit[0] @ unit[1].T, unit[0] @ unit[2].T], axis=1)
+    expected = (cosines[:, :5].mean(axis=1) - cosines[:, 5:].mean(axis=1)) / cosines.std(axis=1, ddof=1)
+    assert biassay.wefat(words, A, B) == pytest.approx(expected)

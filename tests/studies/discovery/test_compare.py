@@ -21,7 +21,7 @@ PARTS = ("settings", "inputs")
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Two of every three words that were kept are tied to the group, and no others."""
+    """Two of every three words that were kept are associated with the group, and no others."""
     cache = tmp_path_factory.mktemp("vectors")
     found = biassay.discover("glove", [FEMALES, MALES], n_permutations=199, alpha=0.5, keep=150, cache=cache)
     return with_words(found, [dataclasses.replace(w, associated=i % 3 != 2) for i, w in enumerate(found.results)])
@@ -35,18 +35,18 @@ def with_words(run: Run, words: Sequence[Any]) -> Run:
 
 
 def other_words(found: Run, seed: int = 1, **given: Any) -> Run:
-    """Another model that ties about half of the words, and some others, to the groups."""
+    """Another model that associates about half of the words, and some others, with the groups."""
     rng = np.random.default_rng(seed)
     tables = {name: [dataclasses.replace(r, model="other") for r in rows] for name, rows in found.tables.items()}
-    told = [dataclasses.replace(w, associated=bool(rng.random() < 0.5)) for w in tables["results"]]
+    shown = [dataclasses.replace(w, associated=bool(rng.random() < 0.5)) for w in tables["results"]]
     models = (dataclasses.replace(found.manifest.models[0], name="other"),)
     own = {name: {k: v for k, v in given.items() if hasattr(getattr(found.manifest, name), k)} for name in PARTS}
     parts = {name: dataclasses.replace(getattr(found.manifest, name), **own[name]) for name in PARTS}
     manifest = dataclasses.replace(found.manifest, run_id="other", models=models, **parts)
-    return with_words(dataclasses.replace(found, manifest=manifest, tables=tables), told)
+    return with_words(dataclasses.replace(found, manifest=manifest, tables=tables), shown)
 
 
-def tied(found: Run, group: str) -> set[str]:
+def associated(found: Run, group: str) -> set[str]:
     return {w.word for w in found.results if w.group == group and w.associated}
 
 
@@ -56,7 +56,7 @@ def test_words_are_shared_as_sets_are(words: Run) -> None:
     assert (found.baseline, set(found.tables), found.results) == ("glove", {"words"}, ())
     assert [(r.group, r.model) for r in found.tables["words"]] == [(FEMALES, "other"), (MALES, "other")]
     for r in found.tables["words"]:
-        mine, theirs = tied(words, r.group), tied(other, r.group)
+        mine, theirs = associated(words, r.group), associated(other, r.group)
         assert all((r.both, r.only_baseline, r.only_model))
         assert (set(r.both), set(r.only_baseline), set(r.only_model)) == (mine & theirs, mine - theirs, theirs - mine)
         assert len({*r.both, *r.only_baseline, *r.only_model}) == len(r.both) + len(r.only_baseline) + len(r.only_model)
@@ -65,13 +65,6 @@ def test_words_are_shared_as_sets_are(words: Run) -> None:
     content = json.loads(found.to_json())
     assert content["words"] == [dataclasses.asdict(r) | {"both": [*r.both], "only_baseline": [*r.only_baseline],
                                 "only_model": [*r.only_model]} for r in found.tables["words"]]  # fmt: skip
-
-
-def test_a_named_baseline_turns_the_words(words: Run) -> None:
-    runs = {"a": words, "b": other_words(words)}
-    for r, turned in zip(compare(runs).tables["words"], compare(runs, baseline="other").tables["words"], strict=True):
-        assert (set(r.only_baseline), set(r.only_model)) == (set(turned.only_model), set(turned.only_baseline))
-        assert (turned.baseline, turned.model) == ("other", "glove")
 
 
 def test_words_that_were_not_kept_are_not_said_to_be_another_models_alone(words: Run) -> None:
@@ -96,13 +89,8 @@ def test_discoveries_without_a_group_in_common_have_nothing_to_compare(words: Ru
     ("field", "value"),
     [
         ("grouping_digest", "another"),
-        ("vocabulary_digest", "another"),
         ("threshold", 0.25),
-        ("rule", "another"),
-        ("compare", "another"),
-        ("alpha", 0.25),
         ("n_permutations", 7),
-        ("positive_only", "another"),
     ],
 )
 def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Run, field: str, value: Any) -> None:
@@ -119,25 +107,15 @@ def test_discoveries_made_otherwise_are_refused_unless_mixed(words: Run, field: 
     assert note.endswith(f"{before} in old, {value} in new")
 
 
-def test_discoveries_of_one_model_in_two_runs_are_told_apart(words: Run) -> None:
+def test_discoveries_of_one_model_in_two_runs_have_two_labels(words: Run) -> None:
     again = dataclasses.replace(words, manifest=dataclasses.replace(words.manifest, run_id="again"))
     found = compare({"a": words, "b": again})
     assert (found.baseline, {r.model for r in found.tables["words"]}) == ("glove [a]", {"glove [b]"})
     for r in found.tables["words"]:
-        assert set(r.both) == tied(words, r.group)
+        assert set(r.both) == associated(words, r.group)
         assert (r.only_baseline, r.only_model) == ((), ())
-
-
-def test_copies_of_a_discovery_are_refused(words: Run) -> None:
-    with pytest.raises(UsageError, match="copies of one run"):
-        compare({"a": words, "b": words})
 
 
 def test_runs_of_other_studies_are_refused_even_if_mixed(words: Run) -> None:
     with pytest.raises(UsageError, match="associations, discovery"):
         compare({"a": words, "b": biassay.run("glove", "weat6")}, mixed=True)
-
-
-def test_a_single_discovery_is_refused(words: Run) -> None:
-    with pytest.raises(UsageError, match="glove"):
-        compare({"a": words})

@@ -14,7 +14,7 @@ from tests.golden.record import kept
 import biassay
 from biassay.cli.discover import command
 from biassay.results.findings import Finding
-from biassay.runs.functions import discover
+from biassay.runs.discovery import discover
 from biassay.studies.discovery.findings import at_the_floor, permutations_wanted
 from biassay.studies.discovery.settings import Settings
 from biassay.studies.settings import rules_of
@@ -90,7 +90,7 @@ def test_function_options_and_settings_are_the_same() -> None:
 
 
 def old_folder(folder: Path) -> Path:
-    """A folder from before EIBD and emergent were told apart."""
+    """A folder from before EIBD and emergent were two things."""
     folder.mkdir()
     for name in ("manifest.json", "results.json"):
         content = json.loads((kept("discover-vectors") / name).read_text())

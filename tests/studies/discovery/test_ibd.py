@@ -131,21 +131,6 @@ def test_scores_are_those_of_a_loop_over_words_and_names() -> None:
     np.testing.assert_array_equal(found.detected, [any(score > 0.3 for score in row) for row in found.scores])
 
 
-def test_four_categories_in_any_shape() -> None:
-    """Groups of unequal size, and constituents as one gives them."""
-    words, a, b, c, d = some(2, 30, 5, 4, 6, 3)
-    pairs = [(np.concatenate([a, b]), np.concatenate([c, d])), (np.concatenate([a, c]), np.concatenate([b, d]))]
-    for rule, decides in (("any", any), ("all", all)):
-        found = biassay.eibd(words, a, [b, c, d], constituents=pairs, threshold=0.2, rule=rule)
-        assert found.constituent_scores is not None
-        expected = [
-            max(row) > 0.2 and not decides(score > 0.2 for score in dropping)
-            for row, dropping in zip(found.scores, found.constituent_scores, strict=True)
-        ]
-        assert found.detected.tolist() == expected
-        assert 0 < sum(expected) < 30
-
-
 WORDS_, TARGET, OTHER, THIRD = some(3, 5, 4, 4, 4)
 BOTH = np.concatenate([TARGET, THIRD])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import biassay
-from biassay.errors import RefusedError, RunFolderError, StimulusError, UsageError
+from biassay.errors import RefusedError, StimulusError, UsageError
 from biassay.studies.discovery.view import groups_of
 
 from . import planted_words as made_up
@@ -39,6 +39,12 @@ def test_names_lost_above_the_limit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"3 of 8 names of red-men .*--max-lost"):
         discovered(place, out=tmp_path / "refused")
     assert not (tmp_path / "refused").exists()
+    (tmp_path / "whole").mkdir()
+    both = {"refused": f"vectors:{place / 'v.txt'}", "whole": f"vectors:{planted(tmp_path / 'whole') / 'v.txt'}"}
+    run = biassay.discover(both, "red-women", groups=place / "own.toml", n_permutations=9, out=tmp_path / "two")
+    assert {row.model for row in run.results} == {"whole"}
+    assert [record.refused is None for record in run.manifest.models] == [False, True]
+    assert biassay.load(tmp_path / "two") == run
     (row,) = discovered(place, max_lost=0.375).tables["models"]
     assert row.names_lost["red-men"] == ("redmen2", "redmen5", "redmen7")
 
@@ -63,13 +69,6 @@ def test_lost_words_are_listed_those_rated_apart(tmp_path: Path) -> None:
     assert (whole.validation_lost, whole.words_lost) == (("blossom0", "random1"), ())
     with pytest.raises(RefusedError, match="no word was left"):
         discovered(place, words=["nowhere", "redwomen0"])
-
-
-def test_a_folder_that_holds_something_is_refused_before_anything_is_encoded(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(RunFolderError, match="not an empty folder"):
-        biassay.discover(made_up.Untouched(), "red-men", groups=place / "own.toml", out=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.parametrize(
@@ -109,9 +108,3 @@ def test_faults_of_a_file_of_words_are_named(content: bytes, message: str, place
         discovered(place, words=path)
     with pytest.raises(StimulusError, match=r"missing\.txt: cannot be read: No such file"):
         discovered(place, words=str(tmp_path / "missing.txt"))
-
-
-def test_a_folder_that_cannot_be_made_is_told_before_the_work(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(RunFolderError, match=r"file/out: the folder cannot be made: Not a directory"):
-        biassay.discover(made_up.Untouched(), "red-men", groups=place / "own.toml", out=tmp_path / "file" / "out")

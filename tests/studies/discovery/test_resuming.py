@@ -15,7 +15,6 @@ import pytest
 import biassay
 from biassay.engines.local import LocalEngine
 from biassay.errors import UsageError
-from biassay.models.python import OBJECT
 from biassay.runs.listener import Silent
 
 from . import planted_words as made_up
@@ -103,7 +102,7 @@ def test_a_search_for_words_of_a_list_goes_on_after_ctrl_c(place: Path, tmp_path
 def test_a_search_in_an_object_goes_on_when_it_is_given_again(place: Path, tmp_path: Path) -> None:
     given = {"groups": place / "own.toml", "words": WORDS[:9], "n_permutations": 9, "out": tmp_path / "out"}
     with pytest.raises(KeyboardInterrupt):
-        biassay.discover({"held": made_up.Held()}, "red-men", **given, listener=Stopping(f"{OBJECT}held", "words"))
+        biassay.discover({"held": made_up.Held()}, "red-men", **given, listener=Stopping("held", "words"))
     again = biassay.resume(tmp_path / "out", {"held": made_up.Held()})
     assert [row.model for row in again.tables["models"]] == ["held"]
 

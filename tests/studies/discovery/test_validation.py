@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from biassay.studies.discovery.view import GroupView, TaskView, group_of, groups_of
+from biassay.studies.discovery.page import curve_of as points_of
+from biassay.studies.discovery.view import GroupView, group_of, groups_of
 
 from .planted_words import ALL_RATED, RATED, discovered, planted, write_groups
 
@@ -17,20 +18,20 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return planted(tmp_path_factory.mktemp("validation"))
 
 
-def curve_of(findings: GroupView, task: str) -> TaskView | None:
-    return next((curve for curve in findings.tasks if curve.row.task == task), None)
+def curve_of(findings: GroupView, task: str) -> Any:
+    return next((points_of(findings, row) for row in findings.curves if row.task == task), None)
 
 
 def detected(findings: GroupView, threshold: float, rule: str | None, compare: str = "any") -> set[str]:
     """The rated words that are detected at a threshold: by IBD, or with a rule by EIBD."""
     enough = any if compare == "any" else all
-    told = set()
+    words = set()
     for word in findings.validated:
         dropped = [part > threshold for part in word.constituents.values()]
         drops = rule is not None and (any(dropped) if rule == "any" else all(dropped))
         if enough(s > threshold for s in word.scores.values()) and not drops:
-            told.add(word.word)
-    return told
+            words.add(word.word)
+    return words
 
 
 @pytest.mark.parametrize(
@@ -75,9 +76,9 @@ def test_thresholds_are_those_that_fit_the_rated_words_best(
         assert by_eibd == detected(findings, findings.row.threshold_emergent, rule, compare)
 
 
-def check_curve(curve: TaskView | None, told: set[str], own: set[str], at: float) -> None:
-    """The shares of a curve are those of the words told at a threshold, of which ``own`` are true."""
-    tp, fp, others = len(told & own), len(told - own), len(ALL_RATED - own)
+def check_curve(curve: Any, words: set[str], own: set[str], at: float) -> None:
+    """The shares of a curve are those of the words detected at a threshold, of which ``own`` are true."""
+    tp, fp, others = len(words & own), len(words - own), len(ALL_RATED - own)
     assert curve is not None
     assert curve.chosen == at
     place = curve.thresholds.index(at)
@@ -85,9 +86,9 @@ def check_curve(curve: TaskView | None, told: set[str], own: set[str], at: float
     assert counts == [tp, fp, len(own) - tp, others - fp]
     assert curve.recall == pytest.approx(tp / len(own))
     assert curve.false_positive_rate == pytest.approx(fp / others)
-    assert curve.row.accuracy == pytest.approx((tp + others - fp) / len(ALL_RATED))
-    assert curve.row.precision == (pytest.approx(tp / (tp + fp)) if tp + fp else None)
-    assert curve.row.chance == pytest.approx(len(own) / len(ALL_RATED))
+    assert curve.accuracy == pytest.approx((tp + others - fp) / len(ALL_RATED))
+    assert curve.precision == (pytest.approx(tp / (tp + fp)) if tp + fp else None)
+    assert curve.chance == pytest.approx(len(own) / len(ALL_RATED))
 
 
 @pytest.mark.parametrize("threshold", [0.3, 1.234, 1.99, -0.5])
@@ -108,7 +109,7 @@ def test_with_a_threshold_given_the_rates_are_those_at_it(threshold: float, plac
 
 
 def test_where_no_true_word_is_detected_the_threshold_is_the_one_by_convention(place: Path, tmp_path: Path) -> None:
-    """Rated for the group are words that lean away from it: the best is to detect none."""
+    """Rated for the group are words that are associated with others: the best is to detect none."""
     rated = {"red-women": {"biases": ["hammer0", "hammer1"]}, "blue-men": {"biases": ["blossom0", "random4"]}}
     groups = write_groups(tmp_path / "away.toml", rated)
     (findings,) = groups_of(discovered(place, groups=groups, compare="every"))

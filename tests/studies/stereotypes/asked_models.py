@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 import biassay
+from biassay.results.slices import Slice
 from biassay.runs.run import Run
 from biassay.stimuli.abc import Abc, load_abc, paired_groups
-from biassay.studies.stereotypes.view import MeasureView, ModelView, View
+from biassay.studies.stereotypes.view import measures_of, models_of
 
 SHIPPED = ["gender", "race", "religion", "socioeconomic", "age", "disability", "politics", "nationality"]
 GROUPS = ("north", "south", "east", "smith", "miller", "baker")
@@ -144,9 +145,11 @@ def numbers(row: Any) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in row])
 
 
-def models(run: Run) -> tuple[ModelView, ...]:
-    return View(run).models
+def measures(run: Run) -> list[Slice]:
+    """Of a run of one model."""
+    (model,) = models_of(run)
+    return measures_of(model)
 
 
-def profiles(record: MeasureView) -> dict[str, np.ndarray]:
-    return {profile.group: numbers(profile.scores) for profile in record.profiles}
+def profiles(measure: Slice) -> dict[str, np.ndarray]:
+    return {profile.group: numbers(profile.scores) for profile in measure["profiles"]}

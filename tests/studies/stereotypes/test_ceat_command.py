@@ -97,19 +97,6 @@ def test_the_table_of_groups_and_pairs(cli: Cli, folder: Path, tmp_path: Path) -
     )
 
 
-def test_json_tells_groups_and_pairs_and_no_tests(cli: Cli, folder: Path, tmp_path: Path) -> None:
-    code, stdout, _ = cli("contexts", folder / "c.txt", "--abc", "--out", tmp_path / "c.parquet", "--json")
-    found = json.loads(stdout)
-    assert (code, found["tests"], len(found["groups"]), len(found["pairs"])) == (0, [], 53, 16)
-    assert {"group": "immigrant", "measurable": True, "contexts": 6} in found["groups"]
-    assert "Amy" not in found["found"]
-    assert {
-        "pair": "unconfident-confident",
-        "measurable": False,
-        "contexts": {"left": {"unconfident": 2}, "right": {"confident": 6}},
-    } in found["pairs"]
-
-
 def test_tests_groups_of_ones_own_and_all_adjectives_together(cli: Cli, folder: Path, tmp_path: Path) -> None:
     own, out = tmp_path / "own.toml", tmp_path / "c.parquet"
     own.write_text('[groups]\nnobody = { domain = "age", singular = "nobody", plural = "everyone" }\n')
@@ -121,16 +108,6 @@ def test_tests_groups_of_ones_own_and_all_adjectives_together(cli: Cli, folder: 
     last = stdout.splitlines()[-1]
     assert f"biassay ceat hf:NAME --contexts {out} or biassay stereotypes" in last
     assert last.endswith(f"--contexts {out} --with {own} --all-adjectives")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(("--with", "own.toml"), "--with is for --abc"), (("--all-adjectives",), "--all-adjectives is for --abc")],
-)
-def test_options_of_abc_need_it(cli: Cli, folder: Path, tmp_path: Path, options: tuple[str], message: str) -> None:
-    code, _, stderr = cli("contexts", folder / "c.txt", "--out", tmp_path / "c.parquet", *options)
-    assert code == 2
-    assert message in stderr
 
 
 def test_a_model_without_a_head_is_enough(measure: Cli, tiny_model: str, human: Path, tmp_path: Path) -> None:

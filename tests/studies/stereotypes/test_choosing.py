@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from biassay.stimuli.abc import SocialGroup
-from biassay.stimuli.human import HumanRatings
+from biassay.stimuli.human_ratings import HumanRatings
 from biassay.studies.stereotypes.aligning import Compared
 from biassay.studies.stereotypes.making import choose
 from biassay.studies.stereotypes.people import Human

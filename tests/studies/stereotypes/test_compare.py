@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from biassay.errors import UnknownNameError, UsageError
+from biassay.errors import UsageError
 from biassay.results.data import ModelRecord
 from biassay.runs.run import Run
 from biassay.runs.showing import compared as compare
 from biassay.studies.stereotypes.records import HumanRecord, MeasureRow, ModelRow, ProfileRow
 
-from .asked_models import Place, models, save_masked
 from .made_runs import run_of
 
 Measured = tuple[MeasureRow, tuple[ProfileRow, ...]]
@@ -110,27 +107,6 @@ def test_scores_that_leave_tau_undefined_are_none() -> None:
     assert r.tau_model == pytest.approx(stats.kendalltau(scores(1).ravel(), human.ravel()).statistic)
 
 
-def test_scores_without_a_common_cell_are_none_and_no_error() -> None:
-    human = scores(0)
-    half = np.arange(24).reshape(6, 4) % 2 == 0
-    sides = [np.where(mask, scores(1), math.nan) for mask in (half, ~half)]
-    runs = {
-        name: stereotypes(asked(name, measure("ilps", side, human))) for name, side in zip("mn", sides, strict=True)
-    }
-    (r,) = compare(runs).tables["agreements"]
-    assert (r.tau_baseline, r.tau_model, r.difference, r.interval_low, r.tau_between) == (None,) * 5
-    assert (r.num_groups, r.num_cells) == (0, 0)
-
-
-def test_stereotypes_of_one_model_in_two_runs_are_told_apart() -> None:
-    human = scores(0)
-    runs = {
-        name: stereotypes(asked("m", measure("ilps", scores(i), human)), run_id=name) for i, name in enumerate("ab")
-    }
-    found = compare(runs)
-    assert (found.baseline, [r.model for r in found.tables["agreements"]]) == ("m [a]", ["m [b]"])
-
-
 def test_no_model_of_a_run_is_lost_where_labels_are_the_same() -> None:
     """Two checkpoints of one name, or a model that is masked and causal: their settings need not show."""
     human = scores(0)
@@ -170,16 +146,6 @@ def test_other_pairs_of_traits_cannot_be_mixed() -> None:
         compare(runs, mixed=True)
 
 
-def test_stereotypes_of_one_model_or_an_unknown_baseline_are_refused() -> None:
-    human = scores(0)
-    one = stereotypes(asked("first", measure("ilps", scores(1), human)))
-    with pytest.raises(UsageError, match=r"one model only \(first\)"):
-        compare({"a": one})
-    two = stereotypes(asked("second", measure("ilps", scores(2), human)))
-    with pytest.raises(UnknownNameError, match="did you mean 'second'"):
-        compare({"a": one, "b": two}, baseline="secnd")
-
-
 def test_stereotypes_without_judgements_have_nothing_to_compare() -> None:
     """As with tests, of which the models must have one in common: an empty comparison says nothing."""
     runs = {
@@ -188,37 +154,3 @@ def test_stereotypes_without_judgements_have_nothing_to_compare() -> None:
     }
     with pytest.raises(UsageError, match="judgements"):
         compare(runs)
-
-
-def test_copies_of_a_run_of_stereotypes_are_refused() -> None:
-    one = stereotypes(asked("m", measure("ilps", scores(1), scores(0))))
-    with pytest.raises(UsageError, match="copies of one run"):
-        compare({"a": one, "b": one})
-
-
-@pytest.mark.extras
-def test_real_models_that_were_asked_are_compared_over_what_the_records_hold(
-    asked_place: Place, tmp_path: Path
-) -> None:
-    other = f"hf:{save_masked(tmp_path / 'other', asked_place.abc, seed=6)}"
-    one, two = asked_place(human=asked_place.human), asked_place(other, human=asked_place.human)
-    found = compare({"a": one, "b": two})
-    measures = {m.measure: m for m in models(one)[0].measures}
-    theirs = {m.measure: m for m in models(two)[0].measures}
-    assert [r.measure for r in found.tables["agreements"]] == list(measures)
-    for r in found.tables["agreements"]:
-        lines = [
-            (p.scores, q.scores, p.human)
-            for p, q in zip(measures[r.measure].profiles, theirs[r.measure].profiles, strict=True)
-            if p.human and p.group not in ("north", "baker")  # the pilot, on which templates were chosen
-        ]
-        cells = [c for line in lines for c in zip(*line, strict=True) if None not in c]  # type: ignore[arg-type]
-        a, b, people = map(np.array, zip(*cells, strict=True))
-        assert (r.num_groups, r.num_cells) == (3, len(cells)) == (3, 48)
-        assert r.tau_baseline == pytest.approx(stats.kendalltau(a, people).statistic)
-        assert r.tau_model == pytest.approx(stats.kendalltau(b, people).statistic)
-        assert r.tau_between == pytest.approx(stats.kendalltau(a, b).statistic)
-        assert r.tau_baseline == pytest.approx(measures[r.measure].alignments[0].tau)
-    content = json.loads(found.to_json())
-    assert content["agreements"] == [dataclasses.asdict(r) for r in found.tables["agreements"]]
-    assert content["results"] == []

@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import kendalltau
 
 from biassay.models.registry import open_as
+from biassay.results.slices import Slice
 from biassay.runs.run import Run
 from biassay.stimuli.abc import paired_groups
-from biassay.studies.stereotypes.view import CrossedView
 from biassay.texts.prompts import prior_prompt, prompt_of
 from biassay.texts.requests import Blank
 
-from .asked_models import GROUPS, Place, models, profiles, save_masked
+from .asked_models import GROUPS, Place, measures, profiles, save_masked
 
 pytestmark = pytest.mark.extras
 Table = dict[tuple[str, str], float]
@@ -33,7 +33,7 @@ def found(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def traits(place: Place, found: Run) -> Table:
     """ILPS of every group and adjective, the mean over the templates chosen, by the first pieces."""
     model = open_as(place.model, "blanks")
-    chosen = [t for t in place.abc.templates if t.name in models(found)[0].measures[0].chosen]
+    chosen = [t for t in place.abc.templates if t.name in measures(found)[0].row.chosen]
     words = [word for pair in place.abc.pairs for word in (pair.left_adjectives[0], pair.right_adjectives[0])]
     groups = [group for group in place.abc.groups if group.name in GROUPS] + list(paired_groups(place.abc))
 
@@ -54,12 +54,11 @@ def traits(place: Place, found: Run) -> Table:
 
 
 def parts_of(found: Run, measure: int = 0) -> dict[str, tuple[str, ...]]:
-    return {p.group: p.parts for p in models(found)[0].measures[measure].profiles if p.parts}
+    return {p.group: p.parts for p in measures(found)[measure]["profiles"] if p.parts}
 
 
-def crossings(found: Run) -> list[tuple[CrossedView, dict[str, np.ndarray]]]:
-    (result,) = models(found)
-    return [(c, profiles(m)) for c, m in zip(result.intersections, result.measures, strict=True)]
+def crossings(found: Run) -> list[tuple[Slice, dict[str, np.ndarray]]]:
+    return [(measure, profiles(measure)) for measure in measures(found)]
 
 
 def tau(one: np.ndarray, other: np.ndarray) -> float:
@@ -74,43 +73,16 @@ def test_pairs_are_made_in_both_orders_where_english_has_them(found: Run, place:
     assert set(parts.values()) == expected
     assert parts["northern baker"] == ("north", "baker")
     assert parts["baking northern person"] == ("baker", "north")
-    assert [c.order.num_groups for c, _ in crossings(found)] == [15] * 3
-    assert [c.measure for c, _ in crossings(found)] == ["ilps", "ilps-star", "set"]
+    assert [row.num_groups for row in found.tables["orders"]] == [15] * 3
+    assert [row.measure for row in found.tables["orders"]] == ["ilps", "ilps-star", "set"]
     asked = len(place.abc.groups) + 15 + 1
-    assert models(found)[0].row.num_asked == asked * 4 * 2 * len(place.abc.pairs)
-
-
-def test_order_is_the_mean_tau_over_pairs_with_both_orders(found: Run) -> None:
-    parts = parts_of(found)
-    by_parts = {of: name for name, of in parts.items()}
-    for crossed, scores in crossings(found):
-        first, second, reverse, best = [], [], [], []
-        for pair in {frozenset(of) for of in parts.values()}:
-            names = [name for name, of in parts.items() if frozenset(of) == pair]
-            taus = [[tau(scores[name], scores[part]) for part in parts[name]] for name in names]
-            best.append(np.mean([max(two) for two in taus]))
-            if len(names) == 2:
-                first.append(np.mean([two[0] for two in taus]))
-                second.append(np.mean([two[1] for two in taus]))
-                reverse.append(tau(scores[names[0]], scores[by_parts[parts[names[0]][::-1]]]))
-        for name, values, n in (
-            ("first", first, 6),
-            ("second", second, 6),
-            ("reversed", reverse, 6),
-            ("closest", best, 9),
-        ):
-            tau_of, error, count = (getattr(crossed.order, f"{of}_{name}") for of in ("tau", "standard_error", "n"))
-            assert tau_of == pytest.approx(np.mean(values))
-            assert count == len(values) == n
-            # Pairs that share a group add to the error, which is never below that of independent ones.
-            assert error is not None
-            assert error >= np.std(values, ddof=1) / np.sqrt(n) - 1e-12
+    assert found.tables["models"][0].num_asked == asked * 4 * 2 * len(place.abc.pairs)
 
 
 def test_dominance_is_the_difference_of_mean_taus(found: Run) -> None:
     parts, lands = parts_of(found), ("north", "south", "east")
     for crossed, scores in crossings(found):
-        (row,) = crossed.dominance
+        (row,) = crossed["dominance"]
         of_land = [tau(scores[n], scores[next(p for p in of if p in lands)]) for n, of in parts.items()]
         of_craft = [tau(scores[n], scores[next(p for p in of if p not in lands)]) for n, of in parts.items()]
         assert (row.domain_a, row.domain_b, row.num_pairs) == ("land", "craft", 15)
@@ -134,51 +106,34 @@ def excesses(traits: Table, parts: dict[str, tuple[str, ...]]) -> dict[tuple[str
 
 def test_emergent_traits_are_those_that_exceed_both_groups_most(found: Run, traits: Table) -> None:
     """Tolerance: answers in other batches differ in the last digits of float32."""
-    crossed, parts = models(found)[0].intersections[0], parts_of(found)
+    crossed, parts = measures(found)[0], parts_of(found)
     expected = excesses(traits, parts)
-    assert len(crossed.emergent) == 50
+    assert len(crossed["emergent"]) == 50
     largest = sorted(expected.values(), reverse=True)[:50]
-    assert [e.excess for e in crossed.emergent] == pytest.approx(largest, abs=5e-6)
-    for e in crossed.emergent:
+    assert [e.excess for e in crossed["emergent"]] == pytest.approx(largest, abs=5e-6)
+    for e in crossed["emergent"]:
         assert e.parts == parts[e.group]
         assert e.excess == pytest.approx(expected[e.group, e.trait, e.direction], abs=5e-6)
         sides = [traits[part, e.trait] for part in e.parts]
         assert e.bound == pytest.approx(max(sides) if e.direction == "more" else min(sides), abs=5e-6)
-    assert len({(e.group, e.trait, e.direction) for e in crossed.emergent}) == 50
-
-
-def test_the_p_value_is_the_share_of_random_pairs_of_these_domains(found: Run, traits: Table) -> None:
-    crossed, parts = models(found)[0].intersections[0], parts_of(found)
-    lands = ("north", "south", "east")
-    for e in crossed.emergent:
-        alike = [name for name, of in parts.items() if (of[0] in lands) == (e.parts[0] in lands)]
-        sign, bound = (1, max) if e.direction == "more" else (-1, min)
-        scores = [traits[name, e.trait] for name in alike]
-        bounds = [bound(traits[part, e.trait] for part in parts[name]) for name in alike]
-        drawn = np.array([sign * (score - limit) for score in scores for limit in bounds])
-        sure, at_most = (float(np.mean(drawn >= e.excess + slack)) for slack in (1e-5, -1e-5))
-        assert e.p_value is not None
-        assert sure <= e.p_value + 1e-12
-        assert e.p_value <= at_most + 1e-12
-        assert e.q_value is not None
-        assert e.q_value >= e.p_value
+    assert len({(e.group, e.trait, e.direction) for e in crossed["emergent"]}) == 50
 
 
 def test_pairs_do_not_change_what_is_found_of_the_groups(found: Run, place: Place) -> None:
     alone = place(human=place.human)
-    for one, other in zip(models(alone)[0].measures, models(found)[0].measures, strict=True):
-        assert one.chosen == other.chosen
+    for one, other in zip(measures(alone), measures(found), strict=True):
+        assert one.row.chosen == other.row.chosen
         for group, scores in profiles(one).items():
             np.testing.assert_allclose(profiles(other)[group], scores, atol=1e-4)
-        assert [p.group for p in other.profiles][:6] == list(GROUPS)
-        assert [p.human for p in other.profiles][:6] == [p.human for p in one.profiles]
+        assert [p.group for p in other["profiles"]][:6] == list(GROUPS)
+        assert [p.human for p in other["profiles"]][:6] == [p.human for p in one["profiles"]]
 
 
 def test_only_the_groups_asked_for_are_shown_beside_the_pairs(place: Place) -> None:
-    few = models(place(groups=["south", "smith"], intersections=True, measures="ilps"))[0]
-    assert [p.group for p in few.measures[0].profiles if not p.parts] == ["south", "smith"]
-    assert few.intersections[0].order.num_groups == 15
-    assert len(few.measures[0].scores) == 17
+    few = place(groups=["south", "smith"], intersections=True, measures="ilps")
+    assert [p.group for p in few.tables["profiles"] if not p.parts] == ["south", "smith"]
+    assert few.tables["orders"][0].num_groups == 15
+    assert len(few.arrays["0/ilps/scores"]) == 17
 
 
 def test_an_unknown_adjective_is_left_out_of_paired_groups(
@@ -186,7 +141,7 @@ def test_an_unknown_adjective_is_left_out_of_paired_groups(
 ) -> None:
     folder = tmp_path_factory.mktemp("model")
     model = f"hf:{save_masked(folder / 'm', place.abc, without=('witty', '##less'))}"
-    (result,) = models(place(model, measures="ilps", intersections=True))
-    assert result.row.unknown_adjectives == ("powerless", "witty")
-    assert not {"powerless", "witty"} & {e.trait for e in result.intersections[0].emergent}
-    assert result.intersections[0].order.tau_first is not None
+    found = place(model, measures="ilps", intersections=True)
+    assert found.tables["models"][0].unknown_adjectives == ("powerless", "witty")
+    assert not {"powerless", "witty"} & {e.trait for e in found.tables["emergent"]}
+    assert found.tables["orders"][0].tau_first is not None

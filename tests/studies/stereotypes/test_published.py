@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import biassay
 from biassay.pages.publish import files as published
 from biassay.pages.publish.files import publish
 from biassay.pages.publish.markdown import to_markdown
@@ -16,10 +15,8 @@ from biassay.pages.publish.model_card import model_card
 from biassay.runs.run import Run
 from biassay.runs.showing import gather, presented
 from biassay.studies.registry import study_named
-from biassay.studies.stereotypes.tables import agreement_table
-from biassay.studies.stereotypes.view import View
+from biassay.studies.stereotypes.shown import agreement_table
 
-from .asked_models import Place, models
 from .made_runs import compared_with_people
 
 
@@ -41,7 +38,7 @@ def test_runs_of_one_kind_get_tables_and_labels_of_their_own(tmp_path: Path) -> 
 
 
 def test_the_agreement_with_people_is_that_of_the_records() -> None:
-    table = agreement_table(View(compared_with_people()))
+    table = agreement_table(compared_with_people())
     assert table is not None
     assert [span.title for span in table.models] == ["ILPS", "SeT"]
     shown = {group.title: {row.stub[0]: [c.text for c in row.cells] for row in group.rows} for group in table.groups}
@@ -62,7 +59,7 @@ def test_the_agreement_with_people_is_that_of_the_records() -> None:
 
 def test_without_judgements_there_is_no_table(tmp_path: Path) -> None:
     plain = compared_with_people(judged=False, human=None)
-    assert agreement_table(View(plain)) is None
+    assert agreement_table(plain) is None
     assert "agreement-with-people.tex" not in written(tmp_path / "paper", a=plain)
 
 
@@ -83,22 +80,3 @@ def test_the_hub_reads_the_agreement_of_a_model() -> None:
         (of, "set", "kendall_tau"): -0.5,
     }
     assert card_of(compared_with_people(judged=False), "m").startswith("## Social bias")
-
-
-@pytest.mark.extras
-def test_the_table_of_real_models_has_their_numbers(asked_place: Place, tmp_path: Path) -> None:
-    found = asked_place(human=asked_place.human, out=tmp_path / "run")
-    table = agreement_table(View(biassay.load(tmp_path / "run")))
-    assert table is not None
-    (group,) = table.groups
-    rows = {row.stub[0]: [cell.text.replace("−", "-") for cell in row.cells] for row in group.rows}
-    for place, record in enumerate(models(found)[0].measures):
-        a = record.overall
-        assert a is not None
-        for name, value, span in (
-            ("Kendall's tau", a.tau, a.tau_both),
-            ("precision at 3", a.precision, a.precision_both),
-        ):
-            assert span is not None
-            assert rows[name][place] == f"{value:z.2f} ({span[0]:z.2f} to {span[1]:z.2f})"
-        assert rows["tau, groups shuffled"][place] == f"{a.tau_shuffled:z.2f}"

@@ -7,18 +7,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.tiny_models import save_tiny
 
 from biassay.models.base import Filled
-from biassay.models.lm import LanguageModel
-from biassay.models.registry import open_as
 from biassay.stimuli.abc import Abc, groups_named, load_abc, templates_named
 from biassay.studies.stereotypes.questionnaire import Item, Questionnaire, pair_scores_of
 from biassay.studies.stereotypes.settings import Prior
@@ -62,7 +58,6 @@ own-many = { kind = "mine", number = "plural", text = "They are {group}, they ar
 own-first = { kind = "mine", number = "plural", text = "The {trait} person is {group}." }
 own-behind = { kind = "mine", number = "plural", text = "{Group} are {trait} there." }
 """
-OWN_PAIRS = ("loves-loveing", "war-wars", "zebra-joy")
 
 
 class Fake:
@@ -93,19 +88,6 @@ class Fake:
         return Filled(lengths, flat, np.array(columns, dtype=np.float32).reshape(-1, 4), text.count("q"), 1)
 
 
-class Alone:
-    """A language model that is given every blank by itself, once."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        self._model, self._known = model, dict[Blank, Filled]()
-
-    def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
-        for blank in blanks:
-            if blank not in self._known:
-                (self._known[blank],) = self._model.fill([blank])
-        return [self._known[blank] for blank in blanks]
-
-
 def _answer(question: str) -> list[float]:
     numbers = hashlib.blake2b(question.encode(), digest_size=4).digest()
     log_p, initial, continuing, distance = (n / 256 for n in numbers)
@@ -130,11 +112,6 @@ def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module", params=["bert", "gpt2"])
-def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
-    return open_as(f"hf:{save_tiny(request.param, tmp_path_factory.mktemp('m') / 'm', head=True)}", "blanks")
 
 
 def difference(own: np.ndarray, prior: np.ndarray, measure: str, variant: str, from_piece: int) -> float:
@@ -301,61 +278,8 @@ def test_unknown_adjectives_are_named_and_no_part_of_the_median(abc: Abc) -> Non
     assert one.unknown(model.fill(one.blanks)) == ("zebra",)  # the others are not asked for
 
 
-@pytest.mark.extras
-def test_adjectives_of_unknown_tokens_on_a_tiny_model(abc: Abc, tmp_path: Path) -> None:
-    """Of all 16 shipped pairs the tiny vocabulary knows next to nothing; of its own pair it lacks the zebra."""
-    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask", all_adjectives=True)
-    answers = model.fill(sheet.blanks)
-    unknown = sheet.unknown(answers)
-    known = {"loves", "loveing", "bad", "good", "war", "wars", "warsing", "joy"}
-    assert set(unknown) == {item.adjective for item in sheet.items} - known
-    assert list(unknown) == sorted(unknown)
-    by_item = sheet.scores(answers, "ilps-star", "paper").scores
-    found = pair_scores_of(by_item, sheet.items, len(abc.pairs))
-    of = {item.adjective: by_item[:, :, i] for i, item in enumerate(sheet.items) if item.pair >= 16}
-    place = {pair.name: i for i, pair in enumerate(abc.pairs)}
-    right = np.median([of["loveing"], of["good"], by_item[:, :, _at(sheet, place["loves-loveing"], "wars")]], axis=0)
-    left = (of["loves"] + of["bad"]) / 2
-    np.testing.assert_allclose(found[:, :, place["loves-loveing"]], right - left, atol=1e-9)
-    assert np.isnan(found[:, :, place["zebra-joy"]]).all()  # a side without a known word
-    assert np.isnan(found[:, :, :16]).all()
-
-
 def _at(sheet: Questionnaire, pair: int, adjective: str) -> int:
     return next(i for i, item in enumerate(sheet.items) if (item.pair, item.adjective) == (pair, adjective))
-
-
-@pytest.mark.extras
-def test_tiny_models_asked_one_by_one(abc: Abc, tiny: LanguageModel) -> None:
-    """Tolerance: a float32 pass in other company differs in the sixth digit, and logs of small distances more."""
-    prior: Prior = "mask" if tiny.has_mask else "word"
-    own = replace(abc, pairs=tuple(pair for pair in abc.pairs if pair.name in OWN_PAIRS))
-    groups, templates = groups_named(own, ["place"]), templates_named(own, ["mine"])
-    sheet = Questionnaire(own, groups, templates, kind=tiny.kind, prior=prior)
-    answers = tiny.fill(sheet.blanks)
-    known = [i for i, item in enumerate(sheet.items) if item.adjective not in sheet.unknown(answers)]
-    alone = Alone(tiny)
-    for measure, variant in product(MEASURES, VARIANTS):
-        found = sheet.scores(answers, measure, variant).scores
-        np.testing.assert_allclose(found, looped(alone, own, sheet, prior, measure, variant), atol=2e-4)
-        assert variant != "paper" or not np.isnan(found[:, :, known]).any()
-
-
-@pytest.mark.extras
-def test_adjectives_that_share_their_first_piece_are_told_apart(abc: Abc, tmp_path: Path) -> None:
-    """'loves' and 'loveing' are one question under ILPS, and two under the others; 'war' begins 'wars'."""
-    model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    groups, templates = groups_named(abc, ["place"]), templates_named(abc, ["mine"])
-    sheet = Questionnaire(abc, groups, templates, kind="masked", prior="mask")
-    answers, names = model.fill(sheet.blanks), [pair.name for pair in abc.pairs]
-    pair = {m: pair_scores_of(sheet.scores(answers, m, "paper").scores, sheet.items, len(names)) for m in MEASURES}
-    love, war = names.index("loves-loveing"), names.index("war-wars")
-    assert (pair["ilps"][:, :, love] == 0.0).all()
-    for measure in ("ilps-star", "set"):
-        assert (np.abs(pair[measure][:, :, love]) > 1e-6).all()
-        assert (np.abs(pair[measure][:, :, war]) > 1e-6).all()
 
 
 NUMBERS = st.one_of(st.floats(-5.0, 5.0), st.just(math.nan))

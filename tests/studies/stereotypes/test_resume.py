@@ -28,7 +28,7 @@ from .conftest import Cli
 pytestmark = pytest.mark.extras
 GROUPS = ("north", "south", "smith")
 
-# Dies at the so-manieth time that it tells how far a step of a model is.
+# Dies at the so-manieth time that it says how far a step of a model is.
 KILLED = """
 import json, os, signal, sys
 import torch
@@ -85,9 +85,9 @@ def asked(place: Place, tmp_path: Path) -> dict[str, Any]:
 
 
 def killed(asked: dict[str, Any] | None, folder: Path, model: str, step: str, times: int, cache: str) -> None:
-    told = json.dumps([asked, str(folder), model, step, times])
+    given = json.dumps([asked, str(folder), model, step, times])
     paths = {"PYTHONPATH": ":".join(filter(None, sys.path)), "BIASSAY_CACHE": cache, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", KILLED, told], env=paths, capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", KILLED, given], env=paths, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,12 @@ import pytest
 from scipy.stats import kendalltau
 
 import biassay
-from biassay.errors import ModelError, RefusedError, RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.errors import RefusedError, RunFolderError, StimulusError, UnknownNameError, UsageError
+from biassay.results.slices import Slice
 from biassay.runs.listener import Silent
 from biassay.runs.run import Run
-from biassay.stimuli.abc import groups_named
-from biassay.studies.stereotypes.people import human_of
 
-from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, models, numbers, profiles, save_masked
+from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, measures, numbers, profiles, save_masked
 
 pytestmark = pytest.mark.extras
 OURS = ("north", "south", "east", "baker", "smith")  # as HUMAN_NAMES
@@ -59,6 +57,10 @@ def means(place: Place, gender: str | None = None) -> dict[str, np.ndarray]:
     return found
 
 
+def scores_of(measure: Slice) -> np.ndarray:
+    return measure.arrays[f"{measure.label}/scores"]
+
+
 def tau(model: list[np.ndarray], human: list[np.ndarray]) -> tuple[float, float]:
     x, y = np.concatenate(model), np.concatenate(human)
     known = ~(np.isnan(x) | np.isnan(y))
@@ -73,27 +75,27 @@ def precision(model: np.ndarray, human: np.ndarray) -> tuple[float, float]:
 
 
 def test_a_profile_is_the_mean_over_the_templates_chosen(place: Place, compared: Run) -> None:
-    alone = models(place())[0]
-    for result, few in ((alone, False), (models(compared)[0], True)):
-        for record in result.measures:
-            assert record.templates == TEMPLATES
-            assert (len(record.chosen) <= 2) is few
-            at = [record.templates.index(name) for name in record.chosen]
-            assert [profile.group for profile in record.profiles] == list(GROUPS)
-            for profile, scores in zip(record.profiles, record.scores, strict=True):
+    alone = place()
+    for run, few in ((alone, False), (compared, True)):
+        for record in measures(run):
+            assert record.row.templates == TEMPLATES
+            assert (len(record.row.chosen) <= 2) is few
+            at = [record.row.templates.index(name) for name in record.row.chosen]
+            assert [profile.group for profile in record["profiles"]] == list(GROUPS)
+            for profile, scores in zip(record["profiles"], scores_of(record), strict=True):
                 expected = scores[at].mean(axis=0)
                 np.testing.assert_allclose(numbers(profile.scores), expected, atol=1e-12)
-    for one, other in zip(alone.measures, models(compared)[0].measures, strict=True):
-        np.testing.assert_allclose(one.scores, other.scores, atol=1e-5)
-    assert all(profile.human is None for record in alone.measures for profile in record.profiles)
+    for one, other in zip(measures(alone), measures(compared), strict=True):
+        np.testing.assert_allclose(scores_of(one), scores_of(other), atol=1e-5)
+    assert all(profile.human is None for record in measures(alone) for profile in record["profiles"])
 
 
 def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Run) -> None:
-    for record in models(compared)[0].measures:
+    for record in measures(compared):
         model = profiles(record)
-        assert [a.annotators for a in record.alignments] == ["all", "Gender=Woman"]
-        assert [a.num_annotators for a in record.alignments] == [9, 5]
-        for found, people in zip(record.alignments, (means(place), means(place, "Woman")), strict=True):
+        assert [a.annotators for a in record["alignments"]] == ["all", "Gender=Woman"]
+        assert [a.num_annotators for a in record["alignments"]] == [9, 5]
+        for found, people in zip(record["alignments"], (means(place), means(place, "Woman")), strict=True):
             held = [name for name in OURS if name not in PILOT]
             whole = tau([model[n] for n in OURS], [people[n] for n in OURS])
             rest = tau([model[n] for n in held], [people[n] for n in held])
@@ -103,7 +105,9 @@ def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Run)
             shares = {name: precision(model[name], people[name]) for name in OURS}
             assert found.precision == pytest.approx(np.mean([shares[name] for name in held]))
             assert found.precision_with_pilot == pytest.approx(np.mean([shares[name] for name in OURS]))
-            for group, ours, theirs in zip(record.groups_of(found), OURS, HUMAN_NAMES, strict=True):
+            for group, ours, theirs in zip(
+                record.where("annotators", found.annotators)["group_alignments"], OURS, HUMAN_NAMES, strict=True
+            ):
                 assert (group.group, group.human_group, group.pilot) == (ours, theirs, ours in PILOT)
                 assert (group.tau, group.p_value) == pytest.approx(tau([model[ours]], [people[ours]]))
                 assert (group.top, group.bottom) == pytest.approx(shares[ours])
@@ -111,20 +115,6 @@ def test_alignment_is_that_of_scipy_on_the_profiles(place: Place, compared: Run)
                 assert (group.tau_interval is None) is group.pilot
             for low, high in filter(None, (found.tau_annotators, found.tau_groups, found.tau_both)):
                 assert low <= found.tau <= high
-
-
-def test_templates_are_those_that_agree_best_on_the_pilot(place: Place, compared: Run) -> None:
-    people = human_of(place.abc, groups_named(place.abc, ["land", "craft"]), place.human, (), seed=0)
-    for record in models(compared)[0].measures:
-        rows = [GROUPS.index(name) for name in PILOT]
-        of_pilot = record.scores[rows]
-        taus = {}
-        for chosen in (*combinations(range(4), 1), *combinations(range(4), 2)):
-            scores = of_pilot[:, list(chosen)].mean(axis=1)
-            taus[chosen] = tau(list(scores), list(people.pilot_means))[0]
-        at = tuple(record.templates.index(name) for name in record.chosen)
-        assert taus[at] == pytest.approx(max(taus.values()))
-        assert record.alignments[0].pilot_tau == pytest.approx(taus[at])
 
 
 @pytest.mark.parametrize(
@@ -139,20 +129,20 @@ def test_templates_that_were_not_chosen_are_compared_on_all_groups(
     place: Place, groups: list[str], templates: list[str], notes: tuple[str, ...]
 ) -> None:
     found = place(human=place.human, groups=groups, templates=templates, measures="ilps")
-    (record,) = models(found)[0].measures
+    (record,) = measures(found)
     model, people = profiles(record), means(place)
-    overall = record.alignments[0]
-    assert record.chosen == record.templates
+    overall = record["alignments"][0]
+    assert record.row.chosen == record.row.templates
     assert found.manifest.inputs.notes == notes
     names = [name for name in OURS if name in groups]
     assert overall.tau == pytest.approx(tau([model[n] for n in names], [people[n] for n in names])[0])
     assert [overall.pilot_tau, overall.tau_with_pilot, overall.p_value_with_pilot] == [None] * 3
-    assert not any(group.pilot for group in record.by_group)
+    assert not any(group.pilot for group in record["group_alignments"])
 
 
 def test_peoples_means_stand_by_the_profiles(place: Place, compared: Run) -> None:
     people = means(place)
-    for profile in models(compared)[0].measures[0].profiles:
+    for profile in measures(compared)[0]["profiles"]:
         if profile.group == "miller":
             assert profile.human is None
         else:
@@ -165,7 +155,7 @@ def test_peoples_means_stand_by_the_profiles(place: Place, compared: Run) -> Non
 def test_means_only_have_intervals_over_groups_only_and_no_ceiling(place: Place, tmp_path: Path) -> None:
     found = place(human=judgements(tmp_path, means=True))
     assert found.manifest.inputs.human.ceiling is None
-    overall = models(found)[0].measures[0].alignments[0]
+    overall = measures(found)[0]["alignments"][0]
     assert [overall.tau_annotators, overall.tau_both, overall.precision_both] == [None] * 3
     low, high = overall.tau_groups or (1.0, 0.0)
     assert low < high
@@ -178,7 +168,7 @@ def test_nothing_is_asked_twice(place: Place) -> None:
     again = place(human=place.human)
     other = place(prior="word", measures="ilps")
     made = [found.manifest.models[0] for found in (first, again, other)]
-    assert made[0].encoded == made[0].texts == models(first)[0].row.num_questions > 0
+    assert made[0].encoded == made[0].texts == first.tables["models"][0].num_questions > 0
     assert (made[1].encoded, made[1].texts) == (0, made[0].texts)
     np.testing.assert_array_equal(again.arrays["0/ilps/scores"], first.arrays["0/ilps/scores"])
     assert 0 < made[2].encoded < made[2].texts  # the groups' sentences are known, those of the prior word are not
@@ -195,12 +185,12 @@ class Hearing(Silent):
 def test_a_causal_model_is_compared_with_people_in_general(place: Place, causal_model: str, tmp_path: Path) -> None:
     heard: list[str] = []
     found = place(causal_model, groups=["north"], measures="ilps", listener=Hearing(heard))
-    (result,) = models(found)
+    (result,) = found.tables["models"]
     assert len(heard) == 1
     assert heard[0].startswith(f"{causal_model}: a causal model has no mask")
-    assert (result.row.kind, result.row.prior) == ("causal", "word")
-    assert result.row.skipped_templates == ("own-first",)
-    assert result.measures[0].templates == ("own-that", "own-many", "own-so")
+    assert (result.kind, result.prior) == ("causal", "word")
+    assert result.skipped_templates == ("own-first",)
+    assert measures(found)[0].row.templates == ("own-that", "own-many", "own-so")
     heard.clear()
     asked = place(causal_model, groups=["north"], measures="ilps", prior="word", listener=Hearing(heard))
     assert heard == []
@@ -228,13 +218,12 @@ def test_the_main_table_has_a_row_for_every_score(compared: Run, tmp_path: Path)
     assert header == ["model", "options", "measure", "template", "chosen", "group", "pair", "score"]
     assert len(rows) == len(compared.results) == 3 * 4 * 6 * 17
     assert len({tuple(row[2:7]) for row in rows}) == len(rows)
-    records = {record.measure: record for record in models(compared)[0].measures}
+    records = {record.row.measure: record for record in measures(compared)}
     for row in rows[::97]:
         record = records[row[2]]
-        g, t, p = GROUPS.index(row[5]), record.templates.index(row[3]), compared.manifest.inputs.pairs.index(row[6])
-        assert record.scores is not None
-        assert float(row[7]) == record.scores[g, t, p]
-        assert row[4] == str(row[3] in record.chosen).lower()
+        g, t, p = GROUPS.index(row[5]), record.row.templates.index(row[3]), compared.manifest.inputs.pairs.index(row[6])
+        assert float(row[7]) == scores_of(record)[g, t, p]
+        assert row[4] == str(row[3] in record.row.chosen).lower()
     frame = compared.to_frame()
     assert list(frame.columns) == header
     assert frame["score"].tolist() == [float(row[7]) for row in rows]
@@ -249,13 +238,6 @@ def test_a_part_of_a_run_is_about_one_measure_or_group(compared: Run) -> None:
     assert [finding for finding in south.findings() if finding.item == "south"] == whole
     with pytest.raises(UnknownNameError, match="'south'"):
         _ = compared["suoth"]
-
-
-def test_models_without_a_head_are_refused(place: Place, tmp_path: Path) -> None:
-    model = f"hf:{save_masked(tmp_path / 'm', place.abc, head=False)}"
-    with pytest.raises(ModelError, match=r"cls\.predictions"):
-        place(model, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -299,43 +281,27 @@ def test_a_folder_in_use_is_refused_before_anything_is_asked(place: Place, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 
 
-def test_annotators_are_counted_who_rated_a_group_that_is_asked_about(place: Place, tmp_path: Path) -> None:
-    content = json.loads(place.human.read_text())
-    for name in ("annotator0", "annotator1"):
-        del content[name]["southerners"]
-    path = tmp_path / "human.json"
-    path.write_text(json.dumps(content))
-    overall = models(place(groups=["south"], measures="ilps", human=path))[0].measures[0].alignments[0]
-    assert overall.num_annotators == 7
-
-
 def test_annotators_of_pilot_groups_only_are_not_counted(place: Place, tmp_path: Path) -> None:
     content = json.loads(place.human.read_text())
     for name in ("annotator0", "annotator1"):
         content[name] = {"northerners": content[name]["northerners"]}
     path = tmp_path / "human.json"
     path.write_text(json.dumps(content))
-    overall = models(place(measures="ilps", human=path))[0].measures[0].alignments[0]
+    overall = measures(place(measures="ilps", human=path))[0]["alignments"][0]
     assert overall.tau_with_pilot is not None
     assert overall.num_annotators == 7
-
-
-def test_one_annotator_is_enough_for_an_agreement(place: Place, tmp_path: Path) -> None:
-    found = place(human=judgements(tmp_path, annotators=1))
-    assert found.manifest.inputs.human.ceiling is None
-    assert models(found)[0].measures[0].alignments[0].tau is not None
 
 
 def test_a_score_that_is_not_defined_in_the_pilot_ends_no_run(place: Place) -> None:
     """Distances of one and more have no score in the released form of SeT; ILPS has all of them."""
     found = place(human=place.human, variant="cao2022-code")
-    assert models(found)[0].measures[2].row.undefined > 0
-    assert models(found)[0].measures[0].alignments[0].tau is not None
+    assert measures(found)[2].row.undefined > 0
+    assert measures(found)[0]["alignments"][0].tau is not None
 
 
 def test_groups_of_unknown_words_are_not_measured_in_silence(place: Place, tmp_path: Path) -> None:
     """Both are one and the same [UNK] to the model."""
     model = f"hf:{save_masked(tmp_path / 'm', place.abc, without=('northern', 'southern'))}"
     heard: list[str] = []
-    found = profiles(models(place(model, measures="ilps", listener=Hearing(heard)))[0].measures[0])
+    found = profiles(measures(place(model, measures="ilps", listener=Hearing(heard)))[0])
     assert heard or not np.array_equal(found["north"], found["south"])

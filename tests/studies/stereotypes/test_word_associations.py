@@ -183,45 +183,6 @@ def two(distances: list[float], others: list[float]) -> tuple[Pieces, Pieces]:
     return made[0], made[1]
 
 
-def test_a_piece_on_top_with_the_group_only_leaves_its_word_without_a_score() -> None:
-    found = word_scores(*two([0.0, 0.5, 0.5], [0.5] * 3), "set")
-    assert np.isnan(found).tolist() == [True, False]
-    assert found[1] == 0.0
-    # the released form can do with it: 1 - 0 has a logarithm
-    assert word_scores(*two([0.0, 0.5, 0.5], [0.5] * 3), "set", "cao2022-code").tolist() == [0.0, 0.0]
-
-
-def test_a_piece_on_top_in_the_priors_text_leaves_the_judgement_to_the_others() -> None:
-    for own, prior in (([0.5, 0.25, 0.5], [0.0, 0.5, 0.5]), ([0.0, 0.25, 0.5], [0.0, 0.5, 0.5])):
-        assert word_scores(*two(own, prior), "set").tolist() == pytest.approx([math.log(4.0), 0.0])
-    assert np.isnan(word_scores(*two([0.5] * 3, [0.5, 0.5, 0.0]), "set")).tolist() == [False, True]
-
-
-@pytest.mark.parametrize("far", [1.0, 1.5])
-def test_distances_of_one_and_more_are_not_defined_in_the_released_form(far: float) -> None:
-    for own, prior in (([0.2, far, 0.5], [0.5] * 3), ([0.5] * 3, [far, 0.2, 0.5])):
-        assert np.isnan(word_scores(*two(own, prior), "set", "cao2022-code")).tolist() == [True, False]
-        assert not np.isnan(word_scores(*two(own, prior), "set", "paper")).any()
-
-
-def test_the_released_form_takes_the_hardest_piece_of_either_side_and_the_paper_the_best_ratio() -> None:
-    own, prior = two([0.2, 0.6, 0.5], [0.4, 0.5, 0.5])
-    assert word_scores(own, prior, "set", "cao2022-code")[0] == pytest.approx(math.log(0.4 / 0.5))
-    assert word_scores(own, prior, "set", "paper")[0] == pytest.approx(2.0 * math.log(2.0))
-
-
-def test_only_decisive_pieces_judge_a_word() -> None:
-    own, prior = two([0.1, 0.5, 0.5], [0.4, 0.5, 0.25])
-    later = np.array([False, True, True])
-    assert word_scores(own, prior, "set", "paper", later).tolist() == pytest.approx([0.0, -2.0 * math.log(2.0)])
-    none = np.array([False, False, True])
-    assert np.isnan(word_scores(own, prior, "set", "paper", none)).tolist() == [True, False]
-    spoiled = two([0.0, 0.5, 0.5], [0.4, 0.5, 0.25])  # a zero that does not count
-    assert word_scores(*spoiled, "set", "paper", later).tolist() == pytest.approx([0.0, -2.0 * math.log(2.0)])
-    code = [word_scores(own, prior, "set", "cao2022-code", marks).tolist() for marks in (None, later)]
-    assert code[0] == code[1]  # released code knows no such choice
-
-
 def test_answers_of_a_model_become_columns_in_double_precision() -> None:
     answers = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
     pieces = Pieces.of(answers, np.array([0, 2]))

@@ -22,6 +22,7 @@ from biassay.texts.requests import Blank, Slot
 
 __all__ = ["FAMILY", "Letters"]
 
+_VERSION = 1  # of the code below: raise it whenever a vector or a probability changes
 _END = 0  # the piece that ends a word: anything but a letter
 _SIZE = 512  # n-grams that vectors count
 _BATCH = 16  # blanks
@@ -47,7 +48,8 @@ class Letters:
         self._path, self._n = Path(model.name), _order(model)
         if not self._path.is_file():
             raise ModelError(f"model {model.head!r}: there is no file {self._path}; name a text file")
-        self.identity = Identity(model.head, "letters", content_digest(self._path), tuple(model.settings.items()))
+        revision = f"{content_digest(self._path)} v{_VERSION}"
+        self.identity = Identity(model.head, "letters", revision, tuple(model.settings.items()))
 
     def prepare(self, requests: Sequence[str] | Sequence[Blank]) -> None:  # noqa: ARG002
         if not self._sentences:

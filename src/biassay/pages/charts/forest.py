@@ -16,7 +16,7 @@ FOUND = ("not significant", "significant", "significant after correction")
 
 @dataclass(frozen=True)
 class ForestRow:
-    """``found`` is a place in the names of what was found; ``tip`` is what a reader who points at the row is told."""
+    """``found`` is a place in the names of what was found; ``tip`` is shown to who points at the row."""
 
     label: str
     effect_size: float

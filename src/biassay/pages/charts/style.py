@@ -11,7 +11,7 @@ __all__ = ["PAGE", "PRINT", "Style"]
 @dataclass(frozen=True)
 class Style:
     """``found`` colours what is not significant, significant, and significant after correction; ``levels`` four levels
-    of p from the smallest; ``curves`` lines that must be told apart.
+    of p from the smallest; ``curves`` lines that must differ.
     """
 
     background: str | None

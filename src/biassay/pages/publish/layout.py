@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
-from biassay.pages.formats import printable, size_word
+from biassay.files import printable
+from biassay.pages.formats import size_word
 
-__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "effect_text", "shade_of"]
+__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
 _SHADES: dict[str, Shade] = {"negligible": 0, "small": 1, "medium": 2, "large": 3}
@@ -75,13 +75,6 @@ class Table:
 def clean(text: str) -> str:
     """One line that can be printed."""
     return printable(" ".join(text.split()))
-
-
-def effect_text(value: float | None) -> str:
-    """An effect size to two decimals; what is no finite number is shown as such."""
-    if value is None:
-        return "–"
-    return "NaN" if math.isnan(value) else f"{value:z.2f}"
 
 
 def shade_of(effect_size: float | None) -> Shade:

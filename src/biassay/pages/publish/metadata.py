@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from biassay.pages.formats import printable
+from biassay.files import printable
 
 __all__ = ["Indexed", "Metric", "model_index", "scalar"]
 

@@ -10,12 +10,14 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.pages.publish.citations import citations
 from biassay.pages.publish.markdown import escape
 from biassay.pages.publish.metadata import Indexed, model_index
+from biassay.pages.sentences import in_short, points
 from biassay.results.data import RunData
+from biassay.results.findings import Finding
 
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
 
-__all__ = ["Card", "model_card", "version_of"]
+__all__ = ["Card", "card_of_findings", "model_card", "version_of"]
 
 _OTHER = "Nothing was measured of other words, groups or languages, nor of what the model does in an application."
 
@@ -54,6 +56,27 @@ def model_card(presenter: Presenter, run: RunData, model: str | None = None) -> 
     return model_index(label, card.entries) + "\n\n".join(parts) + "\n"
 
 
+def card_of_findings(
+    run: RunData,
+    findings: Sequence[Finding],
+    asked: str,
+    entries: Sequence[Indexed],
+    limits: Sequence[str],
+    notes: Sequence[str] = (),
+) -> Card:
+    """A card made from the findings of one model; ``notes`` are about what was asked of it and could not be."""
+    unmeasured = [one.item for one in findings if one.standing == "not measured"]
+    unfinished = "" if run.manifest.status == "complete" else " The run is not finished."
+    return Card(
+        entries=entries,
+        opening=[f"Measured with biassay {version_of(run)}: {asked}.{unfinished}", in_short(findings)],
+        findings=[f"{text}{name}" for text, name in points(findings)],
+        limits=limits,
+        gaps=notes,
+        known_gaps=unmeasured,
+    )
+
+
 def _chosen(labels: Sequence[str], model: str | None) -> str:
     if not labels:
         raise UsageError("there are no results, so that there is no model to describe")
@@ -66,7 +89,7 @@ def _chosen(labels: Sequence[str], model: str | None) -> str:
 
 
 def _left_out(entries: Iterable[Indexed], known: Collection[str]) -> list[str]:
-    """Numbers that are not in the metadata, but for what is told elsewhere."""
+    """Numbers that are not in the metadata, but for what is said elsewhere."""
     missing = [
         (metric.value is None, f"{metric.type} of {entry.config or entry.dataset}")
         for entry in entries

@@ -156,9 +156,9 @@
     const body = make("tbody"), pages = pager(show);
     pages.size = PAGE;
     let order = rows.map((_, i) => i);
-    const names = ["test", "model", ...columns];
-    const headers = names.map((name, i) => {
-      const header = make("th", [], { scope: "col" });
+    const names = [["test"], ["model"], ...columns];
+    const headers = names.map(([name, help], i) => {
+      const header = make("th", [], help ? { scope: "col", title: help } : { scope: "col" });
       header.append(sortButton(name, () => {
         const direction = turned(header, headers);
         const value = (r) => (i === 0 ? tests[r[1]][0] : i === 1 ? models[r[0]] : r[i + 2]);
@@ -198,7 +198,7 @@
     pages.size = MODELS;
     const count = (model) => cells[model].reduce((sum, at) => sum + (rows[at][2 + Number(by.value)] === 2 ? 1000 : rows[at][2 + Number(by.value)] === 1 ? 1 : 0), 0);
     function said(at) {
-      const r = rows[at], numbers = r.length === 5 ? r[4] : columns.map((name, i) => `${name} ${r[i + 4]}`).join(", ");
+      const r = rows[at], numbers = r.length === 5 ? r[4] : columns.map(([name], i) => `${name} ${r[i + 4]}`).join(", ");
       return `${tests[r[1]][0]} on ${models[r[0]]}: ${SAID[r[2 + Number(by.value)]]}. ${numbers}. ${tests[r[1]][1]}.${part.reasons[at] ? " " + part.reasons[at] : ""}`;
     }
     function show() {

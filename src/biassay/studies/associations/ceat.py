@@ -120,7 +120,7 @@ def ceat(
     confidence: float = 0.95,
     threads: int | None = None,
 ) -> ContextualAssociation:
-    """How strongly, over many contexts, do the targets X more than Y lean to the attributes A more than to B?
+    """How strongly, over many contexts, do the targets X more than Y go with the attributes A more than with B?
 
     Parameters
     ----------
@@ -139,12 +139,28 @@ def ceat(
     threads : int, optional
         All cores by default. The numbers do not depend on it.
 
+    Returns
+    -------
+    ContextualAssociation
+        The combined effect size (CES) with its p-value, the samples behind it, and the exact p-value by word.
+
+    Notes
+    -----
+    Each sample draws one context per stimulus and gives an effect size of WEAT. A random-effects model (DerSimonian and
+    Laird) pools them. More samples make the pooled p-value as small as one likes: it says how sure the mean over
+    contexts is, not whether other words would show the same. For that see ``p_value_by_word`` and ``interval``.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
+
     Examples
     --------
     >>> import numpy as np, biassay
     >>> rng = np.random.default_rng(0)
-    >>> def words(n, lean):
-    ...     return [rng.normal(lean, 1.0, (20, 10)) for _ in range(n)]
+    >>> def words(n, mean):
+    ...     return [rng.normal(mean, 1.0, (20, 10)) for _ in range(n)]
     >>> found = biassay.ceat(words(6, 1), words(6, -1), words(6, 1), words(6, -1), n_samples=1000, rng=0)
     >>> found.effect_size > 1.5, found.p_value_by_word < 0.01
     (True, True)

@@ -9,7 +9,7 @@ from biassay.results.tables import Column, Format, TableSpec
 from biassay.studies.associations.intervals import interval_of
 from biassay.studies.associations.records import Result
 
-__all__ = ["PAPER_COLUMNS", "RESULTS"]
+__all__ = ["COLUMNS", "PAPER_COLUMNS", "RESULTS"]
 
 PAPER_COLUMNS = (
     Column("model", "model", "The model's name."),
@@ -45,6 +45,7 @@ _OWN = (
     Column("variant_of", "variant of", "The test of words that it puts into sentences."),
     Column("template", "template", "The kind of its sentences."),
     Column("metric", "metric", "How vectors became associations."),
+    Column("unit", "unit", "Of the effect sizes: d, or score for a metric of four sets."),
     Column("level", "level", "How words were put into text: by themselves, in sentences, in contexts of a corpus."),
     Column("targ1", "X", "The first targets."),
     Column("targ2", "Y", "The second targets."),
@@ -94,8 +95,9 @@ _OWN = (
     _over_contexts("n_samples", "n", "Samples of contexts.", "count"),
 )  # fmt: skip
 
+COLUMNS = (*PAPER_COLUMNS, *_OWN)
 _SHOWN = (
     *("model", "options", "test", "title", "status", "effect_size", "p_value"),
     *("effect_size_by_word", "interval_low", "interval_high", "p_value_by_word"),
 )
-RESULTS = TableSpec("results", "Association tests", Result, (*PAPER_COLUMNS, *_OWN), shown=_SHOWN)
+RESULTS = TableSpec("results", "Association tests", Result, COLUMNS, shown=_SHOWN)

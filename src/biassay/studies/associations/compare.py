@@ -75,6 +75,14 @@ def _difference(first: str, label: str, one: Result, other: Result, *, of: int) 
     """``of`` differences in all share the error that simultaneous intervals are allowed."""
     asked = (one.test, one.title, first, label)
     unmeasured = [name for name, result in ((first, one), (label, other)) if result.effect_size is None]
+    if one.unit != "d" and not unmeasured:
+        return AssociationDifference(
+            *asked,
+            one.effect_size,
+            other.effect_size,
+            f"the metric {one.metric} has no interval",
+            difference=(other.effect_size or 0.0) - (one.effect_size or 0.0),
+        )
     paired = paired_difference(one, other)
     if unmeasured or paired is None:
         reason = f"not measured on {' and '.join(unmeasured)}" if unmeasured else "no words in common that have numbers"
@@ -82,7 +90,10 @@ def _difference(first: str, label: str, one: Result, other: Result, *, of: int) 
     found, num_x, num_y = paired
     if math.isnan(found.difference):
         return AssociationDifference(
-            *asked, _known(found.first.effect_size), _known(found.second.effect_size), "all words in common lean alike"
+            *asked,
+            _known(found.first.effect_size),
+            _known(found.second.effect_size),
+            "all words in common have the same association",
         )
     wider = paired_difference(one, other, confidence=1.0 - (1.0 - CONFIDENCE) / of)
     return AssociationDifference(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text
+from biassay.pages.formats import decimals, interval_text
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.differences import apart, rows_of
+from biassay.studies.associations.marks import SIGNS
 
 __all__ = ["difference_table"]
-
-_SIGNS = ("", "*", "**")
 
 
 def difference_table(found: Comparison) -> Table:
@@ -33,6 +33,6 @@ def _cells(row: AssociationDifference | None) -> tuple[Cell, Cell]:
     if row is None:
         return Cell(""), Cell("")
     if row.difference is None or row.interval_low is None or row.interval_high is None:
-        return Cell(effect_text(row.difference)), Cell("–")
-    interval = f"{effect_text(row.interval_low)} to {effect_text(row.interval_high)}".replace("-", "−")
-    return Cell(effect_text(row.difference), _SIGNS[apart(row)]), Cell(interval)
+        return Cell(decimals(row.difference)), Cell("–")
+    interval = interval_text(row.interval_low, row.interval_high).replace("-", "−")
+    return Cell(decimals(row.difference), SIGNS[apart(row)]), Cell(interval)

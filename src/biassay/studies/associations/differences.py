@@ -9,14 +9,16 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from biassay.files import printable
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.comparing import lay_out_comparison, print_differences
-from biassay.pages.formats import decimals, interval_text, printable
+from biassay.pages.formats import decimals, interval_text
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
+from biassay.studies.associations.marks import SIGNS
 from biassay.studies.associations.page import MOST_MODELS
 
 __all__ = [
@@ -38,7 +40,6 @@ MEANING_OF_DIFFERENCES = (
     "each word averaged over its contexts, and not the pooled ones."
 )
 _NAMED = 8
-_SIGNS = ("", "*", "**")
 
 
 def rows_of(found: Comparison) -> tuple[AssociationDifference, ...]:
@@ -63,10 +64,6 @@ def difference_statements(found: Comparison) -> list[Statement]:
     return [_about(model, [r for r in rows if r.model == model], found.baseline) for model in found.models]
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else decimals(value)
-
-
 def _about(model: str, rows: Sequence[AssociationDifference], baseline: str) -> Statement:
     compared = [row for row in rows if row.interval_low is not None]
     differing = sorted((r for r in compared if apart(r)), key=lambda r: -abs(r.difference or 0.0))
@@ -86,9 +83,9 @@ def _about(model: str, rows: Sequence[AssociationDifference], baseline: str) -> 
 
 def _point(row: AssociationDifference) -> str:
     sure = " **" if apart(row) == 2 else ""
-    effects = f"{_number(row.effect_baseline)} on {row.baseline}, {_number(row.effect_model)} on {row.model}"
+    effects = f"{decimals(row.effect_baseline)} on {row.baseline}, {decimals(row.effect_model)} on {row.model}"
     interval = interval_text(row.interval_low, row.interval_high)
-    return f"{row.test}{sure} ({row.title}): {effects}; difference {_number(row.difference)} (95% {interval})"
+    return f"{row.test}{sure} ({row.title}): {effects}; difference {decimals(row.difference)} (95% {interval})"
 
 
 def differences_part(found: Comparison, renderer: Renderer) -> Part:
@@ -149,8 +146,8 @@ def _table(found: Comparison) -> Table:
 
 
 def _printed(row: AssociationDifference) -> tuple[str, ...]:
-    effects = ["–" if effect is None else decimals(effect) for effect in (row.effect_baseline, row.effect_model)]
+    effects = [decimals(effect) for effect in (row.effect_baseline, row.effect_model)]
     if row.difference is None:
         return *effects, "–", "–", ""
-    difference = decimals(row.difference) + _SIGNS[apart(row)]
+    difference = decimals(row.difference) + SIGNS[apart(row)]
     return *effects, difference, interval_text(row.interval_low, row.interval_high), f"{row.num_targ1}, {row.num_targ2}"

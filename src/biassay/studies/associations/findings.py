@@ -24,7 +24,9 @@ def findings_of(run: RunData) -> Sequence[Finding]:
 
 def _finding(row: Result, label: str) -> Finding:
     estimate = interval_of(row)
+    opposite = row.p_value_by_word_opposite
     p_values = {
+        **({} if opposite is None else {"by word, other direction": opposite}),
         "by word": row.p_value_by_word,
         "by word, corrected": row.p_value_by_word_holm,
         "by text": row.p_value,
@@ -41,6 +43,7 @@ def _finding(row: Result, label: str) -> Finding:
         effect=effect_by_word(row) if estimate is None else estimate.effect_size,
         low=None if estimate is None else estimate.low,
         high=None if estimate is None else estimate.high,
+        unit=row.unit,
         p_values=p_values,
         reason=row.reason,
         evidence=_evidence(row),
@@ -84,14 +87,22 @@ def direction_of(row: Result) -> str:
     first, second = concept(row.attr1), concept(row.attr2)
     if (effect_by_word(row) or 0.0) < 0.0:
         first, second = second, first
-    return f"{concept(row.targ1)} with {first}, {concept(row.targ2)} with {second}"
+    return f"{concept(row.targ1)} associated with {first}, {concept(row.targ2)} with {second}"
 
 
 def _evidence(row: Result) -> tuple[str, ...]:
     """The target words that add most to the effect, in its direction."""
+    if row.leave_one_out is not None:
+        return _without(row)
     found = contributions(row)
     if found is None:
         return ()
     sign = 1.0 if found.effect_size >= 0.0 else -1.0
     shares = {word: share for words in found.targets.values() for word, share in words.items()}
     return tuple(sorted(shares, key=lambda word: -sign * shares[word])[:_WORDS])
+
+
+def _without(row: Result) -> tuple[str, ...]:
+    """The words without which a score of four sets would be nearest to none."""
+    scores = {word: score for words in (row.leave_one_out or {}).values() for word, score in words.items()}
+    return tuple(sorted(scores, key=lambda word: abs(scores[word]))[:_WORDS])

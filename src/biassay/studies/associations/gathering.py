@@ -52,17 +52,17 @@ def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathere
         )
     if len(runs) == 1:
         return Gathered(next(iter(runs.values())), runs)
-    told_apart = _told_apart(runs)
+    named = _with_run_names(runs)
     alpha = min(run.manifest.settings.alpha for run in runs.values())
     models: list[ModelRecord] = []
     arrays: dict[str, NDArray[np.float64]] = {}
-    for run in told_apart.values():
+    for run in named.values():
         for place, record in enumerate(run.manifest.models):
             at = next((i for i, known in enumerate(models) if _identity(known) == _identity(record)), len(models))
             models[at : at + 1] = [_joined(models[at], record) if at < len(models) else record]
             arrays |= {f"{at}/{name}": array for name, array in run.arrays_of(place).items()}
-    rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(told_apart))
-    manifest = _manifest(told_apart, models, alpha)
+    rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(named))
+    manifest = _manifest(named, models, alpha)
     together = RunData(manifest, {"results": with_corrections(rows, alpha)}, arrays)
     return Gathered(together, runs, tuple(differences))
 
@@ -107,7 +107,7 @@ def _manifest(runs: Mapping[str, RunData], models: Sequence[ModelRecord], alpha:
     )
 
 
-def _told_apart(runs: Mapping[str, RunData]) -> dict[str, RunData]:
+def _with_run_names(runs: Mapping[str, RunData]) -> dict[str, RunData]:
     """The runs, with the name of the run at every model that another run has tested with one of the same tests."""
     seen: dict[tuple[str, str, str | None, str], set[str]] = {}
     for name, run in runs.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 from biassay.errors import StimulusError, UsageError
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.metrics import metric_named
+from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.over_contexts import check_word_tests, cover
 from biassay.studies.associations.over_texts import check_tests
 from biassay.studies.associations.records import ContextsRecord, InputsRecord, TestRecord
@@ -24,6 +25,7 @@ __all__ = ["GIVEN", "AssociationInputs", "check_same", "open_inputs"]
 GIVEN = "given as words"
 """What stands in place of a pattern for a test that was given as a dict of words."""
 
+_FOR_CONTEXTS = ("n_samples", "mode", "window", "dtype", "min_contexts", "vectors")
 _HOW_FOUND = ("file_format", "field", "document", "html", "language", "ignore_case", "openings")
 
 
@@ -51,10 +53,16 @@ class AssociationInputs:
 
 def open_inputs(settings: Settings) -> AssociationInputs:
     """Read what the settings name, and refuse what cannot be measured."""
-    metric_named(settings.metric)
+    if metric_named(settings.metric).unit != "d" and settings.protocol != "exact":
+        raise UsageError(
+            f"metric {settings.metric} is a score of four sets, whose p-value is by permutation; protocol "
+            f"{settings.protocol} is for associations of single texts"
+        )
     contexts = None if settings.contexts is None else _contexts(settings.contexts)
     patterns = settings.tests
-    if contexts is not None:
+    if contexts is None:
+        _refuse_without_contexts(settings)
+    else:
         for name, default in (("protocol", "exact"), ("metric", "cosine")):
             if getattr(settings, name) != default:
                 raise UsageError(
@@ -74,6 +82,13 @@ def open_inputs(settings: Settings) -> AssociationInputs:
     records = {test.name: _test_record(test, pattern) for test, pattern in chosen}
     source = None if contexts is None else contexts_record(Path(settings.contexts or ""), contexts)
     return AssociationInputs(settings, tests, InputsRecord(tuple(records.values()), source), contexts)
+
+
+def _refuse_without_contexts(settings: Settings) -> None:
+    """Settings of runs over contexts would be ignored in silence."""
+    for field in dataclasses.fields(Settings):
+        if field.name in _FOR_CONTEXTS and getattr(settings, field.name) != field.default:
+            raise UsageError(f"{field.name} is for runs over contexts; give contexts too (--contexts FILE)")
 
 
 def _test_record(test: Test, asked: str | dict[str, Any]) -> TestRecord:
@@ -122,6 +137,11 @@ def _check_sought(tests: Sequence[Test], contexts: Contexts) -> None:
 def check_same(before: InputsRecord, now: InputsRecord) -> None:
     """Refuse to go on with other tests or contexts."""
     digests = {test.name: test.digest for test in now.tests}
+    added = [test.name for test in now.tests if test.name not in {old.name for old in before.tests}]
+    if added:
+        raise StimulusError(
+            f"there are tests now that the run did not begin with ({', '.join(added)}); start a new run"
+        )
     for test in before.tests:
         if digests.get(test.name) != test.digest:
             raise StimulusError(f"the test {test.name!r} has changed since the run began; start a new run")

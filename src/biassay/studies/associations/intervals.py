@@ -34,7 +34,7 @@ def interval_of(result: Result) -> Estimate | None:
         return Estimate(result.effect_size, found.interval_low, found.interval_high, found.confidence)
     if found is not None or result.effect_size_by_word is None:
         return None
-    x, y = (list(result.leaning.get(role, {}).values()) for role in ("X", "Y"))
+    x, y = (list(result.associations.get(role, {}).values()) for role in ("X", "Y"))
     return effect_interval(x, y) if x and y and np.isfinite([*x, *y]).all() else None
 
 
@@ -42,9 +42,9 @@ def contributions(result: Result) -> Contributions | None:
     """What every word adds to the effect size by word; None where words are not known or it is not defined.
 
     The effect size is (mean over X less mean over Y) / spread. An association counts from the mean of all targets, so
-    that a word in the middle adds nothing; a word of Y adds by leaning the other way.
+    that a word in the middle adds nothing; a word of Y adds by its association with B.
     """
-    roles = {role: result.leaning.get(role, {}) for role in ("X", "Y", "A", "B")}
+    roles = {role: result.associations.get(role, {}) for role in ("X", "Y", "A", "B")}
     if not all(roles.values()) or result.effect_size_by_word is None:
         return None
     scores = np.array([*roles["X"].values(), *roles["Y"].values()])
@@ -70,11 +70,14 @@ def paired_difference(first: Result, second: Result, *, confidence: float = 0.95
     Also the numbers of words of X and of Y. None where one of them has no words, or they share none.
     """
     shared = {
-        role: [w for w in first.leaning.get(role, {}) if w in second.leaning.get(role, {})] for role in ("X", "Y")
+        role: [w for w in first.associations.get(role, {}) if w in second.associations.get(role, {})]
+        for role in ("X", "Y")
     }
     if not shared["X"] or not shared["Y"] or None in (first.effect_size_by_word, second.effect_size_by_word):
         return None
-    numbers = [[result.leaning[role][w] for w in shared[role]] for result in (first, second) for role in ("X", "Y")]
+    numbers = [
+        [result.associations[role][w] for w in shared[role]] for result in (first, second) for role in ("X", "Y")
+    ]
     if not np.isfinite(np.concatenate(numbers)).all():
         return None
     return difference_interval(*numbers, confidence=confidence), len(shared["X"]), len(shared["Y"])

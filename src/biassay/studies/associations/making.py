@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from biassay.stats.tails import TailProbability
 from biassay.stimuli.description import description_of
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.ceat import ContextualAssociation
+from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.over_contexts import ContextMeasurement
 from biassay.studies.associations.over_texts import Measurement
 from biassay.studies.associations.records import Contextual, Result
@@ -29,6 +31,8 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
     found = measured.association
     p, by_word = (found.p, found.by_word) if found else (None, None)
     floor = smallest_p(measured.num_words["X"], measured.num_words["Y"], settings.alternative)
+    if found is not None and found.floor is not None:
+        floor = max(floor, found.floor)
     return Result(
         **_asked(test, identity, settings),
         **_tails(p, by_word, floor),
@@ -48,9 +52,15 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         protocol=settings.protocol,
         alternative=settings.alternative,
         metric=settings.metric,
+        unit=metric_named(settings.metric).unit,
+        leave_one_out=None if found is None or found.leave_one_out is None else _plain(found.leave_one_out),
         lost=dict(measured.lost),
-        leaning={role: dict(words) for role, words in measured.leaning.items()},
+        associations=_plain(measured.associations),
     )
+
+
+def _plain(by_word: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    return {role: dict(words) for role, words in by_word.items()}
 
 
 def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasurement, settings: Settings) -> Result:
@@ -76,7 +86,7 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
         protocol="ceat",
         alternative="two-sided",
         lost=dict(measured.lost),
-        leaning={role: dict(of) for role, of in measured.leaning.items()},
+        associations=_plain(measured.associations),
         contextual=_contextual(found, measured, settings.alpha) if found else None,
         too_rare=dict(measured.too_rare),
     )

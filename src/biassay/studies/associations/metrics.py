@@ -1,6 +1,6 @@
-"""Metrics of association tests: how four sets of vectors become an association. A metric is one object in one file.
+"""What a metric of association tests is: how four sets of vectors become an association.
 
-Other packages add metrics by the entry point ``biassay.metrics``.
+A metric is one object in one file; `biassay.studies.associations.metric_registry` lists them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import UnknownNameError, UsageError
-from biassay.plugins import load_plugins, refuse_clash
-from biassay.stats.association import unit_rows
+from biassay.errors import UsageError
 from biassay.stats.tails import TailProbability
-from biassay.studies.associations.weat import Association, Testing, tested, weat
+from biassay.studies.associations.weat import Association, Testing, tested
 
-__all__ = ["Metric", "Score", "Sets", "Similarity", "metric_named", "metric_names"]
+__all__ = ["Metric", "Score", "Sets", "Similarity"]
 
 Vectors = NDArray[np.floating]
 Sets = Mapping[str, Vectors]
@@ -38,6 +36,11 @@ class Metric(Protocol):
 
     @property
     def title(self) -> str: ...
+
+    @property
+    def unit(self) -> str:
+        """Of the effect size: "d" for standard deviations, anything else for a number of another kind."""
+        ...
 
     def associate(self, sets: Sets, how: Testing) -> Association:
         """Effect size and p-values; ``x`` and ``y`` say how much every target text adds."""
@@ -59,6 +62,10 @@ class Similarity:
     name: str
     title: str
     matrix: Callable[[Vectors, Vectors], NDArray[np.float64]]
+
+    @property
+    def unit(self) -> str:
+        return "d"
 
     def associate(self, sets: Sets, how: Testing) -> Association:
         near_a, near_b = ({t: self._matrix(sets[t], sets[a]) for t in "XY"} for a in "AB")
@@ -87,13 +94,17 @@ class Score:
     """A metric of four sets: ``score`` gives one number for vectors X, Y, A, B.
 
     Its p-value is by word: in how many splits of all target words into sets of these sizes is the score as high? That
-    asks that words can be exchanged between X and Y under the score. What a word adds is the score less that without
-    the word.
+    asks that words can be exchanged between X and Y under the score. `leave_one_out`
+    says what it would be without each word.
     """
 
     name: str
     title: str
     score: Callable[[Vectors, Vectors, Vectors, Vectors], float]
+
+    @property
+    def unit(self) -> str:
+        return "score"
 
     def associate(self, sets: Sets, how: Testing) -> Association:
         words = how.words or tuple([f"{t}{i}" for i in range(len(sets[t]))] for t in "XY")
@@ -109,12 +120,11 @@ class Score:
         everyone = range(len(names))
         observed = scored(range(first), everyone)
         splits = np.array([scored(split, everyone) for split in _splits(len(names), first, how)])
-        shares = {
-            names[i]: observed - scored([j for j in range(first) if j != i], [j for j in everyone if j != i])
-            for i in everyone
-        }
+        without: dict[str, dict[str, float]] = {"X": {}, "Y": {}}
+        for i in everyone:
+            role, _, word = names[i].partition(" ")
+            without[role][word] = scored([j for j in range(first) if j != i], [j for j in everyone if j != i])
         p = _p_value(observed, splits, how)
-        each = np.array([shares[owner] for owner in owners])
         return Association(
             effect_size=observed,
             statistic=observed,
@@ -125,8 +135,10 @@ class Score:
             protocol=how.protocol,
             alternative=how.alternative,
             sizes=_sizes(sets),
-            x=each[: len(sets["X"])],
-            y=each[len(sets["X"]) :],
+            x=np.empty(0),
+            y=np.empty(0),
+            floor=1.0 / len(splits),
+            leave_one_out=without if how.words is not None else None,
         )
 
     def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:  # noqa: ARG002
@@ -148,54 +160,10 @@ def _p_value(observed: float, splits: NDArray[np.float64], how: Testing) -> Tail
     close = 1e-9 * max(1.0, abs(observed))
     sided = np.abs(splits) >= abs(observed) - close if how.alternative == "two-sided" else splits >= observed - close
     value = float(sided.mean())
-    route = "enumeration" if len(splits) != _DRAWN + 1 else "sampling"
-    return TailProbability(value, math.log10(value), route, 0.0)
+    if len(splits) != _DRAWN + 1:
+        return TailProbability(value, math.log10(value), "enumeration", 0.0)
+    return TailProbability(value, math.log10(value), "sampling", math.sqrt((1.0 - value) / (value * len(splits))))
 
 
 def _sizes(sets: Sets) -> tuple[int, int, int, int]:
     return len(sets["X"]), len(sets["Y"]), len(sets["A"]), len(sets["B"])
-
-
-@dataclass(frozen=True)
-class _Cosine:
-    """WEAT's own metric, by one product of matrices."""
-
-    name: str = "cosine"
-    title: str = "cosine (WEAT)"
-
-    def associate(self, sets: Sets, how: Testing) -> Association:
-        return weat(
-            *(sets[role] for role in "XYAB"),
-            protocol=how.protocol,
-            alternative=how.alternative,
-            words=how.words,
-            rng=how.rng,
-        )
-
-    def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
-        between = unit_rows(sets["X"], "X").mean(axis=0) - unit_rows(sets["Y"], "Y").mean(axis=0)
-        return {role: unit_rows(sets[role], role) @ between for role in "AB"}
-
-
-_GROUP = "biassay.metrics"
-_METRICS: Mapping[str, Metric] = {"cosine": _Cosine()}
-
-
-def metric_names() -> tuple[str, ...]:
-    return (*_METRICS, *_added())
-
-
-def _added() -> Mapping[str, Metric]:
-    return load_plugins(_GROUP, _METRICS, Metric)
-
-
-def metric_named(name: str) -> Metric:
-    """A metric by its name."""
-    refuse_clash(_GROUP, name, _METRICS)
-    if name in _METRICS:
-        return _METRICS[name]
-    added = _added()
-    if name not in added:
-        known = (*_METRICS, *added)
-        raise UnknownNameError("metric", name, known, f"(one of {', '.join(known)})")
-    return added[name]

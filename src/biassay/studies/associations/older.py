@@ -25,7 +25,10 @@ _PARTS = {"effect_sizes": "samples", "variances": "variances", "p_values": "samp
 
 
 def upgrade(folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> Older:
-    """Format 1: settings stood in the manifest and beside the file of contexts, samples in files of their own."""
+    """Format 1: settings stood in the manifest and beside the file of contexts, samples in files of their own.
+
+    Associations of words were called leaning.
+    """
     own = dict(manifest)
     contexts = own.pop("contexts", None)
     lost = own.pop("words_lost", {})
@@ -51,7 +54,11 @@ def upgrade(folder: Path, manifest: dict[str, Any], results: dict[str, Any]) -> 
         row if "about" in row else {**row, **_description(row["test"], row["test_digest"])}
         for row in results["results"]
     ]
-    return Older(own, {"results": rows}, _samples(folder))
+    return Older(own, {"results": [_renamed(row) for row in rows]}, _samples(folder))
+
+
+def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+    return {"associations" if name == "leaning" else name: value for name, value in row.items()}
 
 
 @cache

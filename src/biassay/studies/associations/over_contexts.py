@@ -23,7 +23,7 @@ Vectors = NDArray[np.floating]
 
 @dataclass(frozen=True, eq=False)
 class ContextMeasurement:
-    """What came of one test on one model; ``num_contexts`` and ``leaning`` by role and stimulus.
+    """What came of one test on one model; ``num_contexts`` and ``associations`` by role and stimulus.
 
     Of the stimuli ``lost``, the corpus has too few contexts of those ``too_rare``; others the model could not place.
     """
@@ -34,7 +34,7 @@ class ContextMeasurement:
     lost: Mapping[str, tuple[str, ...]]
     too_rare: Mapping[str, tuple[str, ...]]
     num_contexts: Mapping[str, Mapping[str, int]]
-    leaning: Mapping[str, Mapping[str, float]]
+    associations: Mapping[str, Mapping[str, float]]
 
     def num_words(self, role: str) -> int:
         return len(self.num_contexts[role]) - len(self.lost[role])
@@ -86,8 +86,8 @@ def measure_in_contexts(
         return ContextMeasurement(None, "refused", str(error), lost, rare, counts, {})
     except BiassayError as error:
         return ContextMeasurement(None, "failed", str(error), lost, rare, counts, {})
-    leaning = {
+    associations = {
         role: dict(zip(kept[role], map(float, scores), strict=True))
         for role, scores in zip(ROLES, (found.x, found.y, found.a, found.b), strict=True)
     }
-    return ContextMeasurement(found, "measured", None, lost, rare, counts, leaning)
+    return ContextMeasurement(found, "measured", None, lost, rare, counts, associations)

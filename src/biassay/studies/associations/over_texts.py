@@ -13,7 +13,7 @@ from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.models.base import Encoded, Span
 from biassay.stats.association import unit_rows
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.metrics import metric_named
+from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.settings import Settings
 from biassay.studies.associations.weat import Association, Testing
 from biassay.studies.seeds import seed_of
@@ -36,7 +36,7 @@ class Measurement:
         Texts that were measured, words they were made from, and texts the model did not read to the end.
     lost : role -> words
         Words, in the form in which they stood in a text, that the model does not know.
-    leaning : role -> word -> float
+    associations : role -> word -> float
         For targets the mean association with A rather than B; for attributes the mean cosine with X rather than Y.
     """
 
@@ -47,7 +47,7 @@ class Measurement:
     num_words: Mapping[str, int]
     num_cut: Mapping[str, int]
     lost: Mapping[str, tuple[str, ...]]
-    leaning: Mapping[str, Mapping[str, float]]
+    associations: Mapping[str, Mapping[str, float]]
 
 
 def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
@@ -84,7 +84,7 @@ def measure(
         "num_cut": {role: sum(encoded[role].cut[i] is not None for i in kept[role]) for role in ROLES},
     }
     if reason is not None:
-        return Measurement(None, "refused", reason, **counts, lost=lost, leaning={})
+        return Measurement(None, "refused", reason, **counts, lost=lost, associations={})
     try:
         vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
         for role in ROLES:
@@ -93,12 +93,12 @@ def measure(
         rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
         how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
         found = metric.associate(vectors, how)
-        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)}
+        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}
     except UsageError as error:
-        return Measurement(None, "refused", str(error), **counts, lost=lost, leaning={})
+        return Measurement(None, "refused", str(error), **counts, lost=lost, associations={})
     except BiassayError as error:
-        return Measurement(None, "failed", str(error), **counts, lost=lost, leaning={})
-    return Measurement(found, "measured", None, **counts, lost=lost, leaning=_by_word(scores, chosen))
+        return Measurement(None, "failed", str(error), **counts, lost=lost, associations={})
+    return Measurement(found, "measured", None, **counts, lost=lost, associations=_by_word(scores, chosen))
 
 
 def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:

@@ -14,13 +14,16 @@ from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.formats import counted, decimals, size_word
 from biassay.pages.section import Part, Renderer, Section
+from biassay.pages.sentences import statements
 from biassay.results.data import is_of
+from biassay.studies.associations.findings import findings_of
+from biassay.studies.associations.marks import LEGEND, UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_data import data_of, shows_words
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.samples import samples_of
-from biassay.studies.associations.view import UNREACHABLE, RunView, found_code
-from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
-from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS, context_range, contexts_found
+from biassay.studies.associations.view import RunView
+from biassay.studies.associations.words import headline, meaning, unfinished
+from biassay.studies.associations.words_contexts import COLUMNS, context_range, contexts_found
 from biassay.studies.associations.words_lost import assumptions
 
 __all__ = ["MOST_MODELS", "distribution_figures", "forest_figures", "part_of"]
@@ -42,8 +45,8 @@ def part_of(view: RunView, renderer: Renderer) -> Part:
         anchor=renderer.anchor,
         title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
         headline=headline(view.run),
-        summary=summary(view.run),
-        meaning=MEANING_OVER_CONTEXTS if view.over_contexts else MEANING,
+        summary=statements(findings_of(view.run)),
+        meaning=meaning(view.run),
         sections=[section for section in sections if section is not None],
         notes=_notes(view),
         data=data_of(view),
@@ -96,7 +99,7 @@ def _by_test(view: RunView, renderer: Renderer) -> Section | None:
 
 
 def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
-    codes = [found_code(r, by_word=True) for r in results]
+    codes = [mark_of(r, "word") for r in results]
     sizes = [r.effect_size for r in results if r.effect_size is not None and math.isfinite(r.effect_size)]
     return {
         "test": test,
@@ -138,7 +141,7 @@ def _forest_row(view: RunView, result: Result) -> ForestRow | None:
     found = view.estimate(result)
     if found is None:
         return None
-    code = found_code(result, by_word=True)
+    code = mark_of(result, "word")
     return ForestRow(result.test, found.effect_size, found.low, found.high, code if code <= 2 else 0, view.tip(result))
 
 

@@ -13,13 +13,12 @@ from biassay.pages.formats import decimals
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.citations import Use, uses_of_source
 from biassay.pages.publish.layout import Table
-from biassay.pages.publish.model_card import Card
+from biassay.pages.publish.model_card import Card, card_of_findings
 from biassay.pages.section import Part, Renderer
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
-from biassay.results.labels import model_labels
-from biassay.studies.associations.card import association_card
+from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.compare import compare_associations
 from biassay.studies.associations.difference_table import difference_table
 from biassay.studies.associations.differences import (
@@ -27,14 +26,23 @@ from biassay.studies.associations.differences import (
     differences_part,
     print_association_differences,
 )
+from biassay.studies.associations.entries import asked, entry
+from biassay.studies.associations.findings import effect_by_word, findings_of
 from biassay.studies.associations.gathering import gather, only_tests
+from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
 from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
-from biassay.studies.associations.terminal import print_run
-from biassay.studies.associations.view import NOT_MEASURED, RunView, found_code
-from biassay.studies.associations.words_found import effect_by_word
+from biassay.studies.associations.terminal import print_associations
+from biassay.studies.associations.view import RunView
+from biassay.studies.associations.words import ABSENCE
 
 __all__ = ["AssociationPresenter"]
+
+_LIMITS = (
+    "An effect size says how much the targets differ in their association with the attributes, in standard deviations "
+    "over all targets; it speaks of these words, and only of them.",
+    ABSENCE,
+)
 
 
 class AssociationPresenter(Presenter):
@@ -54,7 +62,7 @@ class AssociationPresenter(Presenter):
         return part_of(RunView(gathered), renderer)
 
     def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
-        print_run(gathered.run, console)
+        print_associations(gathered.run, console)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         if gathered.run.manifest.inputs.contexts is None:
@@ -94,7 +102,10 @@ class AssociationPresenter(Presenter):
         return list(model_labels(run).values())
 
     def card(self, run: RunData, label: str) -> Card:
-        return association_card(run, label)
+        labels = model_labels(run)
+        own = [result for result in run.results if labels[model_key(result)] == label]
+        findings = [one for one in findings_of(run) if one.model == label]
+        return card_of_findings(run, findings, asked(run, own), [entry(result, run) for result in own], _LIMITS)
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         return compare_associations(runs, baseline=baseline, mixed=mixed)
@@ -117,7 +128,7 @@ def _matrix(view: RunView) -> Drawing:
         MatrixCell(
             view.label(r),
             r.test,
-            None if (code := found_code(r, by_word=True)) == NOT_MEASURED else code,
+            None if (code := mark_of(r, "word")) == NOT_MEASURED else code,
             "" if r.effect_size is None else decimals(effect_by_word(r)),
             view.tip(r),
         )

@@ -96,7 +96,7 @@ class Result(Record):
     test_digest: str
     model_revision: str | None
     lost: dict[str, tuple[str, ...]]
-    leaning: dict[str, dict[str, float]]
+    associations: dict[str, dict[str, float]]
     contextual: Contextual | None = None
     too_rare: dict[str, tuple[str, ...]] | None = None
     p_value_by_word_opposite: float | None = None
@@ -105,6 +105,8 @@ class Result(Record):
     variant_of: str | None = None
     template: TemplateKind | None = None
     metric: str = "cosine"
+    unit: str = "d"
+    leave_one_out: dict[str, dict[str, float]] | None = None
 
 
 @dataclass(frozen=True)

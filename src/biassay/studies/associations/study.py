@@ -20,6 +20,7 @@ from biassay.studies.associations.columns import RESULTS
 from biassay.studies.associations.gathering import only_tests
 from biassay.studies.associations.inputs import AssociationInputs, check_same, open_inputs
 from biassay.studies.associations.making import contextual_result_of, result_of, with_corrections
+from biassay.studies.associations.metric_registry import metric_package
 from biassay.studies.associations.over_contexts import cover, measure_in_contexts
 from biassay.studies.associations.over_texts import measure
 from biassay.studies.associations.records import InputsRecord, Result
@@ -55,6 +56,9 @@ class _Associations(Study):
         from biassay.studies.associations.presenter import AssociationPresenter
 
         return AssociationPresenter()
+
+    def packages(self, settings: Settings) -> tuple[str, ...]:
+        return (self.package, metric_package(settings.metric))
 
     def open(self, settings: Settings) -> AssociationInputs:
         return open_inputs(settings)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 from biassay.errors import UsageError
-from biassay.pages.formats import format_p, format_plain_p, stars
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, effect_text, shade_of
+from biassay.pages.formats import decimals, format_p
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, shade_of
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import cells, tsv_lines
 from biassay.studies.associations.columns import PAPER_COLUMNS
+from biassay.studies.associations.findings import cannot_reach
+from biassay.studies.associations.marks import By, p_text, sign
 from biassay.studies.associations.records import Result
-from biassay.studies.associations.words import cannot_reach, p_text
+from biassay.studies.associations.words import ABSENCE
 
-__all__ = ["ABSENCE", "By", "associations_table", "contexts_table", "holm_family", "nine_columns"]
+__all__ = ["associations_table", "contexts_table", "nine_columns"]
 
-By = Literal["word", "text"]
 Key = tuple[str, str, str | None]
-ABSENCE = "A test that finds nothing does not show that a model is free of bias."
 _CONTEXTS = {
     "word": "word",
     "sent": "sent (bleached sentences)",
@@ -92,7 +91,7 @@ def contexts_table(run: RunData) -> Table:
     )
 
 
-def holm_family(run: RunData, by: By) -> int:
+def _family(run: RunData, by: By) -> int:
     """Over how many p-values Holm's correction was made."""
     values = (result.p_value_by_word if by == "word" else result.p_value for result in run.results)
     return sum(value is not None and not math.isnan(value) for value in values)
@@ -131,24 +130,20 @@ def _effect(result: Result | None, by: By) -> Cell:
         return Cell("")
     if result.effect_size is None:
         return Cell("–")
-    few = "‡" if cannot_reach(result) else ""
     if by == "text":
-        marks = stars(result.significant, result.significant_holm)
-        return Cell(effect_text(result.effect_size), marks + few)
+        return Cell(decimals(result.effect_size), sign(result, by) + ("‡" if cannot_reach(result) else ""))
     if result.effect_size_by_word is None:
-        return Cell(effect_text(result.effect_size), "†")
-    marks = stars(result.significant_by_word, result.significant_by_word_holm)
-    return Cell(effect_text(result.effect_size_by_word), marks + few)
+        return Cell(decimals(result.effect_size), "†")
+    return Cell(decimals(result.effect_size_by_word), sign(result, by))
 
 
 def _over_contexts(result: Result | None) -> tuple[Cell, Cell, Cell]:
     if result is None:
         return Cell(""), Cell(""), Cell("")
-    marks = stars(result.significant_by_word, result.significant_by_word_holm)
     return (
-        Cell(effect_text(result.effect_size), shade=shade_of(result.effect_size)),
+        Cell(decimals(result.effect_size), shade=shade_of(result.effect_size)),
         Cell(p_text(result)),
-        Cell(format_p(result.p_value_by_word, result.log10_p_value_by_word), "‡" if cannot_reach(result) else marks),
+        Cell(format_p(result.p_value_by_word, result.log10_p_value_by_word), sign(result, "word")),
     )
 
 
@@ -183,15 +178,15 @@ def _exactness(run: RunData) -> str:
     errors = [r.p_error_by_word or 0.0 for r in run.results if r.p_value_by_word is not None]
     if not errors:
         return ""
-    return f"within a relative error of {format_plain_p(max(errors))}" if any(errors) else "exact"
+    return f"within a relative error of {format_p(max(errors))}" if any(errors) else "exact"
 
 
 def _stars_legend(run: RunData, by: By) -> str:
-    if not holm_family(run, by):
+    if not _family(run, by):
         return ""
     return (
         f"* p by {by} at most {run.manifest.settings.alpha:g}; ** also after Holm's correction over all "
-        f"{holm_family(run, by)} p-values by {by} of the run."
+        f"{_family(run, by)} p-values by {by} of the run."
     )
 
 

@@ -4,50 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biassay.pages.formats import decimals, printable
-from biassay.pages.section import Statement
+from biassay.files import printable
+from biassay.pages.formats import decimals, interval_text
+from biassay.pages.plain_tables import print_run
+from biassay.pages.sentences import statements
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
+from biassay.studies.associations.findings import findings_of
+from biassay.studies.associations.marks import LEGEND, p_by_text, p_by_word
 from biassay.studies.associations.records import Result
-from biassay.studies.associations.words import LEGEND, MEANING, headline, p_by_text, p_by_word, summary, unfinished
-from biassay.studies.associations.words_contexts import COLUMNS, MEANING_OVER_CONTEXTS
+from biassay.studies.associations.words import headline, meaning, unfinished
+from biassay.studies.associations.words_contexts import COLUMNS
 from biassay.studies.associations.words_lost import assumptions, lost_lines
 
-__all__ = ["print_run", "run_tables"]
+__all__ = ["print_associations", "run_tables"]
 
 _TEST_WIDTH, _MODEL_WIDTH = 46, 38
 _CONTEXT_MODEL_WIDTH = 56
 
 
-def print_run(run: RunData, console: Console) -> None:
+def print_associations(run: RunData, console: Console) -> None:
     """Print the table, what its signs mean, and the findings in words."""
-    labels = model_labels(run)
-    parts: list[RenderableType] = [Text(headline(run), style="bold"), *run_tables(run, console.width)]
-    if unfinished(run):
-        parts.insert(1, Text(unfinished(run), style="yellow"))
-    parts += [Text(LEGEND, style="dim"), Text("")]
+    shown: list[RenderableType] = [Text(unfinished(run), style="yellow")] if unfinished(run) else []
+    shown += [*run_tables(run, console.width), Text(LEGEND, style="dim")]
     if run.manifest.inputs.contexts is not None:
-        parts += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
-    for finding in summary(run):
-        parts += [_finding(finding), *(Text(printable(f"  • {point}")) for point in finding.points)]
-    parts += [Text(printable(line), style="yellow") for line in (*assumptions(run), *lost_lines(run))]
-    parts.extend(
-        Text(printable(f"{labels[model_key(result)]}, {result.test}: {result.status}: {result.reason}"), style="yellow")
-        for result in run.results
-        if result.reason
-    )
-    parts.append(Text(MEANING if run.manifest.inputs.contexts is None else MEANING_OVER_CONTEXTS, style="dim"))
-    console.print(Group(*parts))
-
-
-def _finding(finding: Statement) -> Text:
-    text = Text(printable(finding.text))
-    text.stylize("bold", 0, len(finding.about))
-    return text
+        shown += [Text(f"{name}: {sentence}", style="dim") for name, sentence in COLUMNS[:3]]
+    labels = model_labels(run)
+    reasons = [f"{labels[model_key(r)]}, {r.test}: {r.status}: {r.reason}" for r in run.results if r.reason]
+    notes = [*assumptions(run), *lost_lines(run), *reasons]
+    print_run(console, headline(run), shown, statements(findings_of(run)), notes, [meaning(run)])
 
 
 def run_tables(run: RunData, width: int) -> Iterator[Table]:
@@ -90,6 +79,4 @@ def _cells(result: Result | None, over_contexts: bool) -> tuple[str, ...]:
 
 def _interval(result: Result) -> str:
     found = result.contextual
-    if found is None or found.interval_low is None or found.interval_high is None:
-        return "–"
-    return f"{found.interval_low:.2f} to {found.interval_high:.2f}"
+    return "–" if found is None else interval_text(found.interval_low, found.interval_high)

@@ -6,31 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from biassay.pages.formats import decimals, format_plain_p, size_word
+from biassay.pages.formats import concept, decimals, format_p, interval_text, size_word
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
 from biassay.stats.effect_interval import Estimate
 from biassay.studies.associations.intervals import interval_of
+from biassay.studies.associations.marks import p_by_text, p_by_word
 from biassay.studies.associations.records import Result
-from biassay.studies.associations.words import cannot_reach, concept, p_by_text, p_by_word
 
-__all__ = ["NOT_MEASURED", "UNREACHABLE", "RunView", "found_code"]
-
-UNREACHABLE, NOT_MEASURED = 3, 4
-
-
-def found_code(result: Result, *, by_word: bool) -> int:
-    """0 not significant, 1 significant, 2 also after correction, 3 too few words, 4 not measured."""
-    if by_word:
-        significant, corrected = result.significant_by_word, result.significant_by_word_holm
-    else:
-        significant, corrected = result.significant, result.significant_holm
-    if significant is None:
-        return NOT_MEASURED
-    if by_word and cannot_reach(result):
-        return UNREACHABLE
-    return 2 if corrected else 1 if significant else 0
+__all__ = ["RunView"]
 
 
 @dataclass(frozen=True)
@@ -87,9 +72,7 @@ class RunView:
 
     def interval(self, result: Result) -> str:
         found = self.estimate(result)
-        if found is None or found.low is None or found.high is None:
-            return "–"
-        return f"{decimals(found.low)} to {decimals(found.high)}"
+        return "–" if found is None else interval_text(found.low, found.high)
 
     def tip(self, result: Result) -> str:
         """All about a cell, in a few words."""
@@ -98,10 +81,9 @@ class RunView:
             return f"{name}: {result.status}. {result.reason or ''}".strip()
         by_word = "" if result.effect_size_by_word is None else f", by word {decimals(result.effect_size_by_word)}"
         first = "p of the paper" if self.over_contexts else "p by text"
-        corrected = "–" if result.p_value_by_word_holm is None else format_plain_p(result.p_value_by_word_holm)
         return (
             f"{name}. {result.title}. Effect {decimals(result.effect_size)} ({size_word(result.effect_size)}){by_word}"
             f", 95% {self.interval(result)}. {first} {p_by_text(result)}, p by word {p_by_word(result)}"
-            f" (after correction {corrected}). {concept(result.targ1)}, {concept(result.targ2)}; "
-            f"{concept(result.attr1)}, {concept(result.attr2)}."
+            f" (after correction {format_p(result.p_value_by_word_holm)}). {concept(result.targ1)}, "
+            f"{concept(result.targ2)}; {concept(result.attr1)}, {concept(result.attr2)}."
         )

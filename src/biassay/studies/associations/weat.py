@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ class Association:
     Attributes
     ----------
     effect_size : float
-        Difference of mean associations in standard deviations; positive if X leans to A and Y to B.
+        Difference of mean associations in standard deviations; positive if X goes with A and Y with B.
     statistic : float
         Sum of associations over X minus sum over Y.
     p : TailProbability
@@ -38,7 +38,11 @@ class Association:
     sizes : (int, int, int, int)
         Number of vectors in X, Y, A and B.
     x, y : (n,), (m,) float64
-        Associations of the targets.
+        Associations of the targets; empty for a metric that gives one score of four sets.
+    floor : float or None
+        The smallest p-value by word that could have been, where fewer splits were tried than there are.
+    leave_one_out : role -> word -> float, or None
+        Of such a score: what it would be without the word.
     """
 
     effect_size: float
@@ -52,6 +56,8 @@ class Association:
     sizes: tuple[int, int, int, int]
     x: NDArray[np.float64]
     y: NDArray[np.float64]
+    floor: float | None = None
+    leave_one_out: Mapping[str, Mapping[str, float]] | None = None
 
     @property
     def p_value(self) -> float:
@@ -78,7 +84,7 @@ def weat(
     words: tuple[Sequence[str], Sequence[str]] | None = None,
     rng: Rng = None,
 ) -> Association:
-    """Do the targets X, more than Y, lean to the attributes A, more than to B?
+    """Do the targets X, more than Y, go with the attributes A, more than with B?
 
     Parameters
     ----------
@@ -93,6 +99,25 @@ def weat(
         For texts made from words: the word of every row of X and of Y. Gives `by_word`.
     rng : numpy Generator or seed
         Used by the two protocols that draw.
+
+    Returns
+    -------
+    Association
+        Effect size, statistic and p-values; by word where ``words`` are given.
+
+    Notes
+    -----
+    The association of a target is its mean cosine with A minus its mean cosine with B. The effect size is the
+    difference of the mean associations of X and Y over the standard deviation of all (n - 1 in the denominator). The
+    p-value is the share of all splits of the targets into sets of these sizes with at least the observed statistic.
+    Texts made from one word are not independent: with ``words``, whole words are permuted instead.
+
+    References
+    ----------
+    .. [1] Caliskan, A., Bryson, J. J., and Narayanan, A. (2017). Semantics derived automatically from language corpora
+       contain human-like biases. Science, 356(6334), 183-186.
+    .. [2] May, C., Wang, A., Bordia, S., Bowman, S. R., and Rudinger, R. (2019). On measuring social biases in sentence
+       encoders. NAACL-HLT, 622-628.
 
     Examples
     --------
@@ -169,7 +194,29 @@ def word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.
 
 
 def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:
-    """Single-target effect sizes: to which of A and B does each of ``words`` (n, d) lean, in standard deviations?"""
+    """Single-target effect sizes: with which of A and B does each of ``words`` go, in standard deviations?
+
+    Parameters
+    ----------
+    words, A, B : (n, d), (k, d), (l, d) array-like
+        Vectors; only their directions count.
+
+    Returns
+    -------
+    (n,) float64
+        The mean cosine with A minus that with B, over the standard deviation of the cosines with both; positive: A.
+
+    References
+    ----------
+    .. [1] Caliskan, A., Bryson, J. J., and Narayanan, A. (2017). Semantics derived automatically from language corpora
+       contain human-like biases. Science, 356(6334), 183-186.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> biassay.wefat([[1, 0], [0, 1]], [[1, 0], [2, 1]], [[0, 1], [1, 2]]).round(2)
+    array([ 1.58, -1.58])
+    """
     rows, a_rows, b_rows = (
         unit_rows(vectors, what) for vectors, what in zip((words, A, B), ("words", "A", "B"), strict=True)
     )

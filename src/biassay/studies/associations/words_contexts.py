@@ -1,23 +1,16 @@
-"""Findings over contexts in words: what each number means, and how many contexts there were."""
+"""Numbers over contexts: what each means, and how many contexts there were."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
 from biassay.results.data import RunData
 from biassay.studies.associations.records import Result
-from biassay.studies.associations.words_found import found_by_text
 
-__all__ = ["COLUMNS", "MEANING_OVER_CONTEXTS", "Found", "by_samples", "context_range", "contexts_found"]
+__all__ = ["COLUMNS", "Found", "context_range", "contexts_found"]
 
-MEANING_OVER_CONTEXTS = (
-    "A positive effect says that, over the contexts in which the words occur, the first targets lean to the first "
-    "attributes and the second targets to the second, in standard deviations over all targets (by convention 0.2 is "
-    "called small, 0.5 medium, 0.8 large). It speaks of this model on this corpus; and a test that finds nothing does "
-    "not show that the model is free of bias."
-)
 COLUMNS = (
     ("p, paper's", "is the mean effect over samples of contexts of these very words zero? It shrinks with the number "
      "of samples, which is free to choose, and says nothing about other words."),
@@ -75,9 +68,3 @@ def contexts_found(run: RunData, labels: Mapping[tuple[str, str, str | None], st
 
 def _unplaced(result: Result, role: str, word: str) -> str:
     return " (the model could not place more)" if result.too_rare and word not in result.too_rare.get(role, ()) else ""
-
-
-def by_samples(measured: Sequence[Result]) -> str:
-    """What the paper's p-value would say of the tests that were measured."""
-    found = f"{len(found_by_text(measured))} of {len(measured)}"
-    return f"By the paper's p-value, which takes samples of contexts as observations, it would be {found}."

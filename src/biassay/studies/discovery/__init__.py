@@ -1,1 +1,1 @@
-"""Words tied to groups: IBD and EIBD."""
+"""Words associated with groups: IBD and EIBD."""

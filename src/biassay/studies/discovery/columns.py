@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from biassay.results.data import RunData
 from biassay.results.tables import Column, TableSpec
 from biassay.studies.discovery.records import CurveRow, GroupRow, ModelRow, ValidatedRow, WordRow
 
-__all__ = ["TABLES"]
+__all__ = ["TABLES", "score_columns"]
 
 _MODEL = (
     Column("model", "model", "The model's name."),
@@ -18,12 +16,44 @@ _GROUP = (*_MODEL, Column("group", "group", "The name of the group."))
 _WORD = (*_GROUP, Column("word", "word", "The word."))
 _FOUND = (
     Column("score", "score", "Decides: the largest, or smallest, of the scores against the other groups.", "number"),
-    Column("p_value", "p", "Of the association, by permutation of names.", "p"),
-    Column("q_value", "q", "The same after correction over the whole vocabulary.", "p"),
-    Column("p_value_excess", "p excess", "Of the excess over what the categories contribute together.", "p"),
-    Column("q_value_excess", "q excess", "The same after correction over the whole vocabulary.", "p"),
-    Column("associated", "associated", "Found by IBD, and q at or below alpha.", "flag"),
-    Column("eibd", "EIBD", "Found by EIBD, the published rule, and q at or below alpha.", "flag"),
+    Column(
+        "p_value",
+        "p",
+        "How often a random permutation of names scores as high: of the names of all groups, where a small p does not "
+        "single the group out (where another group stands apart, all others score high against it); or, where a word "
+        "must differ from every group, of the names of two, whichever has the largest p.",
+        "p",
+    ),
+    Column(
+        "q_value",
+        "q",
+        "The same after correction over the whole vocabulary: the share of chance among words up to it.",
+        "p",
+    ),
+    Column(
+        "p_value_excess",
+        "p excess",
+        "Of the excess over what the categories contribute together, by permutation of names.",
+        "p",
+    ),
+    Column(
+        "q_value_excess",
+        "q excess",
+        "Of the excess over what the categories contribute together, after correction over the whole vocabulary.",
+        "p",
+    ),
+    Column(
+        "associated",
+        "associated",
+        "Detected by IBD (the score is above its threshold), and q up to alpha.",
+        "flag",
+    ),
+    Column(
+        "eibd",
+        "EIBD",
+        "Detected by EIBD, the published rule (above its threshold, and the categories are not), and q up to alpha.",
+        "flag",
+    ),
     Column("emergent", "emergent", "Of these, with q excess at or below alpha.", "flag"),
 )
 _RATED = (
@@ -43,15 +73,15 @@ _OF_GROUP = (
     Column("num_above", "above", "Words above IBD's threshold.", "count"),
     Column("num_associated", "associated", "Of these, with q at or below alpha.", "count"),
     Column("num_every", "against every", "Of these, above the threshold against every other group.", "count"),
-    Column("num_eibd", "EIBD", "Words found by EIBD, with q at or below alpha.", "count"),
+    Column("num_eibd", "EIBD", "Words detected by EIBD, with q at or below alpha.", "count"),
     Column("num_emergent", "emergent", "Of these, with q excess at or below alpha.", "count"),
 )
 _CURVE = (
     Column("task", "task", "Which rule detects: IBD or EIBD."),
-    Column("area", "area", "Under the curve of true against false positive rate.", "number"),
+    Column("area", "area", "Under the curve of true against false positive rate: 0.5 is guessing.", "number"),
     Column("chance", "chance", "Share of the rated words that belong to the group.", "share"),
     Column("chosen", "threshold", "The one in use.", "number"),
-    Column("accuracy", "accuracy", "At the threshold.", "share"),
+    Column("accuracy", "accuracy", "At the threshold; where it was chosen on these words, it flatters.", "share"),
     Column("precision", "precision", "At the threshold; empty where no word is detected.", "share"),
     Column("recall", "recall", "At the threshold.", "share"),
     Column("false_positive_rate", "false positives", "Their rate at the threshold.", "share"),
@@ -64,26 +94,27 @@ _LOST = (
 )
 
 
-def _against(name: str) -> Column:
-    return Column(f"against {name}", f"against {name}", f"Score against {name}.", "number",
-                  lambda row: row.scores.get(name))  # fmt: skip
+def score_columns(run: RunData) -> list[Column]:
+    """A column for every group, and for every pair of categories."""
+    pairs = dict.fromkeys(label for row in run.tables.get("groups", ()) for label in row.constituents)
+    labels = run.manifest.inputs.labels
+    return [*(_against(name, labels[name]) for name in run.manifest.inputs.groups), *map(_pair, pairs)]
+
+
+def _against(name: str, label: str) -> Column:
+    get = lambda row: row.scores.get(name)  # noqa: E731
+    return Column(f"against {name}", f"against {label}", f"Score against {label}.", "number", get)
 
 
 def _pair(label: str) -> Column:
-    return Column(label, label, "Score of the first category against the second.", "number",
-                  lambda row: row.constituents.get(label))  # fmt: skip
-
-
-def _scores(run: RunData) -> Iterable[Column]:
-    """A column for every group, and for every pair of categories."""
-    pairs = dict.fromkeys(label for row in run.tables.get("groups", ()) for label in row.constituents)
-    return (*map(_against, run.manifest.inputs.groups), *map(_pair, pairs))
+    get = lambda row: row.constituents.get(label)  # noqa: E731
+    return Column(label, f"category {label}", "Score of the first category against the second.", "number", get)
 
 
 TABLES = (
-    TableSpec("results", "Words", WordRow, lambda run: (*_WORD, *_FOUND, *_scores(run))),
+    TableSpec("results", "Words", WordRow, lambda run: (*_WORD, *_FOUND, *score_columns(run))),
     TableSpec("groups", "Groups", GroupRow, (*_GROUP, *_OF_GROUP)),
-    TableSpec("validated", "Rated words", ValidatedRow, lambda run: (*_WORD, *_RATED, *_scores(run))),
+    TableSpec("validated", "Rated words", ValidatedRow, lambda run: (*_WORD, *_RATED, *score_columns(run))),
     TableSpec("curves", "Detection of rated words", CurveRow, (*_GROUP, *_CURVE)),
     TableSpec("models", "What was searched", ModelRow, (*_MODEL, *_LOST)),
 )

@@ -1,4 +1,4 @@
-"""Which words several models tie to a group, and which one only."""
+"""Which words several models associate with a group, and which only one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from biassay.errors import UsageError
 from biassay.results.comparison import Comparison, choose_baseline, find_unlike
 from biassay.results.data import Record, RunData
 from biassay.results.gathering import Gathered
-from biassay.studies.discovery.view import GroupView, groups_of, labels_of
+from biassay.results.slices import labelled
+from biassay.studies.discovery.view import GroupView, groups_of
 
 __all__ = ["SharedWords", "compare_discoveries"]
 
@@ -28,7 +29,7 @@ _ALIKE = {
 
 @dataclass(frozen=True)
 class SharedWords(Record):
-    """A group: words that both models tie to it, and words that one of them does."""
+    """A group: words that both models associate with it, and words that only one does."""
 
     group: str
     baseline: str
@@ -41,7 +42,7 @@ class SharedWords(Record):
 def compare_discoveries(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
     """The words of every group that was searched for in both models."""
     notes = find_unlike({name: _choices(run) for name, run in runs.items()}, _ALIKE, mixed=mixed)
-    found = _by_label(runs)
+    found = labelled({name: _groups(run) for name, run in runs.items()})
     first = choose_baseline(list(found), baseline)
     rows = [
         _shared(group, (first, found[first][group]), (label, views[group]))
@@ -60,20 +61,16 @@ def _choices(run: RunData) -> object:
     return SimpleNamespace(**{**vars(run.manifest.inputs), **vars(run.manifest.settings)})
 
 
-def _by_label(runs: Mapping[str, RunData]) -> dict[str, dict[str, GroupView]]:
-    """Groups by the model they were searched in; a model of several runs is named with its run."""
-    models = [(name, label, run) for name, run in runs.items() for label in labels_of(run)]
-    labels = [label for _, label, _ in models]
-    return {
-        f"{label} [{name}]" if labels.count(label) > 1 else label: {
-            view.row.group: view for view in groups_of(run) if view.model == label
-        }
-        for name, label, run in models
-    }
+def _groups(run: RunData) -> dict[str, dict[str, GroupView]]:
+    """Groups by name, by the model that they were searched in."""
+    views: dict[str, dict[str, GroupView]] = {}
+    for view in groups_of(run):
+        views.setdefault(view.model, {})[view.row.group] = view
+    return views
 
 
 def _shared(group: str, first: tuple[str, GroupView], second: tuple[str, GroupView]) -> SharedWords:
-    mine, theirs = (_tied(name, group, view) for name, view in (first, second))
+    mine, theirs = (_associated(name, group, view) for name, view in (first, second))
     in_mine, in_theirs = set(mine), set(theirs)
     return SharedWords(
         group,
@@ -85,11 +82,11 @@ def _shared(group: str, first: tuple[str, GroupView], second: tuple[str, GroupVi
     )
 
 
-def _tied(name: str, group: str, view: GroupView) -> list[str]:
+def _associated(name: str, group: str, view: GroupView) -> list[str]:
     words = [word.word for word in view.words if word.associated]
     if len(words) < view.row.num_associated:
         raise UsageError(
-            f"{name}: of {view.row.num_associated:,} words tied to {group} {len(words):,} were kept; "
+            f"{name}: of {view.row.num_associated:,} words associated with {group} {len(words):,} were kept; "
             "discover them again with a larger --keep"
         )
     return words

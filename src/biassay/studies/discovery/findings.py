@@ -14,7 +14,7 @@ from biassay.studies.discovery.view import GroupView, groups_of
 __all__ = ["at_the_floor", "findings_of", "permutations_wanted"]
 
 _WORDS = 5
-_TOGETHER = 5  # words at the smallest p-value; if more are needed there, a few permutations decide what is found
+_TOGETHER = 5  # words at the smallest p-value; if more are needed there, a few permutations decide
 _CLEARED = 10  # times as many found: the last has a p-value of as many permutations, which hardly hangs on the seed
 
 

@@ -1,4 +1,4 @@
-"""IBD and EIBD: the words that a model ties to an intersectional group, and those it ties to no category of it."""
+"""IBD and EIBD: the words that a model associates with an intersectional group, and those with no category of it."""
 
 from __future__ import annotations
 
@@ -57,6 +57,20 @@ def ibd(words: ArrayLike, target: ArrayLike, others: Sequence[ArrayLike], *, thr
     threshold : float
         Scores above it count.
 
+    Returns
+    -------
+    Detection
+        The scores of every word, and which words are detected.
+
+    Notes
+    -----
+    The score of a word is the effect size of `wefat` between the names of the target and those of another group.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
+
     Examples
     --------
     >>> import numpy as np, biassay
@@ -90,6 +104,31 @@ def eibd(
     rule : {"any", "all"}
         Whether a word is dropped when any constituent score is above the threshold (the paper's prose), or only when
         all of them are (its formula).
+
+    Returns
+    -------
+    Detection
+        As from `ibd`, with the scores of the constituents.
+
+    References
+    ----------
+    .. [1] Guo, W., and Caliskan, A. (2021). Detecting emergent intersectional biases: contextualized word embeddings
+       contain a distribution of human-like biases. AIES, 122-133.
+
+    Examples
+    --------
+    A word of old women, and the word "old", with names in four groups of age and gender:
+
+    >>> import numpy as np, biassay
+    >>> rng = np.random.default_rng(0)
+    >>> old, female, both = np.eye(3)
+    >>> means = {"old women": old + female + both, "old men": old, "young women": female, "young men": 0 * old}
+    >>> names = {group: mean + rng.normal(0, 0.1, (4, 3)) for group, mean in means.items()}
+    >>> target, *others = names.values()
+    >>> age = np.vstack([target, names["old men"]]), np.vstack([names["young women"], names["young men"]])
+    >>> gender = np.vstack([target, names["young women"]]), np.vstack([names["old men"], names["young men"]])
+    >>> biassay.eibd([both, old], target, others, constituents=[age, gender], threshold=1.2).detected
+    array([ True, False])
     """
     check_choice("rule", rule, RULES)
     if len(constituents) == 0:

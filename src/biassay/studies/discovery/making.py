@@ -13,7 +13,7 @@ from biassay.models.base import Identity
 from biassay.results.data import Record
 from biassay.stimuli.groups import Group, Grouping
 from biassay.studies.discovery.records import CurveRow, GroupRow, Scores, Task, ValidatedRow, WordRow
-from biassay.studies.discovery.search import Found
+from biassay.studies.discovery.search import RankedWords
 from biassay.studies.discovery.validation import Validation, ValidationCurve
 from biassay.studies.study import Array, Event, Row
 
@@ -36,7 +36,7 @@ class Making:
         self._pairs = tuple(pair.label for pair in grouping.constituents(target))
         self._of: dict[str, Any] = {"model": identity.name, "options": identity.options, "group": target.name}
 
-    def events(self, validation: Validation, found: Found) -> Iterator[Event]:
+    def events(self, validation: Validation, found: RankedWords) -> Iterator[Event]:
         """All rows and arrays of the group."""
         yield Row("groups", self._group(validation, found))
         curves: tuple[tuple[Task, ValidationCurve | None], ...]
@@ -50,7 +50,7 @@ class Making:
         yield from (Row("validated", row) for row in self._validated(validation))
         yield from (Row("results", row) for row in self._words(found))
 
-    def _group(self, validation: Validation, found: Found) -> Record:
+    def _group(self, validation: Validation, found: RankedWords) -> Record:
         own, emergent = validation.threshold, validation.threshold_emergent
         return GroupRow(
             **self._of,
@@ -97,7 +97,7 @@ class Making:
                 detected_emergent=bool(found.detected_emergent[row]),
             )
 
-    def _words(self, found: Found) -> Iterator[Record]:
+    def _words(self, found: RankedWords) -> Iterator[Record]:
         for row, word in enumerate(found.words):
             yield WordRow(
                 **self._of,
@@ -113,7 +113,7 @@ class Making:
                 emergent=bool(found.emergent[row]),
             )
 
-    def _scores(self, found: Validation | Found, row: int) -> dict[str, Any]:
+    def _scores(self, found: Validation | RankedWords, row: int) -> dict[str, Any]:
         return {
             "scores": _named(self._others, found.scores[row]),
             "constituents": _named(self._pairs, found.constituents[row]),

@@ -1,53 +1,57 @@
-"""The part of a page about words tied to groups."""
+"""The part of a page about words associated with groups."""
 
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.roc import roc
 from biassay.pages.charts.style import Style
-from biassay.pages.section import Part, Renderer, Section, Statement
+from biassay.pages.plain_tables import cells_of, filled, section_of
+from biassay.pages.section import Part, Renderer, Section
+from biassay.pages.sentences import statements
 from biassay.results.data import RunData
-from biassay.studies.discovery.view import GroupView, groups_of, labels_of, lost_of
-from biassay.studies.discovery.words import (
-    MEANING_OF_WORDS,
-    VALIDATION_COLUMNS,
-    columns_of,
-    discovery_headline,
-    discovery_summary,
-    lost_in,
-    number,
-    q_text,
+from biassay.studies.discovery.findings import findings_of
+from biassay.studies.discovery.making import CURVE_ARRAYS, array_name
+from biassay.studies.discovery.records import CurveRow
+from biassay.studies.discovery.shown import (
+    MEANING,
+    RULES,
+    curve_table,
+    group_table,
+    headline,
+    notes_of,
+    rated_table,
+    word_table,
 )
+from biassay.studies.discovery.view import GroupView, groups_of, models_of
 
-__all__ = ["discovery_part", "roc_figures"]
+__all__ = ["curve_of", "discovery_part", "roc_figures"]
 
 _SHOWN = 100
 
 
 def discovery_part(run: RunData, renderer: Renderer) -> Part:
     """Everything about one search."""
-    renderer.environment.globals.update(number=number, q_text=q_text)
-    settings, inputs = run.manifest.settings, run.manifest.inputs
-    sections = [
-        renderer.section("columns", "What the columns say", note=inputs.note, columns=columns_of(settings)),
-        *(_group(place, view, renderer) for place, view in enumerate(groups_of(run))),
-        _lost(run, renderer),
-        renderer.section("discovery_made", "How it was made", manifest=run.manifest, vocabularies=_vocabularies(run)),
-    ]
+    views, models = groups_of(run), run.tables.get("models", ())
+    columns, rows = group_table(run, views)
+    vocabularies = ", ".join(dict.fromkeys(row.vocabulary for row in models))
     return Part(
         anchor=renderer.anchor,
-        title=f"Words tied to groups in {', '.join(labels_of(run))}",
-        headline=discovery_headline(run),
-        summary=[Statement(sentence) for sentence in discovery_summary(run)],
-        meaning=MEANING_OF_WORDS,
-        sections=[section for section in sections if section is not None],
+        title=f"Words associated with groups in {', '.join(model.label for model in models_of(run)) or 'no model'}",
+        headline=headline(run),
+        summary=statements(findings_of(run)),
+        meaning=MEANING,
+        notes=[run.manifest.inputs.note],
+        sections=[
+            *renderer.notes(notes_of(run, views)),
+            section_of("groups", "Groups", filled(columns, rows), rows, renderer),
+            *(_group(place, run, view, renderer) for place, view in enumerate(views)),
+            renderer.section("discovery_made", "How it was made", manifest=run.manifest, vocabularies=vocabularies),
+        ],
     )
-
-
-def _vocabularies(run: RunData) -> str:
-    return ", ".join(dict.fromkeys(row.vocabulary for row in lost_of(run).values()))
 
 
 def roc_figures(run: RunData) -> list[Drawing]:
@@ -56,30 +60,38 @@ def roc_figures(run: RunData) -> list[Drawing]:
     return [
         partial(_drawn, f"roc-{view.row.group}" + (f"-{view.model}" if several else ""), view)
         for view in groups_of(run)
-        if view.tasks
+        if view.curves
     ]
 
 
 def _drawn(name: str, view: GroupView, style: Style) -> Figure:
-    return roc(name, view.title, {task.name: task for task in view.tasks}, style)
+    return roc(name, view.title, {RULES[row.task]: curve_of(view, row) for row in view.curves}, style)
 
 
-def _group(place: int, view: GroupView, renderer: Renderer) -> Section:
-    figures = renderer.figures([partial(_drawn, "roc", view)]) if view.tasks else []
+def curve_of(view: GroupView, row: CurveRow) -> Any:
+    arrays = {name: view.arrays[array_name(row.group, row.task, name)].tolist() for name in CURVE_ARRAYS}
+    return SimpleNamespace(**vars(row), **arrays)
+
+
+def _group(place: int, run: RunData, view: GroupView, renderer: Renderer) -> Section:
+    figures = renderer.figures([partial(_drawn, "roc", view)]) if view.curves else []
+    lists = [
+        (
+            kind,
+            total,
+            cells_of(f"{kind}, {view.title}", *word_table(run, view.best_words(emergent=emergent, top=_SHOWN))),
+        )
+        for kind, total, emergent in (
+            ("Associated words", view.row.num_associated, False),
+            ("Emergent words", view.row.num_emergent, True),
+        )
+    ]
     section = renderer.section(
         "group",
         view.title,
-        view=view,
-        figure=figures[0] if figures else "",
-        validation_columns=VALIDATION_COLUMNS,
-        lists=[
-            ("Associated words", view.row.num_associated, view.best_words(emergent=False, top=_SHOWN)),
-            ("Emergent words", view.row.num_emergent, view.best_words(emergent=True, top=_SHOWN)),
-        ],
+        figures=figures,
+        curves=cells_of(f"Detection of rated words, {view.title}", *curve_table(run, view)) if view.curves else None,
+        rated=cells_of(f"Rated words, {view.title}", *rated_table(run, view)),
+        lists=lists,
     )
     return Section(f"{section.anchor}-{place + 1}", section.title, section.body)
-
-
-def _lost(run: RunData, renderer: Renderer) -> Section | None:
-    lines = lost_in(run)
-    return renderer.section("discovery_lost", "Lost", lost=lines) if lines else None

@@ -38,19 +38,18 @@ class InputsRecord:
 
 
 @dataclass(frozen=True)
-class WordRow(Record):
-    """A word of the vocabulary, for one model and group.
-
-    ``scores`` are those against every other group; ``score`` is the largest of them, or the smallest where words had to
-    differ from every group; ``constituents`` are the scores of the group's categories. q-values are corrected over the
-    whole vocabulary. ``associated``: detected by IBD, and q at most alpha; ``eibd``: by EIBD, the paper's rule, and q
-    at most alpha; ``emergent``: of these, with ``q_value_excess`` at most alpha, so that the association exceeds what
-    the categories contribute together.
-    """
+class _OfGroup(Record):
+    """Columns say what the numbers of rows are."""
 
     model: str
     options: str
     group: str
+
+
+@dataclass(frozen=True)
+class WordRow(_OfGroup):
+    """A word of the vocabulary: ``scores`` by the other group, ``constituents`` by the pair of categories."""
+
     word: str
     score: float | None
     scores: Scores
@@ -65,15 +64,12 @@ class WordRow(Record):
 
 
 @dataclass(frozen=True)
-class GroupRow(Record):
+class GroupRow(_OfGroup):
     """What was found of one group in one model; counts are over the whole vocabulary.
 
     ``other_groups`` are those it is compared with; ``constituents`` are its categories, each against another value.
     """
 
-    model: str
-    options: str
-    group: str
     label: str
     belongs: dict[str, str]
     other_groups: tuple[str, ...]
@@ -91,12 +87,9 @@ class GroupRow(Record):
 
 
 @dataclass(frozen=True)
-class ValidatedRow(Record):
-    """A word of the validation: whether people tie it to the group, and whether the model was found to do so."""
+class ValidatedRow(_OfGroup):
+    """A word of the validation: whether people associate it with the group, and whether the model does."""
 
-    model: str
-    options: str
-    group: str
     word: str
     of_group: bool
     emergent_of_group: bool
@@ -107,15 +100,12 @@ class ValidatedRow(Record):
 
 
 @dataclass(frozen=True)
-class CurveRow(Record):
+class CurveRow(_OfGroup):
     """How well the words of the validation are detected at the threshold in use; arrays hold the counts at all others.
 
     ``chance`` is the share of words that belong to the group; ``precision`` is None where none is detected.
     """
 
-    model: str
-    options: str
-    group: str
     task: Task
     area: float
     chance: float

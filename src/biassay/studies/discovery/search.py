@@ -20,13 +20,13 @@ from biassay.studies.discovery.panel import Panel
 from biassay.studies.discovery.settings import Settings
 from biassay.studies.discovery.validation import Threshold
 
-__all__ = ["Found", "Search"]
+__all__ = ["RankedWords", "Search"]
 
 _SAME = 1.0 - 1e-6  # cosine from which on a word of the vocabulary is one of the names
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RankedWords:
     """The words of a vocabulary that rank highest for a group, best first, and how many there are of each kind.
 
     Attributes
@@ -111,9 +111,9 @@ class Search:
             both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
             self._ranked[target.name].add(_Block(kept, scores, constituents, both))
 
-    def found(self) -> dict[str, Found]:
-        """What was found, by the name of the target."""
-        return {name: ranked.found() for name, ranked in self._ranked.items()}
+    def ranked(self) -> dict[str, RankedWords]:
+        """The words, by the name of the target."""
+        return {name: ranked.ranked() for name, ranked in self._ranked.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,7 @@ class _Ranked:
         best = order[kept]
         self._best, self._places, self._eibd = self._best.rows(best), self._places[best], self._eibd[best]
 
-    def found(self) -> Found:
+    def ranked(self) -> RankedWords:
         if self._best is None or not self._seen:
             raise RefusedError("no word was left to search: the model knows none of them, or they are the names")
         alpha, p, marks = self._alpha, np.concatenate(self._p), np.concatenate(self._marks)
@@ -186,7 +186,7 @@ class _Ranked:
         emergent = eibd & (q[:, 1] <= alpha)
         rows = self._places
         score, _ = strongest(self._best.scores, None, self._rule, self._compare)
-        return Found(
+        return RankedWords(
             words=self._best.words,
             scores=self._best.scores,
             constituents=self._best.constituents,

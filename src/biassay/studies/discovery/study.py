@@ -35,7 +35,7 @@ _ROWS = 8192
 
 class _Discovery(Study):
     name = "discovery"
-    title = "Words tied to groups"
+    title = "Words associated with groups"
     types = Types(Settings, InputsRecord, TABLES)
 
     @cached_property
@@ -63,7 +63,7 @@ class _Discovery(Study):
         rng = np.random.default_rng(seed_of(settings.seed, grouping.name, "names"))
         search = Search(panel, inputs.targets, thresholds, settings, rng)
         unknown = yield from _through(search, inputs, model)
-        found = search.found()
+        found = search.ranked()
         for target in inputs.targets:
             yield from Making(model.identity, grouping, target).events(trials[target.name], found[target.name])
         words_lost = () if inputs.listed is None else tuple(unknown)

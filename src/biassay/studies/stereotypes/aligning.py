@@ -8,15 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.alignment import (
-    AlignmentIntervals,
-    bootstrap_alignment,
-    kendall_alignment,
-    noise_ceiling,
-    precision_at,
-    shuffled_groups,
-)
-from biassay.stimuli.human import HumanRatings
+from biassay.stats.alignment import kendall_alignment, precision_at, shuffled_groups
+from biassay.stats.alignment_intervals import AlignmentIntervals, bootstrap_alignment, noise_ceiling
+from biassay.stimuli.human_ratings import HumanRatings
 from biassay.studies.seeds import seed_of
 from biassay.studies.stereotypes.people import Human
 from biassay.studies.stereotypes.records import AlignmentRow, Ceiling, GroupAlignmentRow

@@ -22,7 +22,7 @@ from biassay.studies.stereotypes.records import (
     RatedRow,
 )
 
-__all__ = ["TABLES", "Score", "scores_of"]
+__all__ = ["ORDERS", "TABLES", "Score", "scores_of"]
 
 
 class Score(NamedTuple):
@@ -107,15 +107,15 @@ _ALIGNMENTS = (
     Column("num_cells", "cells", "Groups and pairs that are compared.", "count"),
     Column("tau", "tau", "Kendall's tau over these cells.", "number"),
     Column("p_value", "p", "Of tau, were cells independent.", "p"),
-    Column("tau_annotators", "95%, people", "With other annotators.", "number"),
-    Column("tau_groups", "95%, groups", "With other groups.", "number"),
-    Column("tau_both", "95%, both", "With others of both.", "number"),
+    Column("tau_annotators", "95%, people", "With other annotators.", "interval"),
+    Column("tau_groups", "95%, groups", "With other groups.", "interval"),
+    Column("tau_both", "95%, both", "With others of both.", "interval"),
     Column("tau_shuffled", "groups shuffled", "Mean tau if ratings are given at random to the groups.", "number"),
     Column("p_value_shuffled", "p, shuffled", "How often it is then as high.", "p"),
     Column("precision", "P@3", "Precision at 3.", "number"),
-    Column("precision_annotators", "P@3 95%, people", "With other annotators.", "number"),
-    Column("precision_groups", "P@3 95%, groups", "With other groups.", "number"),
-    Column("precision_both", "P@3 95%, both", "With others of both.", "number"),
+    Column("precision_annotators", "P@3 95%, people", "With other annotators.", "interval"),
+    Column("precision_groups", "P@3 95%, groups", "With other groups.", "interval"),
+    Column("precision_both", "P@3 95%, both", "With others of both.", "interval"),
     Column("pilot_tau", "tau on the pilot", "Of the templates chosen, on the groups they were chosen on.", "number"),
     Column("tau_with_pilot", "tau with pilot", "Over all groups, the pilot's included.", "number"),
     Column("p_value_with_pilot", "p with pilot", "Of it, were cells independent.", "p"),
@@ -128,24 +128,26 @@ _GROUP_ALIGNMENTS = (
     Column("human_group", "people's name", "The group in the judgements."),
     Column("tau", "tau", "Kendall's tau over the pairs.", "number"),
     Column("p_value", "p", "Of tau, were pairs independent.", "p"),
-    Column("tau_interval", "95%", "With other annotators.", "number"),
+    Column("tau_interval", "95%", "With other annotators.", "interval"),
     Column("top", "P@3 top", "Of the three highest pairs, the share that people rate above 50.", "number"),
     Column("bottom", "P@3 bottom", "Of the three lowest, the share that they rate below 50.", "number"),
     Column("precision", "P@3", "The mean of both.", "number"),
     Column("pilot", "pilot", "Whether templates were chosen on it.", "flag"),
 )
+ORDERS = {
+    "first": "the group named first",
+    "second": "the group named second",
+    "reversed": "the pair in the other order",
+    "closest": "the closer of its groups",
+}
+"""What a pair is compared with, by the end of a column's name."""
 _ORDERS = (
     *_MEASURE,
     Column("num_groups", "groups", "Paired groups.", "count"),
     Column("num_both_orders", "both orders", "Pairs that stand in both orders.", "count"),
     *(
         column
-        for name, of in (
-            ("first", "the group named first"),
-            ("second", "the group named second"),
-            ("reversed", "the pair in the other order"),
-            ("closest", "the closer of its groups"),
-        )
+        for name, of in ORDERS.items()
         for column in (
             Column(f"tau_{name}", f"tau, {name}", f"Mean tau of a pair with {of}.", "number"),
             Column(f"standard_error_{name}", f"error, {name}", "Its standard error.", "number"),
@@ -161,7 +163,7 @@ _DOMINANCE = (
     Column("tau_a", "tau with A", "Mean tau with the group of the first.", "number"),
     Column("tau_b", "tau with B", "Mean tau with the group of the second.", "number"),
     Column("difference", "difference", "The first less the second.", "number"),
-    Column("interval", "95%", "With other groups.", "number"),
+    Column("interval", "95%", "With other groups.", "interval"),
     Column("dominates", "dominates", "The domain that dominates, by 0.1 or more."),
 )
 _EMERGENT = (

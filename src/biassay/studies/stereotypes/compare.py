@@ -11,8 +11,9 @@ from biassay.errors import UsageError
 from biassay.results.comparison import Comparison, choose_baseline, find_unlike
 from biassay.results.data import Record, RunData
 from biassay.results.gathering import Gathered
+from biassay.results.slices import Slice, labelled
 from biassay.stats.tau_difference import tau_difference
-from biassay.studies.stereotypes.view import ModelView, View
+from biassay.studies.stereotypes.view import measures_of, models_of, pilot_of
 
 __all__ = ["AgreementDifference", "compare_stereotypes"]
 
@@ -50,7 +51,7 @@ def compare_stereotypes(found: Mapping[str, RunData], *, baseline: str | None, m
         },
         mixed=mixed,
     )
-    models = _labelled({name: View(one).models for name, one in found.items()})
+    models = labelled({name: {model.label: model for model in models_of(one)} for name, one in found.items()})
     first = choose_baseline(list(models), baseline)
     pairs = next(iter(found.values())).manifest.inputs.pairs
     if any(one.manifest.inputs.pairs != pairs for one in found.values()):
@@ -102,27 +103,18 @@ def _asked(found: Mapping[str, RunData]) -> dict[str, _Asked]:
     }
 
 
-def _labelled(results: Mapping[str, Sequence[ModelView]]) -> dict[str, ModelView]:
-    """Models by label; a label that several runs have gets the name of the run."""
-    labels = [one.label for models in results.values() for one in models]
-    named: dict[str, ModelView] = {}
-    for name, models in results.items():
-        for one in models:
-            label = f"{one.label} [{name}]" if labels.count(one.label) > 1 else one.label
-            same = sum(known == label or known.startswith(f"{label} #") for known in named)
-            named[f"{label} #{same + 1}" if same else label] = one
-    return named
-
-
-def _agreements(first: str, one: ModelView, label: str, other: ModelView) -> list[AgreementDifference]:
+def _agreements(first: str, one: Slice, label: str, other: Slice) -> list[AgreementDifference]:
     rows = []
-    theirs = {record.measure: record for record in other.measures}
-    for record in one.measures:
-        if record.measure not in theirs:
+    theirs = {measure.row.measure: measure for measure in measures_of(other)}
+    for measure in measures_of(one):
+        name = measure.row.measure
+        if name not in theirs:
             continue
-        pilot = record.pilot | theirs[record.measure].pilot
-        profiles = {p.group: p for p in theirs[record.measure].profiles if not p.parts and p.group not in pilot}
-        shared = [(p, profiles[p.group]) for p in record.profiles if p.group in profiles and p.human and not p.parts]
+        left = pilot_of(measure) | pilot_of(theirs[name])
+        profiles = {p.group: p for p in theirs[name]["profiles"] if not p.parts and p.group not in left}
+        shared = [
+            (p, profiles[p.group]) for p in measure["profiles"] if p.group in profiles and p.human and not p.parts
+        ]
         if not shared:
             continue
         found = tau_difference(
@@ -132,7 +124,7 @@ def _agreements(first: str, one: ModelView, label: str, other: ModelView) -> lis
         )
         rows.append(
             AgreementDifference(
-                record.measure,
+                name,
                 first,
                 label,
                 tau_baseline=_known(found.first),

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
+from biassay.results.slices import Slice
 from biassay.stats.multiple import holm
-from biassay.studies.stereotypes.records import AlignmentRow, ProfileRow
-from biassay.studies.stereotypes.view import MeasureView, ModelView, View
-from biassay.studies.stereotypes.words import measure_name
+from biassay.studies.stereotypes.records import AlignmentRow, InputsRecord, ProfileRow
+from biassay.studies.stereotypes.view import closest, measure_name, measures_of, models_of, overall
 
 __all__ = ["ALPHA", "findings_of"]
 
@@ -20,28 +20,25 @@ _TRAITS = 5
 
 def findings_of(run: RunData) -> Sequence[Finding]:
     """Per model one finding for every measure that was compared with people, and one for every single group."""
-    view = View(run)
+    models = models_of(run)
     compared = [
-        (model.label, found, found.overall)
-        for model in view.models
-        for found in model.measures
-        if found.overall is not None
+        (model.label, found) for model in models for one in measures_of(model) if (found := overall(one)) is not None
     ]
-    p_values = [math.nan if row.p_value_shuffled is None else row.p_value_shuffled for _, _, row in compared]
+    p_values = [math.nan if row.p_value_shuffled is None else row.p_value_shuffled for _, row in compared]
     corrected = holm(p_values, ALPHA).adjusted.tolist() if compared else []
     agreements = [
-        _agreement(label, found, row, None if math.isnan(p) else p)
-        for (label, found, row), p in zip(compared, corrected, strict=True)
+        _agreement(label, row, None if math.isnan(p) else p)
+        for (label, row), p in zip(compared, corrected, strict=True)
     ]
-    return [*agreements, *(finding for model in view.models for finding in _groups(model, view))]
+    return [*agreements, *(finding for model in models for finding in _groups(model, run.manifest.inputs))]
 
 
-def _agreement(label: str, found: MeasureView, row: AlignmentRow, corrected: float | None) -> Finding:
+def _agreement(label: str, row: AlignmentRow, corrected: float | None) -> Finding:
     low, high = row.tau_both or row.tau_groups or (None, None)
     return Finding(
         model=label,
-        item=found.measure,
-        title=f"{measure_name(found.measure)}: agreement with people's ratings of groups",
+        item=row.measure,
+        title=f"{measure_name(row.measure)}: agreement with people's ratings of groups",
         topic="people's ratings",
         about="people",
         standing=_standing(row, corrected),
@@ -69,22 +66,22 @@ def _standing(row: AlignmentRow, corrected: float | None) -> Standing:
     return "corrected" if corrected <= ALPHA else "uncorrected"
 
 
-def _groups(model: ModelView, view: View) -> Iterator[Finding]:
+def _groups(model: Slice, inputs: InputsRecord) -> Iterator[Finding]:
     """The traits that go most with every single group, by the measure that agrees best with people or comes first."""
-    best = model.closest
-    for profile in () if best is None else best.profiles:
+    best = closest(model)
+    for profile in () if best is None else best["profiles"]:
         if not profile.parts:
-            yield _group(model, profile, view)
+            yield _group(model, profile, inputs)
 
 
-def _group(model: ModelView, profile: ProfileRow, view: View) -> Finding:
+def _group(model: Slice, profile: ProfileRow, inputs: InputsRecord) -> Finding:
     known = [
         (score, pair)
-        for score, pair in zip(profile.scores, view.inputs.pairs, strict=True)
+        for score, pair in zip(profile.scores, inputs.pairs, strict=True)
         if score is not None and math.isfinite(score)
     ]
     strongest = sorted(known, key=lambda cell: -abs(cell[0]))[:_TRAITS]
-    traits = tuple(_trait(score, pair, view) for score, pair in strongest)
+    traits = tuple(_trait(score, pair, inputs) for score, pair in strongest)
     return Finding(
         model=model.label,
         item=profile.group,
@@ -92,7 +89,7 @@ def _group(model: ModelView, profile: ProfileRow, view: View) -> Finding:
         topic=profile.domain,
         about="people",
         standing="described" if traits else "not measured",
-        direction=f"{profile.group} with {traits[0]}" if traits else "",
+        direction=f"traits that go with {profile.group}" if traits else "",
         effect=strongest[0][0] if strongest else None,
         unit="score",
         reason=None if traits else _why_not(model, profile.group),
@@ -100,15 +97,15 @@ def _group(model: ModelView, profile: ProfileRow, view: View) -> Finding:
     )
 
 
-def _trait(score: float, pair: str, view: View) -> str:
+def _trait(score: float, pair: str, inputs: InputsRecord) -> str:
     """The trait of a pair that a score points to; an older run may not say which are its two."""
-    left, right = view.inputs.traits.get(pair, (f"{pair} (left)", f"{pair} (right)"))
+    left, right = inputs.traits.get(pair, (f"{pair} (left)", f"{pair} (right)"))
     return right if score >= 0.0 else left
 
 
-def _why_not(model: ModelView, group: str) -> str:
-    if group in model.row.unknown_groups:
+def _why_not(model: Slice, group: str) -> str:
+    if any(group in row.unknown_groups for row in model["models"]):
         return "the model does not know all words of the group"
-    if model.contexts is not None and group in model.contexts.few_groups:
+    if any(group in row.few_groups for row in model["contexts"]):
         return "the group has too few contexts"
     return "no score is defined"

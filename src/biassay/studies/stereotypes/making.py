@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from biassay.answers.answers import Answers
 from biassay.errors import UsageError
 from biassay.models.base import Filled
-from biassay.stats.alignment import choose_templates
+from biassay.stats.template_choice import choose_templates
 from biassay.stimuli.abc import SocialGroup
 from biassay.studies.stereotypes.aligning import Compared, given
 from biassay.studies.stereotypes.contexts import GroupContexts, scores_in_contexts

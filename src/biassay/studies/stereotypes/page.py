@@ -3,93 +3,108 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-from biassay.pages.charts.drawing import Drawing, Figure, can_draw
+from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.profiles import profile
 from biassay.pages.charts.style import Style
-from biassay.pages.section import Part, Renderer, Section, Statement
+from biassay.pages.formats import shown
+from biassay.pages.plain_tables import cells_of
+from biassay.pages.section import Part, Renderer, Section
+from biassay.pages.sentences import statements
+from biassay.results.data import RunData
+from biassay.results.slices import Slice
+from biassay.studies.stereotypes.columns import TABLES
+from biassay.studies.stereotypes.findings import findings_of
 from biassay.studies.stereotypes.records import ProfileRow
-from biassay.studies.stereotypes.view import MeasureView, ModelView, View
-from biassay.studies.stereotypes.words import (
-    MEANING_OF_PROFILES,
-    domination,
-    interval_text,
-    measure_name,
-    number,
-    p_text,
-    stereotypes_headline,
-    stereotypes_summary,
+from biassay.studies.stereotypes.shown import (
+    MEANING,
+    PAIRED,
+    Table,
+    alignment_table,
+    headline,
+    notes_of,
+    people_notes,
+    side_table,
     templates_text,
 )
+from biassay.studies.stereotypes.view import by_group, closest, measure_name, measures_of, models_of
 
 __all__ = ["profile_figures", "stereotypes_part"]
 
 _MOST_GROUPS = 60
+_TITLES = {spec.name: spec.title for spec in TABLES}
 
 
-def stereotypes_part(found: View, renderer: Renderer) -> Part:
+def stereotypes_part(run: RunData, renderer: Renderer) -> Part:
     """Everything about one run of stereotypes."""
-    renderer.environment.globals.update(
-        number=number,
-        p_text=p_text,
-        interval_text=interval_text,
-        measure_name=measure_name,
-        domination=domination,
-        templates_text=templates_text,
-    )
-    sections = [_model(place, result, found, renderer) for place, result in enumerate(found.models)]
-    human = found.inputs.human
-    if human is not None and human.notes:
-        sections.append(renderer.section("human_notes", "About the human judgements", human=human))
-    made = {"manifest": found.manifest, "inputs": found.inputs, "settings": found.settings}
-    sections.append(renderer.section("stereotypes_made", "How it was made", **made))
+    models, manifest = models_of(run), run.manifest
+    made = {"manifest": manifest, "inputs": manifest.inputs, "settings": manifest.settings}
     return Part(
         anchor=renderer.anchor,
-        title=f"Stereotypes in {', '.join(result.label for result in found.models) or 'no model'}",
-        headline=stereotypes_headline(found),
-        summary=[Statement(sentence) for sentence in stereotypes_summary(found)],
-        meaning=MEANING_OF_PROFILES,
-        sections=sections,
+        title=f"Stereotypes in {', '.join(model.label for model in models) or 'no model'}",
+        headline=headline(run),
+        summary=statements(findings_of(run)),
+        meaning=MEANING,
+        sections=[
+            *renderer.notes([*notes_of(run, models), *people_notes(run)]),
+            *(_model(place, model, run, renderer) for place, model in enumerate(models, start=1)),
+            renderer.section("stereotypes_made", "How it was made", **made),
+        ],
     )
 
 
-def _model(place: int, result: ModelView, found: View, renderer: Renderer) -> Section:
-    shown = result.closest
-    figures = [] if shown is None or not can_draw() else profile_figures(found, result, shown)[:_MOST_GROUPS]
+def _model(place: int, model: Slice, run: RunData, renderer: Renderer) -> Section:
+    best, inputs = closest(model), run.manifest.inputs
+    figures = [] if best is None else profile_figures(run, place, best)[:_MOST_GROUPS]
+    taus = {} if best is None else {row.group: row.tau for row in by_group(best)}
+    captions = [f"tau {shown('number', taus.get(row.group))}" for row, _ in figures]
     drawn = renderer.figures([make for _, make in figures])
+
+    def cells(title: str, table: Table) -> dict[str, Any]:
+        return cells_of(f"{title}, {model.label}", *table)
+
     section = renderer.section(
         "model_stereotypes",
-        result.label,
-        result=result,
-        found=found,
-        pairs=found.inputs.pairs,
-        largest={(result.label, m.measure): _largest(m) for m in result.measures},
-        dumbbells=[(svg, _caption(p, shown)) for (p, _), svg in zip(figures, drawn, strict=True)],
-        shown_measure=shown.measure if shown is not None and any(p.human for p in shown.profiles) else None,
-        other_measures=len(result.measures) > 1,
-        dimension_names=list(dict.fromkeys(found.inputs.dimensions.values())),
+        model.label,
+        agreement=cells("Agreement with people", alignment_table(run, model)) if model["alignments"] else None,
+        dumbbells=list(zip(drawn, captions, strict=False)),
+        compared=measure_name(best.row.measure) if best is not None and figures else None,
+        dimensions=list(dict.fromkeys(inputs.dimensions.values())),
+        pairs=inputs.pairs,
+        measures=[_measure(measure, run, cells) for measure in measures_of(model)],
+        asked=cells("What was asked", side_table(run, "models", model)),
     )
-    return Section(f"{section.anchor}-{place + 1}", section.title, section.body)
+    return Section(f"{section.anchor}-{place}", section.title, section.body)
 
 
-def profile_figures(found: View, result: ModelView, record: MeasureView) -> list[tuple[ProfileRow, Drawing]]:
-    """One a group that people rated."""
-    place = found.models.index(result) + 1
-    rated = [p for p in record.profiles if not p.parts and p.human is not None and any(v is not None for v in p.human)]
-    return [(p, partial(_drawn, f"profile-{place}-{record.measure}-{p.group}", p, found)) for p in rated]
+def _measure(measure: Slice, run: RunData, cells: Any) -> dict[str, Any]:
+    """What the template is given of one measure."""
+    name = measure_name(measure.row.measure)
+    profiles = [row for row in measure["profiles"] if not row.parts]
+    rated = Slice("", None, {"group_alignments": tuple(by_group(measure))})
+    return {
+        "name": name,
+        "over": templates_text(measure.row, run.manifest.inputs),
+        "profiles": profiles,
+        # The largest score of a single group, by which cells are shaded.
+        "largest": max((abs(s) for row in profiles for s in row.scores if s is not None), default=1.0) or 1.0,
+        "groups": cells(f"Agreement by group, {name}", side_table(run, "group_alignments", rated)),
+        "paired": {
+            _TITLES[table]: cells(f"{_TITLES[table]}, {name}", side_table(run, table, measure))
+            for table in PAIRED
+            if measure[table]
+        },
+    }
 
 
-def _drawn(name: str, of: ProfileRow, found: View, style: Style) -> Figure:
-    return profile(name, of.group, found.inputs.pairs, found.inputs.dimensions, of.scores, of.human, style)
+def profile_figures(run: RunData, place: int, measure: Slice) -> list[tuple[ProfileRow, Drawing]]:
+    """One a group that people rated; ``place`` is that of the model."""
+    rated = [row for row in measure["profiles"] if not row.parts and any(v is not None for v in row.human or ())]
+    name = f"profile-{place}-{measure.row.measure}"
+    return [(row, partial(_drawn, f"{name}-{row.group}", row, run)) for row in rated]
 
 
-def _caption(of: ProfileRow, record: MeasureView | None) -> str:
-    groups = () if record is None or record.overall is None else record.groups_of(record.overall)
-    tau = next((g.tau for g in groups if g.group == of.group), None)
-    return f"tau {number(tau)}"
-
-
-def _largest(record: MeasureView) -> float:
-    """The largest score of a single group, by which cells are shaded."""
-    scores = (abs(score) for p in record.profiles if not p.parts for score in p.scores if score is not None)
-    return max(scores, default=1.0) or 1.0
+def _drawn(name: str, of: ProfileRow, run: RunData, style: Style) -> Figure:
+    inputs = run.manifest.inputs
+    return profile(name, of.group, inputs.pairs, inputs.dimensions, of.scores, of.human, style)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from biassay.errors import StimulusError
 from biassay.stimuli.abc import Abc, SocialGroup
-from biassay.stimuli.human import HumanRatings, read_human
+from biassay.stimuli.human import read_human
+from biassay.stimuli.human_ratings import HumanRatings
 from biassay.studies.seeds import seed_of
 
 __all__ = ["Human", "human_of"]

@@ -1,4 +1,4 @@
-"""What a language model ties to social groups along pairs of opposite traits: blanks made, answers scored.
+"""What a language model associates with social groups along pairs of opposite traits: blanks made, answers scored.
 
 Every prompt (a group in a template, or nobody in it: the prior) is one blank for all adjectives. No model is needed to
 make blanks or scores.

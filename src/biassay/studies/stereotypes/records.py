@@ -28,11 +28,22 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
-class ModelRow(Record):
-    """What a model could not be asked, and what asking it took; ``kind`` is "encoder" if it was asked no blanks."""
+class _Row(Record):
+    """Columns say what the numbers of rows are."""
 
     model: str
     options: str
+
+
+@dataclass(frozen=True)
+class _OfMeasure(_Row):
+    measure: str
+
+
+@dataclass(frozen=True)
+class ModelRow(_Row):
+    """What a model could not be asked, and what asking it took."""
+
     kind: str
     prior: str
     skipped_templates: tuple[str, ...]
@@ -44,16 +55,12 @@ class ModelRow(Record):
 
 
 @dataclass(frozen=True)
-class MeasureRow(Record):
-    """One measure of one model; a measure over contexts (CEAT) has no templates.
+class MeasureRow(_OfMeasure):
+    """One measure; over contexts (CEAT) it has no templates.
 
     Its array "MEASURE/scores" is of shape (groups, templates, pairs), in the order of ``groups`` and ``templates``.
-    ``undefined`` counts scores that are not defined.
     """
 
-    model: str
-    options: str
-    measure: str
     groups: tuple[str, ...]
     templates: tuple[str, ...]
     chosen: tuple[str, ...]
@@ -61,12 +68,9 @@ class MeasureRow(Record):
 
 
 @dataclass(frozen=True)
-class ProfileRow(Record):
+class ProfileRow(_OfMeasure):
     """A group's scores by pair, the mean over the templates chosen; people's mean ratings where there are any."""
 
-    model: str
-    options: str
-    measure: str
     group: str
     domain: str
     parts: tuple[str, ...]
@@ -75,18 +79,12 @@ class ProfileRow(Record):
 
 
 @dataclass(frozen=True)
-class AlignmentRow(Record):
-    """How a measure agrees with people.
+class AlignmentRow(_OfMeasure):
+    """How a measure agrees with people, over the groups on which its templates were not chosen.
 
-    All numbers are over the groups on which its templates were not chosen: where they were chosen on the pilot groups
-    (``pilot_tau`` is how well these fit), all others. ``..._with_pilot`` are over all groups, the pilot's included, as
-    the paper has them; None where none was left out. Intervals: other annotators, other groups, both. ``tau_shuffled``
-    is the mean tau if ratings are given at random to the groups, ``p_value_shuffled`` how often it is then as high.
+    ``..._with_pilot`` are over all groups, as the paper has them; None where none was left out.
     """
 
-    model: str
-    options: str
-    measure: str
     annotators: str
     num_annotators: int | None
     num_groups: int
@@ -109,15 +107,9 @@ class AlignmentRow(Record):
 
 
 @dataclass(frozen=True)
-class GroupAlignmentRow(Record):
-    """How one group's profile agrees with people's; None: not defined, or too few ratings.
+class GroupAlignmentRow(_OfMeasure):
+    """How one group's profile agrees with people's; None: not defined, or too few ratings."""
 
-    ``pilot``: templates were chosen on this group, among others.
-    """
-
-    model: str
-    options: str
-    measure: str
     annotators: str
     group: str
     human_group: str
@@ -131,16 +123,9 @@ class GroupAlignmentRow(Record):
 
 
 @dataclass(frozen=True)
-class OrderRow(Record):
-    """Paired groups under one measure: mean tau of a pair with the group named first, with the second, with the pair in
-    the other order, and with the closer of its groups; each with its standard error and the number of pairs.
+class OrderRow(_OfMeasure):
+    """Paired groups under one measure: mean tau of a pair with its groups and with the pair in the other order."""
 
-    ``num_both_orders``: how many pairs stand in both orders.
-    """
-
-    model: str
-    options: str
-    measure: str
     num_groups: int
     num_both_orders: int
     tau_first: float | None
@@ -158,12 +143,9 @@ class OrderRow(Record):
 
 
 @dataclass(frozen=True)
-class DominanceRow(Record):
+class DominanceRow(_OfMeasure):
     """Two domains: mean tau of their paired groups with the component of either."""
 
-    model: str
-    options: str
-    measure: str
     domain_a: str
     domain_b: str
     tau_a: float | None
@@ -175,15 +157,9 @@ class DominanceRow(Record):
 
 
 @dataclass(frozen=True)
-class EmergentRow(Record):
-    """A trait that a paired group has more, or less, than both of its components: described, not tested.
+class EmergentRow(_OfMeasure):
+    """A trait that a paired group has more, or less, than both of its groups: described, not tested."""
 
-    Both p-values rank (see `biassay.stats.emergence`).
-    """
-
-    model: str
-    options: str
-    measure: str
     group: str
     parts: tuple[str, ...]
     trait: str
@@ -196,16 +172,12 @@ class EmergentRow(Record):
 
 
 @dataclass(frozen=True)
-class RatedRow(Record):
+class RatedRow(_OfMeasure):
     """How well traits that emerge fit what people say of men and women of three races, by dimension and side.
 
-    A cell is a paired group, a dimension and a side; it is found if any adjective of it emerges. ``chance_...`` are
-    those of guessing with a coin.
+    A cell is a paired group, a dimension and a side; it counts if any adjective of it emerges.
     """
 
-    model: str
-    options: str
-    measure: str
     source: str
     num_groups: int
     precision: float | None
@@ -216,17 +188,12 @@ class RatedRow(Record):
 
 
 @dataclass(frozen=True)
-class ContextsRow(Record):
+class ContextsRow(_Row):
     """What one model made of groups and adjectives in their contexts (CEAT).
 
-    ``groups`` and ``adjectives`` hold how many contexts each had of which the model gave a vector, ``few_groups`` and
-    ``few_adjectives`` which had too few. ``own_words`` are adjectives left out for a group, because they are words for
-    the group itself. ``words_options`` are the settings of the encoder of words. The array "ceat/standard_errors"
-    (groups, pairs) holds the errors of the scores, with other contexts of the group.
+    The array "ceat/standard_errors" (groups, pairs) holds the errors of the scores, with other contexts of the group.
     """
 
-    model: str
-    options: str
     words_options: str
     groups: dict[str, int]
     adjectives: dict[str, int]
@@ -248,10 +215,7 @@ class Ceiling(Record):
 
 @dataclass(frozen=True)
 class HumanRecord:
-    """Human judgements of a run: where they came from, what there is to know about them, and how people agree.
-
-    ``digest`` is of the ratings that were compared; None: an older run did not keep it.
-    """
+    """Human judgements of a run; ``digest`` is of the ratings, None in a run that did not keep it."""
 
     file: str
     digest: str | None = None

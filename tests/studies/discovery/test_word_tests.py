@@ -14,9 +14,9 @@ import biassay
 from biassay.errors import MeasurementError, UnknownNameError, UsageError
 from biassay.stimuli.catalogue import load_tests, select_grouping
 from biassay.stimuli.export import to_toml
-from biassay.studies.discovery.found_tests import CIRCULAR, against_of, found_tests
 from biassay.studies.discovery.records import DUAL_USE
-from biassay.studies.discovery.view import group_of, groups_of
+from biassay.studies.discovery.view import group_of
+from biassay.studies.discovery.word_tests import CIRCULAR, against_of, make_tests
 
 from . import planted_words as made_up
 from .planted_words import GROUPS, NAMES, TABLE, WORDS, discovered, planted, write_groups, write_vectors
@@ -52,9 +52,9 @@ def test_a_word_at_right_angles_to_all_names_has_no_score_and_no_p_value(compare
 def words_of(found: biassay.Run, group: str, against: str, kind: str) -> list[str]:
     """Words found of a group that are above its threshold against another one, best first."""
     findings = group_of(found, group)
-    told = [(-word.scores[against], word.word) for word in findings.words if getattr(word, kind)]
+    shown = [(-word.scores[against], word.word) for word in findings.words if getattr(word, kind)]
     limit = findings.row.threshold if kind == "associated" else findings.row.threshold_emergent
-    return [word for score, word in sorted(told) if -score > limit]
+    return [word for score, word in sorted(shown) if -score > limit]
 
 
 @pytest.mark.parametrize("size", [4, 50])
@@ -64,9 +64,9 @@ def test_the_test_written_loads_and_its_sides_share_no_word(
 ) -> None:
     found = discovered(place, ["red-women", against], threshold=1.3 if against == "blue-men" else 1.2, alpha=0.3)
     path = tmp_path / "test.toml"
-    path.write_text(to_toml(*found_tests(found, "red-women", against, size)))
+    path.write_text(to_toml(*make_tests(found, "red-women", against, size)))
     tests = load_tests(path)
-    # The four words that lean most to red women rather than to blue men are all emergent: no second test of these.
+    # The four words that are closest to red women rather than to blue men are all emergent: no second test of these.
     kinds = ("associated",) if (size, against) == (4, "blue-men") else ("associated", "emergent")
     assert [test.name for test in tests] == [f"red-women-{kind}" for kind in kinds]
     theirs = words_of(found, against, "red-women", "associated")
@@ -77,7 +77,7 @@ def test_the_test_written_loads_and_its_sides_share_no_word(
         assert DUAL_USE in str(test.source.note)
         assert CIRCULAR in str(test.source.note)
         assert str(found.manifest.models[0].revision) in test.source.citation
-    # What leans to both as much, and was found because of a third group, is in no test of the two.
+    # What is as close to both, and was found because of a third group, is in no test of the two.
     both = ("both",) if against == "blue-men" else ("red",)
     assert [w for w in group_of(found, "red-women").words if w.associated and w.word.startswith(both)]
     assert not [word for test in tests for word in (*test.A.words, *test.B.words) if word.startswith(both)]
@@ -86,18 +86,12 @@ def test_the_test_written_loads_and_its_sides_share_no_word(
     assert all(r.effect_size > 1.5 for r in run.results)  # the words were chosen for it
 
 
-def test_without_emergent_words_there_is_one_test(place: Path) -> None:
-    made = discovered(place, BOTH, threshold=-1.5)  # every category of an associated word is above it
-    assert [f.row.num_emergent for f in groups_of(made)] == [0, 0]
-    assert [test.name for test in found_tests(made, *BOTH, 12)] == ["red-women-associated"]
-
-
 def test_too_few_words_say_what_to_do(found: biassay.Run, place: Path) -> None:
     none = discovered(place, BOTH, threshold=1.95)
     with pytest.raises(MeasurementError, match="0 were found of red-women and 0 of blue-men"):
-        found_tests(none, *BOTH, 12)
+        make_tests(none, *BOTH, 12)
     with pytest.raises(UsageError, match="got 1"):
-        found_tests(found, *BOTH, 1)
+        make_tests(found, *BOTH, 1)
 
 
 def test_the_other_group_of_a_test(place: Path, tmp_path: Path) -> None:
@@ -111,23 +105,6 @@ def test_the_other_group_of_a_test(place: Path, tmp_path: Path) -> None:
     path = write_groups(tmp_path / "with.toml", more='[grouping]\nagainst = "red-men"\n')
     assert against_of(select_grouping(str(path)), "red-women", None) == "red-men"
     assert against_of(select_grouping(str(path)), "red-women", "blue-men") == "blue-men"
-
-
-def test_a_folder_loads_to_what_was_found(place: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    made = discovered(place, BOTH, out=out)
-    files = {"manifest.json", "results.json", "results.tsv", "report.html", "arrays"}
-    assert {path.name for path in out.iterdir()} == files
-    loaded = biassay.load(out)
-    assert loaded == made
-    assert {name: array.tolist() for name, array in loaded.arrays.items()} == {
-        name: array.tolist() for name, array in made.arrays.items()
-    }
-    assert DUAL_USE in (out / "manifest.json").read_text()
-    manifest = made.manifest
-    assert (manifest.study, manifest.status) == ("discovery", "complete")
-    assert (manifest.settings.group, manifest.settings.n_permutations) == (tuple(BOTH), 499)
-    assert manifest.inputs.grouping_digest == select_grouping(str(place / "own.toml")).digest
 
 
 def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: Path, tmp_path: Path) -> None:
@@ -151,16 +128,6 @@ def test_results_tsv_has_a_column_for_every_group_and_pair_of_categories(place: 
         assert cells[f"against {word.group}"] == cells["colour: blue / red" if red else "colour: red / blue"] == ""
         assert {name: float(cells[f"against {name}"]) for name in word.scores} == word.scores
         assert {name: float(cells[name]) for name in word.constituents} == word.constituents
-
-
-@pytest.mark.extras
-def test_to_frame_has_the_columns_of_the_table(found: biassay.Run, tmp_path: Path) -> None:
-    pytest.importorskip("pandas")
-    frame = found.to_frame()
-    header = (found.save(tmp_path / "out") / "results.tsv").read_text().splitlines()[0]
-    assert list(frame.columns) == header.split("\t")
-    assert len(frame) == 2 * len(WORDS)
-    assert frame["score"].max() == max(word.score for word in found.results)
 
 
 def test_a_rated_word_without_a_score_survives_saving(tmp_path: Path) -> None:
@@ -190,7 +157,7 @@ def test_odd_words_of_a_vocabulary_do_not_spoil_the_test_written(odd: str, tmp_p
     made = discovered(tmp_path, BOTH, threshold=1.3)
     assert odd in [w.word for w in group_of(made, "red-women").words if w.associated]
     path = tmp_path / "test.toml"
-    path.write_text(to_toml(*found_tests(made, *BOTH, 50)))
+    path.write_text(to_toml(*make_tests(made, *BOTH, 50)))
     assert not [test for test in load_tests(path) if odd in test.A.words]
     assert len(load_tests(path)) == 2
 
@@ -199,7 +166,7 @@ def test_a_label_with_a_control_character_is_written_and_read(found: biassay.Run
     labels = {group: f"{group} \x7f \t \x1b" for group in GROUPS}
     inputs = dataclasses.replace(found.manifest.inputs, labels=labels)
     made = dataclasses.replace(found, manifest=dataclasses.replace(found.manifest, inputs=inputs))
-    (tmp_path / "test.toml").write_text(to_toml(*found_tests(made, *BOTH, 12)))
+    (tmp_path / "test.toml").write_text(to_toml(*make_tests(made, *BOTH, 12)))
     assert "\x7f" not in (tmp_path / "test.toml").read_text()
     assert load_tests(tmp_path / "test.toml")[0].X.label == labels["red-women"]
 

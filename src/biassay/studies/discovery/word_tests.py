@@ -10,7 +10,7 @@ from biassay.studies.discovery.findings import permutations_wanted
 from biassay.studies.discovery.records import DUAL_USE
 from biassay.studies.discovery.view import group_of
 
-__all__ = ["CIRCULAR", "against_of", "check_size", "found_tests"]
+__all__ = ["CIRCULAR", "against_of", "check_size", "make_tests"]
 
 CIRCULAR = (
     "The words were chosen because they are close to these names in this model: on the same model and names the test "
@@ -29,7 +29,7 @@ def against_of(grouping: Grouping, group: str, asked: str | None) -> str:
     return chosen
 
 
-def found_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test, ...]:
+def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test, ...]:
     """Tests of the names of two groups by words found of each: those associated, and where there are those emergent.
 
     At most ``size`` words a side: found of a group, and with a score above its threshold against the other of the two,

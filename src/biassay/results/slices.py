@@ -1,0 +1,66 @@
+"""The rows of a run about one thing: a model, and of it a group or a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.results.data import ModelRecord, RunData, is_of
+from biassay.results.labels import numbered
+
+__all__ = ["Slice", "by_model", "labelled"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """``row`` is what it is about: the record of a model, or a row of one of its tables."""
+
+    label: str
+    row: Any
+    tables: Mapping[str, tuple[Any, ...]]
+    arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def __getitem__(self, table: str) -> tuple[Any, ...]:
+        """The rows of a table; none where there is no such table."""
+        return self.tables.get(table, ())
+
+    def first(self, table: str) -> Any | None:
+        return next(iter(self[table]), None)
+
+    def where(self, name: str, value: object) -> Slice:
+        """The rows that have a value; tables without that column are left out."""
+        missing = object()
+        tables = {t: tuple(r for r in rows if getattr(r, name, missing) == value) for t, rows in self.tables.items()}
+        return Slice(str(value), self.row, {table: rows for table, rows in tables.items() if rows}, self.arrays)
+
+    def each(self, table: str, name: str) -> list[Slice]:
+        """One slice for every row of a table: all rows that have the same value as it in a column."""
+        found = ((row, self.where(name, getattr(row, name))) for row in self[table])
+        return [Slice(one.label, row, one.tables, one.arrays) for row, one in found]
+
+
+def by_model(run: RunData, label: Callable[[ModelRecord], str]) -> list[Slice]:
+    """The models that have rows, in the order of the manifest, each with a label of its own."""
+    found: list[Slice] = []
+    for place, record in enumerate(run.manifest.models):
+        tables = {name: tuple(row for row in rows if is_of(row, record)) for name, rows in run.tables.items()}
+        if any(tables.values()):
+            own = numbered(label(record), {one.label for one in found})
+            found.append(Slice(own, record, tables, run.arrays_of(place)))
+    return found
+
+
+def labelled(runs: Mapping[str, Mapping[str, _T]]) -> dict[str, _T]:
+    """Models of several runs by label; one that several runs have is named with its run."""
+    labels = [label for models in runs.values() for label in models]
+    named: dict[str, _T] = {}
+    for name, models in runs.items():
+        for label, one in models.items():
+            named[numbered(f"{label} [{name}]" if labels.count(label) > 1 else label, named)] = one
+    return named

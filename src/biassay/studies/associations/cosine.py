@@ -1,0 +1,40 @@
+"""Cosine: the metric of WEAT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.stats.association import unit_rows
+from biassay.studies.associations.metrics import Sets
+from biassay.studies.associations.weat import Association, Testing, weat
+
+__all__ = ["METRIC"]
+
+
+@dataclass(frozen=True)
+class _Cosine:
+    """Mean cosines by one product of matrices."""
+
+    name: str = "cosine"
+    title: str = "cosine (WEAT)"
+    unit: str = "d"
+
+    def associate(self, sets: Sets, how: Testing) -> Association:
+        return weat(
+            *(sets[role] for role in "XYAB"),
+            protocol=how.protocol,
+            alternative=how.alternative,
+            words=how.words,
+            rng=how.rng,
+        )
+
+    def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
+        between = unit_rows(sets["X"], "X").mean(axis=0) - unit_rows(sets["Y"], "Y").mean(axis=0)
+        return {role: unit_rows(sets[role], role) @ between for role in "AB"}
+
+
+METRIC = _Cosine()

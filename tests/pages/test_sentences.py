@@ -1,0 +1,109 @@
+"""Findings in words: which are named, in which order, and with which numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+from biassay.pages.formats import format_p, size_word
+from biassay.pages.sentences import in_short, points, statements
+from biassay.results.findings import Finding
+
+
+def finding(item: str, standing: Any = "corrected", effect: float | None = 0.5, **given: Any) -> Finding:
+    fields = {"model": "m", "title": f"title {item}", "topic": "gender", "about": "people", "direction": f"way {item}"}
+    return Finding(**fields | {"item": item, "standing": standing, "effect": effect} | given)  # type: ignore[arg-type]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", text)]
+
+
+def names(findings: list[Finding]) -> list[str]:
+    return [name.strip(" ()") for _, name in points(findings)]
+
+
+def test_associations_and_checks_are_counted_apart() -> None:
+    people = [finding(str(i), s) for i, s in enumerate(["corrected", "uncorrected", "not shown", "too few"])]
+    checks = [finding("c", about="method"), finding("d", "uncorrected", about="method")]
+    assert numbers(in_short([*people, *checks])) == [2, 4, 1, 2, 2]
+    assert numbers(in_short([*people, finding("o", "opposite")])) == [2, 5, 1, 1]
+    assert numbers(in_short([finding("t", "described")])) == [1]
+    assert in_short([finding("refused", "not measured", None)]).endswith("refused.")
+    assert names(checks) == []
+
+
+def test_the_surest_and_then_the_largest_are_named_first() -> None:
+    given = {"a": ("uncorrected", 1.9), "b": ("corrected", 0.3), "c": ("corrected", -1.2), "d": ("opposite", -0.8)}
+    assert names([finding(item, *of) for item, of in given.items()]) == ["c", "b", "a", "d"]
+    assert names([finding("e", "not shown", 2.0), finding("f", "too few", 2.0), finding("g", "described")]) == ["g"]
+
+
+def test_of_one_standing_eight_are_named_and_the_others_listed() -> None:
+    many = [finding(f"t{i}", effect=i / 10) for i in range(11)]
+    *first, rest = names(many)
+    assert first == [f"t{i}" for i in range(10, 2, -1)]
+    assert rest == "t2, t1, t0"
+
+
+def test_what_several_tests_say_alike_is_one_point_with_the_largest_effect() -> None:
+    alike = [finding("sent", effect=0.6, direction="same"), finding("word", effect=1.25, direction="same")]
+    ((text, name),) = points(alike)
+    assert "1.25" in text
+    assert re.findall(r"sent|word", name) == ["word", "sent"]
+
+
+def test_a_point_holds_the_numbers_of_its_finding() -> None:
+    p_values = {"by word": None, "by text": 0.0123, "by text, corrected": 0.5}
+    one = finding("t", effect=-0.91, low=-1.5, high=-0.25, p_values=p_values, evidence=("u", "v", "w", "x"))
+    ((text, _),) = points([one])
+    assert re.findall(r"-?\d\.\d+", text) == ["-0.91", "-1.50", "-0.25", "0.012"]
+    assert one.direction in text
+    assert "u, v, w" in text
+    assert "large" in text
+    assert "large" not in points([finding("t", unit="tau", effect=0.9)])[0][0]
+
+
+def test_every_model_has_a_statement_and_very_many_models_have_one() -> None:
+    def of(models: int) -> list[Finding]:
+        rare = [finding("rare", model="m0"), finding("gone", "not measured", None, model="m1")]
+        return [finding("often", effect=0.1 * i, model=f"m{i}") for i in range(models)] + rare
+
+    assert [one.about for one in statements(of(12))] == [f"m{i}" for i in range(12)]
+    assert all(one.text.startswith(one.about) for one in statements(of(12)))
+    (found,) = statements(of(13))
+    assert numbers(found.text) == [13, 14, 14, 14, 1]
+    assert found.names == (" (often)", " (rare)")
+    assert numbers(found.points[0])[:2] == [13, 13]
+    assert "0.60" in found.points[0]  # the median
+    assert all(point.endswith(name) for point, name in zip(found.points, found.names, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "–"),
+        (math.nan, "NaN"),
+        (1.0, "1.000"),
+        (0.0123, "0.012"),
+        (0.001, "0.001"),
+        (0.00099, "9.9e-4"),
+        (9.97e-5, "1.0e-4"),
+        (1.4536675772573553e-09, "1.5e-9"),
+        (0.0, "0"),
+    ],
+)
+def test_p_values_are_written_to_two_digits(value: float | None, shown: str) -> None:
+    assert format_p(value) == shown
+
+
+def test_a_p_value_too_small_for_a_float_is_written_from_its_logarithm() -> None:
+    assert format_p(0.0, -400.0 + math.log10(3.2)) == "3.2e-400"
+
+
+@pytest.mark.parametrize(("size", "word"), [(0.1, "negligible"), (-0.2, "small"), (0.5, "medium"), (-0.8, "large")])
+def test_effect_sizes_have_their_customary_names(size: float, word: str) -> None:
+    assert size_word(size) == word
