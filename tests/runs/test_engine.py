@@ -330,3 +330,30 @@ def test_settings_that_would_be_ignored_are_refused() -> None:
 
 def test_a_package_that_is_not_there_has_an_unknown_version() -> None:
     assert versions_of(["biassay-no-such-thing"]) == {"biassay-no-such-thing": "unknown"}
+
+
+def test_a_part_of_a_run_keeps_its_corrections_and_is_no_state_of_the_run(tmp_path: Path) -> None:
+    run = biassay.run({"a": "glove", "b": "glove"}, "weat[6-9]")
+    part = run["weat7"]
+    assert part.results == tuple(row for row in run.results if row.test == "weat7")
+    assert {row.model for row in run["a"].results} == {"a"}
+    run.save(tmp_path / "run")
+    with pytest.raises(RunFolderError, match="another run"):
+        part.save(tmp_path / "run")
+    assert biassay.load(part.save(tmp_path / "part")).results == part.results
+    for odd in (0, ("a", "weat6"), slice(1)):
+        with pytest.raises(UsageError):
+            run[odd]  # type: ignore[index]
+    assert len(run) == len(list(run)) == len(run.results)
+
+
+def test_a_name_is_given_once() -> None:
+    with pytest.raises(UsageError, match="'a'"):
+        biassay.run(["a=glove", "a=use"], "weat6")
+    assert [r.model for r in biassay.run(["a=glove", "a=glove"], "weat6").results] == ["a"]
+
+
+def test_tests_that_not_all_models_have_are_named() -> None:
+    compared = biassay.compare(biassay.run({"a": "glove"}, ["weat6", "weat7"]), biassay.run({"b": "glove"}, "weat6"))
+    assert any("weat7" in note for note in compared.notes)
+    assert len(repr(compared)) < 200

@@ -18,7 +18,7 @@ CONFIDENCE = 0.95
 _ALWAYS = ("associations", "agreements", "words", "notes", "results")  # keys of the JSON that scripts may count on
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """All differences from one model, in tables of records that name their ``model``.
 
@@ -32,6 +32,10 @@ class Comparison:
     results: tuple[Any, ...] = ()
     gathered: tuple[Gathered, ...] = ()
     confidence: float = CONFIDENCE
+
+    def __repr__(self) -> str:
+        rows = sum(map(len, self.tables.values()))
+        return f"Comparison({self.study}: {', '.join(self.models)} with {self.baseline}; {rows} differences)"
 
     @property
     def models(self) -> list[str]:

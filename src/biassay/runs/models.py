@@ -55,18 +55,11 @@ class Asked:
         The model string, or the object itself.
     name : str or None
         What results call it, where that is settled.
-    label : str
-        What progress calls it: the name that the user gave it now, or the text.
     """
 
     text: str
     model: object
     name: str | None = None
-    own_name: str | None = None
-
-    @property
-    def label(self) -> str:
-        return self.own_name or self.text
 
 
 def asked_models(models: object) -> tuple[Asked, ...]:
@@ -82,12 +75,20 @@ def asked_models(models: object) -> tuple[Asked, ...]:
     hidden = next((name for name, _ in pairs if name is not None and not name.isprintable()), None)
     if hidden is not None:
         raise UsageError(f"the name of a model holds characters that cannot be shown: {hidden!r}")
-    unique = {(name, model if isinstance(model, str) else id(model)): (name, model) for name, model in pairs}
+    names = [name for name, _ in dict.fromkeys((name, _known(model)) for name, model in pairs) if name is not None]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two models have the name {twice!r}; give each a name of its own")
+    unique = {(name, _known(model)): (name, model) for name, model in pairs}
     asked: list[Asked] = []
     for name, model in unique.values():
         text = model if isinstance(model, str) else _object_text(model, name, {other.text for other in asked})
-        asked.append(Asked(text, model, name, name))
+        asked.append(Asked(text, model, name))
     return tuple(asked)
+
+
+def _known(model: object) -> object:
+    return model if isinstance(model, str) else id(model)
 
 
 def _named(model: object) -> tuple[str | None, object]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biassay.errors import UsageError
+from biassay.pages.formats import counted
 from biassay.results.codec import to_json
 from biassay.results.data import RunData
 from biassay.results.frames import to_frame_of
@@ -49,11 +53,26 @@ class Run(RunData):
 
     def __repr__(self) -> str:
         models = ", ".join(record.name for record in self.manifest.models)
-        return f"Run({self.manifest.study} of {models}; {len(self.results)} rows, {self.manifest.status})"
+        return f"Run({self.manifest.study} of {models}; {counted(len(self.results), 'row')}, {self.manifest.status})"
 
     def __getitem__(self, item: str) -> Run:
-        """The run of one part only: a test, a group, a measure."""
-        return Run.of(self.study.only(self, item))
+        """The run of one part only: a model, a test, a group, a measure. Corrections stay those over the whole run."""
+        if not isinstance(item, str):
+            raise UsageError(f"a part of a run is named by a text, such as run['weat6']; got {item!r}")
+        is_model = item in {record.name for record in self.manifest.models}
+        part = self._of_model(item) if is_model else self.study.only(self, item)
+        manifest = dataclasses.replace(part.manifest, run_id=f"{self.manifest.run_id}/{item}")  # no state of the run
+        return Run(manifest, part.tables, part.arrays)
+
+    def _of_model(self, name: str) -> RunData:
+        tables = {table: tuple(row for row in rows if row.model == name) for table, rows in self.tables.items()}
+        return dataclasses.replace(self, tables=tables)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
 
     def table(self, name: str | None = None) -> Table:
         """A table of the run, the main one by default; it shows itself in a terminal and in a notebook."""

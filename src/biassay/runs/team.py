@@ -44,7 +44,8 @@ class Member:
     @property
     def label(self) -> str:
         """What the user calls it."""
-        return self.asked.label
+        opened = next(iter(self.opened.values())).identity
+        return self.asked.text if self.identity.name == opened.name else self.identity.name
 
     @property
     def slug(self) -> str:

@@ -203,7 +203,10 @@ class Study:
         raise RunFolderError(f"{folder}: runs of {self.name} in format {manifest['format_version']} cannot be read")
 
     def only(self, run: RunData, item: str) -> RunData:
-        """The part of a run that is about one item: rows that name it, and tables that name no items as they are."""
+        """The part of a run that is about one item: rows that name it, and tables that name no items as they are.
+
+        Corrections stay those over the whole run: to look at one test does not make it the only one.
+        """
         keys = {spec.name: spec.key for spec in self.types.tables}
         names = {table: [_names(row, keys[table]) for row in rows] for table, rows in run.tables.items()}
         known = dict.fromkeys(name for rows in names.values() for own in rows for name in own)
@@ -213,7 +216,7 @@ class Study:
             table: tuple(row for row, own in zip(rows, names[table], strict=True) if item in (own or (item,)))
             for table, rows in run.tables.items()
         }
-        return dataclasses.replace(run, tables=self.complete(run.manifest.settings, tables))
+        return dataclasses.replace(run, tables=tables)
 
 
 def _names(row: Any, key: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from biassay.errors import UsageError
@@ -65,10 +65,17 @@ def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, m
         "associations",
         first,
         {"associations": tuple(_difference(*pair, of=len(pairs)) for pair in pairs)},
-        notes=gathered.differences,
+        notes=(*gathered.differences, *_unshared(cells, labels.values())),
         results=gathered.run.results,
         gathered=(gathered,),
     )
+
+
+def _unshared(cells: Mapping[tuple[str, str], Result], labels: Iterable[str]) -> list[str]:
+    """Tests that not all models have: they are not compared."""
+    tests = dict.fromkeys(test for _, test in cells)
+    apart = [test for test in tests if not all((label, test) in cells for label in labels)]
+    return [f"tests that not all models have: {', '.join(apart)}"] if apart else []
 
 
 def _difference(first: str, label: str, one: Result, other: Result, *, of: int) -> AssociationDifference:

@@ -15,13 +15,20 @@ from biassay.results.gathering import Gathered
 from biassay.studies.associations.making import with_corrections
 from biassay.studies.associations.records import Result
 
-__all__ = ["gather", "only_tests", "put_together"]
+__all__ = ["gather", "only_tests", "part_of", "put_together"]
 
 
 def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
     """A run with those of its tests that have a name or pattern given, corrected over them."""
     if not patterns:
         return run
+    part = part_of(run, patterns)
+    rows = with_corrections(part.results, run.manifest.settings.alpha)
+    return dataclasses.replace(part, tables={"results": rows})
+
+
+def part_of(run: RunData, patterns: Sequence[str]) -> RunData:
+    """The same with the corrections of the whole run."""
 
     def is_kept(name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
@@ -30,7 +37,7 @@ def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
     tests = tuple(test for test in run.manifest.inputs.tests if is_kept(test.name))
     inputs = dataclasses.replace(run.manifest.inputs, tests=tests)
     manifest = dataclasses.replace(run.manifest, inputs=inputs)
-    return RunData(manifest, {"results": with_corrections(rows, manifest.settings.alpha)}, run.arrays)
+    return RunData(manifest, {"results": rows}, run.arrays)
 
 
 def gather(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[Gathered]:

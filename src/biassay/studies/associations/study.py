@@ -17,7 +17,7 @@ from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.columns import RESULTS
-from biassay.studies.associations.gathering import only_tests
+from biassay.studies.associations.gathering import part_of
 from biassay.studies.associations.inputs import AssociationInputs, check_same, open_inputs
 from biassay.studies.associations.making import contextual_result_of, result_of, with_corrections
 from biassay.studies.associations.metric_registry import metric_package
@@ -105,7 +105,7 @@ class _Associations(Study):
         return findings_of(run)
 
     def only(self, run: RunData, item: str) -> RunData:
-        found = only_tests(run, [item])
+        found = part_of(run, [item])
         if not found.manifest.inputs.tests:
             known = [test.name for test in run.manifest.inputs.tests]
             raise UnknownNameError("test", item, known, f"(tests of this run: {', '.join(known[:20])})")
