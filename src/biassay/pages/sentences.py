@@ -9,7 +9,7 @@ from biassay.pages.formats import counted, decimals, format_p, interval_text, si
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
-__all__ = ["in_short", "points", "statements"]
+__all__ = ["MANY_MODELS", "in_short", "points", "statements"]
 
 _SAID: dict[Standing, str] = {
     "corrected": "holds after correction",
@@ -19,7 +19,8 @@ _SAID: dict[Standing, str] = {
 }
 _HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
 _MOST = 8  # lines of one standing
-_MANY = 12  # models, beyond which it is said what they have in common
+MANY_MODELS = 12
+"""Beyond which it is said what they have in common."""
 _Point = tuple[str, str]
 
 
@@ -51,7 +52,7 @@ def statements(findings: Iterable[Finding]) -> list[Statement]:
     by_model: dict[str, list[Finding]] = {}
     for one in findings:
         by_model.setdefault(one.model, []).append(one)
-    if len(by_model) > _MANY:
+    if len(by_model) > MANY_MODELS:
         return [_statement(f"{len(by_model):,} models", [one for own in by_model.values() for one in own])]
     return [_statement(model, own) for model, own in by_model.items()]
 

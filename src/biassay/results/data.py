@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -17,20 +18,36 @@ FORMAT_VERSION = 2
 
 
 def _plain(value: Any) -> Any:
-    """Python's own float, and one NaN for all, so that equal records are equal."""
+    """Python's own float, and one NaN for all, so that equal records are equal; what is so already is not copied."""
+    if type(value) is dict:
+        return {key: _plain(item) for key, item in value.items()} if any(map(_is_odd, value.values())) else value
     if isinstance(value, float):
         return math.nan if math.isnan(value) else float(value)
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
     return value
+
+
+def _is_odd(value: Any) -> bool:
+    kind = type(value)
+    if kind is float:
+        return bool(value != value)
+    if kind is dict:
+        return any(map(_is_odd, value.values()))
+    return isinstance(value, float)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(own.name for own in dataclasses.fields(kind))
 
 
 class Record:
     """Normalises the floats of a frozen dataclass. A number that was not computed is None; NaN is one that was."""
 
     def __post_init__(self) -> None:
-        for own in dataclasses.fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, own.name, _plain(getattr(self, own.name)))
+        for name in _names(type(self)):
+            value = getattr(self, name)
+            if (plain := _plain(value)) is not value:
+                object.__setattr__(self, name, plain)
 
 
 @dataclass(frozen=True)

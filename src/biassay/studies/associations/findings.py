@@ -5,25 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from biassay.pages.formats import concept
+from biassay.pages.sentences import MANY_MODELS
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
+from biassay.stats.effect_interval import Estimate
 from biassay.studies.associations.intervals import contributions, interval_of
 from biassay.studies.associations.records import Result
 
-__all__ = ["cannot_reach", "direction_of", "effect_by_word", "findings_of", "is_opposite", "standing_of"]
+__all__ = [
+    "cannot_reach",
+    "direction_of",
+    "effect_by_word",
+    "findings_in_short",
+    "findings_of",
+    "is_opposite",
+    "standing_of",
+]
 
 _WORDS = 5
 
 
-def findings_of(run: RunData) -> Sequence[Finding]:
-    """One finding per model and test."""
+def findings_of(run: RunData, label: str | None = None) -> Sequence[Finding]:
+    """One finding per model and test, of one model or of all."""
     labels = model_labels(run)
-    return [_finding(row, labels[model_key(row)]) for row in run.tables.get("results", ())]
+    rows = ((row, labels[model_key(row)]) for row in run.results)
+    return [_finding(row, own, interval_of(row), _evidence(row)) for row, own in rows if label in (None, own)]
 
 
-def _finding(row: Result, label: str) -> Finding:
-    estimate = interval_of(row)
+def findings_in_short(run: RunData) -> Sequence[Finding]:
+    """The same as `findings_of`; of very many models without intervals and words, which nobody could read."""
+    labels = model_labels(run)
+    if len(labels) <= MANY_MODELS:
+        return findings_of(run)
+    return [_finding(row, labels[model_key(row)], None, ()) for row in run.results]
+
+
+def _finding(row: Result, label: str, estimate: Estimate | None, evidence: tuple[str, ...]) -> Finding:
     opposite = row.p_value_by_word_opposite
     p_values = {
         **({} if opposite is None else {"by word, other direction": opposite}),
@@ -46,7 +64,7 @@ def _finding(row: Result, label: str) -> Finding:
         unit=row.unit,
         p_values=p_values,
         reason=row.reason,
-        evidence=_evidence(row),
+        evidence=evidence,
     )
 
 

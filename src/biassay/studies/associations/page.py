@@ -16,7 +16,7 @@ from biassay.pages.formats import counted, decimals, size_word
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
 from biassay.results.data import is_of
-from biassay.studies.associations.findings import findings_of
+from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.marks import LEGEND, UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_data import data_of, shows_words
 from biassay.studies.associations.records import Result
@@ -45,7 +45,7 @@ def part_of(view: RunView, renderer: Renderer) -> Part:
         anchor=renderer.anchor,
         title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
         headline=headline(view.run),
-        summary=statements(findings_of(view.run)),
+        summary=statements(findings_in_short(view.run)),
         meaning=meaning(view.run),
         sections=[section for section in sections if section is not None],
         notes=_notes(view),

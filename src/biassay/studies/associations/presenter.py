@@ -104,7 +104,7 @@ class AssociationPresenter(Presenter):
     def card(self, run: RunData, label: str) -> Card:
         labels = model_labels(run)
         own = [result for result in run.results if labels[model_key(result)] == label]
-        findings = [one for one in findings_of(run) if one.model == label]
+        findings = findings_of(run, label)
         return card_of_findings(run, findings, asked(run, own), [entry(result, run) for result in own], _LIMITS)
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:

@@ -14,7 +14,7 @@ from biassay.pages.plain_tables import print_run
 from biassay.pages.sentences import statements
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.studies.associations.findings import findings_of
+from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.marks import LEGEND, p_by_text, p_by_word
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import headline, meaning, unfinished
@@ -36,7 +36,7 @@ def print_associations(run: RunData, console: Console) -> None:
     labels = model_labels(run)
     reasons = [f"{labels[model_key(r)]}, {r.test}: {r.status}: {r.reason}" for r in run.results if r.reason]
     notes = [*assumptions(run), *lost_lines(run), *reasons]
-    print_run(console, headline(run), shown, statements(findings_of(run)), notes, [meaning(run)])
+    print_run(console, headline(run), shown, statements(findings_in_short(run)), notes, [meaning(run)])
 
 
 def run_tables(run: RunData, width: int) -> Iterator[Table]:
