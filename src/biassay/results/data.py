@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -35,9 +34,14 @@ def _is_odd(value: Any) -> bool:
     return isinstance(value, float)
 
 
-@cache
+_NAMES: dict[Any, tuple[str, ...]] = {}
+
+
 def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(own.name for own in dataclasses.fields(kind))
+    """Names of the fields of a dataclass, looked up once: there may be thousands of records."""
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(own.name for own in dataclasses.fields(kind))
+    return _NAMES[kind]
 
 
 class Record:
