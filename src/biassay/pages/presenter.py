@@ -80,7 +80,7 @@ class Presenter(ABC):
 
     def card(self, run: RunData, label: str) -> Card:
         """What a model card says of one of the labels."""
-        raise NotImplementedError
+        raise UsageError("this study says nothing of it")
 
     def card_name(self, label: str) -> str:
         """What the file of a model card is called."""
@@ -92,11 +92,11 @@ class Presenter(ABC):
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
         """The part of a page about a comparison."""
-        raise NotImplementedError
+        raise UsageError("this study says nothing of it")
 
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
         """A comparison in the terminal."""
-        raise NotImplementedError
+        raise UsageError("this study says nothing of it")
 
     def comparison_tables(self, comparison: Comparison) -> Iterable[tuple[str, Table]]:
         """Tables of a comparison for a paper, by name."""

@@ -6,6 +6,7 @@ Steps that all studies share (asking, keeping, saving, resuming, showing) are in
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,7 +121,7 @@ class Inputs(Protocol):
     def record(self) -> Any: ...
 
 
-class Study:
+class Study(ABC):
     """A study. What it does not define is what every study gets.
 
     Attributes
@@ -149,16 +150,16 @@ class Study:
         """Distributions whose versions are recorded, for they can change a number."""
         return (self.package,)
 
+    @abstractmethod
     def open(self, settings: Any) -> Inputs:
         """Read what the settings name, and refuse what cannot be measured."""
-        raise NotImplementedError
 
+    @abstractmethod
     def asks(self, settings: Any) -> tuple[Ability, ...]:
         """The abilities that a model needs, one or several.
 
         A model that is opened for several may have other settings for each; rows show those of the first.
         """
-        raise NotImplementedError
 
     def together(self, settings: Any) -> bool:  # noqa: ARG002
         """Is a model compared with the others while it is measured?
@@ -168,16 +169,16 @@ class Study:
         """
         return False
 
+    @abstractmethod
     def requests(self, inputs: Any, abilities: Abilities) -> Requests:
         """What is asked of a model."""
-        raise NotImplementedError
 
+    @abstractmethod
     def measure(self, inputs: Any, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
         """Rows, arrays and progress of one model: a pure function of answers.
 
         ``everyone`` holds the answers of all models if `together` is true, and otherwise those of ``model`` alone.
         """
-        raise NotImplementedError
 
     def complete(self, settings: Any, tables: Tables) -> Tables:  # noqa: ARG002
         """The tables with what depends on all their rows, such as corrections for the number of tests."""
