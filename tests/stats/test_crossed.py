@@ -1,0 +1,120 @@
+"""The crossed test: reference values, small designs, bad input, and its level when all words are drawn anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biassay.errors import UsageError
+from biassay.stats.association import unit_rows
+from biassay.stats.crossed import crossed_test
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "crossed"
+CASES = json.loads((REFERENCE / "expected.json").read_text())
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def word_cosines(name: str) -> tuple[np.ndarray, int, int]:
+    """Cosines of words of a reference case, by loops over texts."""
+    arrays = np.load(REFERENCE / "cases.npz")
+    words = CASES[name]["words"]
+    rows = {role: unit_rows(arrays[f"{name}.{role}"], role) for role in "XYAB"}
+    owners = {role: list(dict.fromkeys(words[role])) for role in "XYAB"}
+
+    def mean(t: str, word: int, a: str, other: int) -> float:
+        own = [i for i, w in enumerate(words[t]) if w == word]
+        others = [j for j, w in enumerate(words[a]) if w == other]
+        return float(np.mean([rows[t][i] @ rows[a][j] for i in own for j in others]))
+
+    table = [[mean(t, w, a, o) for a in "AB" for o in owners[a]] for t in "XY" for w in owners[t]]
+    return np.array(table), len(owners["X"]), len(owners["A"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reference(name: str) -> None:
+    expected = CASES[name]
+    found = crossed_test(*word_cosines(name))
+    assert found.components is not None
+    numbers = {key: getattr(found, key) for key in ("D", "V", "V_T", "V_A", "V_E", "df", "t")}
+    numbers |= {f"var_{key}": getattr(found.components, key) for key in ("targets", "attributes", "residual")}
+    assert numbers == pytest.approx({key: expected[key] for key in numbers}, rel=1e-9)
+    if expected["df"] < 2:
+        assert (found.p_value, found.p_greater, found.interval, found.enough_words) == (None, None, None, False)
+    else:
+        assert found.p_value == pytest.approx(expected["p_two_sided"], rel=1e-9)
+        assert found.p_greater == pytest.approx(expected["p_greater"], rel=1e-9)
+        assert found.interval == pytest.approx(expected["interval"], rel=1e-9)
+
+
+def test_star_and_interval_agree(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        shift = np.outer([1] * 5 + [0] * 5, [rng.uniform(0, 2)] * 6 + [0] * 6)
+        found = crossed_test(rng.normal(size=(10, 12)) + shift, 5, 6)
+        if found.interval is not None and found.p_value is not None:
+            assert (found.p_value <= 0.05) == (not found.interval[0] <= 0.0 <= found.interval[1])
+
+
+def test_too_few_words() -> None:
+    one = crossed_test([[0.1, 0.2, 0.3], [0.4, 0.1, 0.0], [0.2, 0.2, 0.9]], 1, 2)
+    assert one.p_value is None
+    assert one.interval is None
+    assert pytest.approx((0.15 - 0.3) - ((0.25 - 0.0) + (0.2 - 0.9)) / 2) == one.D
+    assert np.isnan(one.V)
+
+
+@pytest.mark.parametrize("table", [np.zeros((6, 6)), np.full((6, 6), 0.3)])
+def test_nothing_varies(table: np.ndarray) -> None:
+    found = crossed_test(table, 3, 3)
+    assert (found.p_value, found.interval, found.components) == (None, None, None)
+
+
+def test_a_constant_column_and_equal_words_are_no_fault(rng: np.random.Generator) -> None:
+    table = rng.normal(size=(8, 8))
+    table[:, 2] = 0.4
+    table[:, 5] = table[:, 1]
+    assert 0.0 <= crossed_test(table, 4, 4).p_value <= 1.0  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("table", "n", "k"),
+    [([[np.nan, 1.0], [1.0, 2.0]], 1, 1), ([1.0, 2.0], 1, 1), ([[1.0, 2.0], [3.0, 4.0]], 2, 1), ([[1.0], [3.0]], 1, 1)],
+)
+def test_bad_tables_are_refused(table: list[list[float]], n: int, k: int) -> None:
+    with pytest.raises(UsageError):
+        crossed_test(table, n, k)
+
+
+def test_equivalence(rng: np.random.Generator) -> None:
+    from scipy import stats
+
+    found = crossed_test(rng.normal(size=(60, 60)) * 0.1, 30, 30)
+    p = found.p_equivalence(0.05)
+    assert p == pytest.approx(stats.t.sf((0.05 - abs(found.D)) / np.sqrt(found.V), found.df))
+    assert found.p_equivalence(0.06) < p  # type: ignore[operator]
+    for margin in (0.0, -1.0, float("nan")):
+        with pytest.raises(UsageError, match="margin"):
+            found.p_equivalence(margin)
+
+
+def simulated(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy: bool) -> np.ndarray:
+    """Cosines with components of target words, attribute words and residual, and no association."""
+    n, m, k, l = sizes  # noqa: E741
+
+    def draw(*shape: int) -> np.ndarray:
+        return rng.standard_t(3, shape) if heavy else rng.normal(size=shape)
+
+    return draw(n + m, k + l) + np.outer(draw(n + m), [1] * k + [0] * l) + np.outer([1] * n + [0] * m, draw(k + l))
+
+
+@pytest.mark.parametrize("sizes", [(8, 8, 8, 8), (16, 16, 25, 25)])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_level(rng: np.random.Generator, sizes: tuple[int, int, int, int], heavy: bool) -> None:
+    p = [crossed_test(simulated(rng, sizes, heavy), sizes[0], sizes[2]).p_value for _ in range(2000)]
+    assert 0.025 <= np.mean(np.array(p, dtype=float) <= 0.05) <= 0.07
