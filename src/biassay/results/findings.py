@@ -50,7 +50,7 @@ class Finding(Record):
     direction : str
         What goes with what, in plain words and in the direction that was measured; empty where nothing was.
     effect, low, high : float or None
-        The effect and its interval.
+        The effect and its interval, which has the ``confidence``.
     unit : str
         Of the effect: "d", "tau", "words".
     p_values : name -> float or None
@@ -77,6 +77,7 @@ class Finding(Record):
     p_values: dict[str, float | None] = field(default_factory=dict)
     smallest: float | None = None
     reason: str | None = None
+    confidence: float = 0.95
     evidence: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

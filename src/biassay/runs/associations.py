@@ -21,7 +21,9 @@ def run(
     metric: str = "cosine",
     protocol: str = "exact",
     alternative: str = "greater",
-    alpha: float = 0.01,
+    alpha: float | None = None,
+    equivalence: float | None = None,
+    random_sets: int = 1000,
     max_lost: float = 0.2,
     seed: int = 0,
     n_samples: int = 10_000,
@@ -53,8 +55,13 @@ def run(
         How vectors become associations: ``cosine``, or one that another package adds.
     protocol, alternative : str
         How p-values are found, see `biassay.weat`.
-    alpha : float
-        Level of significance, before and after Holm's correction over all rows.
+    alpha : float, optional
+        Level of significance, before and after Holm's correction: by default 0.05, and 0.01 under the papers'
+        protocols. Intervals have the confidence 1 - alpha.
+    equivalence : float, optional
+        A difference in cosine units that would not matter: gives a p-value for D being smaller.
+    random_sets : int
+        Random attribute sets that an effect is compared with; 0: none.
     max_lost : float
         The largest share of a concept's words that a model may not know before the test is refused.
     seed : int

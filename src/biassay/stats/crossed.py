@@ -159,7 +159,8 @@ def _checked(cosines: ArrayLike, n: int, k: int, confidence: float) -> Floats:
 def _interaction(cell: Floats) -> float:
     """The variance that is left in a cell after its rows and columns: its double-centred residual."""
     left = cell - cell.mean(axis=1, keepdims=True) - cell.mean(axis=0) + cell.mean()
-    return float((left * left).sum()) / ((cell.shape[0] - 1) * (cell.shape[1] - 1))
+    rows, columns = cell.shape
+    return float((left * left).sum() / ((rows - 1) * (columns - 1)))
 
 
 def _df(V: float, parts: list[float], of: list[int]) -> float:

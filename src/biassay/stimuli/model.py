@@ -138,6 +138,11 @@ class Test:
         """Is it known which word every target text was made from?"""
         return all(text.word is not None for text in (*self.X.given, *self.Y.given))
 
+    @property
+    def tells_words(self) -> bool:
+        """The same of all texts, those of attributes too."""
+        return all(text.word is not None for role in ROLES for text in self.concept(role).given)
+
     def concept(self, role: str) -> Concept:
         return {"X": self.X, "Y": self.Y, "A": self.A, "B": self.B}[role]
 

@@ -19,6 +19,7 @@ _PRONOUNS = {
     "female": {"she": "she", "her": "her", "She": "She", "Her": "Her"},
     "male": {"she": "he", "her": "his", "She": "He", "Her": "His"},
 }
+_ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
 _VOWELS = tuple("aeiouAEIOU")
 
 
@@ -26,8 +27,9 @@ _VOWELS = tuple("aeiouAEIOU")
 class Text:
     """A text to be encoded, and what it is made of.
 
-    ``spans`` are the places of the words it is about, first character and the one after the last: that of the stimulus,
-    or several where a file does not say what its texts are about.
+    ``template`` is the sentence without its word: "{T}" for a word by itself, "" where the word is not known. ``spans``
+    are the places of the words it is about, first character and the one after the last: that of the stimulus, or
+    several where a file does not say what its texts are about.
     """
 
     text: str
@@ -110,15 +112,22 @@ def forms(texts: Iterable[Text]) -> tuple[str, ...]:
 
 def _concept_texts(concept: Concept, templates: TemplateSet | None) -> Iterator[Text]:
     for given in concept.given:
-        yield Text(given.text, given.word or given.text, "given", (given.span,) if given.span else ())
+        yield Text(given.text, given.word or given.text, _without_word(given), (given.span,) if given.span else ())
     for word in concept.words if not concept.given else ():
         if templates is None:
-            yield Text(word, word, "word", ((0, len(word)),))
+            yield Text(word, word, "{T}", ((0, len(word)),))
             continue
-        chosen = _class_of(word, templates)
-        for number, template in enumerate(chosen.templates, start=1):
+        for template in _class_of(word, templates).templates:
             text, span = _fill(template, word, concept, templates)
-            yield Text(text, word, f"{chosen.name}/{number}", (span,))
+            yield Text(text, word, template, (span,))
+
+
+def _without_word(given: GivenText) -> str:
+    """The template of a finished text; an article before the word goes by the word."""
+    if given.span is None:
+        return ""
+    before, after = given.text[: given.span[0]], given.text[given.span[1] :]
+    return _ARTICLE.sub("a ", before) + "{T}" + after
 
 
 def _class_of(word: str, templates: TemplateSet) -> TemplateClass:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from biassay.stats.contextual import (
     sample_associations,
     sample_cosines,
 )
+from biassay.stats.crossed import Crossed, crossed_test
 from biassay.stats.meta import RandomEffects, random_effects
 from biassay.stats.permutation import Rng, permutation_test
 from biassay.stats.sample_tails import sample_p_values
@@ -49,6 +51,8 @@ class ContextualAssociation:
     x, y, a, b : (|X|,), (|Y|,), (|A|,), (|B|,) float64
         Averaged over contexts: of the targets the association with A rather than B, of the attributes the mean cosine
         with X rather than Y.
+    cosines : (|X| + |Y|, |A| + |B|) float64
+        Mean cosines of words over all their contexts.
     pool_sizes : (words,) int64
         Contexts of every word, in the order X, Y, A, B.
     sizes : (int, int, int, int)
@@ -66,8 +70,14 @@ class ContextualAssociation:
     y: NDArray[np.float64]
     a: NDArray[np.float64]
     b: NDArray[np.float64]
+    cosines: NDArray[np.float64]
     pool_sizes: NDArray[np.int64]
     sizes: tuple[int, int, int, int]
+
+    @cached_property
+    def crossed(self) -> Crossed:
+        """The crossed test, which takes target words and attribute words as samples of what they stand for."""
+        return crossed_test(self.cosines, self.sizes[0], self.sizes[2])
 
     @property
     def effect_size(self) -> float:
@@ -148,7 +158,7 @@ def ceat(
     -----
     Each sample draws one context per stimulus and gives an effect size of WEAT. A random-effects model (DerSimonian and
     Laird) pools them. More samples make the pooled p-value as small as one likes: it says how sure the mean over
-    contexts is, not whether other words would show the same. For that see ``p_value_by_word`` and ``interval``.
+    contexts is, not whether other words would show the same. For that see ``crossed``.
 
     References
     ----------
@@ -197,6 +207,7 @@ def ceat(
         y=mean_y,
         a=of_a @ toward_x,
         b=of_b @ toward_x,
+        cosines=np.concatenate([of_x, of_y]) @ np.concatenate([of_a, of_b]).T,
         pool_sizes=pool_sizes,
         sizes=sizes,
     )

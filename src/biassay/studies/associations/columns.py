@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from biassay.results.tables import Column, Format, TableSpec
-from biassay.studies.associations.intervals import interval_of
 from biassay.studies.associations.records import Result
 
 __all__ = ["COLUMNS", "PAPER_COLUMNS", "RESULTS"]
@@ -28,14 +24,6 @@ def _over_contexts(name: str, label: str, help: str, form: Format = "number") ->
     return Column(name, label, help, form, lambda row: getattr(row.contextual, name, None))
 
 
-def _interval(end: Callable[[Any], Any]) -> Callable[[Result], Any]:
-    def get(row: Result) -> Any:
-        found = interval_of(row)
-        return None if found is None or found.low is None else end(found)
-
-    return get
-
-
 _OWN = (
     Column("status", "status", "Measured, refused (too many words lost) or failed (the statistic is undefined)."),
     Column("reason", "reason", "Why it was not measured."),
@@ -55,18 +43,36 @@ _OWN = (
     Column("log10_p_value", "log10 p", "Logarithm of the p-value by text, also where it is too small.", "number"),
     Column("p_route", "route", "How the p-value by text was computed."),
     Column("p_error", "error", "Bound of its relative error; 0: exact.", "p"),
-    Column("effect_size_by_word", "effect by word", "d over the mean associations of words.", "number"),
-    Column("p_value_by_word", "p by word", "Exact, over words: would a random split of them do as well?", "p"),
+    Column("effect_size_by_word", "d", "Effect size over words: texts or contexts of a word are averaged.", "number"),
+    Column("d_low", "d, low", "Of d with other words of the same kinds, targets and attributes: lower end.", "number"),
+    Column("d_high", "d, high", "Upper end; the confidence is 1 - alpha.", "number"),
+    Column("p_value_crossed", "p", "Crossed test, two-sided: would other words of the same kinds show it too?", "p"),
+    Column("p_value_crossed_holm", "p, Holm", "After Holm's correction over the tests about people of a model.", "p"),
+    Column("significant_crossed", "crossed", "Crossed p at or below alpha.", "flag"),
+    Column("significant_crossed_holm", "crossed, Holm", "The same after correction.", "flag"),
+    Column("family", "family", "Tests that are corrected together; a check of the method stands outside.", "count"),
+    Column("df_crossed", "df", "Degrees of freedom of the crossed test; below 2 there are too few words.", "number"),
+    Column("D", "D", "How much closer X than Y is to A than to B, in cosine units.", "number"),
+    Column("D_low", "D, low", "Of D with other words of the same kinds: lower end.", "number"),
+    Column("D_high", "D, high", "Upper end.", "number"),
+    Column("share_targets", "of targets", "Share of target words in the variance of D.", "share"),
+    Column("share_attributes", "of attributes", "Share of attribute words.", "share"),
+    Column("share_residual", "residual", "Share of what is neither.", "share"),
+    Column("smallest_effect", "smallest d", "The d that the test would have detected in 80 of 100 cases.", "number"),
+    Column("share_random", "random sets", "Random attribute sets of these sizes with an effect as large.", "share"),
+    Column("p_equivalence", "p, equivalence", "Of the hypothesis that D is as large as the margin given.", "p"),
+    Column("shared_templates", "shared", "How much of their texts X and Y have in common.", "share"),
+    Column("p_value_by_word", "p, these attributes", "Exact, for these attribute words: splits of target words.", "p"),
     Column("log10_p_value_by_word", "log10 p by word", "Its logarithm.", "number"),
     Column("p_route_by_word", "route by word", "How it was computed."),
     Column("p_error_by_word", "error by word", "Bound of its relative error.", "p"),
     Column("p_floor_by_word", "smallest p", "The smallest p by word that so many words can give.", "p"),
     Column("num_words", "words", "Words measured, by role."),
     Column("num_cut", "cut", "Texts that the model did not read to the end, by role."),
-    Column("p_value_holm", "p by text, Holm", "After Holm's correction over all rows.", "p"),
+    Column("p_value_holm", "p by text, Holm", "After Holm's correction over the family.", "p"),
     Column("significant", "by text", "p by text at or below alpha.", "flag"),
     Column("significant_holm", "by text, Holm", "The same after correction.", "flag"),
-    Column("p_value_by_word_holm", "p by word, Holm", "After Holm's correction over all rows.", "p"),
+    Column("p_value_by_word_holm", "p by word, Holm", "After Holm's correction over the family.", "p"),
     Column("significant_by_word", "by word", "p by word at or below alpha.", "flag"),
     Column("significant_by_word_holm", "by word, Holm", "The same after correction.", "flag"),
     Column("protocol", "protocol", "How the p-value by text was found."),
@@ -87,17 +93,16 @@ _OWN = (
     _over_contexts("i2", "I²", "Share of the variation between samples that their variances do not explain.", "share"),
     _over_contexts("prediction_low", "prediction, low", "Where 95% of effects lie over draws of contexts: lower end."),
     _over_contexts("prediction_high", "prediction, high", "Upper end."),
-    Column("interval_low", "95% low", "Effect with other words of the same kinds: lower end.", "number",
-           _interval(lambda found: found.low)),
-    Column("interval_high", "95% high", "Upper end.", "number", _interval(lambda found: found.high)),
-    Column("confidence", "confidence", "Of that interval.", "share", _interval(lambda found: found.confidence)),
+    _over_contexts("interval_low", "pooled, low", "Pooled effect with other words of the same kinds: lower end."),
+    _over_contexts("interval_high", "pooled, high", "Upper end."),
+    _over_contexts("confidence", "confidence", "Of that interval.", "share"),
     _over_contexts("share_significant", "samples", "Samples of contexts with a p-value at or below alpha.", "share"),
     _over_contexts("n_samples", "n", "Samples of contexts.", "count"),
 )  # fmt: skip
 
 COLUMNS = (*PAPER_COLUMNS, *_OWN)
 _SHOWN = (
-    *("model", "options", "test", "title", "status", "effect_size", "p_value"),
-    *("effect_size_by_word", "interval_low", "interval_high", "p_value_by_word"),
+    *("model", "options", "test", "title", "status", "effect_size_by_word", "d_low", "d_high"),
+    *("p_value_crossed", "p_value_crossed_holm", "p_value_by_word", "share_random"),
 )
 RESULTS = TableSpec("results", "Association tests", Result, COLUMNS, shown=_SHOWN)

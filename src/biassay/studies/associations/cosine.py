@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.association import unit_rows
-from biassay.studies.associations.metrics import Sets
+from biassay.studies.associations.metrics import Sets, Vectors
 from biassay.studies.associations.weat import Association, Testing, weat
 
 __all__ = ["METRIC"]
@@ -35,6 +35,9 @@ class _Cosine:
     def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
         between = unit_rows(sets["X"], "X").mean(axis=0) - unit_rows(sets["Y"], "Y").mean(axis=0)
         return {role: unit_rows(sets[role], role) @ between for role in "AB"}
+
+    def matrix(self, targets: Vectors, attributes: Vectors) -> NDArray[np.float64]:
+        return unit_rows(targets, "X and Y") @ unit_rows(attributes, "attributes").T
 
 
 METRIC = _Cosine()

@@ -40,4 +40,4 @@ def asked(run: RunData, results: Sequence[Result]) -> str:
         method = "associations between words (WEAT)"
     else:
         method = "associations between words and between sentences (WEAT, SEAT)"
-    return f"{method} by {counted(len(results), 'test')}, alpha {run.manifest.settings.alpha:g}"
+    return f"{method} by {counted(len(results), 'test')}, alpha {run.manifest.settings.level:g}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError
 from biassay.results.data import Manifest, ModelRecord, RunData, is_of
 from biassay.results.gathering import Gathered
-from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
 
 __all__ = ["gather", "only_tests", "part_of", "put_together"]
@@ -23,7 +23,7 @@ def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
     if not patterns:
         return run
     part = part_of(run, patterns)
-    rows = with_corrections(part.results, run.manifest.settings.alpha)
+    rows = with_corrections(part.results, run.manifest.settings)
     return dataclasses.replace(part, tables={"results": rows})
 
 
@@ -60,7 +60,7 @@ def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathere
     if len(runs) == 1:
         return Gathered(next(iter(runs.values())), runs)
     named = _with_run_names(runs)
-    alpha = min(run.manifest.settings.alpha for run in runs.values())
+    alpha = min(run.manifest.settings.level for run in runs.values())
     models: list[ModelRecord] = []
     arrays: dict[str, NDArray[np.float64]] = {}
     for run in named.values():
@@ -70,7 +70,7 @@ def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathere
             arrays |= {f"{at}/{name}": array for name, array in run.arrays_of(place).items()}
     rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(named))
     manifest = _manifest(named, models, alpha)
-    together = RunData(manifest, {"results": with_corrections(rows, alpha)}, arrays)
+    together = RunData(manifest, {"results": with_corrections(rows, manifest.settings)}, arrays)
     return Gathered(together, runs, tuple(differences))
 
 

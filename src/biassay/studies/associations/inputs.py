@@ -19,6 +19,7 @@ from biassay.studies.associations.records import ContextsRecord, InputsRecord, T
 from biassay.studies.associations.settings import Settings
 from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.sentences import TestTexts, assumed_words, digest_of, texts_of
+from biassay.texts.vocabulary import random_texts
 
 __all__ = ["GIVEN", "AssociationInputs", "check_same", "open_inputs"]
 
@@ -43,6 +44,11 @@ class AssociationInputs:
         """The texts of every test."""
         return {test.name: texts_of(test) for test in self.tests}
 
+    def random(self, test: Test) -> tuple[str, ...]:
+        """Texts of random attribute words, where the effect is to be compared with theirs."""
+        wanted = self.settings.random_sets and self.contexts is None and not self.settings.of_papers
+        return random_texts(test) if wanted and test.tells_words else ()
+
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The words of the tests that have contexts enough; no others are encoded."""
@@ -53,6 +59,7 @@ class AssociationInputs:
 
 def open_inputs(settings: Settings) -> AssociationInputs:
     """Read what the settings name, and refuse what cannot be measured."""
+    settings = dataclasses.replace(settings, alpha=settings.level)
     if metric_named(settings.metric).unit != "d" and settings.protocol != "exact":
         raise UsageError(
             f"metric {settings.metric} is a score of four sets, whose p-value is by permutation; protocol "

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biassay.stats.effect_interval import Difference, Estimate, difference_interval, effect_interval
+from biassay.stats.effect_interval import Difference, difference_interval
 from biassay.studies.associations.records import Result
 
-__all__ = ["Contributions", "contributions", "interval_of", "paired_difference"]
+__all__ = ["Contributions", "contributions", "paired_difference"]
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,6 @@ class Contributions:
     effect_size: float
     targets: Mapping[str, Mapping[str, float]]
     attributes: Mapping[str, Mapping[str, float]]
-
-
-def interval_of(result: Result) -> Estimate | None:
-    """The effect size by word with an interval over target words; None where words are not known.
-
-    A test over contexts has an interval of its own, for the pooled effect size and over all words.
-    """
-    found = result.contextual
-    if found is not None and found.interval_low is not None and result.effect_size is not None:
-        return Estimate(result.effect_size, found.interval_low, found.interval_high, found.confidence)
-    if found is not None or result.effect_size_by_word is None:
-        return None
-    x, y = (list(result.associations.get(role, {}).values()) for role in ("X", "Y"))
-    return effect_interval(x, y) if x and y and np.isfinite([*x, *y]).all() else None
 
 
 def contributions(result: Result) -> Contributions | None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from biassay.models.base import Identity
-from biassay.stats.multiple import holm
 from biassay.stats.permutation import smallest_p
 from biassay.stats.tails import TailProbability
 from biassay.stimuli.description import description_of
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.ceat import ContextualAssociation
+from biassay.studies.associations.crossing import crossed_fields
 from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.over_contexts import ContextMeasurement
 from biassay.studies.associations.over_texts import Measurement
@@ -23,7 +20,7 @@ from biassay.studies.associations.records import Contextual, Result
 from biassay.studies.associations.settings import Settings
 from biassay.texts.sentences import digest_of
 
-__all__ = ["contextual_result_of", "result_of", "with_corrections"]
+__all__ = ["contextual_result_of", "result_of"]
 
 
 def result_of(test: Test, identity: Identity, measured: Measurement, settings: Settings) -> Result:
@@ -56,6 +53,9 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         leave_one_out=None if found is None or found.leave_one_out is None else _plain(found.leave_one_out),
         lost=dict(measured.lost),
         associations=_plain(measured.associations),
+        shared_templates=measured.shared_templates,
+        share_random=measured.share_random,
+        **(crossed_fields(found.cosines, found.num_words, settings) if found else {}),
     )
 
 
@@ -87,8 +87,9 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
         alternative="two-sided",
         lost=dict(measured.lost),
         associations=_plain(measured.associations),
-        contextual=_contextual(found, measured, settings.alpha) if found else None,
+        contextual=_contextual(found, measured, settings.level) if found else None,
         too_rare=dict(measured.too_rare),
+        **(crossed_fields(found.cosines, found.sizes, settings) if found else {}),
     )
 
 
@@ -123,7 +124,7 @@ def _asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]
         "targ2": test.Y.label,
         "attr1": test.A.label,
         "attr2": test.B.label,
-        "alpha": settings.alpha,
+        "alpha": settings.level,
         "seed": settings.seed,
         "source": test.source.name,
         "test_version": test.source.version,
@@ -150,29 +151,3 @@ def _tails(p: TailProbability | None, by_word: TailProbability | None, floor: fl
         "p_error_by_word": by_word.error if by_word else None,
         "p_floor_by_word": floor if by_word else None,
     }
-
-
-def with_corrections(results: tuple[Result, ...], alpha: float) -> tuple[Result, ...]:
-    """Fill in what depends on the whole table: significance before and after Holm's correction over all its rows."""
-    over_texts = holm([_or_nan(r.p_value) for r in results], alpha)
-    over_words = holm([_or_nan(r.p_value_by_word) for r in results], alpha)
-    return tuple(
-        dataclasses.replace(
-            result,
-            p_value_holm=_given(over_texts.adjusted[i]),
-            significant=None if result.p_value is None else result.p_value <= alpha,
-            significant_holm=None if result.p_value is None else bool(over_texts.rejected[i]),
-            p_value_by_word_holm=_given(over_words.adjusted[i]),
-            significant_by_word=None if result.p_value_by_word is None else result.p_value_by_word <= alpha,
-            significant_by_word_holm=None if result.p_value_by_word is None else bool(over_words.rejected[i]),
-        )
-        for i, result in enumerate(results)
-    )
-
-
-def _or_nan(value: float | None) -> float:
-    return float("nan") if value is None else value
-
-
-def _given(value: np.float64) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.tails import TailProbability
-from biassay.studies.associations.weat import Association, Testing, tested
+from biassay.studies.associations.weat import Association, Testing, of_words, tested
 
-__all__ = ["Metric", "Score", "Sets", "Similarity"]
+__all__ = ["ByPairs", "Metric", "Score", "Sets", "Similarity", "Vectors"]
 
 Vectors = NDArray[np.floating]
 Sets = Mapping[str, Vectors]
@@ -51,6 +51,13 @@ class Metric(Protocol):
         ...
 
 
+@runtime_checkable
+class ByPairs(Protocol):
+    """A metric that gives the similarity of every target with every attribute."""
+
+    def matrix(self, targets: Vectors, attributes: Vectors) -> NDArray[np.float64]: ...
+
+
 @dataclass(frozen=True)
 class Similarity:
     """A metric by pairs: ``matrix`` gives the similarity (n, m) of vectors (n, d) and (m, d).
@@ -73,7 +80,9 @@ class Similarity:
         largest = max(float(np.abs(near[t]).max()) for near in (near_a, near_b) for t in "XY")
         narrow = any(sets[role].dtype.itemsize < 8 for role in sets)
         noise = 0.5 * largest * float(np.finfo(np.float32 if narrow else np.float64).eps)
-        return tested(x, y, _sizes(sets), replace(how, noise=noise))
+        found = tested(x, y, _sizes(sets), replace(how, noise=noise))
+        table = np.block([[near_a["X"], near_b["X"]], [near_a["Y"], near_b["Y"]]])
+        return replace(found, **of_words(table, _sizes(sets), how.words))
 
     def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
         return {
@@ -107,7 +116,7 @@ class Score:
         return "score"
 
     def associate(self, sets: Sets, how: Testing) -> Association:
-        words = how.words or tuple([f"{t}{i}" for i in range(len(sets[t]))] for t in "XY")
+        words = how.words[:2] if how.words else tuple([f"{t}{i}" for i in range(len(sets[t]))] for t in "XY")
         owners = np.array([f"X {word}" for word in words[0]] + [f"Y {word}" for word in words[1]])
         rows = np.concatenate([sets["X"], sets["Y"]])
         names = list(dict.fromkeys(owners.tolist()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.models.base import Encoded, Span
 from biassay.stats.association import unit_rows
+from biassay.stats.random_attributes import share_reaching
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.metric_registry import metric_named
+from biassay.studies.associations.metrics import ByPairs, Metric
 from biassay.studies.associations.settings import Settings
-from biassay.studies.associations.weat import Association, Testing
+from biassay.studies.associations.weat import Association, Testing, Words, by_word_of, mean_rows
 from biassay.studies.seeds import seed_of
 from biassay.texts.sentences import TestTexts, Text, forms
+from biassay.texts.sharing import sharing
 
 __all__ = ["Measurement", "check_tests", "measure"]
 
@@ -38,6 +41,10 @@ class Measurement:
         Words, in the form in which they stood in a text, that the model does not know.
     associations : role -> word -> float
         For targets the mean association with A rather than B; for attributes the mean cosine with X rather than Y.
+    shared_templates : float or None
+        How much of their texts X and Y have in common. Words are compared on the templates that they share.
+    share_random : float or None
+        How often random attribute words give an effect by word as large.
     """
 
     association: Association | None
@@ -48,6 +55,8 @@ class Measurement:
     num_cut: Mapping[str, int]
     lost: Mapping[str, tuple[str, ...]]
     associations: Mapping[str, Mapping[str, float]]
+    shared_templates: float | None = None
+    share_random: float | None = None
 
 
 def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
@@ -62,9 +71,14 @@ def check_tests(tests: tuple[Test, ...], settings: Settings) -> None:
 
 
 def measure(
-    test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], settings: Settings, lost_hint: str = ""
+    test: Test,
+    texts: TestTexts,
+    encoded: Mapping[str, Encoded],
+    settings: Settings,
+    lost_hint: str = "",
+    vocabulary: Encoded | None = None,
 ) -> Measurement:
-    """Measure one test; ``encoded`` holds the vectors of its texts by role."""
+    """Measure one test; ``encoded`` holds the vectors of its texts by role, ``vocabulary`` those of random words."""
     kept: dict[str, list[int]] = {}
     lost: dict[str, tuple[str, ...]] = {}
     for role in ROLES:
@@ -78,13 +92,14 @@ def measure(
     if settings.protocol == "may2019" and test.has_target_sentences:
         _truncate(kept, np.random.default_rng(seed_of(settings.seed, test.name, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
-    counts = {
+    counts: dict[str, Any] = {
         "num_texts": {role: len(chosen[role]) for role in ROLES},
         "num_words": {role: len({text.stimulus for text in chosen[role]}) for role in ROLES},
         "num_cut": {role: sum(encoded[role].cut[i] is not None for i in kept[role]) for role in ROLES},
     }
     if reason is not None:
         return Measurement(None, "refused", reason, **counts, lost=lost, associations={})
+    shares = sharing(chosen["X"], chosen["Y"])
     try:
         vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
         for role in ROLES:
@@ -93,12 +108,51 @@ def measure(
         rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
         how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
         found = metric.associate(vectors, how)
+        if how.words is not None and shares.templates is not None and not settings.of_papers:
+            places = {role: [i for i, text in enumerate(chosen[role]) if shares.keeps(text)] for role in "XY"}
+            vectors |= {role: vectors[role][own] for role, own in places.items()}
+            chosen |= {role: [chosen[role][i] for i in own] for role, own in places.items()}
+            found = by_word_of(found, metric.associate(vectors, replace(how, words=_words(test, chosen))))
+        if not test.tells_words:
+            found = replace(found, cosines=None)
         scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}
+        rare = _share_random(metric, found, vectors, chosen, vocabulary, settings)
     except UsageError as error:
         return Measurement(None, "refused", str(error), **counts, lost=lost, associations={})
     except BiassayError as error:
         return Measurement(None, "failed", str(error), **counts, lost=lost, associations={})
-    return Measurement(found, "measured", None, **counts, lost=lost, associations=_by_word(scores, chosen))
+    return Measurement(
+        found, "measured", None, **counts, lost=lost, associations=_by_word(scores, chosen),
+        shared_templates=shares.share, share_random=rare,
+    )  # fmt: skip
+
+
+def _share_random(
+    metric: Metric,
+    found: Association,
+    vectors: Mapping[str, NDArray[np.float32]],
+    chosen: Mapping[str, list[Text]],
+    vocabulary: Encoded | None,
+    settings: Settings,
+) -> float | None:
+    """How often random attribute words give an effect by word as large; None where it cannot be asked."""
+    if vocabulary is None or found.cosines is None or found.effect_size_by_word is None:
+        return None
+    usable = [i for i, spans in enumerate(vocabulary.unknown) if not spans]
+    usable = [i for i in usable if np.isfinite(vocabulary.vectors[i]).all() and vocabulary.vectors[i].any()]
+    if not usable or not isinstance(metric, ByPairs):
+        return None
+    table = metric.matrix(np.concatenate([vectors["X"], vectors["Y"]]), vocabulary.vectors[usable])
+    words = [f"{role} {text.stimulus}" for role in "XY" for text in chosen[role]]
+    sizes = found.num_words[2], found.num_words[3]
+    return share_reaching(
+        mean_rows(table, words),
+        found.num_words[0],
+        sizes,
+        found.effect_size_by_word,
+        settings.random_sets,
+        settings.seed,
+    )
 
 
 def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
@@ -136,10 +190,11 @@ def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
             kept[role] = sorted(rng.choice(kept[role], size=size, replace=False).tolist())
 
 
-def _words(test: Test, chosen: Mapping[str, list[Text]]) -> tuple[list[str], list[str]] | None:
+def _words(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:
     if not test.tells_target_words:
         return None
-    return [text.stimulus for text in chosen["X"]], [text.stimulus for text in chosen["Y"]]
+    x, y, a, b = ([text.stimulus for text in chosen[role]] for role in ROLES)
+    return (x, y, a, b) if test.tells_words else (x, y)
 
 
 def _by_word(

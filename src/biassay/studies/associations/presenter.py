@@ -27,8 +27,9 @@ from biassay.studies.associations.differences import (
     print_association_differences,
 )
 from biassay.studies.associations.entries import asked, entry
-from biassay.studies.associations.findings import effect_by_word, findings_of
+from biassay.studies.associations.findings import findings_of
 from biassay.studies.associations.gathering import gather, only_tests
+from biassay.studies.associations.lead import effect_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
 from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
@@ -129,7 +130,7 @@ def _matrix(view: RunView) -> Drawing:
             view.label(r),
             r.test,
             None if (code := mark_of(r, "word")) == NOT_MEASURED else code,
-            "" if r.effect_size is None else decimals(effect_by_word(r)),
+            "" if r.effect_size is None else decimals(effect_of(r)),
             view.tip(r),
         )
         for r in view.run.results

@@ -45,7 +45,15 @@ class Result(Record):
     ``p_value_by_word`` is exact and over words, whose texts move together; ``p_floor_by_word`` is the smallest it could
     be with so many words; ``p_value_by_word_opposite`` is that of the opposite direction, where the test is one-sided
     and the effect by word negative. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha,
-    before and after Holm's correction over all rows of the run; ``..._by_word`` the same for ``p_value_by_word``.
+    before and after Holm's correction over its family; ``..._by_word`` the same for ``p_value_by_word``, and
+    ``..._crossed`` for ``p_value_crossed``. A family are the tests about people on one model, ``family`` their number;
+    under the papers' protocols all rows. A check of the method stands outside and is not corrected.
+
+    ``D`` to ``share_residual`` are of the crossed test, which takes target and attribute words as samples: D in cosine
+    units with its interval, the interval of the effect size by word, and what target words, attribute words and the
+    residual add to the variance of D. ``smallest_effect`` is the effect size that the test would have detected in 80 of
+    100 cases. ``share_random`` says how often random attribute words give an effect as large. ``p_equivalence`` is of
+    the margin that was asked for. ``shared_templates`` is how much of their texts X and Y have in common.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
@@ -107,6 +115,24 @@ class Result(Record):
     metric: str = "cosine"
     unit: str = "d"
     leave_one_out: dict[str, dict[str, float]] | None = None
+    d_low: float | None = None
+    d_high: float | None = None
+    D: float | None = None
+    D_low: float | None = None
+    D_high: float | None = None
+    p_value_crossed: float | None = None
+    df_crossed: float | None = None
+    p_value_crossed_holm: float | None = None
+    significant_crossed: bool | None = None
+    significant_crossed_holm: bool | None = None
+    family: int | None = None
+    share_targets: float | None = None
+    share_attributes: float | None = None
+    share_residual: float | None = None
+    smallest_effect: float | None = None
+    share_random: float | None = None
+    p_equivalence: float | None = None
+    shared_templates: float | None = None
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,13 @@ from typing import Any, Literal
 from biassay.stats.permutation import PROTOCOLS, Alternative, Protocol
 from biassay.studies.settings import setting
 
-__all__ = ["ALTERNATIVES", "DTYPES", "MODES", "Settings"]
+__all__ = ["ALTERNATIVES", "DTYPES", "MODES", "PAPERS", "Settings"]
 
 MODES = ("random", "fixed")
 DTYPES = ("float16", "float32")
 ALTERNATIVES = ("greater", "two-sided")
+PAPERS = ("may2019", "caliskan2017")
+"""Protocols of the papers: their p-value by text leads, one-sided."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,23 @@ class Settings:
     alternative: Alternative = setting(
         "greater", "Whether associations count in the tested direction or in either one.", choices=ALTERNATIVES
     )
-    alpha: float = setting(0.01, "Level of significance.", low=0.0, high=1.0, open=True)
+    alpha: float | None = setting(
+        None,
+        "Level of significance.  [default: 0.05; 0.01 under the papers' protocols]",
+        low=0.0,
+        high=1.0,
+        open=True,
+    )
+    equivalence: float | None = setting(
+        None,
+        "A difference in cosine units that would not matter: is D shown to be smaller?",
+        low=0.0,
+        open=True,
+        metavar="DELTA",
+    )
+    random_sets: int = setting(
+        1000, "Random attribute sets that an effect is compared with; 0: none.", low=0, option="random-sets"
+    )
     max_lost: float = setting(0.2, "Largest share of a concept's words that a model may not know.", low=0.0, high=1.0)
     seed: int = setting(0, "For what is drawn: protocols that sample, and contexts.", low=0)
     n_samples: int = setting(
@@ -54,3 +72,13 @@ class Settings:
     vectors: str | None = setting(
         None, "With contexts: a folder for the vectors, instead of the cache.", again=True, metavar="DIR"
     )
+
+    @property
+    def of_papers(self) -> bool:
+        """Whether numbers are shown as the papers do."""
+        return self.protocol in PAPERS
+
+    @property
+    def level(self) -> float:
+        """Alpha, also where it was not given."""
+        return self.alpha if self.alpha is not None else 0.01 if self.of_papers else 0.05

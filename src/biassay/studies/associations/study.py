@@ -17,9 +17,11 @@ from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.columns import RESULTS
+from biassay.studies.associations.crossing import COSINES
+from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.gathering import part_of
 from biassay.studies.associations.inputs import AssociationInputs, check_same, open_inputs
-from biassay.studies.associations.making import contextual_result_of, result_of, with_corrections
+from biassay.studies.associations.making import contextual_result_of, result_of
 from biassay.studies.associations.metric_registry import metric_package
 from biassay.studies.associations.over_contexts import cover, measure_in_contexts
 from biassay.studies.associations.over_texts import measure
@@ -72,7 +74,10 @@ class _Associations(Study):
 
     def requests(self, inputs: AssociationInputs, abilities: Abilities) -> Requests:  # noqa: ARG002
         if inputs.contexts is None:
-            return Requests(list(dict.fromkeys(t.text for texts in inputs.texts.values() for t in texts)))
+            texts = [text.text for texts in inputs.texts.values() for text in texts]
+            return Requests(
+                list(dict.fromkeys(texts + [text for test in inputs.tests for text in inputs.random(test)]))
+            )
         settings = inputs.settings
         return Requests(contexts=ContextRequests(inputs.contexts, inputs.words, settings.window, settings.dtype))
 
@@ -89,7 +94,7 @@ class _Associations(Study):
             yield from _unlocated(inputs, rows)
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:
-        return {**tables, "results": with_corrections(tables.get("results", ()), settings.alpha)}
+        return {**tables, "results": with_corrections(tables.get("results", ()), settings)}
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
@@ -120,8 +125,12 @@ class _Associations(Study):
 def _over_texts(inputs: AssociationInputs, test: Test, model: Answers, _: Sequence[Answers]) -> Iterator[Event]:
     texts = inputs.texts[test.name]
     encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
-    measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint)
+    random = inputs.random(test)
+    vocabulary = model.texts(random) if random else None
+    measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint, vocabulary)
     yield Row("results", result_of(test, model.identity, measured, inputs.settings))
+    if measured.association is not None and measured.association.cosines is not None:
+        yield Array(f"{test.name}/{COSINES}", measured.association.cosines)
 
 
 def _over_contexts(
@@ -133,7 +142,7 @@ def _over_contexts(
     measured = measure_in_contexts(test, vectors, inputs.settings, who, inputs.contexts.count)
     yield Row("results", contextual_result_of(test, model.identity, measured, inputs.settings))
     if measured.association is not None:
-        for name in SAMPLE_ARRAYS:
+        for name in (*SAMPLE_ARRAYS, COSINES):
             yield Array(f"{test.name}/{name}", getattr(measured.association, name))
 
 

@@ -12,7 +12,7 @@ from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import cells, tsv_lines
 from biassay.studies.associations.columns import PAPER_COLUMNS
-from biassay.studies.associations.findings import cannot_reach
+from biassay.studies.associations.lead import cannot_reach
 from biassay.studies.associations.marks import By, p_text, sign
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import ABSENCE
@@ -185,7 +185,7 @@ def _stars_legend(run: RunData, by: By) -> str:
     if not _family(run, by):
         return ""
     return (
-        f"* p by {by} at most {run.manifest.settings.alpha:g}; ** also after Holm's correction over all "
+        f"* p by {by} at most {run.manifest.settings.level:g}; ** also after Holm's correction over all "
         f"{_family(run, by)} p-values by {by} of the run."
     )
 
@@ -205,7 +205,7 @@ def _dagger(run: RunData, by: By) -> Iterable[str]:
 
 def _too_few(run: RunData) -> Iterable[str]:
     if any(map(cannot_reach, run.results)):
-        yield f"‡ too few words: no split of them could bring p by word down to {run.manifest.settings.alpha:g}."
+        yield f"‡ too few words: no split of them could bring p by word down to {run.manifest.settings.level:g}."
 
 
 def _blanks(run: RunData, labels: Mapping[Key, str]) -> Iterable[str]:

@@ -10,8 +10,8 @@ from biassay.pages.formats import concept, decimals, format_p, interval_text, si
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
-from biassay.stats.effect_interval import Estimate
-from biassay.studies.associations.intervals import interval_of
+from biassay.stats.crossed_effect import Estimate
+from biassay.studies.associations.lead import effect_of, interval_of
 from biassay.studies.associations.marks import p_by_text, p_by_word
 from biassay.studies.associations.records import Result
 
@@ -67,7 +67,8 @@ class RunView:
         """The effect size that the evidence by word is about, with its interval."""
         key = result.test, self.label(result)
         if key not in self._estimates:
-            self._estimates[key] = interval_of(result)
+            effect, (low, high) = effect_of(result), interval_of(result) or (None, None)
+            self._estimates[key] = None if effect is None else Estimate(effect, low, high, 1.0 - result.alpha)
         return self._estimates[key]
 
     def interval(self, result: Result) -> str:

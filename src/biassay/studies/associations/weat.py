@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError, VectorError
 from biassay.stats.association import associations, effect_size, rounding, unit_rows, wefat_scores
+from biassay.stats.crossed import Crossed, crossed_test
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
 from biassay.stats.tails import Route, TailProbability
 
-__all__ = ["Association", "Testing", "tested", "weat", "wefat", "word_means"]
+__all__ = [
+    "Association",
+    "Testing",
+    "Words",
+    "by_word_of",
+    "mean_rows",
+    "of_words",
+    "tested",
+    "weat",
+    "wefat",
+    "word_means",
+]
+
+Words = tuple[Sequence[str], Sequence[str]] | tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]
+"""The word of every text of X and Y, or of X, Y, A and B."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +56,11 @@ class Association:
         Number of vectors in X, Y, A and B.
     x, y : (n,), (m,) float64
         Associations of the targets; empty for a metric that gives one score of four sets.
+    cosines : (n + m, k + l) float64, or None
+        Of words: texts of a word are averaged on both sides. Rows are the words of X and of Y, columns those of A and
+        of B. None for a metric that gives one score of four sets.
+    num_words : (int, int, int, int)
+        Words of X, Y, A and B.
     floor : float or None
         The smallest p-value by word that could have been, where fewer splits were tried than there are.
     leave_one_out : role -> word -> float, or None
@@ -56,8 +78,15 @@ class Association:
     sizes: tuple[int, int, int, int]
     x: NDArray[np.float64]
     y: NDArray[np.float64]
+    cosines: NDArray[np.float64] | None = None
+    num_words: tuple[int, int, int, int] = (0, 0, 0, 0)
     floor: float | None = None
     leave_one_out: Mapping[str, Mapping[str, float]] | None = None
+
+    @cached_property
+    def crossed(self) -> Crossed | None:
+        """The crossed test, which takes target words and attribute words as samples of what they stand for."""
+        return None if self.cosines is None else crossed_test(self.cosines, self.num_words[0], self.num_words[2])
 
     @property
     def p_value(self) -> float:
@@ -81,7 +110,7 @@ def weat(
     protocol: Protocol = "exact",
     alternative: Alternative = "greater",
     route: Route = "auto",
-    words: tuple[Sequence[str], Sequence[str]] | None = None,
+    words: Words | None = None,
     rng: Rng = None,
 ) -> Association:
     """Do the targets X, more than Y, go with the attributes A, more than with B?
@@ -95,22 +124,24 @@ def weat(
     alternative : {"greater", "two-sided"}
     route : {"auto", "enumeration", "counting", "saddle-point"}
         Forces one exact route, for instance ``counting`` for an integer count.
-    words : pair of sequences of str, optional
-        For texts made from words: the word of every row of X and of Y. Gives `by_word`.
+    words : two or four sequences of str, optional
+        For texts made from words: the word of every row of X and Y, or of X, Y, A and B. Gives `by_word`. Without it
+        every row is a word of its own to `crossed`.
     rng : numpy Generator or seed
         Used by the two protocols that draw.
 
     Returns
     -------
     Association
-        Effect size, statistic and p-values; by word where ``words`` are given.
+        Effect size, statistic and p-values; by word where ``words`` are given; `crossed`, which speaks of the concepts.
 
     Notes
     -----
     The association of a target is its mean cosine with A minus its mean cosine with B. The effect size is the
     difference of the mean associations of X and Y over the standard deviation of all (n - 1 in the denominator). The
     p-value is the share of all splits of the targets into sets of these sizes with at least the observed statistic.
-    Texts made from one word are not independent: with ``words``, whole words are permuted instead.
+    Texts made from one word are not independent: with ``words``, whole words are permuted instead. All these p-values
+    hold for these very attribute words; ``crossed`` also takes into account that others could have been chosen.
 
     References
     ----------
@@ -127,6 +158,8 @@ def weat(
     >>> found = biassay.weat(A[:3], B[:3], A[3:], B[3:])
     >>> round(found.p_value, 3), found.p.route
     (0.05, 'enumeration')
+    >>> round(found.crossed.D, 2), found.crossed.p_value < 0.05
+    (1.08, True)
     """
     x_rows, y_rows, a_rows, b_rows = (
         unit_rows(vectors, what) for vectors, what in zip((X, Y, A, B), "XYAB", strict=True)
@@ -139,7 +172,10 @@ def weat(
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
     noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in (X, Y, A, B)))
     sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
-    return tested(x, y, sizes, Testing(protocol, alternative, route, words, rng, noise))
+    means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), _padded(words), strict=True)]
+    cosines = np.concatenate(means[:2]) @ np.concatenate(means[2:]).T
+    found = tested(x, y, sizes, Testing(protocol, alternative, route, words, rng, noise))
+    return replace(found, cosines=cosines, num_words=_lengths(means))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +185,7 @@ class Testing:
     protocol: Protocol = "exact"
     alternative: Alternative = "greater"
     route: Route = "auto"
-    words: tuple[Sequence[str], Sequence[str]] | None = None
+    words: Words | None = None
     rng: Rng = None
     noise: float = 0.0
 
@@ -164,7 +200,7 @@ def tested(
     )
     by_word = opposite = size_by_word = None
     if how.words is not None:
-        x_words, y_words = (word_means(scores, names) for scores, names in zip((x, y), how.words, strict=True))
+        x_words, y_words = (word_means(scores, names) for scores, names in zip((x, y), how.words[:2], strict=True))
         by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
         size_by_word = effect_size(x_words, y_words)
         if how.alternative == "greater" and size_by_word < 0.0:
@@ -184,13 +220,54 @@ def tested(
     )
 
 
+def by_word_of(found: Association, words: Association) -> Association:
+    """What was found by text, and of ``words`` what was found by word."""
+    names = ("by_word", "by_word_opposite", "effect_size_by_word", "x", "y", "cosines", "num_words", "floor")
+    return replace(found, leave_one_out=words.leave_one_out, **{name: getattr(words, name) for name in names})
+
+
 def word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.float64]:
     """Mean association of every word over its texts, in the order of first appearance."""
-    if len(words) != len(scores):
-        raise UsageError(f"got {len(words)} words for {len(scores)} texts; every text needs its word")
-    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
-    index = np.array([places[word] for word in words])
+    index = _word_numbers(words, len(scores))
     return np.bincount(index, weights=scores) / np.bincount(index)
+
+
+def mean_rows(rows: NDArray[np.float64], words: Sequence[str] | None) -> NDArray[np.float64]:
+    """Mean row of every word over its texts, in the order of first appearance; None: every row is a word."""
+    if words is None:
+        return rows
+    index = _word_numbers(words, len(rows))
+    counts = np.bincount(index)
+    order = np.argsort(index, kind="stable")
+    return np.asarray(np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0) / counts[:, None])
+
+
+def of_words(table: NDArray[np.float64], sizes: tuple[int, int, int, int], words: Words | None) -> dict[str, Any]:
+    """What an association keeps of a table (targets, attributes) of similarities of texts: that of words."""
+    x, y, a, b = _padded(words)
+    rows = [mean_rows(part, of) for part, of in ((table[: sizes[0]], x), (table[sizes[0] :], y))]
+    columns = np.concatenate(rows).T
+    sets = [mean_rows(part, of) for part, of in ((columns[: sizes[2]], a), (columns[sizes[2] :], b))]
+    return {"cosines": np.concatenate(sets).T, "num_words": _lengths([*rows, *sets])}
+
+
+def _word_numbers(words: Sequence[str], texts: int) -> NDArray[np.intp]:
+    if len(words) != texts:
+        raise UsageError(f"got {len(words)} words for {texts} texts; every text needs its word")
+    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+    return np.array([places[word] for word in words], dtype=np.intp)
+
+
+def _padded(words: Words | None) -> tuple[Sequence[str] | None, ...]:
+    given = () if words is None else tuple(words)
+    if len(given) not in (0, 2, 4):
+        raise UsageError(f"words are given for X and Y, or for X, Y, A and B; got {len(given)} lists")
+    return given + (None,) * (4 - len(given))
+
+
+def _lengths(sets: Sequence[NDArray[np.float64]]) -> tuple[int, int, int, int]:
+    x, y, a, b = map(len, sets)
+    return x, y, a, b
 
 
 def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:

@@ -45,7 +45,7 @@ def headline(run: RunData) -> str:
         else f"over contexts, {run.manifest.settings.n_samples:,} samples"
     )
     metric = "" if run.manifest.settings.metric == "cosine" else f"metric {run.manifest.settings.metric}, "
-    return f"{counts}, {metric}{how}, alpha {run.manifest.settings.alpha:g}"
+    return f"{counts}, {metric}{how}, alpha {run.manifest.settings.level:g}"
 
 
 def unfinished(run: RunData, name: str = "") -> str:

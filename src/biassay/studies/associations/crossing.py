@@ -1,0 +1,44 @@
+"""What the crossed test says of one result, from the cosines of its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.stats.crossed import crossed_test
+from biassay.stats.crossed_effect import crossed_effect
+from biassay.studies.associations.settings import Settings
+
+__all__ = ["COSINES", "crossed_fields"]
+
+COSINES = "cosines"
+"""The array of a test: cosines of words, rows X and Y, columns A and B, in the order of the result's associations."""
+
+
+def crossed_fields(
+    cosines: NDArray[np.float64] | None, num_words: tuple[int, int, int, int], settings: Settings
+) -> dict[str, Any]:
+    """Fields of a result; none of them where the words of its texts are not known."""
+    if cosines is None:
+        return {}
+    n, _, k, _ = num_words
+    found = crossed_test(cosines, n, k, confidence=1.0 - settings.level)
+    size = crossed_effect(cosines, n, k, confidence=1.0 - settings.level)
+    targets, attributes, residual = found.shares or (None, None, None)
+    low, high = found.interval or (None, None)
+    margin = settings.equivalence
+    return {
+        "D": found.D,
+        "D_low": low,
+        "D_high": high,
+        "d_low": size.low,
+        "d_high": size.high,
+        "p_value_crossed": found.p_value,
+        "df_crossed": None if np.isnan(found.df) else found.df,
+        "share_targets": targets,
+        "share_attributes": attributes,
+        "share_residual": residual,
+        "p_equivalence": None if margin is None else found.p_equivalence(margin),
+    }

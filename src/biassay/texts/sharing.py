@@ -1,0 +1,57 @@
+"""Templates that the words of two sets share: on others a difference of grammar looks like one of meaning."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from biassay.texts.sentences import Text
+
+__all__ = ["Sharing", "sharing"]
+
+_SLOT = re.compile(r"\{(?:a T|Ts)\}|\ba \{T\}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How the texts of two sets of words are alike.
+
+    Attributes
+    ----------
+    templates : frozenset of str, or None
+        Those on which words are compared: those of all words, or else those of both sets. None: all of them, for
+        nothing is shared or all is.
+    share : float or None
+        How much of their texts two sets have in common: 1 if every template takes the same part of both. None: the
+        templates are not known.
+    """
+
+    templates: frozenset[str] | None
+    share: float | None
+
+    def keeps(self, text: Text) -> bool:
+        return self.templates is None or _key(text) in self.templates
+
+
+def sharing(x: Sequence[Text], y: Sequence[Text]) -> Sharing:
+    """Which templates the words of X and Y share; a or an, singular or plural make no other template."""
+    if not all(text.template for text in (*x, *y)):
+        return Sharing(None, None)
+    of_x, of_y = Counter(map(_key, x)), Counter(map(_key, y))
+    share = sum(min(of_x[one] / len(x), of_y[one] / len(y)) for one in of_x)
+    shared = _of_all_words((*x, *y)) or frozenset(of_x) & frozenset(of_y)
+    everything = frozenset(of_x) | frozenset(of_y)
+    return Sharing(shared if shared and shared != everything else None, share)
+
+
+def _of_all_words(texts: Iterable[Text]) -> frozenset[str]:
+    by_word: dict[str, set[str]] = {}
+    for text in texts:
+        by_word.setdefault(text.stimulus, set()).add(_key(text))
+    return frozenset(set.intersection(*by_word.values())) if by_word else frozenset()
+
+
+def _key(text: Text) -> str:
+    return _SLOT.sub("{T}", text.template)
