@@ -22,7 +22,7 @@ from biassay.studies.seeds import seed_of
 from biassay.texts.sentences import TestTexts, Text, forms
 from biassay.texts.sharing import sharing
 
-__all__ = ["Measurement", "check_tests", "measure"]
+__all__ = ["Measurement", "check_tests", "measure", "usable_texts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +79,7 @@ def measure(
     vocabulary: Encoded | None = None,
 ) -> Measurement:
     """Measure one test; ``encoded`` holds the vectors of its texts by role, ``vocabulary`` those of random words."""
-    kept: dict[str, list[int]] = {}
-    lost: dict[str, tuple[str, ...]] = {}
-    for role in ROLES:
-        of_role = encoded[role]
-        gone = [_lost(t, of_role.unknown[i], of_role.cut[i]) for i, t in enumerate(texts.role(role))]
-        kept[role] = [i for i, spans in enumerate(gone) if not spans]
-        lost[role] = forms(replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans)
-    reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
-    if reason is not None and lost_hint:
-        reason += f"; {lost_hint}"
+    kept, lost, reason = usable_texts(test, texts, encoded, settings.max_lost, lost_hint)
     if settings.protocol == "may2019" and test.has_target_sentences:
         _truncate(kept, np.random.default_rng(seed_of(settings.seed, test.name, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
@@ -153,6 +144,21 @@ def _share_random(
         settings.random_sets,
         settings.seed,
     )
+
+
+def usable_texts(
+    test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], max_lost: float, lost_hint: str = ""
+) -> tuple[dict[str, list[int]], dict[str, tuple[str, ...]], str | None]:
+    """By role the places of the texts that the model knows, and the words lost; and why these are too many."""
+    kept: dict[str, list[int]] = {}
+    lost: dict[str, tuple[str, ...]] = {}
+    for role in ROLES:
+        of_role = encoded[role]
+        gone = [_lost(t, of_role.unknown[i], of_role.cut[i]) for i, t in enumerate(texts.role(role))]
+        kept[role] = [i for i, spans in enumerate(gone) if not spans]
+        lost[role] = forms(replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans)
+    reason = _too_many_lost(test, texts, kept, lost, max_lost)
+    return kept, lost, f"{reason}; {lost_hint}" if reason is not None and lost_hint else reason
 
 
 def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
