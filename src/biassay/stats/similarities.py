@@ -39,7 +39,7 @@ def _components(background: Floats) -> Change:
 
     def change(vectors: Floats) -> NDArray[np.float64]:
         centred = np.asarray(vectors - mean, dtype=np.float64)
-        return centred - centred @ top.T @ top
+        return np.asarray(centred - centred @ top.T @ top)
 
     return change
 

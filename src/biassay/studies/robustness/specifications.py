@@ -18,7 +18,7 @@ from biassay.studies.robustness.records import Kind
 from biassay.texts.sentences import Text
 from biassay.texts.sharing import template_of
 
-__all__ = ["FREQUENCY", "TOKENS", "Material", "Measured", "specifications"]
+__all__ = ["FREQUENCY", "TOKENS", "Material", "Measured", "of_reading", "of_words"]
 
 TOKENS, FREQUENCY = "equal tokens", "equal frequency"
 _FACTOR = 2.0  # between ranks of about equal frequency
@@ -62,29 +62,27 @@ class Material:
     texts: Mapping[str, Sequence[Text]]
     vectors: Callable[[str], Mapping[str, NDArray[np.float32]]]
     background: Callable[[str], NDArray[np.float32]]
-    tokens: Callable[[Sequence[str]], Sequence[float] | None]
-    ranks: Callable[[Sequence[str]], Sequence[float] | None]
+    tokens: Callable[[Sequence[str]], NDArray[np.int64] | None]
+    ranks: Callable[[Sequence[str]], NDArray[np.float64] | None]
 
     def words(self, role: str) -> list[str]:
         return list(dict.fromkeys(text.stimulus for text in self.texts[role]))
 
 
-def specifications(
-    material: Material, readings: Sequence[str], similarities: Sequence[str], n_subsets: int, rng: np.random.Generator
-) -> Iterator[Measured]:
-    """The first is the model as it is, by the first similarity; then one choice after the other."""
-    first: Measured | None = None
-    for reading in readings:
-        vectors, background = material.vectors(reading), material.background(reading)
-        for name in similarities:
-            change = similarity(name, background)
-            units = {role: unit_rows(change(vectors[role]), role) for role in ROLES}
-            found = Measured("model", reading, name, "", "", *_of_words(units, material.texts))
-            yield found
-            if first is None:
-                first = found
-                yield from _templates(material, units, found)
-    assert first is not None
+def of_reading(material: Material, reading: str, similarities: Sequence[str], *, first: bool) -> Iterator[Measured]:
+    """All similarities of one reading; of the first reading also each template by itself, by the first similarity."""
+    vectors, background = material.vectors(reading), material.background(reading)
+    for place, name in enumerate(similarities):
+        change = similarity(name, background)
+        units = {role: unit_rows(change(vectors[role]), role) for role in ROLES}
+        found = Measured("model", reading, name, "", "", *_of_words(units, material.texts))
+        yield found
+        if first and place == 0:
+            yield from _templates(material, units, found)
+
+
+def of_words(material: Material, first: Measured, n_subsets: int, rng: np.random.Generator) -> Iterator[Measured]:
+    """The first specification with other words: each left out, random halves, words that are alike."""
     yield from _left_out(material, first)
     yield from _subsets(first, n_subsets, rng)
     yield from _alike(material, first)
@@ -138,7 +136,7 @@ def _alike(material: Material, first: Measured) -> Iterator[Measured]:
         values = known([*x, *y])
         if values is None:
             continue
-        of_x, of_y = matched(list(values[: len(x)]), list(values[len(x) :]), factor)
+        of_x, of_y = matched(values[: len(x)].tolist(), values[len(x) :].tolist(), factor)
         if min(len(of_x), len(of_y)) >= _FEWEST:
             kept = {"X": of_x, "Y": of_y, "A": list(range(first.sizes[2])), "B": list(range(first.sizes[3]))}
             yield _part(first, kept, "matched", name)

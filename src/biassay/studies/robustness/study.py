@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import BiassayError
@@ -24,7 +23,7 @@ from biassay.studies.robustness.making import asked, measured_row, rows_of, with
 from biassay.studies.robustness.readings import chosen_readings
 from biassay.studies.robustness.records import InputsRecord, Result
 from biassay.studies.robustness.settings import Settings
-from biassay.studies.robustness.specifications import Material, specifications
+from biassay.studies.robustness.specifications import Material, Measured, of_reading, of_words
 from biassay.studies.seeds import seed_of
 from biassay.studies.study import Ability, Event, Lost, Progress, Requests, Row, Study, Tables
 from biassay.texts.sentences import TestTexts, texts_of
@@ -74,12 +73,16 @@ class _Robustness(Study):
         return Requests(tuple(dict.fromkeys(texts)), readings=chosen_readings(inputs.settings.readings, abilities))
 
     def measure(self, inputs: _Inputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
+        found = [_Measuring(inputs, test, model) for test in inputs.tests]
         readings = chosen_readings(inputs.settings.readings, model.abilities)
-        missing: set[str] = set()
-        for number, test in enumerate(inputs.tests, start=1):
-            yield from _one(inputs, test, model, readings, missing)
-            yield Progress("tests", number, len(inputs.tests))
-        yield Lost(tuple(sorted(missing)))
+        for number, reading in enumerate(readings, start=1):
+            for one in found:
+                one.read(reading)
+            yield Progress("readings", number, len(readings))
+        for number, one in enumerate(found, start=1):
+            yield from one.rows()
+            yield Progress("tests", number, len(found))
+        yield Lost(tuple(sorted({word for one in found for words in one.lost.values() for word in words})))
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:
         return {**tables, "results": with_corrections(tables.get("results", ()), settings.alpha)}
@@ -95,39 +98,51 @@ class _Robustness(Study):
         return findings_of(run)
 
 
-def _one(inputs: _Inputs, test: Test, model: Answers, readings: Sequence[str], missing: set[str]) -> Iterator[Event]:
-    settings, texts = inputs.settings, inputs.texts[test.name]
-    encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
-    kept, lost, reason = usable_texts(test, texts, encoded, settings.max_lost, model.abilities.lost_hint)
-    missing.update(word for words in lost.values() for word in words)
-    about = asked(test, model.identity, settings)
-    if reason is not None:
-        yield Row("results", Result(**about, status="refused", reason=reason))
-        return
-    chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
-    shared = sharing(chosen["X"], chosen["Y"])
-    chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
+class _Measuring:
+    """One test on one model, reading by reading: vectors of one are in memory at a time."""
 
-    @lru_cache(maxsize=2)
-    def vectors(reading: str) -> Mapping[str, NDArray[np.float32]]:
-        return {role: model.texts([text.text for text in chosen[role]], reading).vectors for role in ROLES}
+    def __init__(self, inputs: _Inputs, test: Test, model: Answers) -> None:
+        self._settings, self._test = inputs.settings, test
+        texts = inputs.texts[test.name]
+        encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
+        usable = usable_texts(test, texts, encoded, self._settings.max_lost, model.abilities.lost_hint)
+        kept, self.lost, self._refused = usable
+        chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
+        shared = sharing(chosen["X"], chosen["Y"])
+        chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
+        known = {role: [text.text for text in chosen[role]] for role in ROLES}
+        self._material = Material(
+            chosen,
+            lambda reading: {role: model.texts(known[role], reading).vectors for role in ROLES},
+            lambda reading: model.texts(random_texts(test), reading).vectors,
+            model.tokens,
+            model.ranks,
+        )
+        self._asked = asked(test, model.identity, self._settings)
+        self._failed: str | None = None
+        self._found: list[Measured] = []
 
-    @lru_cache(maxsize=2)
-    def background(reading: str) -> NDArray[np.float32]:
-        return model.texts(random_texts(test), reading).vectors
+    def read(self, reading: str) -> None:
+        if self._refused is None and self._failed is None:
+            try:
+                similarities = self._settings.similarities
+                self._found += of_reading(self._material, reading, similarities, first=not self._found)
+            except BiassayError as error:
+                self._failed = f"{reading}: {error}" if reading else str(error)
 
-    material = Material(chosen, vectors, background, model.tokens, model.ranks)
-    rng = np.random.default_rng(seed_of(settings.seed, test.name, "robustness"))
-    try:
-        found = list(specifications(material, readings, settings.similarities, settings.n_subsets, rng))
-        rows = list(rows_of(found, about, settings))
-        result = measured_row(found, rows, about, rng)
-    except BiassayError as error:
-        yield Row("results", Result(**about, status="failed", reason=str(error)))
-        return
-    yield Row("results", result)
-    for row in rows:
-        yield Row("specifications", row)
+    def rows(self) -> Iterator[Event]:
+        reason = self._refused or self._failed
+        if reason is not None:
+            yield Row(
+                "results", Result(**self._asked, status="failed" if self._refused is None else "refused", reason=reason)
+            )
+            return
+        rng = np.random.default_rng(seed_of(self._settings.seed, self._test.name, "robustness"))
+        found = [*self._found, *of_words(self._material, self._found[0], self._settings.n_subsets, rng)]
+        rows = list(rows_of(found, self._asked, self._settings))
+        yield Row("results", measured_row(found, rows, self._asked, rng))
+        for row in rows:
+            yield Row("specifications", row)
 
 
 STUDY = _Robustness()
