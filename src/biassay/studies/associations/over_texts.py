@@ -90,7 +90,7 @@ def measure(
     }
     if reason is not None:
         return Measurement(None, "refused", reason, **counts, lost=lost, associations={})
-    shares = sharing(chosen["X"], chosen["Y"])
+    shares = sharing(texts.X, texts.Y)
     try:
         vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
         for role in ROLES:
@@ -106,14 +106,14 @@ def measure(
             found = by_word_of(found, metric.associate(vectors, replace(how, words=_words(test, chosen))))
         if not test.tells_words:
             found = replace(found, cosines=None)
-        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}
+        associations = _associations(metric, found, vectors, chosen)
         rare = _share_random(metric, found, vectors, chosen, vocabulary, settings)
     except UsageError as error:
         return Measurement(None, "refused", str(error), **counts, lost=lost, associations={})
     except BiassayError as error:
         return Measurement(None, "failed", str(error), **counts, lost=lost, associations={})
     return Measurement(
-        found, "measured", None, **counts, lost=lost, associations=_by_word(scores, chosen),
+        found, "measured", None, **counts, lost=lost, associations=associations,
         shared_templates=shares.share, share_random=rare,
     )  # fmt: skip
 
@@ -203,14 +203,18 @@ def _words(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:
     return (x, y, a, b) if test.tells_words else (x, y)
 
 
-def _by_word(
-    scores: Mapping[str, NDArray[np.float64]], chosen: Mapping[str, list[Text]]
+def _associations(
+    metric: Metric, found: Association, vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[Text]]
 ) -> dict[str, dict[str, float]]:
-    """Mean score of every word over its texts."""
-    means: dict[str, dict[str, float]] = {}
-    for role in scores:
-        gathered: dict[str, list[float]] = {}
-        for text, score in zip(chosen[role], scores[role], strict=True):
-            gathered.setdefault(text.stimulus, []).append(float(score))
-        means[role] = {word: float(np.mean(values)) for word, values in gathered.items()}
-    return means
+    """Association of every word, by role; empty for a metric that gives one score of four sets."""
+    names = {role: list(dict.fromkeys(text.stimulus for text in chosen[role])) for role in ROLES}
+    if found.cosines is not None:
+        n, _, k, _ = found.num_words
+        targets = found.cosines[:, :k].mean(axis=1) - found.cosines[:, k:].mean(axis=1)
+        attributes = found.cosines[:n].mean(axis=0) - found.cosines[n:].mean(axis=0)
+        means = {"X": targets[:n], "Y": targets[n:], "A": attributes[:k], "B": attributes[k:]}
+    else:
+        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}
+        words = {role: [text.stimulus for text in chosen[role]] for role in scores}
+        means = {role: mean_rows(scores[role][:, None], words[role])[:, 0] for role in scores}
+    return {role: dict(zip(names[role], map(float, own), strict=True)) for role, own in means.items()}

@@ -108,7 +108,7 @@ class _Measuring:
         usable = usable_texts(test, texts, encoded, self._settings.max_lost, model.abilities.lost_hint)
         kept, self.lost, self._refused = usable
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
-        shared = sharing(chosen["X"], chosen["Y"])
+        shared = sharing(texts.X, texts.Y)
         chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
         known = {role: [text.text for text in chosen[role]] for role in ROLES}
         self._material = Material(
