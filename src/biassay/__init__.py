@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from biassay.stats.sensitivity import sensitivity
     from biassay.stimuli.catalogue import select_tests
     from biassay.studies.associations.ceat import ContextualAssociation, ceat
+    from biassay.studies.associations.power import Power, power
     from biassay.studies.associations.records import Result
     from biassay.studies.associations.weat import Association, weat, wefat
     from biassay.studies.discovery.ibd import Detection, eibd, ibd
@@ -49,6 +50,7 @@ __all__ = [
     "Detection",
     "DetectionCurve",
     "Finding",
+    "Power",
     "Result",
     "Run",
     "benjamini_hochberg",
@@ -64,6 +66,7 @@ __all__ = [
     "load",
     "measure",
     "open_encoder",
+    "power",
     "precision_at",
     "report",
     "resume",
@@ -86,6 +89,7 @@ _HOME = {
     "Detection": "biassay.studies.discovery.ibd",
     "DetectionCurve": "biassay.stats.detection",
     "Finding": "biassay.results.findings",
+    "Power": "biassay.studies.associations.power",
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
     "benjamini_hochberg": "biassay.stats.multiple",
@@ -101,6 +105,7 @@ _HOME = {
     "load": "biassay.runs.run",
     "measure": "biassay.runs.functions",
     "open_encoder": "biassay.models.registry",
+    "power": "biassay.studies.associations.power",
     "precision_at": "biassay.stats.alignment",
     "report": "biassay.runs.reporting",
     "resume": "biassay.runs.functions",
