@@ -19,7 +19,7 @@ def mark_of(result: Result) -> int:
     if cannot_reach(result):
         return UNREACHABLE
     p, corrected = p_of(result), corrected_p_of(result)
-    if p is None or not p <= result.alpha:  # not a number is not significant
+    if p is None or p > result.alpha:
         return 0
     return 2 if corrected is not None and corrected <= result.alpha else 1
 

@@ -18,7 +18,7 @@ from biassay.pages.sentences import statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.lead import effect_of, interval_of
-from biassay.studies.associations.marks import UNREACHABLE, legend, mark_of, p_by_text, p_by_word
+from biassay.studies.associations.marks import UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_columns import p_columns
 from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words
 from biassay.studies.associations.records import Result
@@ -77,7 +77,6 @@ def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
         parts=parts,
         effect=EFFECTS[view.lead],
         columns=p_columns(view),
-        signs=legend(view.results).replace("   ", "; "),
     )
 
 
@@ -118,7 +117,7 @@ def _forest(view: RunView, renderer: Renderer) -> Section | None:
     if not made:
         return None
     figures = renderer.figures([make for _, make in made])
-    title = "Effect sizes" if view.lead == "text" else "Effect sizes with their intervals"
+    title = "Effect sizes with their intervals" if any(map(interval_of, view.results)) else "Effect sizes"
     return renderer.section("forest", title, view=view, figures=figures)
 
 

@@ -44,10 +44,11 @@ class PageColumn:
 
 
 def p_columns(view: RunView) -> list[PageColumn]:
-    """The p-value that leads, with its sign, and the one for these attribute words."""
+    """The p-value that leads, with its sign, and the one for these attribute words, where it is another."""
     lead = view.lead
     first = PageColumn(LEADING[lead], _P[lead or "crossed"], lead_p)
-    return [first] if lead == "word" else [first, PageColumn("p for these attribute words", _FOR_THESE, p_by_word)]
+    second = PageColumn("p for these attribute words", _FOR_THESE, p_by_word)
+    return [first] if lead == "word" or not _any(second, view.results) else [first, second]
 
 
 def column_groups(view: RunView) -> dict[str, list[PageColumn]]:

@@ -11,12 +11,12 @@ from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.lead import Lead, corrected_p_of, effect_of, interval_of, lead_of
-from biassay.studies.associations.marks import lead_p, p_by_word
+from biassay.studies.associations.marks import lead_p, legend, p_by_word
 from biassay.studies.associations.records import Result
 
 __all__ = ["EFFECTS", "LEADING", "RunView", "is_check", "random_share"]
 
-EFFECTS: Mapping[Lead | None, str] = {"crossed": "d", "word": "d", "text": "effect by text", None: "effect"}
+EFFECTS: Mapping[Lead | None, str] = {"crossed": "d", "word": "effect", "text": "effect by text", None: "effect"}
 LEADING: Mapping[Lead | None, str] = {"crossed": "p", "word": "p by word", "text": "p by text", None: "p"}
 """What the effect size and the p-value that lead are called; None: not the same for all results."""
 
@@ -84,17 +84,10 @@ class RunView:
         """Of the intervals."""
         return f"{100 * (1 - self.run.manifest.settings.level):g}%"
 
-    @cached_property
-    def correction(self) -> str:
-        """The family that Holm's correction is over, and its size."""
-        sizes = {self.label(r): r.family for r in self.run.results if r.family}
-        if not sizes:
-            return ""
-        if self.run.manifest.settings.of_papers:
-            return f"all {max(sizes.values()):,} p-values shown here"
-        if len(set(sizes.values())) == 1:
-            return f"the {max(sizes.values()):,} tests about people on {'the' if len(sizes) == 1 else 'each'} model"
-        return f"the tests about people on each model ({', '.join(f'{n:,} on {label}' for label, n in sizes.items())})"
+    @property
+    def signs(self) -> str:
+        """What the signs beside p-values mean."""
+        return legend(self.results).replace("   ", "; ")
 
     def label(self, result: Result) -> str:
         return self.labels[model_key(result)]
