@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord
 from biassay.runs.run import Run
-from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result, TestRecord
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.settings import Settings
@@ -80,7 +80,7 @@ def run_of(
         "inputs": InputsRecord(tuple(TestRecord(name, name, d, "s", "c", "l", "1") for name, d in tests), contexts),
     }
     made = Manifest(**fields | given)
-    return Run(made, {"results": with_corrections(rows, made.settings.alpha)} if rows else {}, arrays or {})
+    return Run(made, {"results": with_corrections(rows, made.settings)} if rows else {}, arrays or {})
 
 
 def some_samples(place: int, test: str, seed: int = 0, count: int = 5) -> dict[str, NDArray[np.float64]]:
