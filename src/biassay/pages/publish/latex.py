@@ -133,7 +133,7 @@ class _Widths:
     def __init__(self, table: Table) -> None:
         self.numbers = sum(len(span.columns) for span in table.models)
         self.columns = len(table.stub) + self.numbers
-        self.number = min(0.12, 0.66 / max(1, self.numbers))
+        self.number = min(0.13, 0.66 / max(1, self.numbers))
         gaps = 0.012 * (self.columns - 1)  # twice 2pt, in a text 345pt wide
         more = 0.09 * (len(table.stub) - 1)
         self.stub = min(0.5, 1.0 - gaps - more - self.numbers * self.number)

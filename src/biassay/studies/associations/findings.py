@@ -90,9 +90,12 @@ def _p_values(row: Result) -> dict[str, float | None]:
         "by word": row.p_value_by_word,
         "by word, corrected": row.p_value_by_word_holm,
     }
-    equivalence = {} if row.p_equivalence is None else {"equivalence": row.p_equivalence}
-    crossed_first = {**crossed, **by_word, **by_text, **equivalence}
-    return {**by_text, **by_word, **crossed} if lead_of(row) == "text" else crossed_first
+    found = {
+        "crossed": {**crossed, **by_word, **by_text},
+        "word": {**by_word, **by_text, **crossed},
+        "text": {**by_text, **by_word, **crossed},
+    }[lead_of(row)]
+    return found if row.p_equivalence is None else {**found, "equivalence": row.p_equivalence}
 
 
 def direction_of(row: Result) -> str:
