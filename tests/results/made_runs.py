@@ -30,7 +30,9 @@ def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: An
     fields |= dict.fromkeys((*LATER, *LATER_BY_WORD, "reason", "model_revision"))
     fields |= dict.fromkeys(("num_targ1", "num_targ2", "num_attr1", "num_attr2"), 4)
     fields |= {"model": model, "options": "", "test": test, "p_value": p, "p_value_by_word": p}
-    fields |= {"status": "measured", "level": "word", "protocol": "exact", "alternative": "greater", "alpha": 0.01}
+    fields |= {"p_value_crossed": p, "D": None if p is None else 0.1, "df_crossed": 10.0, "D_low": 0.0, "D_high": 0.2}
+    fields |= {"d_low": 0.0, "d_high": 0.5}
+    fields |= {"status": "measured", "level": "word", "protocol": "exact", "alternative": "greater", "alpha": 0.05}
     fields |= {"num_words": dict.fromkeys(ROLES, 4), "num_cut": dict.fromkeys(ROLES, 0), "seed": 0}
     fields |= {"lost": dict.fromkeys(ROLES, ()), "associations": {}, "test_digest": f"digest of {test}"}
     return Result(**fields | given)
@@ -38,7 +40,19 @@ def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: An
 
 def as_refused(row: Result) -> Result:
     """The same test, refused: nothing was computed."""
-    numbers = ("effect_size", "statistic", "p_", "log10_p_", "significant", "d_", "D", "df_", "share", "smallest")
+    numbers = (
+        "effect_size",
+        "statistic",
+        "p_",
+        "log10_p_",
+        "significant",
+        "d_",
+        "D",
+        "df_",
+        "share",
+        "smallest",
+        "family",
+    )
     nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
     return dataclasses.replace(
         row, **nothing, status="refused", reason="too many words", associations={}, contextual=None
