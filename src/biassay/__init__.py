@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from biassay.runs.discovery import discover
     from biassay.runs.functions import measure, resume
     from biassay.runs.reporting import compare, report
+    from biassay.runs.robustness import robustness
     from biassay.runs.run import Run, load
     from biassay.runs.stereotypes import stereotypes
     from biassay.stats.alignment import kendall_alignment, precision_at
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from biassay.stats.sensitivity import sensitivity
     from biassay.stimuli.catalogue import select_tests
     from biassay.studies.associations.ceat import ContextualAssociation, ceat
+    from biassay.studies.associations.power import Power, power
     from biassay.studies.associations.records import Result
     from biassay.studies.associations.weat import Association, weat, wefat
     from biassay.studies.discovery.ibd import Detection, eibd, ibd
@@ -48,6 +50,7 @@ __all__ = [
     "Detection",
     "DetectionCurve",
     "Finding",
+    "Power",
     "Result",
     "Run",
     "benjamini_hochberg",
@@ -63,9 +66,11 @@ __all__ = [
     "load",
     "measure",
     "open_encoder",
+    "power",
     "precision_at",
     "report",
     "resume",
+    "robustness",
     "run",
     "run_ceat",
     "select_tests",
@@ -84,6 +89,7 @@ _HOME = {
     "Detection": "biassay.studies.discovery.ibd",
     "DetectionCurve": "biassay.stats.detection",
     "Finding": "biassay.results.findings",
+    "Power": "biassay.studies.associations.power",
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
     "benjamini_hochberg": "biassay.stats.multiple",
@@ -99,9 +105,11 @@ _HOME = {
     "load": "biassay.runs.run",
     "measure": "biassay.runs.functions",
     "open_encoder": "biassay.models.registry",
+    "power": "biassay.studies.associations.power",
     "precision_at": "biassay.stats.alignment",
     "report": "biassay.runs.reporting",
     "resume": "biassay.runs.functions",
+    "robustness": "biassay.runs.robustness",
     "run": "biassay.runs.associations",
     "run_ceat": "biassay.runs.associations",
     "select_tests": "biassay.stimuli.catalogue",

@@ -17,7 +17,7 @@ from tests.studies.associations.publish_runs import measured_in_contexts
 
 import biassay
 from biassay.runs.run import Run
-from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.families import with_corrections
 
 from .conftest import Cli
 from .shown_runs import edit, edit_first, files, names, read, stored, table, told
@@ -192,7 +192,9 @@ def test_a_full_folder_is_refused_before_the_page_is_written(
 
 
 def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, two: Path, tmp_path: Path) -> None:
-    begun = with_rows(glove, with_corrections(glove.results[:1], 0.01), status="running", finished=None)
+    begun = with_rows(
+        glove, with_corrections(glove.results[:1], glove.manifest.settings), status="running", finished=None
+    )
     begun.save(tmp_path / "begun")
     page = tmp_path / "page.html"
     code, stdout, _ = cli("compare", tmp_path / "begun", two, "--out", page)

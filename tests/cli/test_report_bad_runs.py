@@ -15,7 +15,7 @@ from tests.results.made_runs import as_refused, with_rows
 
 import biassay
 from biassay.runs.run import Run
-from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
 
 from .conftest import Cli
@@ -26,7 +26,7 @@ NUMBERS = ("effect_size", "statistic", "p_value", "p_value_by_word", "effect_siz
 
 def begun(run: Run, done: int) -> Run:
     """Interrupted after some results."""
-    results = with_corrections(run.results[:done], run.manifest.settings.alpha)
+    results = with_corrections(run.results[:done], run.manifest.settings)
     return with_rows(run, results, status="running", finished=None)
 
 
@@ -164,7 +164,7 @@ def test_no_significant_result_is_said(cli: Cli, glove: Run, tmp_path: Path) -> 
     def weak(r: Result) -> Result:
         return dataclasses.replace(r, p_value=0.9, p_value_by_word=0.8, log10_p_value=-0.05, log10_p_value_by_word=-0.1)
 
-    results = with_corrections(tuple(map(weak, glove.results)), 0.01)
+    results = with_corrections(tuple(map(weak, glove.results)), glove.manifest.settings)
     folder = with_rows(glove, results).save(tmp_path / "weak")
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0

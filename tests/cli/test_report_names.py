@@ -12,7 +12,7 @@ from tests.results.made_runs import with_rows
 from tests.studies.associations.publish_runs import NASTY
 
 from biassay.runs.run import Run
-from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.families import with_corrections
 
 from .conftest import Cli
 from .shown_runs import MARK, names, read, renamed
@@ -21,7 +21,7 @@ from .shown_runs import MARK, names, read, renamed
 def of_models(run: Run, models: list[str]) -> Run:
     """One run of many models, all with the same results."""
     parts = [renamed(run, model) for model in models]
-    results = with_corrections(tuple(r for part in parts for r in part.results), run.manifest.settings.alpha)
+    results = with_corrections(tuple(r for part in parts for r in part.results), run.manifest.settings)
     return with_rows(run, results, models=tuple(m for part in parts for m in part.manifest.models))
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import random
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -58,3 +63,102 @@ def test_what_is_not_a_p_value_is_refused(p: list[float]) -> None:
 def test_alpha_out_of_range_is_refused(alpha: float) -> None:
     with pytest.raises(UsageError, match="alpha"):
         holm([0.5], alpha)
+
+
+def tarone(p: dict[int, Fraction], floors: list[Fraction], alpha: Fraction) -> set[int]:
+    """What Tarone's own rule rejects: K is the least k of which at most k tests can reach alpha / k."""
+    k = next(k for k in range(1, len(p) + 2) if sum(floors[i] <= alpha / k for i in p) <= k)
+    return {i for i in p if p[i] <= alpha / k}
+
+
+def step_down(p: list[Fraction], floors: list[Fraction], alpha: Fraction) -> set[int]:
+    """Tarone's rule at alpha or at any level below it, on the tests that are left, until it rejects no more."""
+    left = dict(enumerate(p))
+    while left:
+        levels = {alpha, *(q * k for q in p for k in range(1, len(p) + 1) if q * k <= alpha)}
+        gone = set().union(*(tarone(left, floors, level) for level in levels))
+        if not gone:
+            break
+        left = {i: q for i, q in left.items() if i not in gone}
+    return set(range(len(p))) - set(left)
+
+
+@st.composite
+def discrete_tests(draw: st.DrawFn) -> tuple[list[Fraction], list[Fraction]]:
+    """p-values that are whole numbers of partitions, and the p-value of one partition each."""
+    partitions = draw(st.lists(st.sampled_from([2, 3, 6, 20, 70, 252, 1000]), min_size=1, max_size=5))
+    counts = [draw(st.integers(1, min(n, draw(st.sampled_from([2, 20, 1000]))))) for n in partitions]
+    return [Fraction(c, n) for c, n in zip(counts, partitions, strict=True)], [Fraction(1, n) for n in partitions]
+
+
+@given(tests=discrete_tests())
+def test_adjusted_is_the_smallest_alpha_at_which_the_steps_reject(
+    tests: tuple[list[Fraction], list[Fraction]],
+) -> None:
+    p, floors = tests
+    found = holm([float(q) for q in p], 0.05, [float(f) for f in floors]).adjusted
+    levels = sorted({q * k for q in p for k in range(1, len(p) + 1)})
+    between = [(a + b) / 2 for a, b in itertools.pairwise(levels)]
+    for alpha in (*levels, *between):
+        rejected = step_down(p, floors, alpha)
+        if alpha < 1:
+            assert set(np.flatnonzero(found <= float(alpha) * (1.0 + 1e-12)).tolist()) == rejected
+
+
+@given(p=p_values)
+def test_without_floors_it_is_holm(p: list[float]) -> None:
+    expected = holm(p)
+    for floors in (np.zeros(len(p)), np.full(len(p), np.nan)):
+        found = holm(p, floors=floors)
+        assert found.adjusted.tolist() == expected.adjusted.tolist()
+        assert found.rejected.tolist() == expected.rejected.tolist()
+
+
+@given(tests=discrete_tests(), order=st.randoms())
+def test_floors_never_raise_a_p_value_and_order_does_not_matter(
+    tests: tuple[list[Fraction], list[Fraction]], order: random.Random
+) -> None:
+    p, floors = (np.array([float(q) for q in part]) for part in tests)
+    found = holm(p, floors=floors).adjusted
+    assert (found <= holm(p).adjusted).all()
+    assert (found >= p).all()
+    other = order.sample(range(len(p)), len(p))
+    assert holm(p[other], floors=floors[other]).adjusted.tolist() == found[other].tolist()
+
+
+@pytest.mark.parametrize("true", [0, 2])
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.2])
+def test_with_floors_false_rejections_stay_below_alpha(alpha: float, true: int) -> None:
+    """Exact one-sided p-values of sets of 2 to 5 words under the null; the first ``true`` are as low as can be."""
+    rng = np.random.default_rng(0)
+    partitions = np.array([math.comb(2 * n, n) for n in (2, 2, 3, 3, 3, 3, 4, 5)])
+    p = (1 + rng.integers(0, partitions, (4000, 8))) / partitions
+    p[:, :true] = 1e-4
+    floors = 1.0 / partitions
+    floors[:true] = 1e-4
+    wrong = np.mean([holm(row, alpha, floors).rejected[true:].any() for row in p])
+    assert wrong <= alpha + 3.0 * math.sqrt(alpha * (1.0 - alpha) / len(p))
+    assert wrong > np.mean([holm(row, alpha).rejected[true:].any() for row in p])
+
+
+def test_a_test_that_cannot_be_significant_costs_the_others_nothing() -> None:
+    found = holm([0.01, 0.04, 0.1, np.nan], alpha=0.05, floors=[0.001, 0.001, 0.06, 0.001])
+    assert found.adjusted[:3] == pytest.approx([0.02, 0.04, 0.1])
+    assert found.rejected.tolist() == [True, True, False, False]
+    assert found.n == 3
+    assert holm([0.01], floors=[0.001]).adjusted.tolist() == [0.01]
+    none = holm([0.05, 0.1], alpha=0.01, floors=[0.05, 0.1])
+    assert none.adjusted.tolist() == [0.05, 0.1]
+    assert not none.rejected.any()
+
+
+def test_a_floor_and_a_p_value_that_differ_by_rounding_are_equal() -> None:
+    p = 1.0 / 252.0
+    assert holm([p, 0.5], floors=[p, p * (1.0 + 1e-15)]).adjusted[0] == pytest.approx(2.0 * p)
+    assert holm([p * (1.0 - 1e-6)], floors=[p]).adjusted[0] == pytest.approx(p, rel=1e-5)
+
+
+@pytest.mark.parametrize("floors", [[0.1], [-0.1, 0.0], [0.0, 1.5], [0.3, 0.3], [[0.0, 0.0]]])
+def test_what_cannot_be_a_floor_is_refused(floors: list[float]) -> None:
+    with pytest.raises(UsageError):
+        holm([0.2, 0.4], floors=floors)

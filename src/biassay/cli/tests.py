@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from biassay.cli.common import check_new_file
+from biassay.cli.tests_power import show_power
 from biassay.errors import UsageError
 from biassay.files import write_atomically
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
@@ -31,7 +32,10 @@ _ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attribut
 
 @click.group("tests")
 def command() -> None:
-    """List, show, check and export the tests."""
+    """List, show, check and export the tests, and say what they can detect."""
+
+
+command.add_command(show_power)
 
 
 @command.command("list")

@@ -88,7 +88,9 @@ def _exact(tail: SubsetTail, alternative: Alternative, route: Route) -> TailProb
     # A threshold that is a tie with the mean puts every split on one side or the other.
     if tail.threshold <= tail.slack * tail.unit:
         return TailProbability(1.0, 0.0, "enumeration", 0.0)
-    return tail_probability(tail, route).plus(tail_probability(tail.opposite_tail, route))
+    found = tail_probability(tail, route)
+    # Sets of one size change places from one tail to the other.
+    return found.plus(found if 2 * tail.size == len(tail.levels) else tail_probability(tail.opposite_tail, route))
 
 
 def _drawn_sums(tail: SubsetTail, draws: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:

@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from biassay.stats.lattice import lattice_step
 
@@ -23,9 +24,12 @@ __all__ = ["SubsetTail", "log_binomial"]
 
 _ULPS = 18.0  # of the largest score: what a product of some hundred terms may lose
 _TIED = 16.0  # times the noise: scores of one value, each with its own rounding, lie no further apart
+_FAR = 256  # powers of two from one
 _BITS = 61  # of a sum of all the scores
+_SLACK = 4.0  # times the noise and the root of how many scores can differ: what their sums lose, with room to spare
 _EXPECTED = 0.01  # neighbours within the slack: with fewer, whatever is found there is a tie
-_NEIGHBOURS = 10.0  # times as many as expected, plus one, may be found
+_WINDOWS = 200  # as wide as the slack, in which neighbours are counted
+_BY_CHANCE = 0.01  # more neighbours than chance puts there are ties
 
 
 def log_binomial(total: int, chosen: int) -> float:
@@ -67,11 +71,14 @@ class SubsetTail:
         """
         scores = np.concatenate([x, y]).astype(np.float64)
         largest = float(np.abs(scores).max())
+        exponent = math.frexp(largest)[1]
+        if abs(exponent) > _FAR:  # squares would overflow or vanish
+            return cls.of(np.ldexp(x, -exponent), np.ldexp(y, -exponent), math.ldexp(noise, -exponent))
         noise = max(noise, _ULPS * largest * float(np.finfo(np.float64).eps))
         scores = _tied(scores, _TIED * noise)
         step = lattice_step(scores, noise)
         if step is None:
-            bits = _BITS - math.frexp(largest)[1] - (len(scores) + 2).bit_length()
+            bits = _BITS - exponent - (len(scores) + 2).bit_length()
             unit, scaled = math.ldexp(1.0, -bits), np.ldexp(scores, bits)
         else:
             unit, scaled = step, (scores - scores.min()) / step
@@ -102,7 +109,8 @@ class SubsetTail:
     @property
     def slack(self) -> int:
         """How far below the observed sum an equal one of other scores may lie by rounding, in units."""
-        return 0 if self.lattice else int(self.noise * math.sqrt(self.size) / self.unit)
+        different = min(self.size, len(self.levels) - self.size)
+        return 0 if self.lattice else math.ceil(_SLACK * math.sqrt(different) * (self.noise / self.unit + 1.0))
 
     @property
     def level(self) -> int:
@@ -113,17 +121,21 @@ class SubsetTail:
         """Number of subsets at or above the observed sum, from the number at or above any.
 
         Where sums lie so close that others are expected within the slack, those are neighbours, and only an equal sum
-        is a tie, unless there are many times as many as expected.
+        is a tie, unless more are found there than as near as that to each other elsewhere.
         """
         count = count_at(self.level)
         if not self.slack or not self.deviation:
             return count
-        far_out = abs(self.threshold) / self.deviation
-        expected = min(count, 10**300) * (1.0 + far_out) * self.slack * self.unit / self.deviation
-        if expected < _EXPECTED:
+        windows = self.deviation / (1.0 + abs(self.threshold) / self.deviation) / (self.slack * self.unit)
+        if min(count, 10**300) < _EXPECTED * windows:
             return count
         equal = count_at(self.least)
-        return equal if count - equal <= _NEIGHBOURS * (1.0 + expected) else count
+        if count == equal:
+            return count
+        windows = max(1, min(_WINDOWS, int(windows / 4.0)))
+        above = self.least + self.slack + 1
+        neighbours = (count_at(above) - count_at(above + windows * self.slack) + 1) / windows
+        return count if special.pdtrc(count - equal - 1, neighbours) < _BY_CHANCE else equal
 
     @cached_property
     def n_partitions(self) -> int:
@@ -160,14 +172,19 @@ class SubsetTail:
 
 
 def _tied(scores: NDArray[np.float64], width: float) -> NDArray[np.float64]:
-    """Scores in which all that lie within ``width`` of each other have become the middle one of them."""
+    """Scores in which all that lie within ``width`` of each other have become the middle one of them.
+
+    Where more than that lie close to each other, they are parted at the widest gap: not amid scores of one value.
+    """
     order = np.argsort(scores)
     ordered = scores[order]
-    start = 0
-    while start < len(ordered):
-        end = int(np.searchsorted(ordered, ordered[start] + width, side="right"))
-        ordered[start:end] = ordered[(start + end - 1) // 2]
-        start = end
+    gaps = np.append(np.diff(ordered), np.inf)
+    end = 0
+    for start in np.flatnonzero(gaps <= width).tolist():
+        if start >= end:
+            end = int(np.searchsorted(ordered, ordered[start] + width, side="right"))
+            end = start + int(np.argmax(gaps[start:end])) + 1
+            ordered[start:end] = ordered[(start + end - 1) // 2]
     tied = np.empty_like(ordered)
     tied[order] = ordered
     return tied

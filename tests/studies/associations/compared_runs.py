@@ -9,7 +9,7 @@ import numpy as np
 from tests.results.made_runs import with_rows
 
 from biassay.runs.run import Run
-from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
 
 TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
@@ -36,7 +36,7 @@ def other_model(run: Run, name: str, seed: int, **given: Any) -> Run:
     )
     models = tuple(dataclasses.replace(record, name=name) for record in run.manifest.models)
     settings = dataclasses.replace(run.manifest.settings, **given)
-    rows = with_corrections(results, settings.alpha)
+    rows = with_corrections(results, settings)
     return with_rows(run, rows, run_id=name, models=models, settings=settings)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from biassay.results.tables import Column, Format, TableSpec
-from biassay.studies.associations.records import Result
+from biassay.studies.associations.records import Diagnostics, Result
 
-__all__ = ["COLUMNS", "PAPER_COLUMNS", "RESULTS"]
+__all__ = ["COLUMNS", "DIAGNOSTICS", "PAPER_COLUMNS", "RESULTS"]
 
 PAPER_COLUMNS = (
     Column("model", "model", "The model's name."),
@@ -100,9 +100,26 @@ _OWN = (
     _over_contexts("n_samples", "n", "Samples of contexts.", "count"),
 )  # fmt: skip
 
+_DIAGNOSTICS = (
+    Column("model", "model", "The model's name."),
+    Column("options", "options", "Its settings."),
+    Column("test", "test", "The name of the test."),
+    Column("tokens", "tokens", "Mean number of tokens of a word, by role.", "number"),
+    Column("single", "single", "Share of words of a single token.", "share"),
+    Column(
+        "frequency", "frequency", "Median rank in the model's vocabulary; over contexts, their median number.", "count"
+    ),
+    Column("doubled", "doubled", "Words that stand twice in a set."),
+    Column("overlaps", "overlaps", "Words in both sets of targets or of attributes."),
+    Column("driver", "driver", "The word without which least of the effect is left."),
+    Column("d_without", "d without it", "What is left.", "number"),
+    Column("p_without", "p without it", "Crossed p without that word.", "p"),
+)
+
 COLUMNS = (*PAPER_COLUMNS, *_OWN)
 _SHOWN = (
     *("model", "options", "test", "title", "status", "effect_size_by_word", "d_low", "d_high"),
     *("p_value_crossed", "p_value_crossed_holm", "p_value_by_word", "share_random"),
 )
+DIAGNOSTICS = TableSpec("diagnostics", "Words of the tests", Diagnostics, _DIAGNOSTICS)
 RESULTS = TableSpec("results", "Association tests", Result, COLUMNS, shown=_SHOWN)

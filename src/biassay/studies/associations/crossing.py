@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
+from biassay.stats.power import smallest_detectable
 from biassay.studies.associations.settings import Settings
 
 __all__ = ["COSINES", "crossed_fields"]
@@ -29,6 +30,7 @@ def crossed_fields(
     targets, attributes, residual = found.shares or (None, None, None)
     low, high = found.interval or (None, None)
     margin = settings.equivalence
+    seen = found.components and smallest_detectable(found.components, found.sizes, settings.level)
     return {
         "D": found.D,
         "D_low": low,
@@ -40,5 +42,6 @@ def crossed_fields(
         "share_targets": targets,
         "share_attributes": attributes,
         "share_residual": residual,
+        "smallest_effect": seen[1] if seen else None,
         "p_equivalence": None if margin is None else found.p_equivalence(margin),
     }

@@ -9,7 +9,7 @@ from typing import Literal
 from biassay.results.data import Record
 from biassay.stimuli.model import About, TemplateKind
 
-__all__ = ["ContextsRecord", "Contextual", "InputsRecord", "Result", "TestRecord"]
+__all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result", "TestRecord"]
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,29 @@ class Result(Record):
     share_random: float | None = None
     p_equivalence: float | None = None
     shared_templates: float | None = None
+
+
+@dataclass(frozen=True)
+class Diagnostics(Record):
+    """What is known of the words of one test on one model, by role.
+
+    ``tokens`` is the mean number of tokens of a word, ``single`` the share of words of one token, ``frequency`` the
+    median rank of the words in the model's vocabulary, or over contexts their median number. ``doubled`` are words that
+    stand twice in a set, ``overlaps`` those in both sets of targets or of attributes. ``driver`` is the word without
+    which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. None: not known.
+    """
+
+    model: str
+    options: str
+    test: str
+    tokens: dict[str, float] | None
+    single: dict[str, float] | None
+    frequency: dict[str, float] | None
+    doubled: tuple[str, ...]
+    overlaps: tuple[str, ...]
+    driver: str | None
+    d_without: float | None
+    p_without: float | None
 
 
 @dataclass(frozen=True)

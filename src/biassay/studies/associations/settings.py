@@ -45,7 +45,7 @@ class Settings:
     )
     equivalence: float | None = setting(
         None,
-        "A difference in cosine units that would not matter: is D shown to be smaller?",
+        "Also test that D is smaller than this, in cosine units: a difference that would not matter.",
         low=0.0,
         open=True,
         metavar="DELTA",

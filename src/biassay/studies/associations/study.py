@@ -16,8 +16,9 @@ from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.columns import RESULTS
+from biassay.studies.associations.columns import DIAGNOSTICS, RESULTS
 from biassay.studies.associations.crossing import COSINES
+from biassay.studies.associations.diagnostics import diagnosed
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.gathering import part_of
 from biassay.studies.associations.inputs import AssociationInputs, check_same, open_inputs
@@ -51,7 +52,7 @@ __all__ = ["STUDY"]
 class _Associations(Study):
     name = "associations"
     title = "Association tests"
-    types = Types(Settings, InputsRecord, (RESULTS,))
+    types = Types(Settings, InputsRecord, (RESULTS, DIAGNOSTICS))
 
     @cached_property
     def presenter(self) -> Presenter:
@@ -84,10 +85,16 @@ class _Associations(Study):
     def measure(self, inputs: AssociationInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
         one = _over_texts if inputs.contexts is None else _over_contexts
         rows: list[Result] = []
+        frequency = _frequency(inputs, model)
         for number, test in enumerate(inputs.tests, start=1):
+            cosines = None
             for event in one(inputs, test, model, everyone):
-                rows += [event.record] if isinstance(event, Row) else []
+                if isinstance(event, Row):
+                    rows.append(event.record)
+                elif isinstance(event, Array) and event.name.endswith(f"/{COSINES}"):
+                    cosines = event.values
                 yield event
+            yield Row("diagnostics", diagnosed(test, rows[-1], cosines, model.tokens, frequency))
             yield Progress("tests", number, len(inputs.tests))
         yield Lost(tuple(word for row in rows for words in row.lost.values() for word in words))
         if inputs.contexts is not None:
@@ -120,6 +127,15 @@ class _Associations(Study):
         from biassay.studies.associations.older import upgrade
 
         return upgrade(folder, manifest, results)
+
+
+def _frequency(inputs: AssociationInputs, model: Answers) -> dict[str, float] | None:
+    """How frequent words are: over contexts how many there are, and else their ranks, if the model has such."""
+    words = list(dict.fromkeys(word for test in inputs.tests for role in ROLES for word in test.concept(role).words))
+    if inputs.contexts is not None:
+        return {word: float(inputs.contexts.count(word)) for word in words}
+    ranks = model.ranks(words)
+    return None if ranks is None else dict(zip(words, ranks.tolist(), strict=True))
 
 
 def _over_texts(inputs: AssociationInputs, test: Test, model: Answers, _: Sequence[Answers]) -> Iterator[Event]:

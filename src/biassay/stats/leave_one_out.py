@@ -1,0 +1,80 @@
+"""Effect and crossed p-value without each word in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.stats.crossed import crossed_test
+
+__all__ = ["Without", "effects_without", "p_without", "without_each"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Without:
+    """What is left without one word: ``place`` counts the words of X, Y, A and B in order."""
+
+    place: int
+    effect_size: float
+    p_value: float | None
+
+
+def effects_without(cosines: Floats, n: int, k: int) -> Floats:
+    """The effect size by word without each word in turn, in the order X, Y, A, B; NaN for the only word of a set."""
+    columns = cosines.shape[1]
+    signs = np.r_[np.full(k, 1.0 / k), np.full(columns - k, -1.0 / (columns - k))]
+    scores = cosines @ signs
+    return np.concatenate([_targets(scores, n), _attributes(cosines, n, k)])
+
+
+def _targets(scores: Floats, n: int) -> Floats:
+    """Sums without each target are sums less its own."""
+    total = len(scores)
+    scores = scores - scores.mean()
+    in_x = np.arange(total) < n
+    sums = (
+        np.where(in_x, scores[:n].sum() - scores, scores[:n].sum()),
+        np.where(in_x, scores[n:].sum(), scores[n:].sum() - scores),
+    )
+    sizes = np.where(in_x, n - 1, n), np.where(in_x, total - n, total - n - 1)
+    squares = (scores**2).sum() - scores**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = sums[0] / sizes[0] - sums[1] / sizes[1]
+        variance = (squares - (sums[0] + sums[1]) ** 2 / (total - 1)) / (total - 2)
+        return np.asarray(np.where(variance > 0.0, apart / np.sqrt(np.maximum(variance, 0.0)), np.nan))
+
+
+def _attributes(cosines: Floats, n: int, k: int) -> Floats:
+    sets = [cosines[:, :k], cosines[:, k:]]
+    means = [own.mean(axis=1, keepdims=True) for own in sets]
+    found = []
+    for own, mean, other, sign in ((sets[0], means[0], means[1], 1.0), (sets[1], means[1], means[0], -1.0)):
+        size = own.shape[1]
+        if size < 2:
+            found.append(np.full(size, np.nan))
+            continue
+        scores = sign * ((mean * size - own) / (size - 1) - other)
+        spread = scores.std(axis=0, ddof=1)
+        apart = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)
+        found.append(np.divide(apart, spread, out=np.full(size, np.nan), where=spread > 0.0))
+    return np.concatenate(found)
+
+
+def without_each(cosines: Floats, n: int, k: int) -> list[Without]:
+    """Effect size and crossed p-value without each word in turn."""
+    effects = effects_without(cosines, n, k)
+    return [Without(place, float(effects[place]), p_without(cosines, n, k, place)) for place in range(len(effects))]
+
+
+def p_without(cosines: Floats, n: int, k: int, place: int) -> float | None:
+    """The crossed p-value without one word; None: too few words are left."""
+    targets = len(cosines)
+    if place < targets:
+        left, at = np.delete(cosines, place, axis=0), n - (place < n)
+        return None if not 0 < at < len(left) else crossed_test(left, at, k).p_value
+    left, at = np.delete(cosines, place - targets, axis=1), k - (place - targets < k)
+    return None if not 0 < at < left.shape[1] else crossed_test(left, n, at).p_value

@@ -1,0 +1,128 @@
+"""Diagnostics of stimuli: what is known of the words of a test, and what of it changes how its result is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.pages.formats import concept, decimals, format_p
+from biassay.stats.leave_one_out import effects_without, p_without
+from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.lead import standing_of
+from biassay.studies.associations.records import Diagnostics, Result
+
+__all__ = ["HALF", "diagnosed", "warnings_of"]
+
+HALF = 0.5
+"""Of their texts: where X and Y have less in common, grammar cannot be told from meaning."""
+_APART = 0.4  # between the shares of single tokens of X and Y
+_TIMES = 5.0  # between the median frequencies of X and Y
+_TWICE = 2.0  # alpha: a p-value just below it easily crosses it
+_UNEQUAL = 2.0  # between sizes and between spreads of X and Y
+Numbers = Mapping[str, float]
+
+
+def diagnosed(
+    test: Test,
+    row: Result,
+    cosines: NDArray[np.float64] | None,
+    tokens: Callable[[Sequence[str]], NDArray[np.int64] | None],
+    frequency: Numbers | None,
+) -> Diagnostics:
+    """``frequency`` holds the rank or the number of contexts of words."""
+    words = {role: list(row.associations.get(role, {})) or list(test.concept(role).words) for role in ROLES}
+    counts = {role: tokens(own) for role, own in words.items()}
+    known = {role: own for role, own in counts.items() if own is not None}
+    driver, d_without, place = _driver(row, words, cosines)
+    p = None if place is None or cosines is None else p_without(cosines, len(words["X"]), len(words["A"]), place)
+    return Diagnostics(
+        model=row.model,
+        options=row.options,
+        test=row.test,
+        tokens=None if len(known) < len(ROLES) else {role: float(np.mean(own)) for role, own in known.items()},
+        single=None if len(known) < len(ROLES) else {role: float(np.mean(own == 1)) for role, own in known.items()},
+        frequency=None if frequency is None else _medians(words, frequency),
+        doubled=_doubled(test),
+        overlaps=_overlaps(test),
+        driver=driver,
+        d_without=d_without,
+        p_without=p,
+    )
+
+
+def _medians(words: Mapping[str, Sequence[str]], frequency: Numbers) -> dict[str, float] | None:
+    known = {
+        role: [frequency[w] for w in own if math.isfinite(frequency.get(w, math.nan))] for role, own in words.items()
+    }
+    return {role: float(median(own)) for role, own in known.items()} if all(known.values()) else None
+
+
+def _doubled(test: Test) -> tuple[str, ...]:
+    """Words that stand twice in a set of words; a word of finished texts has many."""
+    sets = [test.concept(role).words for role in ROLES if not test.concept(role).given]
+    return tuple(dict.fromkeys(word for own in sets for word in own if own.count(word) > 1))
+
+
+def _overlaps(test: Test) -> tuple[str, ...]:
+    pairs = (("X", "Y"), ("A", "B"))
+    return tuple(
+        w for one, two in pairs for w in dict.fromkeys(test.concept(one).words) if w in test.concept(two).words
+    )
+
+
+def _driver(
+    row: Result, words: Mapping[str, Sequence[str]], cosines: NDArray[np.float64] | None
+) -> tuple[str | None, float | None, int | None]:
+    """The word without which least of the effect is left."""
+    if cosines is None or row.effect_size_by_word is None:
+        return None, None, None
+    effects = effects_without(cosines, len(words["X"]), len(words["A"]))
+    towards = effects * math.copysign(1.0, row.effect_size_by_word)
+    if np.isnan(towards).all():
+        return None, None, None
+    place = int(np.nanargmin(towards))
+    return [word for role in ROLES for word in words[role]][place], float(effects[place]), place
+
+
+def warnings_of(row: Result, found: Diagnostics) -> Iterator[str]:
+    """Only what changes the reading: of a result that claims nothing little can be taken away."""
+    x, y = concept(row.targ1), concept(row.targ2)
+    if found.overlaps:
+        yield f"words in both sets: {', '.join(found.overlaps)}; they can show no difference"
+    if found.doubled:
+        yield f"words that stand twice in a set and count twice: {', '.join(found.doubled)}"
+    if standing_of(row) not in ("corrected", "uncorrected", "opposite"):
+        return
+    if row.shared_templates is not None and row.shared_templates < HALF:
+        yield (
+            f"{x} and {y} stand in different sentences (they have {row.shared_templates:.0%} in common): a difference "
+            "of grammar cannot be told from one of meaning"
+        )
+    if found.p_without is not None and found.p_without > _TWICE * row.alpha:
+        left = f"d is {decimals(found.d_without)}, p {format_p(found.p_without)}"
+        yield f"it hangs on one word: without {found.driver}, {left}"
+    if found.single is not None and abs(found.single["X"] - found.single["Y"]) > _APART:
+        shares = f"{found.single['X']:.0%} of {x}, {found.single['Y']:.0%} of {y}"
+        yield f"words of a single token: {shares}; the difference may come from how words are split"
+    if found.frequency is not None and not 1 / _TIMES < found.frequency["X"] / found.frequency["Y"] < _TIMES:
+        medians = f"{found.frequency['X']:,.0f} for {x}, {found.frequency['Y']:,.0f} for {y}"
+        yield f"words differ in frequency (median {medians}), from which the difference may come"
+    yield from _unequal(row)
+
+
+def _unequal(row: Result) -> Iterator[str]:
+    """Exchangeability is more than equal means."""
+    x, y = (list(row.associations.get(role, {}).values()) for role in "XY")
+    if min(len(x), len(y)) < 2:
+        return
+    spreads = float(np.std(x, ddof=1)), float(np.std(y, ddof=1))
+    sizes = max(len(x), len(y)) / min(len(x), len(y))
+    if sizes >= _UNEQUAL and max(spreads) >= _UNEQUAL * min(spreads):
+        yield (
+            f"{len(x)} and {len(y)} words with unequal spreads: p for these attribute words is not to be trusted; the "
+            "crossed p does not need equal spreads"
+        )

@@ -1,0 +1,145 @@
+"""What an association test can show before it is run: power, the smallest effect it can see, words it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from biassay.errors import UsageError
+from biassay.stats.crossed import Components
+from biassay.stats.power import ALPHA, POWER, Design, Sizes, Sought, largest_d, words_needed
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES, Test
+from biassay.stimuli.typical import typical_components
+
+__all__ = ["Power", "power", "sizes_of"]
+
+
+@dataclass(frozen=True)
+class Power:
+    """What an association test can show.
+
+    Attributes
+    ----------
+    sizes : (int, int, int, int)
+        Words of X, Y, A and B.
+    alpha, wanted : float
+        Level of the test, two-sided, and the power that is wanted.
+    components : Components
+        How associations vary from word to word.
+    smallest_d, smallest_D : float or None
+        The smallest effect that is found with the power wanted: d by word, and D in the units of the components. None:
+        none is, for there are too few words for a p-value.
+    largest_d : float
+        What d cannot reach with so many target words.
+    effect : float or None
+        The d by word that was asked for.
+    power : float or None
+        How often it is found with these sizes. None: no effect was given.
+    words : int or None
+        Words per set, the same in all four, with which it is found with the power wanted. None: 10,000 are not enough.
+    targets, attributes : int or None
+        The same of the two target sets, with these attributes, and of the two attribute sets, with these targets. None:
+        the other side has too few words, whatever is added to this one.
+    """
+
+    sizes: Sizes
+    alpha: float
+    wanted: float
+    components: Components
+    smallest_d: float | None
+    smallest_D: float | None  # noqa: N815
+    largest_d: float
+    effect: float | None = None
+    power: float | None = None
+    words: int | None = None
+    targets: int | None = None
+    attributes: int | None = None
+
+
+def power(
+    sizes: tuple[int, int, int, int] | str | Mapping[str, Any],
+    effect: float | None = None,
+    *,
+    components: object = None,
+    alpha: float = ALPHA,
+    power: float = POWER,
+) -> Power:
+    """What can an association test of these sizes show, and how many words does an effect need?
+
+    Parameters
+    ----------
+    sizes : (int, int, int, int), or str or dict of words
+        Numbers of words of X, Y, A and B; or a test, as in `biassay.run`.
+    effect : float, optional
+        A true effect, as d by word: how likely is it found, and how many words would find it?
+    components : Components, or a result that has them, optional
+        How associations vary from word to word: those of a result (``biassay.weat(...).crossed``) plan the next test on
+        the same model. By default what is typical of the test or, of sizes alone, of tests of words.
+    alpha : float
+        Level of the test, two-sided.
+    power : float
+        The power that is wanted.
+
+    Returns
+    -------
+    Power
+
+    Notes
+    -----
+    The power is that of the crossed test, which takes target words and attribute words as samples: more targets alone
+    do not help where attributes are few, nor the reverse. It holds for normal components. Typical components are
+    medians over three models, in units of the variance of associations within target sets: with other models the
+    figures differ. An effect is as large as a d of a test of these sizes says; with more attributes the same effect
+    shows as a larger d, since chance averages out.
+
+    Examples
+    --------
+    >>> import biassay
+    >>> found = biassay.power((8, 8, 8, 8), effect=0.5)
+    >>> round(found.smallest_d, 1), round(found.power, 1), found.targets
+    (1.5, 0.1, None)
+    """
+    test = _one_test(sizes) if isinstance(sizes, str | Mapping) else None
+    numbers: Any = sizes if test is None else sizes_of(test)
+    chosen = typical_components(test) if components is None else _components(components)
+    design = Design(chosen, tuple(numbers) if isinstance(numbers, list) else numbers)
+    D = design.smallest(alpha, power)
+    smallest_d = None if D is None else design.d_of(D)
+    found = Power(design.sizes, alpha, power, design.components, smallest_d, D, largest_d(*design.sizes[:2]))
+    if effect is None:
+        return found
+    D = design.D_of(effect)
+    found = replace(found, effect=effect, power=design.power(D, alpha))
+    all_four, targets, attributes = (
+        words_needed(design.components, D, design.sizes, sought, alpha, power) for sought in get_args(Sought)
+    )
+    return replace(found, words=all_four, targets=targets, attributes=attributes)
+
+
+def _one_test(given: str | Mapping[str, Any]) -> Test:
+    chosen = select_tests(given)
+    if len(chosen) != 1:
+        raise UsageError(f"{given!r} matches {len(chosen)} tests; name one")
+    return chosen[0]
+
+
+def sizes_of(test: Test) -> Sizes:
+    """Words of X, Y, A and B; an error where they are not known."""
+    if any(text.word is None for role in ROLES for text in test.concept(role).given):
+        raise UsageError(f"test {test.name!r}: its file does not say which words its texts are made from")
+    n, m, k, l = (len(set(test.concept(role).words)) for role in ROLES)  # noqa: E741
+    return n, m, k, l
+
+
+def _components(given: object) -> Components:
+    """Components themselves, or those of a crossed test or of an association."""
+    for name in ("crossed", "components"):
+        given = getattr(given, name, given)
+    if not isinstance(given, Components):
+        raise UsageError(
+            f"components must be Components or a result that has them, got {type(given).__name__}"
+            + ("; there are none where a set has one word" if given is None else "")
+        )
+    return given
