@@ -20,6 +20,7 @@ from biassay.stats.contextual import (
     sample_cosines,
 )
 from biassay.stats.crossed import Crossed, crossed_test
+from biassay.stats.crossed_effect import Estimate, crossed_effect
 from biassay.stats.meta import RandomEffects, random_effects
 from biassay.stats.permutation import Rng, permutation_test
 from biassay.stats.sample_tails import sample_p_values
@@ -78,6 +79,11 @@ class ContextualAssociation:
     def crossed(self) -> Crossed:
         """The crossed test, which takes target words and attribute words as samples of what they stand for."""
         return crossed_test(self.cosines, self.sizes[0], self.sizes[2])
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The effect size by word, with an interval over target words and attribute words."""
+        return crossed_effect(self.cosines, self.sizes[0], self.sizes[2])
 
     @property
     def effect_size(self) -> float:

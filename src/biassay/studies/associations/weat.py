@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from biassay.errors import UsageError, VectorError
 from biassay.stats.association import associations, effect_size, rounding, unit_rows, wefat_scores
 from biassay.stats.crossed import Crossed, crossed_test
+from biassay.stats.crossed_effect import Estimate, crossed_effect
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
 from biassay.stats.tails import Route, TailProbability
 
@@ -85,6 +86,11 @@ class Association:
     def crossed(self) -> Crossed | None:
         """The crossed test, which takes target words and attribute words as samples of what they stand for."""
         return None if self.cosines is None else crossed_test(self.cosines, self.num_words[0], self.num_words[2])
+
+    @cached_property
+    def estimate(self) -> Estimate | None:
+        """The effect size by word, with an interval over target words and attribute words."""
+        return None if self.cosines is None else crossed_effect(self.cosines, self.num_words[0], self.num_words[2])
 
     @property
     def p_value(self) -> float:
