@@ -204,27 +204,20 @@ def test_vega_lite_is_complete(run: Run, contexts: Run, stereotypes: Run, tmp_pa
 
 
 @pytest.mark.extras
-def test_the_matrix_shows_what_was_found_by_word(run: Run, tmp_path: Path) -> None:
+def test_the_matrix_shows_what_leads(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    one, two, three = run.results
-    nothing = {"significant_by_word": False, "significant_by_word_holm": False}
-    few = dataclasses.replace(one, test="few", **nothing, p_floor_by_word=0.5)
-    plain = dataclasses.replace(two, test="plain", **nothing, effect_size=0.7, effect_size_by_word=0.0)
-    results = (one, two, dataclasses.replace(three, effect_size=1.11, effect_size_by_word=-0.22), few, plain)
-    varied = with_rows(run, (*results, as_refused(dataclasses.replace(one, test="none"))))
+    rows = [
+        dataclasses.replace(run.results[0], test=test, p_value_crossed=p, p_value_crossed_holm=corrected)
+        for test, p, corrected in (("both", 0.01, 0.03), ("one", 0.01, 0.2), ("no", 0.3, 0.3), ("few", None, None))
+    ]
+    expected = ["significant after correction", "significant", "not significant", "too few words", "not measured"]
+    varied = with_rows(run, (*rows, as_refused(dataclasses.replace(rows[0], test="none"))))
     write_all(tmp_path / "paper", {"": varied}, formats=())
     content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
-    meaning = {(True, True): "significant after correction", (True, False): "significant"}
-    held = []
+    assert [value["found"] for value in content["data"]["values"]] == expected
     for value, r in zip(content["data"]["values"], varied.results, strict=True):
         shown = "" if r.effect_size_by_word is None else f"{r.effect_size_by_word:.2f}"
         assert (value["model"], value["test"], value["text"]) == (r.model, r.test, shown)
-        found = bool(r.significant_by_word), bool(r.significant_by_word_holm)
-        otherwise = {"few": "too few words", "none": "not measured"}.get(r.test, "not significant")
-        assert value["found"] == meaning.get(found, otherwise)
-        held.append(value["found"])
-    assert {"significant after correction", "not significant", "too few words", "not measured"} <= set(held)
-    assert held[-1] == "not measured"
 
 
 @pytest.mark.extras
@@ -245,7 +238,7 @@ def test_without_the_library_there_are_no_figures(
     assert heard == []
     assert {path.name for path in written} == names(tmp_path / "paper")
     cards = {"model-card-glove.md", "model-card-words-glove.md", "model-card-m.md", "model-card-n.md"}
-    tables = ("associations-by-word", "associations-by-text", "agreement-with-people")
+    tables = ("associations", "agreement-with-people")
     pairs = {f"{name}.{ending}" for name in tables for ending in ("tex", "md")}
     assert names(tmp_path / "paper") == cards | pairs | {"results.tsv", "citations.md", "references.bib"}
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +26,7 @@ from biassay.pages.publish import to_latex
 from biassay.pages.publish.latex import escape
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.runs.run import Run
-from biassay.studies.associations.tables import associations_table, contexts_table
+from biassay.studies.associations.tables import associations_table, pooled_table
 
 BACK = {
     r"\textbackslash{}": "\\", r"\textbraceleft{}": "{", r"\textbraceright{}": "}", r"\$": "$", r"\&": "&", r"\%": "%",
@@ -99,28 +98,36 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return measured_in_words(tmp_path_factory.mktemp("vectors"), protocol="may2019")
+
+
+@pytest.fixture(scope="module")
 def in_contexts() -> Run:
     return measured_in_contexts(("one", "two", "three", "four", "five"))
 
 
-@pytest.mark.parametrize("by", ["word", "text"])
-def test_numbers_and_stars_are_those_of_the_results(run: Run, by: Any) -> None:
-    parts = Parts(to_latex(associations_table(run, by)))
-    shown = {read(row[0].removeprefix(r"\hspace*{0.6em}")): number(row[-1]) for rows in parts.tables for row in rows}
+def test_numbers_and_stars_are_those_of_the_results(run: Run) -> None:
+    parts = Parts(to_latex(associations_table(run)))
+    rows = [row for rows in parts.tables for row in rows]
+    shown = {read(row[0].removeprefix(r"\hspace*{0.6em}")): list(map(number, row[2:])) for row in rows}
     for r in run.results:
-        size = r.effect_size if by == "text" else r.effect_size_by_word
-        assert re.sub(r"[*‡]+$", "", shown[r.test]) == ("–" if size is None else f"{size:.2f}")
-        held = (
-            (r.significant, r.significant_holm) if by == "text" else (r.significant_by_word, r.significant_by_word_holm)
-        )
-        assert shown[r.test].count("*") == sum(map(bool, held))
+        d, interval, p, by_word = shown[r.test]
+        if r.effect_size_by_word is None:
+            assert [d, interval, p, by_word] == ["–"] * 4
+            continue
+        assert d == f"{r.effect_size_by_word:.2f}"
+        assert interval == f"{r.d_low:z.2f} to {r.d_high:z.2f}"
+        assert float(p.rstrip("*").replace("×10^", "e")) == pytest.approx(r.p_value_crossed, rel=0.06, abs=5e-4)
+        assert float(by_word.replace("×10^", "e")) == pytest.approx(r.p_value_by_word, rel=0.06, abs=5e-4)
+        assert p.count("*") == sum(map(bool, (r.significant_crossed, r.significant_crossed_holm)))
 
 
 def test_effects_over_contexts_are_shaded_and_dealt_to_tables(in_contexts: Run) -> None:
-    table = contexts_table(in_contexts)
+    table = pooled_table(in_contexts)
     text = to_latex(table)
     parts = Parts(text)
-    assert len(parts.tables) == 3  # of five models with three columns each
+    assert len(parts.tables) == 2  # of five models with 6 and 7 characters each, and gaps
     cells = [[] for _ in table.rows]  # type: list[list[str]]
     for rows in parts.tables:
         for place, row in enumerate(rows[-len(table.rows) :]):
@@ -144,11 +151,16 @@ def test_the_top_names_the_packages(run: Run) -> None:
         assert command in text
 
 
-@pytest.mark.parametrize(("models", "tables"), [(1, 1), (8, 1), (9, 2), (10, 2), (17, 3)])
-def test_at_most_eight_models_stand_beside_each_other(run: Run, models: int, tables: int) -> None:
+@pytest.mark.parametrize(
+    ("models", "width", "tables"),
+    [(1, 4, 1), (8, 4, 1), (9, 4, 2), (10, 4, 2), (17, 4, 3), (4, 15, 1), (5, 15, 2), (3, 32, 3), (2, 99, 2)],
+)
+def test_as_many_models_stand_beside_each_other_as_fit(models: int, width: int, tables: int) -> None:
+    """Eight at most, and 64 characters with the gaps between them."""
     names = tuple(f"m{i}" for i in range(models))
-    few = with_rows(run, run.results[:3])
-    parts = Parts(to_latex(associations_table(on_models(few, names)), "tab:x"))
+    rows = (Row(("t", "w"), (Cell("x" * width),) * models),)
+    table = Table("c", ("Test", "Context"), tuple(map(Span, names)), (Group("", rows),))
+    parts = Parts(to_latex(table, "tab:x"))
     assert parts.labels == (["tab:x"] if tables == 1 else [f"tab:x-{i + 1}" for i in range(tables)])
     heads = [row for rows in parts.tables for row in rows[:1]]
     assert len(heads) == tables
@@ -219,17 +231,18 @@ def test_what_is_no_number_is_written_as_such() -> None:
 
 @pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-def test_it_compiles(run: Run, in_contexts: Run, columns: str, tmp_path: Path) -> None:
+def test_it_compiles(run: Run, papers: Run, in_contexts: Run, columns: str, tmp_path: Path) -> None:
     names = (*NASTY, "sentence-transformers/all-MiniLM-L6-v2 (pooling=mean)", "last")
     odd = with_first(changed(run, title="long " * 90), effect_size_by_word=float("-inf"))
     latin = "".join(map(chr, [*range(0x20, 0x7F), *range(0xA0, 0x180)]))
     tables = [
-        associations_table(on_models(run, names), "text"),
+        associations_table(on_models(papers, names)),
         associations_table(on_models(many_tests(run, 46), names)),
         associations_table(with_rows(run, ())),
         associations_table(odd),
-        contexts_table(in_contexts),
-        contexts_table(on_models(changed(in_contexts, options=""), ("<script>",))),
+        associations_table(in_contexts),
+        pooled_table(in_contexts),
+        pooled_table(on_models(changed(in_contexts, options=""), ("<script>",))),
         Table(latin, ("†‡−≤",), (Span("x"),), (Group(latin, (Row((latin,), (Cell("1.00", "**‡", 3),)),)),), (latin,)),
     ]
     texts = [to_latex(table, f"tab:{place}") for place, table in enumerate(tables)]
@@ -243,9 +256,8 @@ def test_it_compiles(run: Run, in_contexts: Run, columns: str, tmp_path: Path) -
     assert "Missing character" not in (tmp_path / "t.log").read_text(encoding="latin-1")
 
 
-def test_a_note_about_a_model_stands_in_its_own_part(run: Run) -> None:
-    table = associations_table(on_models(run, tuple(f"m{i}" for i in range(10))))
+def test_a_note_about_a_model_stands_in_its_own_part(papers: Run) -> None:
+    table = associations_table(on_models(papers, tuple(f"m{i}" for i in range(10))))
     parts = [part for part in to_latex(table).split(r"\end{table*}") if "not measured" in part]
     for part, names in zip(parts, (range(5), range(5, 10)), strict=True):
         assert re.findall(r"not measured on m([0-9]):", part) == [str(i) for i in names]
-        assert r"\ddag{} too few words" in part

@@ -23,7 +23,7 @@ from biassay.pages.publish import to_markdown
 from biassay.pages.publish.layout import Table, clean
 from biassay.pages.publish.markdown import escape
 from biassay.runs.run import Run
-from biassay.studies.associations.tables import associations_table, contexts_table
+from biassay.studies.associations.tables import associations_table, pooled_table
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "em", "strong"}
@@ -87,17 +87,16 @@ def assert_read_back(table: Table) -> Read:
     return read
 
 
-@pytest.mark.parametrize("by", ["word", "text"])
-def test_cells_read_back_are_those_of_the_table(run: Run, by: str) -> None:
-    read = assert_read_back(associations_table(run, by))  # type: ignore[arg-type]
-    numbers = {row[0]: row[2] for row in read.rows}
+def test_cells_read_back_are_those_of_the_table(run: Run) -> None:
+    read = assert_read_back(associations_table(run))
+    numbers = {row[0]: row[2:] for row in read.rows}
     for r in run.results:
-        size = r.effect_size if by == "text" else r.effect_size_by_word
-        assert numbers[r.test].rstrip("*‡") == ("–" if size is None else f"{size:.2f}")
+        size = r.effect_size_by_word
+        assert numbers[r.test][0] == ("–" if size is None else f"{size:.2f}")
 
 
 def test_effects_over_contexts_are_read_back_with_their_emphasis() -> None:
-    table = contexts_table(measured_in_contexts())
+    table = pooled_table(measured_in_contexts())
     text = to_markdown(table)
     read = assert_read_back(table)
     assert "in italics" in read.paragraphs[0]

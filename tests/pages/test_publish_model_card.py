@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def index_of(card: str) -> tuple[str, dict[tuple[str, str | None, str], float]]:
 
 
 def numbers_of(run: Run, model: str) -> dict[tuple[str, str | None, str], float]:
-    names = ("effect_size", "effect_size_by_word", "p_value_by_word")
+    names = ("effect_size_by_word", "d_low", "d_high", "p_value_crossed", "p_value_by_word")
     values = {(r.test, None, name): getattr(r, name) for r in run.results if r.model == model for name in names}
     return {place: value for place, value in values.items() if value is not None and math.isfinite(value)}
 
@@ -75,7 +76,15 @@ def test_the_hub_reads_the_numbers_of_one_model_over_contexts() -> None:
     name, numbers = index_of(model_card(run, "two (layer=-1)"))
     assert name == "two (layer=-1)"
     assert numbers == numbers_of(run, "two")
-    assert len(numbers) == 9
+    assert len(numbers) == 15
+
+
+@pytest.mark.extras
+def test_under_the_papers_protocol_the_numbers_are_by_text(tmp_path: Path) -> None:
+    run = biassay.run("glove", tests=["weat6", "sent-weat6"], protocol="may2019", cache=tmp_path)
+    _, numbers = index_of(model_card(run))
+    names = ("effect_size", "p_value")
+    assert numbers == {(r.test, None, name): getattr(r, name) for r in run.results for name in names}
 
 
 @pytest.mark.extras
@@ -111,7 +120,7 @@ def test_hostile_names_are_read_as_names(run: Run, nasty: str) -> None:
     assert "<script" not in rendered
     one = next(r for r in hostile.results if r.effect_size is not None)
     _, other = index_of(model_card(with_rows(hostile, (dataclasses.replace(one, test=nasty),))))
-    assert len(other) == 3
+    assert len(other) == 5
 
 
 @pytest.mark.extras
@@ -122,7 +131,7 @@ def test_what_is_no_number_is_left_out_and_told(run: Run, value: float | None) -
     _, numbers = index_of(card)
     test = next(r.test for r in run.results if r.effect_size is not None)
     assert (test, None, "p_value_by_word") not in numbers
-    assert (test, None, "effect_size") in numbers
+    assert (test, None, "p_value_crossed") in numbers
     assert f"p_value_by_word of {test}." in section(card).replace("\\_", "_")
     assert "Not in the metadata" not in section(model_card(run))
 

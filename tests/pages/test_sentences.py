@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from biassay.pages.formats import format_p, size_word
+from biassay.pages.formats import format_p, of_hundred, percent
 from biassay.pages.sentences import in_short, points, statements
 from biassay.results.findings import Finding
 
@@ -27,7 +27,7 @@ def names(findings: list[Finding]) -> list[str]:
 
 
 def test_associations_and_checks_are_counted_apart() -> None:
-    people = [finding(str(i), s) for i, s in enumerate(["corrected", "uncorrected", "not shown", "too few"])]
+    people = [finding(s[0], s) for s in ("corrected", "uncorrected", "not shown", "too few")]
     checks = [finding("c", about="method"), finding("d", "uncorrected", about="method")]
     assert numbers(in_short([*people, *checks])) == [2, 4, 1, 2, 2]
     assert numbers(in_short([*people, finding("o", "opposite")])) == [2, 5, 1, 1]
@@ -57,14 +57,49 @@ def test_what_several_tests_say_alike_is_one_point_with_the_largest_effect() -> 
 
 
 def test_a_point_holds_the_numbers_of_its_finding() -> None:
-    p_values = {"by word": None, "by text": 0.0123, "by text, corrected": 0.5}
+    p_values = {"crossed": None, "by text": 0.0123, "by text, corrected": 0.5}
     one = finding("t", effect=-0.91, low=-1.5, high=-0.25, p_values=p_values, evidence=("u", "v", "w", "x"))
     ((text, _),) = points([one])
     assert re.findall(r"-?\d\.\d+", text) == ["-0.91", "-1.50", "-0.25", "0.012"]
     assert one.direction in text
     assert "u, v, w" in text
-    assert "large" in text
-    assert "large" not in points([finding("t", unit="tau", effect=0.9)])[0][0]
+    assert "by text" in text
+    assert "95%" in text
+
+
+def test_the_crossed_p_value_needs_no_name() -> None:
+    p_values = {"crossed": 8.9e-5, "by word": 0.2}
+    more = {"confidence": 0.99, "share_random": 0.012, "notes": ("beware of 7",)}
+    ((text, _),) = points([finding("t", effect=1.72, low=1.44, high=1.82, p_values=p_values, **more)])
+    assert "p = 8.9e-5" in text
+    assert re.findall(r"\d[\d.e-]*\d|\d", text) == ["1.72", "99", "1.44", "1.82", "8.9e-5", "1", "100", "7"]
+    assert "p" not in re.findall(r"\w+", points([finding("t", "described", p_values=p_values)])[0][0])
+
+
+def test_what_was_not_shown_says_what_would_have_been_seen() -> None:
+    """One by one where they are few, and else by their median."""
+    few = [finding(f"t{i}", "not shown", smallest=size) for i, size in enumerate((1.1, 0.5, 1.6))]
+    assert [float(re.findall(r"[\d.]+\d", text)[1]) for text, _ in points(few)] == [1.1, 0.5, 1.6]
+    assert "1.10" in in_short(few)
+    many = [*few, finding("t3", "not shown", smallest=1.2)]
+    assert points(many) == []
+    assert re.findall(r"\d\.\d+", in_short(many)) == ["1.15"]
+    assert re.findall(r"\d\.\d+", in_short([finding("t", "not shown")])) == []
+
+
+def test_too_few_words_are_told() -> None:
+    few = [finding("a", "too few"), finding("b", "too few"), finding("c")]
+    assert in_short(few).endswith("a, b.")
+    assert numbers(in_short([*few, finding("d", "too few", model="n")])) == [1, 4, 1, 3]
+    assert "g" not in in_short([finding("g", "too few", unit="words")]).split()
+
+
+def test_what_is_shown_not_to_matter_is_told_where_it_was_asked() -> None:
+    bounds = {"a": 0.04, "b": 0.2, "c": 0.05, "d": 0.123, "few": None}
+    text = in_short([finding(item, "not shown", margin=0.05, bound=bound) for item, bound in bounds.items()])
+    assert re.findall(r"\d[\d.]*\d|\d", text) == ["0", "5", "2", "5", "0.05", "0.123", "0.200"]
+    assert "(a, c)" in text
+    assert "0.05" not in in_short([finding("a", "not shown", bound=0.05)])
 
 
 def test_every_model_has_a_statement_and_very_many_models_have_one() -> None:
@@ -104,6 +139,14 @@ def test_a_p_value_too_small_for_a_float_is_written_from_its_logarithm() -> None
     assert format_p(0.0, -400.0 + math.log10(3.2)) == "3.2e-400"
 
 
-@pytest.mark.parametrize(("size", "word"), [(0.1, "negligible"), (-0.2, "small"), (0.5, "medium"), (-0.8, "large")])
-def test_effect_sizes_have_their_customary_names(size: float, word: str) -> None:
-    assert size_word(size) == word
+@pytest.mark.parametrize(
+    ("share", "shown"), [(0.0, [1, 100]), (0.012, [1, 100]), (0.366, [37, 100]), (1.0, [100, 100])]
+)
+def test_shares_are_told_in_cases_of_a_hundred(share: float, shown: list[int]) -> None:
+    assert numbers(of_hundred(share)) == shown
+    assert of_hundred(share).startswith("fewer") is (share < 0.005)
+
+
+@pytest.mark.parametrize(("share", "shown"), [(1.0 - 0.05, "95%"), (1.0 - 0.01, "99%"), (1.0 - 0.001, "99.9%")])
+def test_confidence_is_told_in_percent(share: float, shown: str) -> None:
+    assert percent(share) == shown

@@ -16,6 +16,8 @@ __all__ = [
     "decimals",
     "format_p",
     "interval_text",
+    "of_hundred",
+    "percent",
     "shown",
     "size_word",
 ]
@@ -61,6 +63,16 @@ def counted(number: int, noun: str) -> str:
 def interval_text(low: float | None, high: float | None) -> str:
     """The two ends of an interval, or a dash."""
     return "–" if low is None or high is None else f"{decimals(low)} to {decimals(high)}"
+
+
+def percent(share: float) -> str:
+    """A share as a confidence is written."""
+    return f"{100.0 * share:.4g}%"
+
+
+def of_hundred(share: float) -> str:
+    """A share in cases of a hundred."""
+    return f"{100.0 * share:.0f} of 100 cases" if share >= 0.005 else "fewer than 1 of 100 cases"
 
 
 def concept(label: str) -> str:

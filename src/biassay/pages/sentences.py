@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
-from biassay.pages.formats import counted, decimals, format_p, interval_text, size_word
+from biassay.pages.formats import counted, decimals, format_p, interval_text, of_hundred, percent
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
@@ -16,35 +16,44 @@ _SAID: dict[Standing, str] = {
     "uncorrected": "holds before correction only",
     "opposite": "runs opposite to what the test looks for",
     "described": "described, not tested",
+    "not shown": "not shown",
 }
 _HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
 _MOST = 8  # lines of one standing
+_FEW = 3  # of what is not shown, beyond which it is only counted
 MANY_MODELS = 12
 """Beyond which it is said what they have in common."""
 _Point = tuple[str, str]
 
 
 def _said(finding: Finding) -> str:
-    """One finding in a sentence."""
+    """One finding in a sentence, and what must be known beside it."""
     parts = (*_effect(finding), *_p(finding), _SAID[finding.standing])
     above = f" (above all {', '.join(finding.evidence[:3])})" if finding.evidence else ""
-    return f"{finding.direction or finding.title}{above}: {', '.join(parts)}"
+    return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 
 
 def _effect(finding: Finding) -> Iterator[str]:
     if finding.effect is None:
         return
-    if finding.unit == "d":
-        yield size_word(finding.effect)
     number = f"{finding.effect:,.0f}" if finding.unit == "words" else decimals(finding.effect)
-    span = "" if finding.low is None else f" (95% {interval_text(finding.low, finding.high)})"
-    yield f"{finding.unit} = {number}{span}"
+    span = f" ({percent(finding.confidence)} {interval_text(finding.low, finding.high)})"
+    yield f"{finding.unit} = {number}{'' if finding.low is None else span}"
 
 
 def _p(finding: Finding) -> Iterator[str]:
-    """The first p-value that was computed."""
+    """The first p-value that was computed; that of the crossed test needs no name."""
     known = [(name, value) for name, value in finding.p_values.items() if value is not None]
-    yield from (f"p {name} {format_p(value)}" for name, value in known[:1])
+    for name, value in known[:1] if finding.standing != "described" else ():
+        yield f"{'p' if name == 'crossed' else f'p {name}'} = {format_p(value)}"
+
+
+def _beside(finding: Finding) -> Iterator[str]:
+    if finding.share_random is not None:
+        yield f"random attribute words do as well in {of_hundred(finding.share_random)}"
+    if finding.smallest is not None:
+        yield f"would have been seen from {finding.unit} = {decimals(finding.smallest)} (80% power)"
+    yield from finding.notes
 
 
 def statements(findings: Iterable[Finding]) -> list[Statement]:
@@ -68,10 +77,10 @@ def _statement(about: str, findings: Sequence[Finding]) -> Statement:
 
 
 def in_short(findings: Sequence[Finding]) -> str:
-    """How many associations hold, whether the method works, and what was not measured."""
+    """How many associations hold, what could have been seen, whether the method works, and what was not measured."""
     people, checks = ([one for one in _measured(findings) if one.about == about] for about in ("people", "method"))
-    sentences = [_about_people(people), _about_method(checks, _models(findings)), _unmeasured(findings)]
-    return " ".join(filter(None, sentences))
+    of_people = [_about_people(people), _not_shown(people), _too_few(people), _equivalent(people)]
+    return " ".join(filter(None, [*of_people, _about_method(checks, _models(findings)), _unmeasured(findings)]))
 
 
 def _measured(findings: Iterable[Finding]) -> list[Finding]:
@@ -91,6 +100,43 @@ def _about_people(findings: Sequence[Finding]) -> str:
     text = f"About people: {hold:,} of {counted(tested, 'association')} {'holds' if hold == 1 else 'hold'}"
     text += f", {corrected:,} after correction" if hold else ""
     return f"{text}; {opposite:,} {'runs' if opposite == 1 else 'run'} the other way." if opposite else f"{text}."
+
+
+def _not_shown(findings: Sequence[Finding]) -> str:
+    """What could have been seen of what was not."""
+    found = [(one.smallest, one.unit) for one in findings if one.standing == "not shown" and one.smallest is not None]
+    if not found:
+        return ""
+    sizes, (unit, *_) = zip(*found, strict=True)
+    number = f"{unit} = {decimals(statistics.median(sizes))}"
+    if len(found) == 1:
+        return f"1 is not shown; it would have been seen from {number} (80% power)."
+    return f"{len(found):,} are not shown; they would have been seen from {number} (80% power, median)."
+
+
+def _too_few(findings: Sequence[Finding]) -> str:
+    items = [one.item for one in findings if one.standing == "too few" and one.unit != "words"]
+    if not items:
+        return ""
+    named = f"{len(items):,} results" if _models(findings) > 1 else ", ".join(items)
+    return f"Too few words to tell: {named}."
+
+
+def _equivalent(findings: Sequence[Finding]) -> str:
+    """Of how many it is shown that they do not matter, where that was asked; and what the others could show."""
+    asked = [one for one in findings if one.margin is not None]
+    if not asked:
+        return ""
+    margin = max(one.margin or 0.0 for one in asked)
+    within = [one.item for one in asked if one.bound is not None and one.bound <= margin]
+    beyond = sorted(f"{one.bound:.3f}" for one in asked if one.bound is not None and one.bound > margin)
+    are = "is" if len(within) == 1 else "are"
+    named = f" ({', '.join(within)})" if within and _models(findings) == 1 else ""
+    text = f"{len(within):,} of {len(asked):,} {are} shown to be smaller than the margin of {margin:g}{named}"
+    if not beyond:
+        return f"{text}."
+    least, most = beyond[0], beyond[-1]
+    return f"{text}; the others only to be smaller than {least if least == most else f'{least} to {most}'}."
 
 
 def _about_method(findings: Sequence[Finding], models: int) -> str:
@@ -114,7 +160,9 @@ def points(findings: Sequence[Finding]) -> list[_Point]:
     people = [one for one in findings if one.about == "people"]
     if _models(findings) > 1:
         return _over_models(people, _models(findings))
-    return [point for standing in _SAID for point in _of_standing([o for o in people if o.standing == standing])]
+    few = [one for one in people if one.smallest is not None]
+    told = [one for one in people if one.standing != "not shown" or (one in few and len(few) <= _FEW)]
+    return [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing])]
 
 
 def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:

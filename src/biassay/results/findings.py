@@ -56,11 +56,18 @@ class Finding(Record):
     p_values : name -> float or None
         None: not computed.
     smallest : float or None
-        Where it is not shown: the smallest effect that could have been.
+        Where it is not shown: the smallest effect that would have been, in 80 of 100 cases.
+    margin, bound : float or None
+        A size that was said not to matter, in the unit in which it was said; and the size that the true difference is
+        shown to stay below. It is shown not to matter where ``bound`` is at most ``margin``.
+    share_random : float or None
+        How often words drawn at random give an effect as large.
     reason : str or None
         Why it was not measured.
     evidence : tuple of str
         Words or traits that it rests on, strongest first.
+    notes : tuple of str
+        What must be known beside it.
     """
 
     model: str
@@ -79,6 +86,10 @@ class Finding(Record):
     reason: str | None = None
     confidence: float = 0.95
     evidence: tuple[str, ...] = ()
+    margin: float | None = None
+    bound: float | None = None
+    share_random: float | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

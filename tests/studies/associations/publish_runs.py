@@ -35,11 +35,11 @@ NASTY = (
 )
 
 
-def measured_in_words(cache: Path) -> Run:
-    """Words, bleached and unbleached sentences; measured, refused, and with too few words."""
+def measured_in_words(cache: Path, **given: Any) -> Run:
+    """Words, bleached and unbleached sentences; measured and refused."""
     tests = ["sent-weat6", "weat6", "weat1", "sent-weat1", "weat9", "sent-weat9", "heilman_double_bind_competent_*"]
     tests += ["sent-angry_black_woman_stereotype_b", "angry_black_woman_stereotype_b", "weat3b", "I1"]
-    return biassay.run("glove", tests=tests, max_lost=0.05, cache=cache)
+    return biassay.run("glove", tests=tests, max_lost=0.05, cache=cache, **given)
 
 
 def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:

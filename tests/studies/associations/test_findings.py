@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.results.made_runs import as_refused, result, run_of
 
 from biassay.results.findings import STANDINGS, count
-from biassay.studies.associations.marks import SIGNS, mark_of, p_by_text, p_by_word
+from biassay.stats.crossed import crossed_test
+from biassay.studies.associations.lead import effect_of
+from biassay.studies.associations.marks import SIGNS, lead_p, legend, mark_of
 
 LOW, HIGH = 0.001, 0.4
 UNKNOWN = dict.fromkeys(("p_value_by_word", "p_floor_by_word", "effect_size_by_word"))
+
+
+def crossed(model: str = "m", test: str = "t", p: float | None = LOW, **given: Any) -> Any:
+    """A row with a crossed test, whose other p-values say the opposite."""
+    numbers = {"D": 0.1, "D_low": 0.02, "D_high": 0.18, "d_low": 0.1, "d_high": 1.4, "df_crossed": 12.0}
+    other = HIGH if (p or 0.0) <= 0.05 else LOW
+    return result(model, test, other, p_value_crossed=p, alpha=0.05, **numbers | given)
 
 
 def standings(*rows: Any, **settings: Any) -> list[str]:
@@ -21,8 +32,34 @@ def standings(*rows: Any, **settings: Any) -> list[str]:
 
 
 def test_correction_tells_what_holds_from_what_holds_before_it() -> None:
-    rows = [result("m", f"t{i}", p, p_floor_by_word=0.0) for i, p in enumerate((LOW, 0.008, HIGH))]
+    rows = [crossed("m", f"t{i}", p) for i, p in enumerate((LOW, 0.03, HIGH))]
     assert standings(*rows) == ["corrected", "uncorrected", "not shown"]
+
+
+def test_a_family_is_the_tests_about_people_of_a_model() -> None:
+    """Another model and a check of the method change nothing; the papers' protocols correct over all rows."""
+    rows = [crossed("m", f"t{i}", 0.02) for i in range(2)]
+    others = [crossed("n", f"t{i}", HIGH) for i in range(9)]
+    checks = [crossed("m", f"c{i}", HIGH, about="method") for i in range(9)]
+    assert standings(*rows, *others, *checks)[:2] == ["corrected"] * 2
+    assert standings(*rows, crossed("m", "t2", HIGH))[:2] == ["uncorrected"] * 2
+    assert standings(crossed("m", "c", 0.02, about="method")) == ["uncorrected"]
+    told = run_of("one", [*rows, *others, *checks]).results
+    assert {"2", "9"} <= set(re.findall(r"\d+", legend(told)))
+
+
+@pytest.mark.parametrize(
+    ("given", "standing"),
+    [
+        ({"p": LOW}, "corrected"),
+        ({"p": HIGH}, "not shown"),
+        ({"p": None}, "too few"),
+        ({"p": LOW, "effect_size_by_word": -0.7}, "opposite"),  # two-sided
+        ({"p": HIGH, "effect_size_by_word": -0.7, "p_value_by_word_opposite": LOW}, "not shown"),
+    ],
+)
+def test_the_standing_is_that_of_the_crossed_test(given: dict[str, Any], standing: str) -> None:
+    assert standings(crossed(**given)) == [standing]
 
 
 @pytest.mark.parametrize(
@@ -34,19 +71,30 @@ def test_correction_tells_what_holds_from_what_holds_before_it() -> None:
             {"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": HIGH, "p_floor_by_word": 0.0},
             "not shown",
         ),
-        ({"p": HIGH, "p_floor_by_word": 0.02}, "too few"),
+        ({"p": HIGH, "p_floor_by_word": 0.06}, "too few"),
         ({"p": HIGH, "p_floor_by_word": 0.0}, "not shown"),
         ({"p": LOW, "p_floor_by_word": 0.0}, "corrected"),
     ],
 )
-def test_the_standing_of_a_row(given: dict[str, Any], standing: str) -> None:
-    assert standings(result("m", "t", **given)) == [standing]
+def test_without_a_crossed_test_the_standing_is_by_word(given: dict[str, Any], standing: str) -> None:
+    assert standings(result("m", "t", **given, alpha=0.05)) == [standing]
 
 
-def test_where_words_are_not_known_the_standing_is_by_text() -> None:
-    assert standings(result("m", "t", p_value=LOW, **UNKNOWN)) == ["corrected"]
-    assert standings(result("m", "t", p_value=HIGH, **UNKNOWN)) == ["not shown"]
-    assert standings(result("m", "t", p_value=LOW, effect_size=-0.5, **UNKNOWN)) == ["opposite"]
+@pytest.mark.parametrize("p", [LOW, HIGH])
+def test_where_words_are_not_known_nothing_is_claimed(p: float) -> None:
+    row = result("m", "t", p_value=p, **UNKNOWN)
+    assert standings(row) == ["described"]
+    assert mark_of(row) == 0
+
+
+def test_under_the_papers_protocols_the_standing_is_by_text() -> None:
+    rows = [
+        crossed("m", f"t{i}", HIGH, p_value=p, protocol="may2019", effect_size=0.5, effect_size_by_word=0.9)
+        for i, p in enumerate((LOW, 0.008, HIGH))
+    ]
+    found = run_of("one", rows, settings={"protocol": "may2019"}).findings()
+    assert [one.standing for one in found] == ["corrected", "uncorrected", "not shown"]
+    assert [(one.effect, one.low, next(iter(one.p_values))) for one in found] == [(0.5, None, "by text")] * 3
 
 
 def test_what_was_not_measured_says_why_and_has_no_numbers() -> None:
@@ -60,23 +108,27 @@ def test_a_finding_holds_the_numbers_of_its_row() -> None:
     associations = {"X": {f"x{i}": 0.3 + i / 100 for i in range(5)}, "Y": {f"y{i}": -0.2 - i / 50 for i in range(5)}}
     associations |= {"A": {"a": 0.1}, "B": {"b": -0.1}}
     given = {"targ1": "Flowers", "targ2": "Insects", "attr1": "Pleasant", "attr2": "Unpleasant"}
-    row = result("m", "t", LOW, associations=associations, about="method", topic="things", **given)
-    run = run_of("one", [row])
-    (found,) = run.findings()
+    row = crossed(p=LOW, associations=associations, about="method", topic="things", share_random=0.2, **given)
+    run = run_of("one", [row, crossed("m", "other", HIGH, smallest_effect=1.3, share_random=0.7)])
+    found, other = run.findings()
     assert (found.model, found.item, found.about, found.topic, found.unit) == ("m", "t", "method", "things", "d")
-    assert found.low < found.effect < found.high
-    assert found.p_values == {
-        "by word": LOW,
-        "by word, corrected": run.results[0].p_value_by_word_holm,
-        "by text": LOW,
-        "by text, corrected": run.results[0].p_value_holm,
-    }
+    assert (found.effect, found.low, found.high, found.confidence) == (0.25, 0.1, 1.4, 0.95)
+    assert (found.share_random, found.smallest, other.share_random, other.smallest) == (0.2, None, 0.7, 1.3)
+    assert list(found.p_values.items()) == [
+        ("crossed", LOW),
+        ("crossed, corrected", None),
+        ("by word", HIGH),
+        ("by word, corrected", None),
+        ("by text", HIGH),
+        ("by text, corrected", None),
+    ]
+    assert other.p_values["crossed, corrected"] == HIGH
     assert len(found.evidence) == 5
     assert found.evidence[0] == "y4"  # the farthest from the middle of all targets
     first, second = found.direction.lower().split(", ")
     assert [word in first for word in ("flowers", "pleasant", "insects")] == [True, True, False]
     assert "insects" in second
-    turned = run_of("one", [result("m", "t", LOW, effect_size_by_word=-0.5, effect_size=-0.5, **given)]).findings()[0]
+    turned = run_of("one", [crossed(effect_size_by_word=-0.5, effect_size=-0.5, **given)]).findings()[0]
     assert "unpleasant" in turned.direction.lower().split(", ")[0]
 
 
@@ -85,7 +137,7 @@ def test_a_finding_holds_the_numbers_of_its_row() -> None:
 def test_the_direction_is_that_of_the_effect_by_word(by_text: float, by_word: float, first: str) -> None:
     """It is the effect that stands beside it; that by text may have another sign."""
     given = {"targ1": "X", "targ2": "Y", "attr1": "A", "attr2": "B"}
-    row = result("m", "t", effect_size=by_text, effect_size_by_word=by_word, **given)
+    row = crossed(effect_size=by_text, effect_size_by_word=by_word, **given)
     (found,) = run_of("one", [row]).findings()
     assert re.findall(r"\b[XYAB]\b", found.direction) == ["X", first, "Y", "B" if first == "A" else "A"]
     assert found.effect == by_word
@@ -98,25 +150,45 @@ def test_of_the_opposite_direction_its_own_p_value_comes_first() -> None:
     assert found.p_values["by word"] == 0.99
 
 
+@pytest.mark.parametrize("margin", [0.03, 0.2])
+def test_what_could_be_shown_not_to_matter_is_the_margin_at_which_p_is_alpha(margin: float) -> None:
+    table = np.random.default_rng(5).normal(0.0, 0.1, (12, 14))
+    found = crossed_test(table, 6, 7)
+    assert found.interval is not None
+    numbers = {"D": found.D, "D_low": found.interval[0], "D_high": found.interval[1], "df_crossed": found.df}
+    p = found.p_equivalence(margin)
+    row = crossed(p=found.p_value, p_equivalence=p, **numbers)
+    (one,) = run_of("one", [row], settings={"equivalence": margin}).findings()
+    assert one.bound is not None
+    assert found.p_equivalence(one.bound) == pytest.approx(0.05, rel=1e-9)
+    assert (one.margin, one.p_values["equivalence"]) == (margin, p)
+    assert (one.bound <= margin) is (p is not None and p <= 0.05) is (margin == 0.2)
+
+
+@pytest.mark.parametrize(("shared", "notes"), [(None, 0), (0.11, 1), (0.5, 0), (1.0, 0)])
+def test_sets_that_share_few_sentences_are_noted(shared: float | None, notes: int) -> None:
+    (found,) = run_of("one", [crossed(shared_templates=shared, targ1="Here", targ2="There")]).findings()
+    assert len(found.notes) == notes
+    assert all("Here" in note and "There" in note for note in found.notes)
+
+
 @pytest.mark.parametrize(
-    ("significant", "corrected", "floor", "mark"),
-    [
-        (True, True, 0.0, 2),
-        (True, False, 0.0, 1),
-        (False, False, 0.0, 0),
-        (False, False, 0.02, 3),
-        (None, None, 0.0, 4),
-    ],
+    ("p", "corrected", "mark"), [(0.01, 0.04, 2), (0.01, 0.06, 1), (0.01, None, 1), (0.4, 0.4, 0), (None, None, 3)]
 )
-def test_each_p_value_has_its_own_mark(significant: Any, corrected: Any, floor: float, mark: int) -> None:
-    by_word = {"significant_by_word": significant, "significant_by_word_holm": corrected}
-    row = result(p=0.25, p_floor_by_word=floor, significant=True, significant_holm=True, **by_word)
-    assert (mark_of(row, "word"), mark_of(row, "text")) == (mark, 2)
-    assert (p_by_word(row), p_by_text(row)) == (f"0.250{SIGNS[mark]}", "0.250**")
+def test_there_is_one_mark_by_the_p_value_that_leads(p: float | None, corrected: float | None, mark: int) -> None:
+    row = crossed(p=p, p_value_crossed_holm=corrected, effect_size=0.1, effect_size_by_word=0.9, p_floor_by_word=0.0)
+    assert mark_of(row) == mark
+    assert lead_p(row) == ("–" if p is None else f"{p:.3f}") + SIGNS[mark]
+    assert effect_of(row) == 0.9
+    by_word = dataclasses.replace(row, D=None, p_value_by_word=p, p_value_by_word_holm=corrected)
+    by_text = dataclasses.replace(row, protocol="may2019", p_value=p, p_value_holm=corrected)
+    assert p is None or (mark_of(by_word), mark_of(by_text)) == (mark, mark)
+    assert effect_of(by_text) == 0.1
+    assert mark_of(as_refused(row)) == 4
 
 
 def test_findings_are_counted_and_are_json() -> None:
-    rows = [result("m", "t", LOW, p_floor_by_word=0.0, about="method"), result("n", "t", HIGH, about="people")]
+    rows = [crossed("m", "t", LOW), crossed("n", "t", HIGH, about="method")]
     run = run_of("one", rows)
     found = run.findings()
     assert [(one.model, one.item) for one in found] == [("m", "t"), ("n", "t")]

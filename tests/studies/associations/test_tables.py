@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.results.made_runs import as_refused, with_rows, with_settings
+from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.publish_runs import (
     changed,
     measured_in_contexts,
@@ -19,12 +19,12 @@ from tests.studies.associations.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.pages.formats import decimals
+from biassay.pages.formats import decimals, format_p
 from biassay.pages.publish.layout import Cell, Table
 from biassay.runs.run import Run
 from biassay.studies.associations.columns import PAPER_COLUMNS
 from biassay.studies.associations.marks import p_by_text, p_by_word
-from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
+from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 
@@ -32,6 +32,11 @@ PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return measured_in_words(tmp_path_factory.mktemp("vectors"))
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return measured_in_words(tmp_path_factory.mktemp("vectors"), protocol="may2019")
 
 
 @pytest.fixture(scope="module")
@@ -43,25 +48,61 @@ def by_test(table: Table) -> dict[str, tuple[Cell, ...]]:
     return {row.stub[0]: row.cells for row in table.rows}
 
 
-@pytest.mark.parametrize("by", ["word", "text"])
-def test_effect_sizes_and_stars_are_those_of_the_results(run: Run, by: Any) -> None:
-    cells = by_test(associations_table(run, by))
+def holm(p_values: dict[str, float]) -> dict[str, float]:
+    """Each p-value times the number of those at least as large, and no smaller than one before it."""
+    adjusted, largest = {}, 0.0
+    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda item: item[1])):
+        largest = max(largest, min(1.0, p * (len(p_values) - place)))
+        adjusted[name] = largest
+    return adjusted
+
+
+def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
+    table = associations_table(run)
+    assert table.models[0].columns == ("d", "95%", "p", "p by word")
+    cells = by_test(table)
     assert set(cells) == {r.test for r in run.results}
+    people = {r.test: r.p_value_crossed for r in run.results if r.about != "method" and r.p_value_crossed is not None}
+    corrected = holm(people)
     seen = set()
     for r in run.results:
-        (cell,) = cells[r.test]
         if r.status == "refused":
+            assert cells[r.test] == (Cell("–"),) * 4
+            continue
+        assert None not in (r.effect_size_by_word, r.d_low, r.d_high, r.p_value_crossed, r.p_value_by_word)
+        d, interval, p, by_word = cells[r.test]
+        assert (d, interval) == (Cell(f"{r.effect_size_by_word:.2f}"), Cell(f"{r.d_low:z.2f} to {r.d_high:z.2f}"))
+        stars = (r.p_value_crossed <= 0.05) + (corrected.get(r.test, 1.0) <= 0.05)  # type: ignore[operator]
+        assert p == Cell(format_p(r.p_value_crossed), "*" * stars)
+        assert by_word == Cell(p_by_word(r))
+        seen.add(p.mark)
+    assert seen == {"", "*", "**"}
+
+
+def test_under_the_papers_protocol_effect_sizes_are_by_text(papers: Run) -> None:
+    table = associations_table(papers)
+    assert table.models[0].columns == ("",)
+    corrected = holm({r.test: r.p_value for r in papers.results if r.p_value is not None})
+    seen = set()
+    for r in papers.results:
+        (cell,) = by_test(table)[r.test]
+        if r.p_value is None:
             assert cell == Cell("–")
             continue
-        own = (
-            (r.significant, r.significant_holm) if by == "text" else (r.significant_by_word, r.significant_by_word_holm)
-        )
-        too_few = math.comb(sum(r.num_words[role] for role in "XY"), r.num_words["X"]) < 1 / r.alpha
-        size = r.effect_size if by == "text" else r.effect_size_by_word
-        assert size is not None
-        assert cell == Cell(f"{size:.2f}", "*" * sum(map(bool, own)) + ("‡" if too_few else ""))
+        stars = (r.p_value <= 0.01) + (corrected[r.test] <= 0.01)
+        assert cell == Cell(f"{r.effect_size:.2f}", "*" * stars)
         seen.add(cell.mark)
-    assert {"", "*", "**", "‡"} <= seen
+    assert seen == {"", "*", "**"}
+
+
+def test_what_has_too_few_words_for_the_crossed_test_is_marked(run: Run) -> None:
+    none: dict[str, Any] = dict.fromkeys(("p_value_crossed", "p_value_crossed_holm", "d_low", "d_high"))
+    few = with_first(run, **none, significant_crossed=None)
+    table = associations_table(few)
+    first = by_test(table)[run.results[0].test]
+    assert first[1:3] == (Cell("–"), Cell("–", "‡"))
+    assert "‡" in table.caption
+    assert "‡" not in associations_table(run).caption
 
 
 def test_bleached_sentences_stand_under_their_words_and_unbleached_by_themselves(run: Run) -> None:
@@ -84,40 +125,47 @@ def test_sentences_of_other_kinds_are_called_sentences(run: Run, template: str |
     assert contexts == {"word", "sentences"}
 
 
-@pytest.mark.parametrize("by", ["word", "text"])
-def test_the_caption_has_the_numbers_that_it_needs(run: Run, by: Any) -> None:
-    caption = associations_table(run, by).caption
-    values = [r.p_value_by_word if by == "word" else r.p_value for r in run.results]
-    family = sum(value is not None for value in values)
-    assert 0 < family < len(run.results)
-    assert str(family) in re.findall(r"\d+", caption)
-    assert "0.01" in caption
-    other = with_settings(run, protocol="may2019")
-    assert ("may2019" in associations_table(other, by).caption) is (by == "text")  # by word there is one way only
+def test_the_caption_has_the_numbers_that_it_needs(run: Run, papers: Run) -> None:
+    """Level, family and its size; checks of the method stand outside."""
+    caption = associations_table(run).caption
+    family = sum(r.p_value_crossed is not None and r.about != "method" for r in run.results)
+    assert 0 < family < sum(r.p_value_crossed is not None for r in run.results)
+    assert {"0.05", str(family)} <= set(re.findall(r"[\d.]*\d", caption))
+    by_text = associations_table(papers).caption
+    assert {"0.01", str(sum(r.p_value is not None for r in papers.results))} <= set(re.findall(r"[\d.]*\d", by_text))
+    assert ("may2019" in by_text, "may2019" in caption) == (True, False)
     running = with_rows(run, run.results, status="running")
-    assert associations_table(running, by).caption != caption
+    assert associations_table(running).caption != caption
 
 
 def test_p_values_are_called_exact_only_where_their_records_say_so(run: Run, in_contexts: Run) -> None:
     """Else the largest error that they state is told."""
-    for measured, table in ((run, associations_table), (in_contexts, contexts_table)):
+    for measured in (run, in_contexts):
         assert {r.p_error_by_word for r in measured.results} == {0.0, None}
-        assert " exact" in table(measured).caption
+        assert " exact" in associations_table(measured).caption
         near = with_first(changed(measured, p_error_by_word=1e-12), p_error_by_word=3.21e-7)
-        assert "exact" not in table(near).caption
-        assert "relative error of 3.2e-7" in table(near).caption
+        assert "exact" not in associations_table(near).caption
+        assert "relative error of 3.2e-7" in associations_table(near).caption
 
 
-def test_what_has_no_numbers_by_word_is_shown_by_text_with_a_dagger(run: Run) -> None:
-    none: dict[str, Any] = dict.fromkeys(
-        ("effect_size_by_word", "p_value_by_word", "significant_by_word", "significant_by_word_holm")
-    )
-    without = with_first(run, **none, effect_size=-1.234, significant=True)
-    table = associations_table(without)
-    assert by_test(table)[run.results[0].test] == (Cell("-1.23", "†"),)
+def test_what_has_no_crossed_test_is_marked_and_claims_nothing(run: Run) -> None:
+    """Where words are not known: the effect by text, without stars."""
+    unknown: dict[str, Any] = dict.fromkeys(("D", "effect_size_by_word", "p_value_by_word", "d_low", "d_high"))
+    table = associations_table(with_first(run, **unknown, effect_size=-1.234, p_value=1e-9, log10_p_value=-9.0))
+    first = by_test(table)[run.results[0].test]
+    assert first == (Cell("-1.23", "†"), Cell("–"), Cell("1.0e-9"), Cell("–"))
     assert any(note.startswith("†") for note in table.notes)
     assert not any(note.startswith("†") for note in associations_table(run).notes)
-    assert not any(note.startswith("†") for note in associations_table(without, "text").notes)
+
+
+def test_a_run_without_any_crossed_test_leads_by_word(run: Run) -> None:
+    older = changed(run, **dict.fromkeys(("D", "d_low", "d_high", "p_value_crossed", "p_value_crossed_holm")))
+    table = associations_table(older)
+    assert table.models[0].columns == ("d", "p by word")
+    for r in older.results:
+        d, p = by_test(table)[r.test]
+        assert (d.text, p.text) == (decimals(r.effect_size_by_word), p_by_word(r))
+        assert p.mark.count("*") == sum(map(bool, (r.significant_by_word, r.significant_by_word_holm)))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +190,7 @@ def test_a_test_that_is_missing_for_a_model_is_blank(run: Run) -> None:
     two = on_models(run, ("one", "two"))
     table = associations_table(with_rows(two, two.results[:-1]))
     assert table.models[0].title == "one"
-    assert by_test(table)[run.results[-1].test][1] == Cell("")
+    assert by_test(table)[run.results[-1].test][4:] == (Cell(""),) * 4
     assert any(note.startswith("A blank cell") for note in table.notes)
     assert not any(note.startswith("A blank cell") for note in associations_table(two).notes)
 
@@ -153,18 +201,25 @@ def test_models_with_long_names_are_numbered(run: Run) -> None:
     assert f"Model 2: {'y' * 300}." in table.notes
 
 
-def test_a_run_of_the_other_kind_is_refused(run: Run, in_contexts: Run) -> None:
-    with pytest.raises(UsageError, match="use contexts_table"):
-        associations_table(in_contexts)
+def test_pooled_effects_are_of_runs_over_contexts(run: Run) -> None:
     with pytest.raises(UsageError, match="use associations_table"):
-        contexts_table(run)
-    with pytest.raises(UsageError, match="'word' or 'text', got 'sample'"):
-        associations_table(run, "sample")  # type: ignore[arg-type]
+        pooled_table(run)
 
 
-def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> None:
-    table = contexts_table(in_contexts)
-    assert [span.columns for span in table.models] == [("d", "p", "p by word")] * 2
+def test_over_contexts_the_crossed_test_leads_too(in_contexts: Run) -> None:
+    table = associations_table(in_contexts)
+    assert [span.columns for span in table.models] == [("d", "95%", "p", "p by word")] * 2
+    for place, model in enumerate(("one", "two")):
+        for r in (r for r in in_contexts.results if r.model == model and r.status == "measured"):
+            d, interval, p, _ = by_test(table)[r.test][4 * place : 4 * place + 4]
+            assert d.text == f"{r.effect_size_by_word:z.2f}"
+            assert interval.text == f"{r.d_low:z.2f} to {r.d_high:z.2f}"
+            assert p.text == format_p(r.p_value_crossed)
+
+
+def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
+    table = pooled_table(in_contexts)
+    assert [span.columns for span in table.models] == [("d", "p")] * 2
     assert [span.title for span in table.models] == ["one (layer=-1)", "two (layer=-1)"]
     rows = by_test(table)
     measured = {r.test: r.title for r in in_contexts.results if r.status == "measured"}
@@ -175,27 +230,23 @@ def test_effects_over_contexts_are_those_of_the_results(in_contexts: Run) -> Non
         for r in (r for r in in_contexts.results if r.model == model):
             if r.status == "refused":
                 continue
-            d, p, by_word = rows[f"{r.test}: {r.title}"][3 * place : 3 * place + 3]
+            d, p = rows[f"{r.test}: {r.title}"][2 * place : 2 * place + 2]
             assert r.effect_size is not None
-            assert r.p_value_by_word is not None
-            assert r.p_value is not None
-            assert d.text == f"{r.effect_size:.2f}".replace("-0.00", "0.00")
+            assert d.text == f"{r.effect_size:z.2f}"
             assert d.shade == sum(abs(r.effect_size) >= size for size in (0.2, 0.5, 0.8))
             shades.add(d.shade)
-            assert p.text == p_by_text(r).rstrip("*")
-            assert by_word.mark == "*" * (bool(r.significant_by_word) + bool(r.significant_by_word_holm))
-            assert by_word.text + by_word.mark == p_by_word(r)
+            assert p == Cell(p_by_text(r))
     assert len(shades) > 1
-    assert {"120", "6"} <= set(re.findall(r"\d+", table.caption))  # samples, and p-values corrected
+    assert "120" in re.findall(r"\d+", table.caption)
 
 
 def test_what_one_model_was_measured_with_has_a_row_for_all(in_contexts: Run) -> None:
     """A row is left out where no model has a number; which tests are refused stands below."""
     results = tuple(as_refused(r) if (r.model, r.test) == ("one", "C9") else r for r in in_contexts.results)
-    table = contexts_table(with_rows(in_contexts, results))
+    table = pooled_table(with_rows(in_contexts, results))
     cells = next(cells for stub, cells in by_test(table).items() if stub.startswith("C9: "))
-    assert cells[:3] == (Cell("–"),) * 3
-    assert Cell("–") not in cells[3:]
+    assert cells[:2] == (Cell("–"),) * 2
+    assert Cell("–") not in cells[2:]
     assert "– not measured on one (layer=-1): C9, C1." in table.notes
     assert "– not measured on two (layer=-1): C1." in table.notes
 

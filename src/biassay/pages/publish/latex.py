@@ -14,7 +14,7 @@ from biassay.pages.publish.layout import Cell, Group, Row, Table
 
 __all__ = ["escape", "to_latex"]
 
-_MODELS, _COLUMNS = 8, 8  # beside each other
+_MODELS, _NUMBERS = 8, 64  # beside each other: models, and characters of their numbers
 _LINES, _CHARACTERS = 40, 75  # of a page and of a line: more do not fit beside a caption and in a text 345pt wide
 _GREY = {1: "0.92", 2: "0.82", 3: "0.68"}
 _PACKAGES = r"""% \usepackage[T1]{fontenc}
@@ -77,8 +77,7 @@ def to_latex(table: Table, label: str = "tab:biassay") -> str:
 
 def _across(table: Table) -> Iterator[Table]:
     """As many models beside each other as fit, evenly spread."""
-    width = max((len(span.columns) for span in table.models), default=1)
-    fit = max(1, min(_MODELS, _COLUMNS // width))
+    fit = max(1, min(_MODELS, _NUMBERS // max(_characters(table), default=1)))
     count = max(1, -(-len(table.models) // fit))
     bounds = [round(i * len(table.models) / count) for i in range(count + 1)]
     for start, stop in pairwise(bounds):
@@ -88,6 +87,18 @@ def _across(table: Table) -> Iterator[Table]:
             for group in table.groups
         )
         yield replace(table, models=table.models[start:stop], groups=groups)
+
+
+def _characters(table: Table) -> Iterator[int]:
+    """How many characters the numbers of each model take, with the gaps between them."""
+    first = 0
+    for span in table.models:
+        places = enumerate(span.columns, start=first)
+        yield sum(
+            1 + max([len(name), *(len(row.cells[place].text) + len(row.cells[place].mark) for row in table.rows)])
+            for place, name in places
+        )
+        first += len(span.columns)
 
 
 def _down(table: Table) -> Iterator[Table]:
@@ -122,7 +133,7 @@ class _Widths:
     def __init__(self, table: Table) -> None:
         self.numbers = sum(len(span.columns) for span in table.models)
         self.columns = len(table.stub) + self.numbers
-        self.number = min(0.12, 0.66 / max(1, self.numbers))
+        self.number = min(0.13, 0.66 / max(1, self.numbers))
         gaps = 0.012 * (self.columns - 1)  # twice 2pt, in a text 345pt wide
         more = 0.09 * (len(table.stub) - 1)
         self.stub = min(0.5, 1.0 - gaps - more - self.numbers * self.number)
@@ -179,7 +190,7 @@ def _rules(table: Table) -> Iterator[str]:
 
 
 def _body(table: Table, widths: _Widths) -> Iterator[str]:
-    mark = max((len(cell.mark) for row in table.rows for cell in row.cells), default=0)
+    marks = [max(len(cell.mark) for cell in column) for column in zip(*(row.cells for row in table.rows), strict=True)]
     for place, group in enumerate(table.groups):
         if group.title:
             if place:
@@ -190,11 +201,11 @@ def _body(table: Table, widths: _Widths) -> Iterator[str]:
             )
         for row in group.rows:
             first = ("\\hspace*{0.6em}" if group.title else "") + _breaking(row.stub[0])
-            yield _line([first, *map(escape, row.stub[1:]), *(_cell(cell, mark) for cell in row.cells)])
+            yield _line([first, *map(escape, row.stub[1:]), *map(_cell, row.cells, marks)])
 
 
 def _cell(cell: Cell, mark: int) -> str:
-    """A number, and room for the marks of all, so that numbers stand below each other."""
+    """A number, and room for the marks of its column, so that numbers stand below each other."""
     text = _number(cell.text)
     if mark:
         shown = "".join(_MARKS[character] for character in cell.mark)

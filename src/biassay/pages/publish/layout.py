@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from biassay.files import printable
-from biassay.pages.formats import size_word
 
 __all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
-_SHADES: dict[str, Shade] = {"negligible": 0, "small": 1, "medium": 2, "large": 3}
+_SHADES: tuple[tuple[float, Shade], ...] = ((0.8, 3), (0.5, 2), (0.2, 1))
 
 
 @dataclass(frozen=True)
@@ -78,5 +77,6 @@ def clean(text: str) -> str:
 
 
 def shade_of(effect_size: float | None) -> Shade:
-    """None, small, medium and large effects, by convention."""
-    return 0 if effect_size is None else _SHADES[size_word(effect_size)]
+    """How dark the paper's table over contexts is where an effect has this size."""
+    size = abs(effect_size or 0.0)
+    return next((shade for least, shade in _SHADES if size >= least), 0)

@@ -114,6 +114,7 @@ _DIAGNOSTICS = (
     Column("driver", "driver", "The word without which least of the effect is left."),
     Column("d_without", "d without it", "What is left.", "number"),
     Column("p_without", "p without it", "Crossed p without that word.", "p"),
+    Column("model_revision", "revision", "Fingerprint of the model's weights."),
 )
 
 COLUMNS = (*PAPER_COLUMNS, *_OWN)

@@ -51,6 +51,7 @@ def diagnosed(
         driver=driver,
         d_without=d_without,
         p_without=p,
+        model_revision=row.model_revision,
     )
 
 

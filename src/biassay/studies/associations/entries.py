@@ -8,15 +8,30 @@ from biassay.pages.formats import counted
 from biassay.pages.publish.metadata import Indexed, Metric
 from biassay.pages.publish.model_card import version_of
 from biassay.results.data import RunData
+from biassay.studies.associations.lead import Lead, lead_of
 from biassay.studies.associations.records import Result
 
 __all__ = ["asked", "entry"]
+
+_BY_WORD = ("p_value_by_word", "p-value for these attribute words")
+_METRICS: dict[Lead, tuple[tuple[str, str], ...]] = {
+    "crossed": (
+        ("effect_size_by_word", "Effect size d"),
+        ("d_low", "Effect size d, lower end of its interval"),
+        ("d_high", "Effect size d, upper end of its interval"),
+        ("p_value_crossed", "p-value, words of the same kinds (crossed, two-sided)"),
+        _BY_WORD,
+    ),
+    "word": (("effect_size_by_word", "Effect size, words as observations"), _BY_WORD),
+    "text": (("effect_size", "Effect size, texts as observations"), ("p_value", "p-value, texts as observations")),
+}
 
 
 def entry(result: Result, run: RunData) -> Indexed:
     """The numbers of one test on one model."""
     made = {"level": result.level, "source": result.source, "version": result.test_version, "test": result.test_digest}
-    made |= {"protocol": result.protocol, "alternative": result.alternative, "biassay": version_of(run)}
+    made |= {"protocol": result.protocol, "alternative": result.alternative, "alpha": f"{result.alpha:g}"}
+    made |= {"biassay": version_of(run)}
     return Indexed(
         task="feature-extraction",
         task_name="Social bias by association",
@@ -24,11 +39,7 @@ def entry(result: Result, run: RunData) -> Indexed:
         dataset_name=result.title or result.test,
         config="",
         args=made,
-        metrics=(
-            Metric("effect_size", "Effect size", result.effect_size),
-            Metric("effect_size_by_word", "Effect size, words as observations", result.effect_size_by_word),
-            Metric("p_value_by_word", "p-value, words as observations", result.p_value_by_word),
-        ),
+        metrics=tuple(Metric(name, said, getattr(result, name)) for name, said in _METRICS[lead_of(result)]),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+from scipy.stats import t
 
 from biassay.pages.formats import concept
 from biassay.pages.sentences import MANY_MODELS
@@ -16,26 +18,28 @@ from biassay.studies.associations.records import Result
 __all__ = ["direction_of", "findings_in_short", "findings_of"]
 
 _WORDS = 5
+_SHARED = 0.5  # of their texts
 
 
 def findings_of(run: RunData, label: str | None = None) -> Sequence[Finding]:
     """One finding per model and test, of one model or of all."""
-    labels = model_labels(run)
+    labels, margin = model_labels(run), run.manifest.settings.equivalence
     rows = ((row, labels[model_key(row)]) for row in run.results)
-    return [_finding(row, own, _evidence(row)) for row, own in rows if label in (None, own)]
+    return [_finding(row, own, _evidence(row), margin) for row, own in rows if label in (None, own)]
 
 
 def findings_in_short(run: RunData) -> Sequence[Finding]:
     """The same as `findings_of`; of very many models without words, which nobody could read."""
-    labels = model_labels(run)
+    labels, margin = model_labels(run), run.manifest.settings.equivalence
     if len(labels) <= MANY_MODELS:
         return findings_of(run)
-    return [_finding(row, labels[model_key(row)], ()) for row in run.results]
+    return [_finding(row, labels[model_key(row)], (), margin) for row in run.results]
 
 
-def _finding(row: Result, label: str, evidence: tuple[str, ...]) -> Finding:
+def _finding(row: Result, label: str, evidence: tuple[str, ...], margin: float | None) -> Finding:
     low, high = interval_of(row) or (None, None)
     standing = standing_of(row)
+    crossed = lead_of(row) == "crossed"
     return Finding(
         model=label,
         item=row.test,
@@ -53,7 +57,27 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...]) -> Finding:
         smallest=row.smallest_effect if standing == "not shown" else None,
         reason=row.reason,
         evidence=evidence,
+        margin=margin if crossed else None,
+        bound=_bound(row) if crossed else None,
+        share_random=row.share_random if crossed else None,
+        notes=tuple(_notes(row)),
     )
+
+
+def _bound(row: Result) -> float | None:
+    """The smallest margin in cosine units for which an equivalence test at the level of the row would hold."""
+    if row.D is None or row.D_high is None or row.df_crossed is None:
+        return None
+    error = (row.D_high - row.D) / t.ppf(1.0 - row.alpha / 2.0, row.df_crossed)
+    return float(abs(row.D) + t.ppf(1.0 - row.alpha, row.df_crossed) * error)
+
+
+def _notes(row: Result) -> Iterator[str]:
+    if row.shared_templates is not None and row.shared_templates < _SHARED:
+        yield (
+            f"{concept(row.targ1)} and {concept(row.targ2)} stand in different sentences: a difference of grammar "
+            "cannot be told from one of meaning"
+        )
 
 
 def _p_values(row: Result) -> dict[str, float | None]:
@@ -66,7 +90,12 @@ def _p_values(row: Result) -> dict[str, float | None]:
         "by word": row.p_value_by_word,
         "by word, corrected": row.p_value_by_word_holm,
     }
-    return {**by_text, **by_word, **crossed} if lead_of(row) == "text" else {**crossed, **by_word, **by_text}
+    found = {
+        "crossed": {**crossed, **by_word, **by_text},
+        "word": {**by_word, **by_text, **crossed},
+        "text": {**by_text, **by_word, **crossed},
+    }[lead_of(row)]
+    return found if row.p_equivalence is None else {**found, "equivalence": row.p_equivalence}
 
 
 def direction_of(row: Result) -> str:

@@ -6,15 +6,27 @@ texts are not known, numbers by text are shown and nothing is claimed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from biassay.results.findings import Standing
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
-__all__ = ["Lead", "cannot_reach", "corrected_p_of", "effect_of", "interval_of", "lead_of", "p_of", "standing_of"]
+__all__ = [
+    "Lead",
+    "cannot_reach",
+    "corrected_p_of",
+    "effect_of",
+    "interval_of",
+    "lead_of",
+    "lead_of_table",
+    "p_of",
+    "standing_of",
+]
 
 Lead = Literal["crossed", "word", "text"]
+_LEADS: tuple[Lead, ...] = ("crossed", "word", "text")
 
 
 def lead_of(row: Result) -> Lead:
@@ -23,6 +35,12 @@ def lead_of(row: Result) -> Lead:
     if row.D is not None:
         return "crossed"
     return "text" if row.p_value_by_word is None else "word"
+
+
+def lead_of_table(rows: Iterable[Result]) -> Lead:
+    """What leads in a table of results: the crossed test where any of them has it."""
+    leads = {lead_of(row) for row in rows if row.status == "measured" or row.protocol in PAPERS}
+    return next((lead for lead in _LEADS if lead in leads), "crossed")
 
 
 def effect_of(row: Result) -> float | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from biassay.pages.formats import format_p
-from biassay.studies.associations.lead import cannot_reach, corrected_p_of, lead_of, p_of
+from biassay.results.labels import model_key
+from biassay.studies.associations.lead import cannot_reach, corrected_p_of, lead_of, p_of, standing_of
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.settings import PAPERS
 
 __all__ = ["NOT_MEASURED", "SIGNS", "UNREACHABLE", "lead_p", "legend", "mark_of", "p_by_text", "p_by_word", "sign"]
 
@@ -19,7 +23,7 @@ def mark_of(result: Result) -> int:
     if cannot_reach(result):
         return UNREACHABLE
     p, corrected = p_of(result), corrected_p_of(result)
-    if p is None or p > result.alpha:
+    if p is None or p > result.alpha or standing_of(result) == "described":
         return 0
     return 2 if corrected is not None and corrected <= result.alpha else 1
 
@@ -29,11 +33,28 @@ def sign(result: Result) -> str:
     return SIGNS[mark_of(result)]
 
 
-def legend(results: list[Result]) -> str:
-    """What the signs mean in a table of these results."""
+def legend(results: Sequence[Result], between: str = "   ") -> str:
+    """What the signs mean in a table of these results, and over which family is corrected."""
     alphas = sorted({result.alpha for result in results}) or [0.05]
-    at_most = " or ".join(f"{alpha:g}" for alpha in alphas)
-    return f"* p at most {at_most}   ** also after Holm's correction over its family   ‡ too few words for a p-value"
+    said = [f"* p at most {' or '.join(f'{alpha:g}' for alpha in alphas)}"]
+    if family := _family(results):
+        said.append(f"** also after Holm's correction over {family}")
+    if UNREACHABLE in map(mark_of, results):
+        said.append("‡ too few words")
+    return between.join(said)
+
+
+def _family(results: Sequence[Result]) -> str:
+    """Which tests are corrected together, and how many they are."""
+    sizes = sorted({result.family for result in results if result.family})
+    if not sizes:
+        return ""
+    number = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    if any(result.protocol in PAPERS for result in results):
+        return f"all {number} p-values of the run"
+    checks = "; checks of the method stand outside" if any(result.about == "method" for result in results) else ""
+    each = " of each model" if len({model_key(result) for result in results}) > 1 else ""
+    return f"{number} test{'' if sizes[-1] == 1 else 's'} about people{each}{checks}"
 
 
 def lead_p(result: Result) -> str:

@@ -29,21 +29,15 @@ from biassay.studies.associations.differences import (
 from biassay.studies.associations.entries import asked, entry
 from biassay.studies.associations.findings import findings_of
 from biassay.studies.associations.gathering import gather, only_tests
-from biassay.studies.associations.lead import effect_of
+from biassay.studies.associations.lead import corrected_p_of, effect_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
-from biassay.studies.associations.tables import associations_table, contexts_table, nine_columns
+from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 from biassay.studies.associations.terminal import print_associations
 from biassay.studies.associations.view import RunView
-from biassay.studies.associations.words import ABSENCE
+from biassay.studies.associations.words import meaning
 
 __all__ = ["AssociationPresenter"]
-
-_LIMITS = (
-    "An effect size says how much the targets differ in their association with the attributes, in standard deviations "
-    "over all targets; it speaks of these words, and only of them.",
-    ABSENCE,
-)
 
 
 class AssociationPresenter(Presenter):
@@ -66,11 +60,12 @@ class AssociationPresenter(Presenter):
         print_associations(gathered.run, console)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
-        if gathered.run.manifest.inputs.contexts is None:
-            yield "associations-by-word", associations_table(gathered.run, "word")
-            yield "associations-by-text", associations_table(gathered.run, "text")
+        run = gathered.run
+        if run.manifest.inputs.contexts is not None:
+            yield "associations-over-contexts", associations_table(run)
+            yield "pooled-effects", pooled_table(run)
         else:
-            yield "associations-over-contexts", contexts_table(gathered.run)
+            yield "associations-by-text" if run.manifest.settings.of_papers else "associations", associations_table(run)
 
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
         for one in gathered:
@@ -96,7 +91,7 @@ class AssociationPresenter(Presenter):
             yield Use("the method SEAT", "may2019")
         if run.manifest.inputs.contexts is not None:
             yield Use("the method CEAT", "guo2021")
-        if any(result.p_value_holm is not None or result.p_value_by_word_holm is not None for result in run.results):
+        if any(corrected_p_of(result) is not None for result in run.results):
             yield Use("correction for the number of tests", "holm1979")
 
     def labels(self, run: RunData) -> Sequence[str]:
@@ -106,7 +101,7 @@ class AssociationPresenter(Presenter):
         labels = model_labels(run)
         own = [result for result in run.results if labels[model_key(result)] == label]
         findings = findings_of(run, label)
-        return card_of_findings(run, findings, asked(run, own), [entry(result, run) for result in own], _LIMITS)
+        return card_of_findings(run, findings, asked(run, own), [entry(result, run) for result in own], [meaning(run)])
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         return compare_associations(runs, baseline=baseline, mixed=mixed)
@@ -129,11 +124,11 @@ def _matrix(view: RunView) -> Drawing:
         MatrixCell(
             view.label(r),
             r.test,
-            None if (code := mark_of(r, "word")) == NOT_MEASURED else code,
+            None if (code := mark_of(r)) == NOT_MEASURED else code,
             "" if r.effect_size is None else decimals(effect_of(r)),
             view.tip(r),
         )
         for r in view.run.results
     ]
     tests = [test.test for test in view.tests]
-    return lambda style: matrix(f"matrix-{view.name}", "Significance by word", cells, tests, view.models, style)
+    return lambda style: matrix(f"matrix-{view.name}", "Significance", cells, tests, view.models, style)

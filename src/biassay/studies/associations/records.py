@@ -156,6 +156,7 @@ class Diagnostics(Record):
     driver: str | None
     d_without: float | None
     p_without: float | None
+    model_revision: str | None
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
-"""The papers' tables from a run, in no notation yet: May et al. 2019, Table 4; Guo and Caliskan 2021, Table 1."""
+"""Tables for a paper, in no notation yet. Under the papers' protocols that of May et al. 2019, Table 4; over contexts
+that of Guo and Caliskan 2021, Table 1, beside our own.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 from biassay.errors import UsageError
@@ -12,12 +13,13 @@ from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import cells, tsv_lines
 from biassay.studies.associations.columns import PAPER_COLUMNS
-from biassay.studies.associations.lead import cannot_reach
-from biassay.studies.associations.marks import By, p_text, sign
+from biassay.studies.associations.lead import Lead, lead_of_table
+from biassay.studies.associations.marks import legend, p_by_text, sign
+from biassay.studies.associations.numbers import BY_WORD, column_names, numbers_of, other_lead
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import ABSENCE
 
-__all__ = ["associations_table", "contexts_table", "nine_columns"]
+__all__ = ["associations_table", "nine_columns", "pooled_table"]
 
 Key = tuple[str, str, str | None]
 _CONTEXTS = {
@@ -25,25 +27,24 @@ _CONTEXTS = {
     "sent": "sent (bleached sentences)",
     "sent (u)": "sent (u) (unbleached sentences, which say more)",
     "sentences": "sentences",
-    "context": "context",
+    "context": "context (texts are those of a corpus)",
 }
 _OF_TEMPLATES = {"bleached": "sent", "unbleached": "sent (u)"}
 _LONG = 48  # characters of a model's name, beyond which it stands below the table
 _SIDES = {"greater": "one-sided", "two-sided": "two-sided"}
+_SHORT = {BY_WORD: "p by word"}
 
 
-def associations_table(run: RunData, by: By = "word") -> Table:
-    """Effect sizes with stars: tests down, models across; a test in words stands beside the same in sentences.
+def associations_table(run: RunData) -> Table:
+    """Effect sizes with their intervals and p-values; tests down, models across.
 
-    ``by`` says what counts as an observation, for the effect size and for the stars. A run over contexts is refused,
-    for its effect is another one.
+    A test in words stands beside the same in sentences. Under the papers' protocols there are effect sizes by text with
+    stars, and nothing else, as in the paper.
     """
-    if by not in ("word", "text"):
-        raise UsageError(f"by must be 'word' or 'text', got {by!r}")
-    if run.manifest.inputs.contexts is not None:
-        raise UsageError("this run is over contexts; use contexts_table")
     labels = model_labels(run)
-    cells = _by_place(run)
+    places = _by_place(run)
+    lead = lead_of_table(run.results)
+    names = ("",) if lead == "text" else tuple(_SHORT.get(name, name) for name in column_names(run.results))
     groups: dict[str, dict[str, Result]] = {}
     titles = {result.test: result.title for result in run.results}
     for result in run.results:
@@ -51,50 +52,44 @@ def associations_table(run: RunData, by: By = "word") -> Table:
         same = result.test if result.template == "unbleached" else result.variant_of or result.test
         groups.setdefault(titles.get(same, result.title), {}).setdefault(result.test, result)
     return Table(
-        caption=_associations_caption(run, by),
+        caption=_caption(run, lead),
         stub=("Test", "Context"),
-        models=_spans(run, labels, ("",)),
+        models=_spans(run, labels, names),
         groups=tuple(
             Group(
                 clean(title),
                 tuple(
-                    Row((clean(test), _context(any_)), tuple(_effect(cells.get((test, key)), by) for key in labels))
+                    Row(
+                        (clean(test), _context(any_)),
+                        tuple(cell for key in labels for cell in _cells(places.get((test, key)), lead)),
+                    )
                     for test, any_ in sorted(tests.items(), key=lambda item: list(_CONTEXTS).index(_context(item[1])))
                 ),
             )
             for title, tests in groups.items()
         ),
-        signs=(*_dagger(run, by), *_too_few(run), *_blanks(run, labels)),
+        signs=(*_other(run), *_blanks(run, labels)),
     )
 
 
-def contexts_table(run: RunData) -> Table:
-    """Pooled effect sizes over contexts, shaded by size, with the paper's p-value and the one by word."""
+def pooled_table(run: RunData) -> Table:
+    """The paper's numbers over contexts: pooled effect sizes, shaded by size, and their p-values."""
     if run.manifest.inputs.contexts is None:
-        raise UsageError("this run is not over contexts; use associations_table")
+        raise UsageError("this run is not over contexts: it has no pooled effects; use associations_table")
     labels = model_labels(run)
-    cells = _by_place(run)
+    places = _by_place(run)
     rows = tuple(
-        Row(
-            (clean(f"{test}: {title}"),),
-            tuple(cell for key in labels for cell in _over_contexts(cells.get((test, key)))),
-        )
+        Row((clean(f"{test}: {title}"),), tuple(cell for key in labels for cell in _pooled(places.get((test, key)))))
         for test, title in {result.test: result.title for result in run.results}.items()
-        if any(r.effect_size is not None for (of, _), r in cells.items() if of == test)
+        if any(r.effect_size is not None for (of, _), r in places.items() if of == test)
     )
     return Table(
-        caption=_contexts_caption(run),
+        caption=_pooled_caption(run),
         stub=("Test",),
-        models=_spans(run, labels, ("d", "p", "p by word")),
+        models=_spans(run, labels, ("d", "p")),
         groups=(Group("", rows),) if rows else (),
-        signs=(*_too_few(run), *_blanks(run, labels)),
+        signs=tuple(_blanks(run, labels)),
     )
-
-
-def _family(run: RunData, by: By) -> int:
-    """Over how many p-values Holm's correction was made."""
-    values = (result.p_value_by_word if by == "word" else result.p_value for result in run.results)
-    return sum(value is not None and not math.isnan(value) for value in values)
 
 
 def _by_place(run: RunData) -> dict[tuple[str, Key], Result]:
@@ -125,52 +120,53 @@ def _context(result: Result) -> str:
     return _OF_TEMPLATES.get(result.template or "", "sentences")
 
 
-def _effect(result: Result | None, by: By) -> Cell:
-    if result is None:
-        return Cell("")
-    if result.effect_size is None:
-        return Cell("–")
-    if by == "text":
-        return Cell(decimals(result.effect_size), sign(result, by) + ("‡" if cannot_reach(result) else ""))
-    if result.effect_size_by_word is None:
-        return Cell(decimals(result.effect_size), "†")
-    return Cell(decimals(result.effect_size_by_word), sign(result, by))
+def _cells(result: Result | None, lead: Lead) -> tuple[Cell, ...]:
+    """Of one result; by text there is no more than the effect size, with the stars of its p-value."""
+    numbers = [Cell(*number) for number in numbers_of(result, lead)]
+    if lead != "text":
+        return tuple(numbers)
+    return (Cell(numbers[0].text, "" if result is None else sign(result)),)
 
 
-def _over_contexts(result: Result | None) -> tuple[Cell, Cell, Cell]:
+def _pooled(result: Result | None) -> tuple[Cell, Cell]:
     if result is None:
-        return Cell(""), Cell(""), Cell("")
-    return (
-        Cell(decimals(result.effect_size), shade=shade_of(result.effect_size)),
-        Cell(p_text(result)),
-        Cell(format_p(result.p_value_by_word, result.log10_p_value_by_word), sign(result, "word")),
+        return Cell(""), Cell("")
+    return Cell(decimals(result.effect_size), shade=shade_of(result.effect_size)), Cell(p_by_text(result))
+
+
+def _caption(run: RunData, lead: Lead) -> str:
+    shown = set(map(_context, run.results))
+    contexts = f"Context: {', '.join(said for name, said in _CONTEXTS.items() if name in shown)}."
+    signs = f"{legend(run.results, '; ')}." if run.results else ""
+    return _sentences(
+        "Effect sizes of association tests.", *_how(run, lead), contexts, signs, _unfinished(run), ABSENCE
     )
 
 
-def _associations_caption(run: RunData, by: By) -> str:
+def _how(run: RunData, lead: Lead) -> Iterable[str]:
+    """Which numbers there are, and what they take for an observation."""
     made = run.manifest.settings
-    sides = _SIDES.get(made.alternative, made.alternative)
-    if by == "word":
-        what = "Effect sizes of association tests, with words as observations: the texts of a word are averaged."
-        how = f"These p-values are {exact} and {sides}." if (exact := _exactness(run)) else ""
-    else:
-        what = "Effect sizes of association tests, with every text as an observation."
-        how = f"Protocol {made.protocol}, {sides}; it takes texts of one word to be independent, which they are not."
-    shown = set(map(_context, run.results))
-    contexts = f"Context: {', '.join(said for name, said in _CONTEXTS.items() if name in shown)}." if shown else ""
-    return _sentences(what, contexts, _stars_legend(run, by), how, _unfinished(run), ABSENCE)
+    sides = " or ".join(dict.fromkeys(_SIDES.get(r.alternative, r.alternative) for r in run.results))
+    exact = f", {found}" if (found := _exactness(run)) else ""
+    if lead == "text":
+        yield "Every text is an observation."
+        yield f"Protocol {made.protocol}, {sides}; it takes texts of one word to be independent, which they are not."
+    if lead == "crossed":
+        _, confidence, *_ = column_names(run.results)
+        yield f"d: effect size, over words whose texts are averaged; {confidence}: its interval."
+        yield "Interval and p (crossed test, two-sided) take target words and attribute words as samples."
+        yield f"p by word: for these attribute words; of splits of the target words, {sides}{exact}."
+    if lead == "word":
+        yield f"Words are observations: the texts of a word are averaged. p by word is {sides}{exact}."
 
 
-def _contexts_caption(run: RunData) -> str:
+def _pooled_caption(run: RunData) -> str:
     over = run.manifest.settings
     drawn = "the same draws for all models" if over.mode == "fixed" else "each model with draws of its own"
-    what = f"Effects over contexts (CEAT), pooled over {over.n_samples:,} samples of contexts, {drawn}."
+    what = f"Pooled effects over contexts (CEAT) of {over.n_samples:,} samples of contexts, {drawn}."
     d = "d: pooled effect size, rounded to the nearest (the paper rounds down)."
-    p = (
-        "p: of the random-effects model over samples, two-sided. p by word: of a random split of the same target words"
-        f"{f', {exact}' if (exact := _exactness(run)) else ''}."
-    )
-    return _sentences(what, d, p, _stars_legend(run, "word"), _unfinished(run), ABSENCE)
+    p = "p: of the random-effects model over samples, two-sided; it says nothing about other words."
+    return _sentences(what, d, p, _unfinished(run), ABSENCE)
 
 
 def _exactness(run: RunData) -> str:
@@ -181,15 +177,6 @@ def _exactness(run: RunData) -> str:
     return f"within a relative error of {format_p(max(errors))}" if any(errors) else "exact"
 
 
-def _stars_legend(run: RunData, by: By) -> str:
-    if not _family(run, by):
-        return ""
-    return (
-        f"* p by {by} at most {run.manifest.settings.level:g}; ** also after Holm's correction over all "
-        f"{_family(run, by)} p-values by {by} of the run."
-    )
-
-
 def _unfinished(run: RunData) -> str:
     return "" if run.manifest.status == "complete" else "The run is not finished."
 
@@ -198,14 +185,9 @@ def _sentences(*sentences: str) -> str:
     return clean(" ".join(sentence for sentence in sentences if sentence))
 
 
-def _dagger(run: RunData, by: By) -> Iterable[str]:
-    if by == "word" and any(r.effect_size is not None and r.effect_size_by_word is None for r in run.results):
-        yield "† no numbers by word: the effect by text is shown, without stars."
-
-
-def _too_few(run: RunData) -> Iterable[str]:
-    if any(map(cannot_reach, run.results)):
-        yield f"‡ too few words: no split of them could bring p by word down to {run.manifest.settings.level:g}."
+def _other(run: RunData) -> Iterable[str]:
+    if said := other_lead(run.results):
+        yield f"{said}."
 
 
 def _blanks(run: RunData, labels: Mapping[Key, str]) -> Iterable[str]:

@@ -5,32 +5,37 @@ from __future__ import annotations
 from biassay.pages.formats import counted
 from biassay.results.data import RunData
 from biassay.results.labels import model_labels
+from biassay.studies.associations.lead import lead_of_table
 
 __all__ = ["ABSENCE", "headline", "meaning", "unfinished"]
 
 ABSENCE = "A test that finds nothing does not show that a model is free of bias."
-_CUSTOM = "in standard deviations over all targets (by convention 0.2 is called small, 0.5 medium, 0.8 large)"
-_HOLDS = (
-    "An association holds where p by word is at or below alpha (p by text where the words of texts are not known), and "
-    "after correction where Holm's correction over all rows leaves it so. Of many tests some hold by chance; those "
-    "that hold after correction hardly do."
+_EFFECT = (
+    "A positive {unit} says that the first targets go with the first attributes and the second targets with the "
+    "second; a negative one, the other way round."
 )
-_OVER_TEXTS = (
-    f"A positive effect size says that the first targets go with the first attributes and the second targets with the "
-    f"second, {_CUSTOM}. A small p-value says that a random split of the same targets would hardly do as well. Unless "
-    f"a run is two-sided, tests look in one direction: a p-value near 1 beside a clearly negative effect says that the "
-    f"association runs the other way. {_HOLDS} All of it speaks of these words. {ABSENCE}"
+_CONCEPTS = (
+    "Would other words of the same kinds show it too? That is what p asks (crossed, two-sided), and what the interval "
+    "is of: target words and attribute words both count as samples, so that the answer is about the concepts."
 )
-_OVER_CONTEXTS = (
-    f"A positive effect says that, over the contexts in which the words occur, the first targets go with the first "
-    f"attributes and the second targets with the second, {_CUSTOM}. {_HOLDS} It speaks of this model on this corpus. "
-    f"{ABSENCE}"
+_THESE_WORDS = (
+    "Do these targets differ towards these attribute words? That is p by word; towards words drawn at random they "
+    "often do."
 )
+_THESE_TEXTS = (
+    "Do these texts differ? That is p by text, the papers' own: it counts every text as an observation, speaks of "
+    "these texts only, and is too often small where there is nothing."
+)
+_ON_CORPUS = "Each word is averaged over its contexts; all of it is about this model on this corpus."
 
 
 def meaning(run: RunData) -> str:
-    """What the numbers of a run mean."""
-    return _OVER_TEXTS if run.manifest.inputs.contexts is None else _OVER_CONTEXTS
+    """What the numbers of a run mean: which question each p-value asks."""
+    units = " or ".join(dict.fromkeys(row.unit for row in run.results)) or "d"
+    asked = {"crossed": (_CONCEPTS, _THESE_WORDS), "word": (_THESE_WORDS,), "text": (_THESE_TEXTS,)}
+    corpus = "" if run.manifest.inputs.contexts is None else _ON_CORPUS
+    said = (_EFFECT.format(unit=units), *asked[lead_of_table(run.results)], corpus, ABSENCE)
+    return " ".join(filter(None, said))
 
 
 def headline(run: RunData) -> str:

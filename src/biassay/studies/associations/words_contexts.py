@@ -12,16 +12,16 @@ from biassay.studies.associations.records import Result
 __all__ = ["COLUMNS", "Found", "context_range", "contexts_found"]
 
 COLUMNS = (
-    ("p, paper's", "is the mean effect over samples of contexts of these very words zero? It shrinks with the number "
-     "of samples, which is free to choose, and says nothing about other words."),
-    ("p by word", "would a random split of the same target words, each averaged over its contexts, do as well? It is "
-     "of the effect by word; the number of words limits it; trust this one."),
-    ("95% over words", "interval for the effect to be expected of words of these kinds: the words are resampled. The "
-     "effect of another choice of words can well lie outside; and 95% is another level than the run's alpha."),
+    ("CES", "the paper's pooled effect: the mean over samples of one context for every word."),
+    ("p, paper's", "is that mean zero over samples of contexts of these very words? It shrinks with the number of "
+     "samples, which is free to choose, and says nothing about other words."),
+    ("95% over words", "of the pooled effect, with the words resampled."),
     ("prediction", "where 95% of true effects lie over draws of contexts: how far a single set of contexts can lead "
      "astray."),
-    ("I²", "the share of the variation between samples that is more than their own variances explain."),
+    ("I²", "the share of the variation between samples that is more than their own variances explain. It grows where "
+     "all vectors of a model lie close together, and says little by itself."),
 )  # fmt: skip
+"""The paper's numbers, which are details here."""
 
 
 @dataclass(frozen=True)

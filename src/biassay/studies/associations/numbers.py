@@ -1,0 +1,48 @@
+"""The numbers of a result as they stand in a table, those that lead first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from biassay.pages.formats import decimals, interval_text, percent
+from biassay.studies.associations.lead import Lead, effect_of, interval_of, lead_of, lead_of_table
+from biassay.studies.associations.marks import lead_p, p_by_word, sign
+from biassay.studies.associations.records import Result
+
+__all__ = ["BY_WORD", "OTHER", "Number", "column_names", "numbers_of", "other_lead"]
+
+Number = tuple[str, str]
+"""A number as it is read, and its marks."""
+BY_WORD = "p for these attribute words"
+OTHER = "†"
+_P = {"word": "p by word", "text": "p by text"}
+
+
+def column_names(results: Sequence[Result]) -> tuple[str, ...]:
+    """What stands over the numbers of one model."""
+    lead = lead_of_table(results)
+    effect = " or ".join(dict.fromkeys(result.unit for result in results)) or "d"
+    if lead != "crossed":
+        return effect, _P[lead]
+    alphas = sorted({result.alpha for result in results}) or [0.05]
+    return effect, " or ".join(percent(1.0 - alpha) for alpha in alphas), "p", BY_WORD
+
+
+def numbers_of(result: Result | None, lead: Lead) -> tuple[Number, ...]:
+    """A number for each column of a table with this lead; blank where there is no result, a dash where no number is."""
+    if result is None or result.effect_size is None:
+        blank = "" if result is None else "–"
+        return ((blank, ""),) * (4 if lead == "crossed" else 2)
+    own, mark = lead_of(result), sign(result)
+    effect = decimals(effect_of(result)), "" if own == lead else OTHER
+    p = lead_p(result).removesuffix(mark), mark
+    if lead != "crossed":
+        return effect, p
+    return effect, (interval_text(*(interval_of(result) or (None, None))), ""), p, (p_by_word(result), "")
+
+
+def other_lead(results: Sequence[Result]) -> str:
+    """What is said of results that have no crossed test, in a table of those that have."""
+    lead = lead_of_table(results)
+    others = {lead_of(result) for result in results if result.status == "measured"} - {lead}
+    return f"{OTHER} by {' or by '.join(sorted(others))}, for there is no crossed test of it" if others else ""
