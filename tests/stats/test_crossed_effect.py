@@ -1,0 +1,303 @@
+"""Effect sizes with intervals over all words: loops as a witness, agreement with the crossed test, and coverage."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.crossed import crossed_test
+from biassay.stats.crossed_effect import Difference, Estimate, crossed_difference, crossed_effect
+
+Sizes = tuple[int, int, int, int]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def ends(found: Estimate | Difference) -> tuple[float, float]:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low, found.high
+
+
+def simulated(rng: np.random.Generator, sizes: Sizes, effect: float = 0.0, heavy: bool = False) -> np.ndarray:
+    """Cosines with components of target words, attribute words and residual."""
+    n, m, k, l = sizes  # noqa: E741
+
+    def draw(*shape: int) -> np.ndarray:
+        return rng.standard_t(3, shape) if heavy else rng.normal(size=shape)
+
+    in_x, in_a = np.repeat([1.0, 0.0], [n, m]), np.repeat([1.0, 0.0], [k, l])
+    residual = draw(n + m, k + l)
+    return residual + np.outer(draw(n + m), in_a) + np.outer(in_x, draw(k + l)) + effect * np.outer(in_x, in_a)
+
+
+def moments(table: np.ndarray, n: int, k: int) -> tuple[float, float, float]:
+    """D, the pooled standard deviation within X and Y, and the effect size, by their definitions."""
+    s = [float(np.mean(row[:k]) - np.mean(row[k:])) for row in table]
+    x, y = s[:n], s[n:]
+    within = sum((v - np.mean(x)) ** 2 for v in x) + sum((v - np.mean(y)) ** 2 for v in y)
+    D = float(np.mean(x) - np.mean(y))
+    return D, math.sqrt(within / (len(s) - 2)), D / float(np.std(s, ddof=1))
+
+
+def left_out(table: np.ndarray, n: int, k: int) -> dict[tuple[int, int], np.ndarray]:
+    """D and s_w without target i and attribute j; -1: with all."""
+    at = {}
+    for i, j in product(range(-1, len(table)), range(-1, table.shape[1])):
+        kept = table if i < 0 else np.delete(table, i, axis=0)
+        kept = kept if j < 0 else np.delete(kept, j, axis=1)
+        at[i, j] = np.array(moments(kept, n - (0 <= i < n), k - (0 <= j < k))[:2])
+    return at
+
+
+def covariance_parts(at: dict[tuple[int, int], np.ndarray], n: int, k: int) -> list[np.ndarray]:
+    """What targets, attributes and the residual add to the covariance of the numbers left, word by word."""
+    N, M = (max(key[axis] for key in at) + 1 for axis in (0, 1))
+    rows, columns = (range(n), range(n, N)), (range(k), range(k, M))
+    T, A, E = (np.zeros((len(at[-1, -1]),) * 2) for _ in range(3))
+    for g in rows:
+        T += (len(g) - 1) * np.cov(np.array([at[i, -1] for i in g]).T, ddof=0)
+    for h in columns:
+        A += (len(h) - 1) * np.cov(np.array([at[-1, j] for j in h]).T, ddof=0)
+    for g, h in product(rows, columns):
+        cell = np.array([[at[i, j] for j in h] for i in g])
+        cell = cell + cell.mean(axis=(0, 1)) - cell.mean(axis=0) - cell.mean(axis=1, keepdims=True)
+        E += (len(g) - 1) * (len(h) - 1) * np.einsum("ijp,ijq->pq", cell, cell) / (len(g) * len(h))
+    return [T, A, E]
+
+
+def variance(parts: list[np.ndarray], along: list[float]) -> float:
+    """Of a sum with these weights."""
+    T, A, E = (float(np.array(along) @ part @ along) for part in parts)
+    return max(T + A - E, T, A)
+
+
+def by_definition(table: np.ndarray, n: int, k: int, confidence: float) -> tuple[float, float]:
+    """The interval: values that are not contradicted, searched on a grid; then means over many normal draws."""
+    N, m, test = len(table), len(table) - n, crossed_test(table, n, k)
+    D, s_w, _ = moments(table, n, k)
+    parts = covariance_parts(left_out(table, n, k), n, k)
+    assert variance(parts, [1, 0]) == pytest.approx(test.V, rel=1e-9)
+    var_s = max(variance(parts, [0, 1]), s_w**2 / (2 * (N - 2)))
+    covariance = (parts[0] + parts[1] - parts[2])[0, 1]
+    t = stats.t.ppf(0.5 + confidence / 2, test.df)
+    grid = np.linspace(-30.0, 30.0, 600_001)
+    kept = grid[(D - grid * s_w) ** 2 <= t**2 * (test.V + grid**2 * var_s - 2 * grid * covariance)]
+    assert -29.0 < kept[0] < kept[-1] < 29.0
+    z = stats.norm.ppf((np.arange(400) + 0.5) / 400)
+    found = []
+    for end in (kept[0], kept[-1]):
+        numerator = end + math.sqrt(test.V) / s_w * z
+        delta = np.outer(numerator, np.exp(math.sqrt(var_s) / s_w * z + var_s / s_w**2))
+        found.append(float((delta / np.sqrt(((N - 2) + n * m / N * delta**2) / (N - 1))).mean()))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(("sizes", "effect"), [((5, 7, 6, 9), 0.0), ((8, 8, 8, 8), 3.0), ((12, 5, 4, 10), -2.0)])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_as_defined(rng: np.random.Generator, sizes: Sizes, effect: float, confidence: float) -> None:
+    table = simulated(rng, sizes, effect)
+    found = crossed_effect(table, sizes[0], sizes[2], confidence=confidence)
+    assert found.effect_size == pytest.approx(moments(table, sizes[0], sizes[2])[2], rel=1e-12)
+    assert ends(found) == pytest.approx(by_definition(table, sizes[0], sizes[2], confidence), abs=2e-3)
+    assert found.confidence == confidence
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 9, 9), (3, 2, 3, 4), (4, 4, 4, 4), (5, 9, 3, 6), (8, 8, 8, 8)])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_leaves_out_0_where_the_crossed_test_is_significant(
+    rng: np.random.Generator, sizes: Sizes, confidence: float
+) -> None:
+    n, m, k, l = sizes  # noqa: E741
+    largest, significant = math.sqrt((n + m) * (n + m - 1) / (n * m)), 0
+    for _ in range(200):
+        scale = 10.0 ** rng.uniform(-2, 1, 3)
+        table = simulated(rng, sizes, heavy=True) * scale[0] + rng.normal(size=(n + m, 1)) * scale[1] * [1] * (k + l)
+        table[:n, :k] += rng.normal() * scale[2]
+        p, found = crossed_test(table, n, k).p_value, crossed_effect(table, n, k, confidence=confidence)
+        if p is None:
+            assert (found.low, found.high) == (None, None)
+            continue
+        low, high = ends(found)
+        assert (p <= 1.0 - confidence) == (not low <= 0.0 <= high)
+        assert -largest * (1 + 1e-12) <= low <= found.effect_size <= high <= largest * (1 + 1e-12)
+        significant += p <= 1.0 - confidence
+    assert significant < 200
+
+
+def test_agrees_with_a_p_value_at_the_boundary(rng: np.random.Generator) -> None:
+    for _ in range(50):
+        table = simulated(rng, (6, 6, 6, 6), 1.0)
+        p = crossed_test(table, 6, 6).p_value
+        assert p is not None
+        for confidence in (1.0 - p, math.nextafter(1.0 - p, 0.0), math.nextafter(1.0 - p, 1.0)):
+            low, high = ends(crossed_effect(table, 6, 6, confidence=confidence))
+            assert (p <= 1.0 - confidence) == (not low <= 0.0 <= high)
+
+
+@pytest.mark.parametrize("effect", [0.0, 1.0, 5.0])
+def test_unit_and_order(rng: np.random.Generator, effect: float) -> None:
+    table = simulated(rng, (5, 8, 7, 4), effect)
+    found = crossed_effect(table, 5, 7)
+    here = np.array([found.effect_size, *ends(found)])
+    flipped = -here[[0, 2, 1]]
+    x_and_y, a_and_b = np.roll(table, 8, axis=0), np.roll(table, 4, axis=1)
+    shifted = 3.0 * table + rng.normal(size=(13, 1)) + rng.normal(size=11)  # common to all rows, or to all columns
+    for other, n, k, expected in ((shifted, 5, 7, here), (x_and_y, 8, 7, flipped), (a_and_b, 5, 4, flipped)):
+        again = crossed_effect(other, n, k)
+        assert [again.effect_size, *ends(again)] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_one_word_in_a_set(rng: np.random.Generator) -> None:
+    table = rng.normal(size=(7, 8))
+    for n, k in ((1, 4), (6, 4), (3, 1), (3, 7)):
+        found = crossed_effect(table, n, k)
+        assert (found.low, found.high) == (None, None)
+        assert found.effect_size == pytest.approx(moments(table, n, k)[2] if 1 < n < 6 else found.effect_size)
+        assert crossed_difference(table, 2 * table + 0.1, n, k).low is None
+
+
+def test_nothing_varies() -> None:
+    found = crossed_effect(np.full((6, 6), 0.3), 3, 3)
+    assert (found.low, found.high, math.isnan(found.effect_size)) == (None, None, True)
+    both = crossed_difference(np.full((6, 6), 0.3), np.full((6, 6), 0.3), 3, 3)
+    assert (both.low, both.high, both.detectable, math.isnan(both.difference)) == (None, None, None, True)
+
+
+def test_targets_that_are_all_alike_have_no_interval(rng: np.random.Generator) -> None:
+    table = np.repeat(rng.normal(size=(2, 10)), 5, axis=0)
+    found = crossed_effect(table, 5, 5)
+    assert crossed_test(table, 5, 5).p_value is not None
+    assert abs(found.effect_size) == pytest.approx(math.sqrt(10 * 9 / 25))
+    assert (found.low, found.high) == (None, None)
+
+
+def test_a_constant_column_and_equal_words_are_no_fault(rng: np.random.Generator) -> None:
+    table = rng.normal(size=(8, 8))
+    table[:, 2], table[:, 5], table[3] = 0.4, table[:, 1], table[0]
+    low, high = ends(crossed_effect(table, 4, 4))
+    assert low < high
+
+
+def test_bad_input_is_refused(rng: np.random.Generator) -> None:
+    table = rng.normal(size=(8, 8))
+    for bad in ([[np.nan, 1.0], [1.0, 2.0]], [1.0, 2.0], np.ones((3, 1))):
+        with pytest.raises(UsageError, match="cosines"):
+            crossed_effect(bad, 1, 1)
+    with pytest.raises(UsageError, match="same words"):
+        crossed_difference(table, table[:, 1:], 4, 4)
+    with pytest.raises(UsageError, match="confidence"):
+        crossed_difference(table, table, 4, 4, confidence=1.0)
+
+
+def test_difference_on_a_fine_grid(rng: np.random.Generator) -> None:
+    """The ellipse, point by point, its width from the jackknife by loops."""
+    for effect in (0.0, 1.0, 3.0):
+        one = simulated(rng, (5, 6, 7, 5), effect)
+        two = 0.8 * one + simulated(rng, (5, 6, 7, 5), 1.0)
+        found = crossed_difference(one, two, 5, 7)
+        assert found.first == crossed_effect(one, 5, 7)
+        assert found.second == crossed_effect(two, 5, 7)
+        assert found.difference == found.second.effect_size - found.first.effect_size
+        x, x_low, x_high = found.first.effect_size, *ends(found.first)
+        y, y_low, y_high = found.second.effect_size, *ends(found.second)
+        rho = correlation(one, two, 5, 7)
+        turns = np.linspace(0, 2 * np.pi, 100_001)
+        u, v = np.cos(turns), rho * np.cos(turns) + math.sqrt(1 - rho**2) * np.sin(turns)
+        xs = x + np.where(u > 0, (x_high - x) * u, (x - x_low) * u)
+        ys = y + np.where(v > 0, (y_high - y) * v, (y - y_low) * v)
+        assert ends(found) == pytest.approx(((ys - xs).min(), (ys - xs).max()), abs=1e-3)
+        low, high = ends(crossed_difference(one, two, 5, 7, absolute=True))
+        apart, along = np.meshgrid(np.linspace(*ends(found), 401), np.linspace((ys + xs).min(), (ys + xs).max(), 401))
+        stronger = np.abs(along + apart) / 2 - np.abs(along - apart) / 2
+        assert (low, high) == pytest.approx((stronger.min(), stronger.max()), abs=0.01)
+
+
+def correlation(one: np.ndarray, two: np.ndarray, n: int, k: int) -> float:
+    """Of two effect sizes, from variances of their standardised sum and difference as words are left out."""
+    (D1, s1, _), (D2, s2, _) = moments(one, n, k), moments(two, n, k)
+    first, second = left_out(one, n, k), left_out(two, n, k)
+    slopes = np.array([1.0, -D1 / s1]) / s1, np.array([1.0, -D2 / s2]) / s2
+    parts = covariance_parts({key: np.array([slopes[0] @ first[key], slopes[1] @ second[key]]) for key in first}, n, k)
+    scale = [1 / math.sqrt(variance(parts, along)) for along in ([1.0, 0.0], [0.0, 1.0])]
+    plus, minus = variance(parts, scale), variance(parts, [scale[0], -scale[1]])
+    return (plus - minus) / (plus + minus)
+
+
+def test_a_model_does_not_differ_from_itself(rng: np.random.Generator) -> None:
+    for sizes in ((8, 8, 8, 8), (2, 3, 2, 2)):
+        table = simulated(rng, sizes, 1.0)
+        for absolute in (False, True):
+            found = crossed_difference(table, table, sizes[0], sizes[2], absolute=absolute)
+            assert (found.difference, found.low, found.high, found.detectable) == (0.0, 0.0, 0.0, 0.0)
+    scaled = crossed_difference(table := simulated(rng, (8, 8, 8, 8), 1.0), 0.1 * table, 8, 8)
+    assert [scaled.difference, *ends(scaled), scaled.detectable] == pytest.approx([0, 0, 0, 0], abs=1e-12)
+    mirrored = crossed_difference(table, -table, 8, 8, absolute=True)
+    assert [mirrored.difference, *ends(mirrored)] == pytest.approx([0, 0, 0], abs=1e-12)
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_difference_and_order(rng: np.random.Generator, absolute: bool) -> None:
+    one, two = simulated(rng, (6, 9, 8, 5), 1.0), simulated(rng, (6, 9, 8, 5), 2.0)
+    here, back = (crossed_difference(a, b, 6, 8, absolute=absolute) for a, b in ((one, two), (two, one)))
+    low, high = ends(here)
+    assert [back.difference, *ends(back)] == pytest.approx([-here.difference, -high, -low], rel=1e-9)
+    assert low <= here.difference <= high
+    mirrored = crossed_difference(-one, -two, 6, 8, absolute=absolute)
+    sign, expected = (1, (low, high)) if absolute else (-1, (-high, -low))
+    assert [mirrored.difference, *ends(mirrored)] == pytest.approx([sign * here.difference, *expected], rel=1e-9)
+
+
+def test_absolute_is_plain_where_signs_are_sure(rng: np.random.Generator) -> None:
+    one, two = simulated(rng, (20, 20, 20, 20), 3.0), simulated(rng, (20, 20, 20, 20), 5.0)
+    assert ends(crossed_effect(one, 20, 20))[0] > 0.5
+    assert crossed_difference(one, two, 20, 20, absolute=True) == crossed_difference(one, two, 20, 20)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize(("sizes", "effect"), [((8, 8, 8, 8), 2.5), ((6, 14, 20, 8), 1.5)])
+def test_coverage(rng: np.random.Generator, sizes: Sizes, effect: float, heavy: bool) -> None:
+    n, k = sizes[0], sizes[2]
+    found = [crossed_effect(simulated(rng, sizes, effect, heavy), n, k) for _ in range(500)]
+    expected = np.mean([one.effect_size for one in found])
+    assert 0.92 <= np.mean([one.low <= expected <= one.high for one in found]) <= 0.985  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("effects", "same"), [((0.0, 0.0), 0.5), ((1.0, 3.0), 0.9), ((-1.5, 1.5), 0.0)])
+def test_coverage_of_differences(rng: np.random.Generator, effects: tuple[float, float], same: float) -> None:
+    sizes, found, stronger = (8, 8, 8, 8), [], []
+    shift = np.outer(np.repeat([1.0, 0.0], 8), np.repeat([1.0, 0.0], 8))
+    for _ in range(250):
+        one, other = simulated(rng, sizes), simulated(rng, sizes)
+        two = same * one + math.sqrt(1 - same**2) * other
+        tables = one + effects[0] * shift, two + effects[1] * shift
+        found.append(crossed_difference(*tables, 8, 8))
+        stronger.append(crossed_difference(*tables, 8, 8, absolute=True))
+    d1, d2 = (np.mean([getattr(one, name).effect_size for one in found]) for name in ("first", "second"))
+    assert 0.92 <= np.mean([one.low <= d2 - d1 <= one.high for one in found]) <= 0.99
+    assert np.mean([one.low <= abs(d2) - abs(d1) <= one.high for one in stronger]) >= 0.92
+
+
+def test_detectable_is_detected_four_times_in_five(rng: np.random.Generator) -> None:
+    """Two models that differ by what is called detectable, on average."""
+    sizes = (20, 20, 20, 20)
+    shift = np.outer(np.repeat([1.0, 0.0], 20), np.repeat([1.0, 0.0], 20))
+
+    def drawn(gap: float) -> Difference:
+        one = simulated(rng, sizes)
+        two = 0.9 * one + math.sqrt(1 - 0.81) * simulated(rng, sizes)
+        return crossed_difference(one, two + gap * shift, 20, 20)
+
+    promised = float(np.mean([drawn(0.0).detectable or 0.0 for _ in range(40)]))
+    spread = math.sqrt(1.0 + 2.0 / 20)
+    found = [drawn(promised * spread) for _ in range(200)]
+    assert np.mean([one.difference for one in found]) == pytest.approx(promised, rel=0.15)
+    assert 0.7 <= np.mean([one.low > 0 for one in found]) <= 0.9  # type: ignore[operator]
