@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from biassay.runs.discovery import discover
     from biassay.runs.functions import measure, resume
     from biassay.runs.reporting import compare, report
+    from biassay.runs.robustness import robustness
     from biassay.runs.run import Run, load
     from biassay.runs.stereotypes import stereotypes
     from biassay.stats.alignment import kendall_alignment, precision_at
@@ -66,6 +67,7 @@ __all__ = [
     "precision_at",
     "report",
     "resume",
+    "robustness",
     "run",
     "run_ceat",
     "select_tests",
@@ -102,6 +104,7 @@ _HOME = {
     "precision_at": "biassay.stats.alignment",
     "report": "biassay.runs.reporting",
     "resume": "biassay.runs.functions",
+    "robustness": "biassay.runs.robustness",
     "run": "biassay.runs.associations",
     "run_ceat": "biassay.runs.associations",
     "select_tests": "biassay.stimuli.catalogue",

@@ -40,7 +40,19 @@ def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: An
 
 def as_refused(row: Result) -> Result:
     """The same test, refused: nothing was computed."""
-    numbers = ("effect_size", "statistic", "p_", "log10_p_", "significant", "d_", "D", "df_", "share", "smallest", "family")
+    numbers = (
+        "effect_size",
+        "statistic",
+        "p_",
+        "log10_p_",
+        "significant",
+        "d_",
+        "D",
+        "df_",
+        "share",
+        "smallest",
+        "family",
+    )
     nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
     return dataclasses.replace(
         row, **nothing, status="refused", reason="too many words", associations={}, contextual=None

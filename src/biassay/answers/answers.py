@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import ModelStore
-from biassay.errors import UsageError
+from biassay.errors import ModelError, UsageError
 from biassay.models.base import Encoded, Identity
+from biassay.models.readings import Reading
 from biassay.models.vocabulary import Block
 
 __all__ = ["Abilities", "Answers"]
@@ -35,6 +36,11 @@ class Abilities:
         Whether words that differ in case are one word to it.
     lost_hint : str
         What a user may try when it does not know a word.
+    readings : tuple of Reading
+        What it can give of a text, its own vectors among them: of a transformer every layer from the embedding to the
+        top, with every pooling; of most others its own alone. None: it encodes no texts.
+    own_reading : str
+        The name of its own.
     """
 
     kind: str | None = None
@@ -42,6 +48,8 @@ class Abilities:
     has_vocabulary: bool = False
     folds_case: bool = False
     lost_hint: str = ""
+    readings: tuple[Reading, ...] = ()
+    own_reading: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,29 +69,74 @@ class Answers:
     abilities: Abilities
     identities: dict[str, Identity] = field(default_factory=dict)
     contexts: ShardStore | None = None
-    kept_texts: ModelStore[Any, Any] | None = None
+    kept_texts: Mapping[str, ModelStore[str, Encoded]] = field(default_factory=dict)
     asked_texts: Sequence[str] = ()
     kept_blanks: Any = None
     stream: Callable[[], Iterator[Block]] | None = None
+    count_tokens: Callable[[Sequence[str]], Any] | None = None
+    rank_words: Callable[[Sequence[str]], Any] | None = None
 
-    def texts(self, texts: Sequence[str]) -> Encoded:
-        """Vectors of texts that were asked about, in order."""
-        encoded, rows = self._encoded
+    def texts(self, texts: Sequence[str], reading: str | None = None) -> Encoded:
+        """Vectors of texts that were asked about, in order: those of a reading that was asked for, or the model's own.
+
+        Its own stay in memory, and of the other readings the one that was wanted last.
+        """
+        encoded, rows = self._encoded(self._asked_reading(reading)), self._rows
         unasked = next((text for text in texts if text not in rows), None)
         if unasked is not None:
             raise UsageError(f"the text {unasked!r} is not among the requests of the study, so it has no vector")
         return encoded.rows([rows[text] for text in texts])
 
-    def read_texts(self, texts: Sequence[str]) -> Encoded:
+    def read_texts(self, texts: Sequence[str], reading: str | None = None) -> Encoded:
         """The same, read from the store and not kept in memory."""
-        assert self.kept_texts is not None
-        found: Encoded = self.kept_texts.get(texts)
-        return found
+        return self.kept_texts[self._asked_reading(reading)].get(texts)
+
+    def _asked_reading(self, reading: str | None) -> str:
+        name = self.abilities.own_reading if reading is None else reading
+        if name not in self.kept_texts:
+            asked = ", ".join(map(repr, self.kept_texts)) or "none"
+            raise UsageError(f"the reading {name!r} is not among the requests of the study (asked for: {asked})")
+        return name
+
+    def _encoded(self, name: str) -> Encoded:
+        if name not in self._memory:
+            for other in set(self._memory) - {self.abilities.own_reading}:
+                del self._memory[other]
+            self._memory[name] = self.kept_texts[name].get(self.asked_texts)
+        return self._memory[name]
 
     @cached_property
-    def _encoded(self) -> tuple[Encoded, dict[str, int]]:
-        assert self.kept_texts is not None
-        return self.kept_texts.get(self.asked_texts), {text: row for row, text in enumerate(self.asked_texts)}
+    def _memory(self) -> dict[str, Encoded]:
+        return {}
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {text: row for row, text in enumerate(self.asked_texts)}
+
+    def tokens(self, texts: Sequence[str]) -> NDArray[np.int64] | None:
+        """How many tokens the model makes of every text, special ones left out. None: that is not known.
+
+        An unknown word has the tokens that stand for it, mostly one. The texts need not be among the requests.
+        """
+        if self.count_tokens is None:
+            return None
+        counts = np.asarray(self.count_tokens(texts) if len(texts) else (), dtype=np.int64)
+        if counts.shape != (len(texts),) or (counts < 0).any():
+            raise ModelError(f"model {self.identity.name!r} did not count the tokens of {len(texts)} texts")
+        return counts
+
+    def ranks(self, words: Sequence[str]) -> NDArray[np.float64] | None:
+        """Places of words in the model's vocabulary by frequency: 1 is the most frequent, NaN a word that it lacks.
+
+        None: the model has no such order. It may have to read a large file: ask once, for all words.
+        """
+        found = None if self.rank_words is None else self.rank_words(words)
+        if found is None:
+            return None
+        ranks = np.asarray(found, dtype=np.float64)
+        if ranks.shape != (len(words),):
+            raise ModelError(f"model {self.identity.name!r} did not rank {len(words)} words")
+        return ranks
 
     def blanks(self, blanks: Sequence[Any]) -> Any:
         """What fills blanks, in order."""

@@ -6,23 +6,25 @@ was interrupted asks the same batches as a whole one, and so has the same number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from biassay.answers.store import ModelStore
 from biassay.errors import ModelError, VectorError
 from biassay.models.base import BlankFiller, Encoded, Encoder, Filled
+from biassay.models.readings import own_reading
 from biassay.texts.requests import Blank
 
-__all__ = ["AskedBlanks", "AskedTexts", "Asker", "Progress", "ask_missing"]
+__all__ = ["AskedBlanks", "AskedReadings", "AskedTexts", "Asker", "Keeper", "Progress", "ask_missing"]
 
+_TOGETHER = 512  # texts: of each there are as many vectors as readings
 Progress = Callable[[int, int], None]
 Request = TypeVar("Request", bound=Hashable)
 Request_contra = TypeVar("Request_contra", bound=Hashable, contravariant=True)
 Answers = TypeVar("Answers")
 Answers_co = TypeVar("Answers_co", covariant=True)
+Answers_contra = TypeVar("Answers_contra", contravariant=True)
 
 
 class Asker(Protocol[Request_contra, Answers_co]):
@@ -35,6 +37,14 @@ class Asker(Protocol[Request_contra, Answers_co]):
     def ask(self, requests: Sequence[Request_contra]) -> Answers_co: ...
 
 
+class Keeper(Protocol[Request, Answers_contra]):
+    """Where answers are kept: a store, or several that are filled together."""
+
+    def missing(self, requests: Sequence[Request]) -> list[Request]: ...
+
+    def add(self, requests: Sequence[Request], answers: Answers_contra) -> None: ...
+
+
 AskAll = Callable[[Sequence[Sequence[Any]]], Iterable[tuple[int, Any]]]
 """Answers batches, in any order: the number of each with its answers."""
 
@@ -42,7 +52,7 @@ AskAll = Callable[[Sequence[Sequence[Any]]], Iterable[tuple[int, Any]]]
 def ask_missing(
     asker: Asker[Request, Answers],
     requests: Sequence[Request],
-    store: ModelStore[Request, Answers],
+    store: Keeper[Request, Answers],
     progress: Progress | None = None,
     ask_all: AskAll | None = None,
 ) -> int:
@@ -71,43 +81,73 @@ def _here(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) 
         yield number, asker.ask(batch)
 
 
-class AskedTexts:
-    """An encoder, asked for vectors of texts."""
+class _AskedEncoder:
+    """An encoder that is asked about some texts at a time."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self._dimension: int | None = None
+    def __init__(self, encoder: Encoder, size: int) -> None:
+        self._encoder, self._size = encoder, size
+        self._dimensions: dict[str, int] = {}
 
     def prepare(self, requests: Sequence[str]) -> None:
         self._encoder.prepare(requests)
 
     def batches(self, requests: Sequence[str]) -> list[list[int]]:
         """Texts of one length in one batch: a model that pads wastes nothing."""
-        order, size = sorted(range(len(requests)), key=lambda i: len(requests[i])), self._encoder.batch_size
+        order, size = sorted(range(len(requests)), key=lambda i: len(requests[i])), self._size
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def ask(self, requests: Sequence[str]) -> Encoded:
-        encoded = self._encoder.encode(requests)
-        _check(self._encoder, requests, encoded)
+    def _checked(self, texts: Sequence[str], encoded: Encoded, reading: str = "") -> Encoded:
+        name = f"model {self._encoder.identity.name!r}" + (f", reading {reading}" if reading else "")
+        _check(name, texts, encoded)
         dimension = encoded.vectors.shape[1]
-        if self._dimension not in (None, dimension):
-            sizes = f"{self._dimension} and {dimension}"
-            raise VectorError(f"model {self._encoder.identity.name!r} gave vectors of different dimensions, {sizes}")
-        self._dimension = dimension
+        before = self._dimensions.setdefault(reading, dimension)
+        if before != dimension:
+            raise VectorError(f"{name} gave vectors of different dimensions, {before} and {dimension}")
         return encoded
 
 
-def _check(encoder: Encoder, texts: Sequence[str], encoded: Encoded) -> None:
+class AskedTexts(_AskedEncoder):
+    """An encoder, asked for vectors of texts."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder, encoder.batch_size)
+
+    def ask(self, requests: Sequence[str]) -> Encoded:
+        return self._checked(requests, self._encoder.encode(requests))
+
+
+class AskedReadings(_AskedEncoder):
+    """An encoder, asked for readings of texts, all of them in one pass."""
+
+    def __init__(self, encoder: Encoder, names: Sequence[str]) -> None:
+        super().__init__(encoder, encoder.batch_size if len(names) == 1 else min(encoder.batch_size, _TOGETHER))
+        self._names = tuple(names)
+
+    def ask(self, requests: Sequence[str]) -> dict[str, Encoded]:
+        found = self._read(requests)
+        lacking = next((name for name in self._names if name not in found), None)
+        if lacking is not None:
+            raise ModelError(f"model {self._encoder.identity.name!r} did not give the reading {lacking!r}")
+        return {name: self._checked(requests, found[name], name) for name in self._names}
+
+    def _read(self, texts: Sequence[str]) -> Mapping[str, Encoded]:
+        if self._names == (own_reading(self._encoder).name,):
+            return {self._names[0]: self._encoder.encode(texts)}
+        encoder: Any = self._encoder  # readings come with the method
+        found: Mapping[str, Encoded] = encoder.encode_readings(texts, self._names)
+        return found
+
+
+def _check(name: str, texts: Sequence[str], encoded: Encoded) -> None:
     """Refuse vectors without a direction before they are stored; a text of unknown words only may be zero."""
-    name = encoder.identity.name
     if not len(encoded.vectors) == len(encoded.unknown) == len(encoded.cut) == len(texts):
-        raise VectorError(f"model {name!r} gave {len(encoded.vectors)} vectors for {len(texts)} texts")
+        raise VectorError(f"{name} gave {len(encoded.vectors)} vectors for {len(texts)} texts")
     finite = np.isfinite(encoded.vectors).all(axis=1)
     if not finite.all():
-        raise VectorError(f"model {name!r}: the vector of {texts[int(np.argmin(finite))]!r} is not finite")
+        raise VectorError(f"{name}: the vector of {texts[int(np.argmin(finite))]!r} is not finite")
     for row in np.flatnonzero(~encoded.vectors.any(axis=1)).tolist():
         if not encoded.unknown[row]:
-            raise VectorError(f"model {name!r}: the vector of {texts[row]!r} is zero, so it has no direction")
+            raise VectorError(f"{name}: the vector of {texts[row]!r} is zero, so it has no direction")
 
 
 class AskedBlanks:

@@ -14,7 +14,7 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -26,9 +26,9 @@ from biassay.answers.codecs import Codec
 from biassay.answers.keys import KeyIndex, keys_of
 from biassay.errors import MeasurementError
 from biassay.files import open_file, write_atomically
-from biassay.models.base import Identity
+from biassay.models.base import Encoded, Identity
 
-__all__ = ["AnswerStore", "ModelStore"]
+__all__ = ["AnswerStore", "ModelStore", "ReadingStores"]
 
 Request = TypeVar("Request")
 Answers = TypeVar("Answers")
@@ -164,6 +164,30 @@ class ModelStore(Generic[Request, Answers]):
                 return self._codec.unpack(archive, rows)
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise MeasurementError(f"{self._path(file)}: changed while in use; run again to ask once more") from error
+
+
+@dataclass(frozen=True, eq=False)
+class ReadingStores:
+    """The stores of several readings, by name, filled from the same batches.
+
+    The files of a batch are written one after the other: where that was interrupted, its texts are missing still, and
+    what is there of them is not written again.
+    """
+
+    stores: Mapping[str, ModelStore[str, Encoded]]
+
+    def missing(self, texts: Sequence[str]) -> list[str]:
+        """The distinct texts that a store lacks, in order."""
+        lacking = {text for store in self.stores.values() for text in store.missing(texts)}
+        return [text for text in dict.fromkeys(texts) if text in lacking]
+
+    def add(self, texts: Sequence[str], answers: Mapping[str, Encoded]) -> None:
+        """Keep of every reading what its store lacks."""
+        rows = {text: row for row, text in enumerate(texts)}
+        for name, store in self.stores.items():
+            new = store.missing(texts)
+            if new:
+                store.add(new, answers[name].rows([rows[text] for text in new]))
 
 
 def _remove_stale(folder: Path) -> None:

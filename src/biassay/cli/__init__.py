@@ -25,6 +25,10 @@ _COMMANDS = {
     "resume": ("biassay.cli.resume", "Continue an interrupted run."),
     "discover": ("biassay.cli.discover", "Find the words a model associates with groups of people (IBD, EIBD)."),
     "stereotypes": ("biassay.cli.stereotypes", "What language models associate with social groups (the ABC model)."),
+    "robustness": (
+        "biassay.cli.robustness",
+        "What associations survive: layers, poolings, similarities, templates, words.",
+    ),
     "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),
     "compare": ("biassay.cli.compare", "How the models of runs differ."),
     "survey": ("biassay.cli.survey", "Ask people how groups are seen: the human study."),
@@ -60,8 +64,7 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            own = [(name, "A study of biassay.") for name in study_commands() if name not in _COMMANDS]
-            formatter.write_dl([*((name, summary) for name, (_, summary) in _COMMANDS.items()), *own])
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
         if added := [(name, f"From {of}.") for name, of in skim_names(_STUDIES).items() if name not in _COMMANDS]:
             with formatter.section("Studies of other packages"):
                 formatter.write_dl(added)

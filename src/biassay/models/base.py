@@ -120,8 +120,18 @@ class Encoder(Protocol):
     Making one is quick and checks what can be checked; ``prepare`` sees all texts before the first batch is encoded,
     and is where weights are loaded. The length of a batch never changes a vector beyond rounding.
 
-    An encoder may have an attribute ``folds_case``, a bool: True says that words that differ only in case are one word
-    to it, and discovery then asks for one of them only. Without the attribute they are different words.
+    An encoder may have more:
+
+    folds_case : bool
+        True: words that differ only in case are one word to it, and discovery then asks for one of them only.
+    readings : tuple of `Reading`
+        All that it can give of a text, its own vectors among them. It then has
+        ``encode_readings(texts, names) -> {name: Encoded}``, which computes those asked for in one pass.
+    count_tokens(texts) -> (n,) whole numbers
+        How many tokens every text has, special ones left out; quick, and without the weights.
+    rank_words(words) -> (n,) numbers or None
+        Places of words in a vocabulary in order of frequency, 1 for the most frequent and NaN for words that it lacks.
+        None: the order is another.
     """
 
     @property

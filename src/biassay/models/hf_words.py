@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.models.base import Identity, InContext, Span, check_spans
 from biassay.models.family import ModelName
-from biassay.models.hf import TokenStates, choice, opened
+from biassay.models.hf import opened
 from biassay.models.hub import Source
 from biassay.models.pooling import PoolName, check_words, pool
+from biassay.models.states import TokenStates, choice
 from biassay.models.tokenising import Tokeniser
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ class HfWordEncoder:
             vectors.append(self._states.vectors(located.tokenised, self._pooling))
             missing += located.missing
         return InContext.of(self.identity.name, texts, np.concatenate(vectors), missing)
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return self._tokeniser.count(texts)
 
     def _pooling(self, states: torch.Tensor, _: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """As of a text that has no tokens but the word's."""

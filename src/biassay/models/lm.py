@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from biassay.errors import ModelError, UsageError
 from biassay.models.base import COLUMNS, Filled, Identity
 from biassay.models.family import ModelName
-from biassay.models.hf import choice
 from biassay.models.hub import choose_device, load_weights, locate, open_config, open_tokenizer
 from biassay.models.lm_questions import Question, Questions
-from biassay.models.tokenising import longest_text
+from biassay.models.states import DTYPES, choice
+from biassay.models.tokenising import count_tokens, longest_text
 from biassay.stats.sensitivity import SortedLogits
 from biassay.texts.requests import Blank
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LanguageModel", "provide"]
 
-_DTYPES = ("float32", "bfloat16", "float16")
 _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
 _ROWS_AT_ONCE = {"cpu": 128, "cuda": 2048}
 _QUESTIONS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
@@ -59,7 +58,7 @@ class LanguageModel:
         self._config = open_config(self._source)
         self.kind: Literal["masked", "causal"] = self._kind()
         self.has_mask = self.kind == "masked"
-        self._dtype = choice(model, "dtype", "float32", _DTYPES)
+        self._dtype = choice(model, "dtype", "float32", DTYPES)
         self.device = choose_device(model)
         settings = {"head": self.kind} | ({} if self._dtype == "float32" else {"dtype": self._dtype})
         revision = self._source.fingerprint(self._config)
@@ -136,6 +135,9 @@ class LanguageModel:
                 )
             )
         return filled
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return count_tokens(self._tokenizer, texts)
 
     def _answers(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """(n, 4): see `COLUMNS`."""

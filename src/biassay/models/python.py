@@ -56,13 +56,15 @@ def wrap(found: Any, text: str | None = None) -> PythonEncoder:
 class PythonEncoder:
     """Any object with ``encode(texts) -> array``.
 
-    Its vectors are kept in the store only if it has an attribute ``revision`` that names the state of its weights.
+    Its vectors are kept in the store only if it has an attribute ``revision`` that names the state of its weights. Its
+    tokens are counted if it has a method ``count_tokens(texts)``.
     """
 
     batch_size = 256
 
     def __init__(self, model: ModelName, found: Any) -> None:
         self._text, self._object = model.text, found
+        self.count_tokens = getattr(found, "count_tokens", None)
         revision = getattr(found, "revision", None)
         self.identity = Identity(model.text, f"python:{model.name}", None if revision is None else str(revision))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.errors import ModelError
 from biassay.models.base import Encoded, Identity
@@ -80,6 +81,9 @@ class StEncoder:
         )
         tokenised = self._tokeniser(texts)
         return Encoded.of(np.asarray(vectors, dtype=np.float32), tokenised.unknown, tokenised.cut)
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return self._tokeniser.count(texts)
 
 
 @contextmanager

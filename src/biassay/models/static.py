@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -38,6 +39,7 @@ _LETTER = r"(?:\w|[^\x00-\u02ff\u2000-\u2bff\u3000-\u303f\ufe10-\uff0f\s])"
 _TOKEN = re.compile(rf"['’][sS]\b|{_LETTER}+(?:[-'’](?![sS]\b){_LETTER}+)*|\S")
 _DATA = resources.files("biassay.models") / "data"
 _CASES = ("keep", "fold")
+_ENOUGH = 20  # neighbours that tell an alphabetical order from chance
 
 
 def tokens(text: str) -> list[tuple[str, Span]]:
@@ -171,12 +173,40 @@ class StaticEncoder:
             unknown.append(tuple(span for token, span in parts if token not in self._vectors))
         return Encoded.of(vectors, unknown)
 
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Words and marks of every text, known or not."""
+        return np.array([len(self._tokens(text)) for text in texts], dtype=np.int64)
+
+    def rank_words(self, words: Sequence[str]) -> NDArray[np.float64] | None:
+        """Places of words among all words of the file; files hold the most frequent first.
+
+        NaN for words that it lacks, and for texts of several words. None: its words are in order of the alphabet.
+        """
+        own = [[token for token, _ in self._tokens(word)] for word in words]
+        wanted = {tokens[0] for tokens in own if len(tokens) == 1}
+        places: dict[str, int] = {}
+        done = 0
+        for block in self._stream():
+            if not done and _is_alphabetical(block.words):
+                return None
+            places |= {word: place for place, word in enumerate(block.words, done + 1) if word in wanted}
+            done += len(block.words)
+            if len(places) == len(wanted):
+                break
+        return np.array([places.get(tokens[0], np.nan) if len(tokens) == 1 else np.nan for tokens in own], dtype=float)
+
     def vocabulary(self) -> Iterator[Block]:
         """All words as they stand in the file, whatever the case of texts, with their vectors.
 
         Only the most frequent words of the embedded vectors.
         """
         return self._stream()
+
+
+def _is_alphabetical(words: Sequence[str]) -> bool:
+    """Do nearly all words come before the next one in the alphabet? In order of frequency half of them do."""
+    pairs = [first.lower() <= second.lower() for first, second in itertools.pairwise(words)]
+    return len(pairs) >= _ENOUGH and sum(pairs) > 0.9 * len(pairs)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from biassay.errors import ModelError, VectorError
 from biassay.models.base import Span
 
-__all__ = ["NOT_COVERED", "TOO_LONG", "UNKNOWN", "Located", "Tokenised", "Tokeniser", "longest_text"]
+__all__ = ["NOT_COVERED", "TOO_LONG", "UNKNOWN", "Located", "Tokenised", "Tokeniser", "count_tokens", "longest_text"]
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
 
@@ -106,6 +106,10 @@ class Tokeniser:
             text = texts[int(np.argmin(own))]
             raise VectorError(f"model {self._name!r}: the text {text!r} has no token besides special ones")
         return Tokenised(ids, words, lengths, starts, unknown, cut, self._padding)
+
+    def count(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """How many tokens every text has, however long it is, special ones left out."""
+        return count_tokens(self._tokenizer, texts)
 
     def locate(self, texts: Sequence[str], spans: Sequence[Span]) -> Located:
         """Texts with the tokens of one word each; what is too long is cut to the words around it."""
@@ -209,6 +213,12 @@ def _flat(numbers: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[
     lengths = np.fromiter(map(len, numbers), dtype=np.int64, count=len(numbers))
     ids = np.fromiter(chain.from_iterable(numbers), dtype=np.int64, count=int(lengths.sum()))
     return ids, lengths, np.cumsum(lengths) - lengths
+
+
+def count_tokens(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.int64]:
+    """How many tokens a tokenizer makes of every text, special ones left out."""
+    numbers = tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+    return np.array([len(ids) for ids in numbers], dtype=np.int64)
 
 
 def longest_text(tokenizer: Any, config: Any) -> int:

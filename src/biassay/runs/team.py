@@ -12,6 +12,7 @@ from biassay.errors import UsageError
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
 from biassay.models.python import wrap
+from biassay.models.readings import own_reading, readings_of
 from biassay.models.registry import open_as, parse_model
 from biassay.models.vocabulary import HasVocabulary
 from biassay.results.data import ModelRecord
@@ -52,6 +53,10 @@ class Member:
         """A name for a folder of its own."""
         return re.sub(r"[^\w.=-]+", "-", self.asked.text).strip("-")
 
+    def method(self, name: str) -> Any:
+        """What an opened model can do besides what all can; None: none can."""
+        return next((own for model in self.opened.values() if (own := getattr(model, name, None)) is not None), None)
+
     @property
     def abilities(self) -> Abilities:
         texts, blanks = self.opened.get("texts"), self.opened.get("blanks")
@@ -61,6 +66,8 @@ class Member:
             has_vocabulary=isinstance(texts, HasVocabulary),
             folds_case=bool(getattr(texts, "folds_case", False)),
             lost_hint=self.identity.lost_hint,
+            readings=() if texts is None else readings_of(texts),
+            own_reading="" if texts is None else own_reading(texts).name,
         )
 
 

@@ -19,6 +19,7 @@ _STUDIES: Mapping[str, str] = {
     "associations": "biassay.studies.associations.study:STUDY",
     "discovery": "biassay.studies.discovery.study:STUDY",
     "stereotypes": "biassay.studies.stereotypes.study:STUDY",
+    "robustness": "biassay.studies.robustness.study:STUDY",
 }
 
 

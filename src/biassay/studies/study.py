@@ -59,9 +59,13 @@ class ContextRequests:
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """Everything that a study asks of one model."""
+    """Everything that a study asks of one model.
+
+    ``readings`` are names of readings of the texts that are wanted besides the model's own: some of `Abilities`.
+    """
 
     texts: Sequence[str] = ()
+    readings: Sequence[str] = ()
     contexts: ContextRequests | None = None
     blanks: Sequence[Any] = ()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from biassay.texts.sentences import Text
 
-__all__ = ["Sharing", "sharing"]
+__all__ = ["Sharing", "sharing", "template_of"]
 
 _SLOT = re.compile(r"\{(?:a T|Ts)\}|\ba \{T\}", re.IGNORECASE)
 
@@ -32,14 +32,14 @@ class Sharing:
     share: float | None
 
     def keeps(self, text: Text) -> bool:
-        return self.templates is None or _key(text) in self.templates
+        return self.templates is None or template_of(text) in self.templates
 
 
 def sharing(x: Sequence[Text], y: Sequence[Text]) -> Sharing:
     """Which templates the words of X and Y share; a or an, singular or plural make no other template."""
     if not all(text.template for text in (*x, *y)):
         return Sharing(None, None)
-    of_x, of_y = Counter(map(_key, x)), Counter(map(_key, y))
+    of_x, of_y = Counter(map(template_of, x)), Counter(map(template_of, y))
     share = sum(min(of_x[one] / len(x), of_y[one] / len(y)) for one in of_x)
     shared = _of_all_words((*x, *y)) or frozenset(of_x) & frozenset(of_y)
     everything = frozenset(of_x) | frozenset(of_y)
@@ -49,9 +49,10 @@ def sharing(x: Sequence[Text], y: Sequence[Text]) -> Sharing:
 def _of_all_words(texts: Iterable[Text]) -> frozenset[str]:
     by_word: dict[str, set[str]] = {}
     for text in texts:
-        by_word.setdefault(text.stimulus, set()).add(_key(text))
+        by_word.setdefault(text.stimulus, set()).add(template_of(text))
     return frozenset(set.intersection(*by_word.values())) if by_word else frozenset()
 
 
-def _key(text: Text) -> str:
+def template_of(text: Text) -> str:
+    """Its template; a or an, singular or plural make no other."""
     return _SLOT.sub("{T}", text.template)

@@ -21,7 +21,7 @@ from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.sentences import TestTexts, assumed_words, digest_of, texts_of
 from biassay.texts.vocabulary import random_texts
 
-__all__ = ["GIVEN", "AssociationInputs", "check_same", "open_inputs"]
+__all__ = ["GIVEN", "AssociationInputs", "check_same", "open_inputs", "test_record"]
 
 GIVEN = "given as words"
 """What stands in place of a pattern for a test that was given as a dict of words."""
@@ -86,7 +86,7 @@ def open_inputs(settings: Settings) -> AssociationInputs:
     else:
         check_word_tests(tests)
         _check_sought(tests, contexts)
-    records = {test.name: _test_record(test, pattern) for test, pattern in chosen}
+    records = {test.name: test_record(test, pattern) for test, pattern in chosen}
     source = None if contexts is None else contexts_record(Path(settings.contexts or ""), contexts)
     return AssociationInputs(settings, tests, InputsRecord(tuple(records.values()), source), contexts)
 
@@ -98,7 +98,8 @@ def _refuse_without_contexts(settings: Settings) -> None:
             raise UsageError(f"{field.name} is for runs over contexts; give contexts too (--contexts FILE)")
 
 
-def _test_record(test: Test, asked: str | dict[str, Any]) -> TestRecord:
+def test_record(test: Test, asked: str | dict[str, Any]) -> TestRecord:
+    """A test as the manifest holds it, and what it was asked with."""
     pattern = asked if isinstance(asked, str) else GIVEN
     source = (test.source.name, test.source.citation, test.source.licence, test.source.version)
     return TestRecord(test.name, pattern, digest_of(test), *source, assumed_words(test))

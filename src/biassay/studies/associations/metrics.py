@@ -80,9 +80,8 @@ class Similarity:
         largest = max(float(np.abs(near[t]).max()) for near in (near_a, near_b) for t in "XY")
         narrow = any(sets[role].dtype.itemsize < 8 for role in sets)
         noise = 0.5 * largest * float(np.finfo(np.float32 if narrow else np.float64).eps)
-        found = tested(x, y, _sizes(sets), replace(how, noise=noise))
         table = np.block([[near_a["X"], near_b["X"]], [near_a["Y"], near_b["Y"]]])
-        return replace(found, **of_words(table, _sizes(sets), how.words))
+        return tested(x, y, _sizes(sets), replace(how, noise=noise), *of_words(table, _sizes(sets), how.words))
 
     def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
         return {

@@ -22,7 +22,7 @@ from biassay.studies.seeds import seed_of
 from biassay.texts.sentences import TestTexts, Text, forms
 from biassay.texts.sharing import sharing
 
-__all__ = ["Measurement", "check_tests", "measure"]
+__all__ = ["Measurement", "check_tests", "measure", "usable_texts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +79,7 @@ def measure(
     vocabulary: Encoded | None = None,
 ) -> Measurement:
     """Measure one test; ``encoded`` holds the vectors of its texts by role, ``vocabulary`` those of random words."""
-    kept: dict[str, list[int]] = {}
-    lost: dict[str, tuple[str, ...]] = {}
-    for role in ROLES:
-        of_role = encoded[role]
-        gone = [_lost(t, of_role.unknown[i], of_role.cut[i]) for i, t in enumerate(texts.role(role))]
-        kept[role] = [i for i, spans in enumerate(gone) if not spans]
-        lost[role] = forms(replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans)
-    reason = _too_many_lost(test, texts, kept, lost, settings.max_lost)
-    if reason is not None and lost_hint:
-        reason += f"; {lost_hint}"
+    kept, lost, reason = usable_texts(test, texts, encoded, settings.max_lost, lost_hint)
     if settings.protocol == "may2019" and test.has_target_sentences:
         _truncate(kept, np.random.default_rng(seed_of(settings.seed, test.name, "truncate")))
     chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
@@ -99,7 +90,7 @@ def measure(
     }
     if reason is not None:
         return Measurement(None, "refused", reason, **counts, lost=lost, associations={})
-    shares = sharing(chosen["X"], chosen["Y"])
+    shares = sharing(texts.X, texts.Y)
     try:
         vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
         for role in ROLES:
@@ -115,14 +106,14 @@ def measure(
             found = by_word_of(found, metric.associate(vectors, replace(how, words=_words(test, chosen))))
         if not test.tells_words:
             found = replace(found, cosines=None)
-        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}
+        associations = _associations(metric, found, vectors, chosen)
         rare = _share_random(metric, found, vectors, chosen, vocabulary, settings)
     except UsageError as error:
         return Measurement(None, "refused", str(error), **counts, lost=lost, associations={})
     except BiassayError as error:
         return Measurement(None, "failed", str(error), **counts, lost=lost, associations={})
     return Measurement(
-        found, "measured", None, **counts, lost=lost, associations=_by_word(scores, chosen),
+        found, "measured", None, **counts, lost=lost, associations=associations,
         shared_templates=shares.share, share_random=rare,
     )  # fmt: skip
 
@@ -153,6 +144,21 @@ def _share_random(
         settings.random_sets,
         settings.seed,
     )
+
+
+def usable_texts(
+    test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], max_lost: float, lost_hint: str = ""
+) -> tuple[dict[str, list[int]], dict[str, tuple[str, ...]], str | None]:
+    """By role the places of the texts that the model knows, and the words lost; and why these are too many."""
+    kept: dict[str, list[int]] = {}
+    lost: dict[str, tuple[str, ...]] = {}
+    for role in ROLES:
+        of_role = encoded[role]
+        gone = [_lost(t, of_role.unknown[i], of_role.cut[i]) for i, t in enumerate(texts.role(role))]
+        kept[role] = [i for i, spans in enumerate(gone) if not spans]
+        lost[role] = forms(replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans)
+    reason = _too_many_lost(test, texts, kept, lost, max_lost)
+    return kept, lost, f"{reason}; {lost_hint}" if reason is not None and lost_hint else reason
 
 
 def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
@@ -197,14 +203,18 @@ def _words(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:
     return (x, y, a, b) if test.tells_words else (x, y)
 
 
-def _by_word(
-    scores: Mapping[str, NDArray[np.float64]], chosen: Mapping[str, list[Text]]
+def _associations(
+    metric: Metric, found: Association, vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[Text]]
 ) -> dict[str, dict[str, float]]:
-    """Mean score of every word over its texts."""
-    means: dict[str, dict[str, float]] = {}
-    for role in scores:
-        gathered: dict[str, list[float]] = {}
-        for text, score in zip(chosen[role], scores[role], strict=True):
-            gathered.setdefault(text.stimulus, []).append(float(score))
-        means[role] = {word: float(np.mean(values)) for word, values in gathered.items()}
-    return means
+    """Association of every word, by role; empty for a metric that gives one score of four sets."""
+    names = {role: list(dict.fromkeys(text.stimulus for text in chosen[role])) for role in ROLES}
+    if found.cosines is not None:
+        n, _, k, _ = found.num_words
+        targets = found.cosines[:, :k].mean(axis=1) - found.cosines[:, k:].mean(axis=1)
+        attributes = found.cosines[:n].mean(axis=0) - found.cosines[n:].mean(axis=0)
+        means = {"X": targets[:n], "Y": targets[n:], "A": attributes[:k], "B": attributes[k:]}
+    else:
+        scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}
+        words = {role: [text.stimulus for text in chosen[role]] for role in scores}
+        means = {role: mean_rows(scores[role][:, None], words[role])[:, 0] for role in scores}
+    return {role: dict(zip(names[role], map(float, own), strict=True)) for role, own in means.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +25,6 @@ __all__ = [
     "tested",
     "weat",
     "wefat",
-    "word_means",
 ]
 
 Words = tuple[Sequence[str], Sequence[str]] | tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]
@@ -50,7 +48,7 @@ class Association:
     by_word_opposite : TailProbability or None
         The same of the opposite direction, where a one-sided test finds a negative effect by word.
     effect_size_by_word : float or None
-        The effect size over the mean associations of the words.
+        The effect size over words: texts of a word are averaged, on both sides.
     protocol, alternative : str
     sizes : (int, int, int, int)
         Number of vectors in X, Y, A and B.
@@ -174,8 +172,8 @@ def weat(
     sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
     means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), _padded(words), strict=True)]
     cosines = np.concatenate(means[:2]) @ np.concatenate(means[2:]).T
-    found = tested(x, y, sizes, Testing(protocol, alternative, route, words, rng, noise))
-    return replace(found, cosines=cosines, num_words=_lengths(means))
+    how = Testing(protocol, alternative, route, words, rng, noise)
+    return tested(x, y, sizes, how, cosines, _lengths(means))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,16 +189,22 @@ class Testing:
 
 
 def tested(
-    x: NDArray[np.float64], y: NDArray[np.float64], sizes: tuple[int, int, int, int], how: Testing
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    sizes: tuple[int, int, int, int],
+    how: Testing,
+    cosines: NDArray[np.float64],
+    num_words: tuple[int, int, int, int],
 ) -> Association:
-    """Effect sizes and p-values of associations (n,) and (m,) of the targets."""
+    """Effect sizes and p-values of associations (n,) and (m,) of the target texts; ``cosines`` are those of words."""
     size = effect_size(x, y)
     p = permutation_test(
         x, y, protocol=how.protocol, alternative=how.alternative, route=how.route, noise=how.noise, rng=how.rng
     )
     by_word = opposite = size_by_word = None
     if how.words is not None:
-        x_words, y_words = (word_means(scores, names) for scores, names in zip((x, y), how.words[:2], strict=True))
+        scores = cosines[:, : num_words[2]].mean(axis=1) - cosines[:, num_words[2] :].mean(axis=1)
+        x_words, y_words = scores[: num_words[0]], scores[num_words[0] :]
         by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
         size_by_word = effect_size(x_words, y_words)
         if how.alternative == "greater" and size_by_word < 0.0:
@@ -217,6 +221,8 @@ def tested(
         sizes=sizes,
         x=x,
         y=y,
+        cosines=cosines,
+        num_words=num_words,
     )
 
 
@@ -224,12 +230,6 @@ def by_word_of(found: Association, words: Association) -> Association:
     """What was found by text, and of ``words`` what was found by word."""
     names = ("by_word", "by_word_opposite", "effect_size_by_word", "x", "y", "cosines", "num_words", "floor")
     return replace(found, leave_one_out=words.leave_one_out, **{name: getattr(words, name) for name in names})
-
-
-def word_means(scores: NDArray[np.float64], words: Sequence[str]) -> NDArray[np.float64]:
-    """Mean association of every word over its texts, in the order of first appearance."""
-    index = _word_numbers(words, len(scores))
-    return np.bincount(index, weights=scores) / np.bincount(index)
 
 
 def mean_rows(rows: NDArray[np.float64], words: Sequence[str] | None) -> NDArray[np.float64]:
@@ -242,13 +242,15 @@ def mean_rows(rows: NDArray[np.float64], words: Sequence[str] | None) -> NDArray
     return np.asarray(np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0) / counts[:, None])
 
 
-def of_words(table: NDArray[np.float64], sizes: tuple[int, int, int, int], words: Words | None) -> dict[str, Any]:
-    """What an association keeps of a table (targets, attributes) of similarities of texts: that of words."""
+def of_words(
+    table: NDArray[np.float64], sizes: tuple[int, int, int, int], words: Words | None
+) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
+    """A table (targets, attributes) of similarities of texts as that of words, and the numbers of words."""
     x, y, a, b = _padded(words)
     rows = [mean_rows(part, of) for part, of in ((table[: sizes[0]], x), (table[sizes[0] :], y))]
     columns = np.concatenate(rows).T
     sets = [mean_rows(part, of) for part, of in ((columns[: sizes[2]], a), (columns[sizes[2] :], b))]
-    return {"cosines": np.concatenate(sets).T, "num_words": _lengths([*rows, *sets])}
+    return np.concatenate(sets).T, _lengths([*rows, *sets])
 
 
 def _word_numbers(words: Sequence[str], texts: int) -> NDArray[np.intp]:

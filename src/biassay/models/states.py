@@ -1,0 +1,162 @@
+"""States of tokens: a transformer, run once, and what is read off its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.errors import ModelError, UnknownNameError, UsageError
+from biassay.models.family import ModelName
+from biassay.models.hub import Source, choose_device, load_weights
+
+if TYPE_CHECKING:
+    import torch
+
+    from biassay.models.tokenising import Tokenised
+
+    Pooling = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # states, mask, words
+    Layers = tuple[int, ...]
+    Way = tuple[Layers, Pooling]
+
+__all__ = ["DTYPES", "TokenStates", "choice"]
+
+DTYPES = ("float32", "bfloat16", "float16")
+_JOINS = ("sum", "concat")
+_TOP = (-1,)
+_TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 131_072}
+
+
+class TokenStates:
+    """A model and the layers asked for: from the tokens of texts to one vector for each.
+
+    Attributes
+    ----------
+    settings : dict
+        Those that change the vectors.
+    """
+
+    def __init__(self, model: ModelName, source: Source, config: Any) -> None:
+        self._source, self._config = source, config
+        self._depth = getattr(config.get_text_config(), "num_hidden_layers", None)
+        self._layers = _layers(model, self._depth)
+        self._join = choice(model, "join", "sum", _JOINS)
+        self._dtype = choice(model, "dtype", "float32", DTYPES)
+        self.device = choose_device(model)
+        self._model: Any = None
+        self.settings = self.settings_of(self._layers)
+
+    def settings_of(self, layers: Layers) -> dict[str, str]:
+        """The settings with which these layers would be asked for."""
+        settings = {"layer": ",".join(map(str, layers))}
+        if len(layers) > 1:
+            settings["join"] = self._join
+        if self._dtype != "float32":
+            settings["dtype"] = self._dtype
+        return settings
+
+    @property
+    def each_layer(self) -> list[Layers]:
+        """Every layer by itself, the embedding first, the top last and as -1; what was asked for as it was written."""
+        if self._depth is None:
+            return [self._layers]
+        single: list[Layers] = [*((number,) for number in range(self._depth)), _TOP]
+        if len(self._layers) > 1:
+            return [*single, self._layers]
+        single[self._layers[0]] = self._layers
+        return single
+
+    def load(self) -> None:
+        if self._model is None:
+            loaded = load_weights(self._source, "AutoModel", self._dtype, self.device)
+            self._model = loaded.get_encoder() if self._config.is_encoder_decoder else loaded
+
+    def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
+        """Vectors (texts, d) of the layers asked for."""
+        (vectors,) = self.several(tokenised, [(self._layers, pooling)])
+        return vectors
+
+    def several(self, tokenised: Tokenised, ways: Sequence[Way]) -> list[NDArray[np.float32]]:
+        """Vectors (texts, d) by every way, from one pass."""
+        self.load()
+        vectors: list[NDArray[np.float32]] = []
+        for rows in self.pieces(tokenised):
+            found = self._pooled(tokenised, rows, ways)
+            if not vectors:  # an encoder is never asked about no text at all
+                vectors = [np.empty((len(tokenised.lengths), part.shape[1]), dtype=np.float32) for part in found]
+            for whole, part in zip(vectors, found, strict=True):
+                whole[rows] = part
+        return vectors
+
+    def pieces(self, tokenised: Tokenised) -> Iterator[NDArray[np.intp]]:
+        """Rows of the texts that go through the model together."""
+        order = np.argsort(tokenised.lengths, kind="stable")
+        return _by_size(order, tokenised, _TOKENS_AT_ONCE[self.device])
+
+    def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[NDArray[np.float32]]:
+        """Vectors of some texts; if they do not fit into the GPU's memory, of each half in turn."""
+        import torch
+
+        try:
+            with torch.inference_mode():
+                return self._forward(tokenised, rows, ways)
+        except torch.OutOfMemoryError as error:
+            if len(rows) == 1:
+                raise ModelError(f"model {self._source.name!r}: one text does not fit into the GPU's memory") from error
+        torch.cuda.empty_cache()
+        middle = len(rows) // 2
+        halves = [self._pooled(tokenised, half, ways) for half in (rows[:middle], rows[middle:])]
+        return [np.concatenate(parts) for parts in zip(*halves, strict=True)]
+
+    def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[NDArray[np.float32]]:
+        import torch
+
+        ids, mask, words = (torch.from_numpy(a).to(self.device) for a in tokenised.padded(rows))
+        states = self.run(ids, mask, [layers for layers, _ in ways])
+        found = []
+        for own, (_, pooling) in zip(states, ways, strict=True):
+            pooled = [pooling(state, mask, words).float() for state in own]
+            joined = torch.cat(pooled, dim=1) if self._join == "concat" else torch.stack(pooled).sum(dim=0)
+            found.append(np.asarray(joined.cpu().numpy(), dtype=np.float32))
+        return found
+
+    def run(self, ids: torch.Tensor, mask: torch.Tensor, wanted: Sequence[Layers] = ()) -> list[list[torch.Tensor]]:
+        """States (texts, tokens, d) of all layers wanted, by default those asked for."""
+        wanted = wanted or [self._layers]
+        output = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=set(wanted) != {_TOP})
+        return [
+            [output.last_hidden_state] if layers == _TOP else [output.hidden_states[i] for i in layers]
+            for layers in wanted
+        ]
+
+
+def _by_size(order: NDArray[np.intp], tokenised: Tokenised, most: int) -> Iterator[NDArray[np.intp]]:
+    """Texts of like length together, as many as the number of padded tokens allows."""
+    start = 0
+    for end in range(1, len(order) + 1):
+        if end < len(order) and (end - start + 1) * tokenised.lengths[order[end]] <= most:
+            continue
+        yield order[start:end]
+        start = end
+
+
+def choice(model: ModelName, setting: str, default: str, allowed: tuple[str, ...]) -> str:
+    value = model.settings.get(setting, default)
+    if value not in allowed:
+        raise UnknownNameError(f"{setting} of model {model.text!r}:", value, allowed, f"(one of {', '.join(allowed)})")
+    return value
+
+
+def _layers(model: ModelName, depth: int | None) -> Layers:
+    try:
+        layers = tuple(int(part) for part in model.settings.get("layer", "-1").split(","))
+    except ValueError as error:
+        raise UsageError(f"model {model.text!r}: layer is a number or several with commas between them") from error
+    for layer in layers:
+        if depth is not None and not -depth - 1 <= layer <= depth:
+            raise UsageError(
+                f"model {model.text!r} has no layer {layer}: 0 is the embedding, 1 to {depth} the layers, -1 the top"
+            )
+    return layers

@@ -1,0 +1,1 @@
+"""Robustness: what an association survives."""

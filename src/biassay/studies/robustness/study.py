@@ -1,0 +1,148 @@
+"""Robustness as a study: association tests measured in many ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from biassay.answers.answers import Abilities, Answers
+from biassay.errors import BiassayError
+from biassay.results.data import RunData, is_of
+from biassay.results.findings import Finding
+from biassay.results.storage import Types
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.inputs import test_record
+from biassay.studies.associations.over_texts import usable_texts
+from biassay.studies.robustness.columns import TABLES
+from biassay.studies.robustness.making import asked, measured_row, rows_of, with_corrections
+from biassay.studies.robustness.readings import chosen_readings
+from biassay.studies.robustness.records import InputsRecord, Result
+from biassay.studies.robustness.settings import Settings
+from biassay.studies.robustness.specifications import Material, Measured, of_reading, of_words
+from biassay.studies.seeds import seed_of
+from biassay.studies.study import Ability, Event, Lost, Progress, Requests, Row, Study, Tables
+from biassay.texts.sentences import TestTexts, texts_of
+from biassay.texts.sharing import sharing
+from biassay.texts.vocabulary import random_texts
+
+if TYPE_CHECKING:
+    from biassay.pages.presenter import Presenter
+
+__all__ = ["STUDY"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Inputs:
+    settings: Settings
+    tests: tuple[Test, ...]
+    record: InputsRecord
+
+    @cached_property
+    def texts(self) -> dict[str, TestTexts]:
+        return {test.name: texts_of(test) for test in self.tests}
+
+
+class _Robustness(Study):
+    name = "robustness"
+    title = "What associations survive"
+    types = Types(Settings, InputsRecord, TABLES)
+
+    @cached_property
+    def presenter(self) -> Presenter:
+        from biassay.studies.robustness.presenter import RobustnessPresenter
+
+        return RobustnessPresenter(self.title, self.types.tables, self.findings)
+
+    def open(self, settings: Settings) -> _Inputs:
+        chosen = [(test, one) for one in (settings.tests or ("",)) for test in select_tests([one] if one else [])]
+        tests = tuple(dict.fromkeys(test for test, _ in chosen if test.tells_words))
+        records = {test.name: test_record(test, pattern) for test, pattern in chosen if test.tells_words}
+        return _Inputs(settings, tests, InputsRecord(tuple(records.values())))
+
+    def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
+        return ("texts",)
+
+    def requests(self, inputs: _Inputs, abilities: Abilities) -> Requests:
+        texts = [text.text for texts in inputs.texts.values() for text in texts]
+        texts += [text for test in inputs.tests for text in random_texts(test)]
+        return Requests(tuple(dict.fromkeys(texts)), readings=chosen_readings(inputs.settings.readings, abilities))
+
+    def measure(self, inputs: _Inputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
+        found = [_Measuring(inputs, test, model) for test in inputs.tests]
+        readings = chosen_readings(inputs.settings.readings, model.abilities)
+        for number, reading in enumerate(readings, start=1):
+            for one in found:
+                one.read(reading)
+            yield Progress("readings", number, len(readings))
+        for number, one in enumerate(found, start=1):
+            yield from one.rows()
+            yield Progress("tests", number, len(found))
+        yield Lost(tuple(sorted({word for one in found for words in one.lost.values() for word in words})))
+
+    def complete(self, settings: Settings, tables: Tables) -> Tables:
+        return {**tables, "results": with_corrections(tables.get("results", ()), settings.alpha)}
+
+    def failed(self, run: RunData) -> bool:
+        rows = run.tables.get("results", ())
+        states = [{row.status for row in rows if is_of(row, record)} for record in run.manifest.models]
+        return any("measured" not in of or "failed" in of for of in states)
+
+    def findings(self, run: RunData) -> Sequence[Finding]:
+        from biassay.studies.robustness.findings import findings_of
+
+        return findings_of(run)
+
+
+class _Measuring:
+    """One test on one model, reading by reading: vectors of one are in memory at a time."""
+
+    def __init__(self, inputs: _Inputs, test: Test, model: Answers) -> None:
+        self._settings, self._test = inputs.settings, test
+        texts = inputs.texts[test.name]
+        encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
+        usable = usable_texts(test, texts, encoded, self._settings.max_lost, model.abilities.lost_hint)
+        kept, self.lost, self._refused = usable
+        chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
+        shared = sharing(texts.X, texts.Y)
+        chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
+        known = {role: [text.text for text in chosen[role]] for role in ROLES}
+        self._material = Material(
+            chosen,
+            lambda reading: {role: model.texts(known[role], reading).vectors for role in ROLES},
+            lambda reading: model.texts(random_texts(test), reading).vectors,
+            model.tokens,
+            model.ranks,
+        )
+        self._asked = asked(test, model.identity, self._settings)
+        self._failed: str | None = None
+        self._found: list[Measured] = []
+
+    def read(self, reading: str) -> None:
+        if self._refused is None and self._failed is None:
+            try:
+                similarities = self._settings.similarities
+                self._found += of_reading(self._material, reading, similarities, first=not self._found)
+            except BiassayError as error:
+                self._failed = f"{reading}: {error}" if reading else str(error)
+
+    def rows(self) -> Iterator[Event]:
+        reason = self._refused or self._failed
+        if reason is not None:
+            yield Row(
+                "results", Result(**self._asked, status="failed" if self._refused is None else "refused", reason=reason)
+            )
+            return
+        rng = np.random.default_rng(seed_of(self._settings.seed, self._test.name, "robustness"))
+        found = [*self._found, *of_words(self._material, self._found[0], self._settings.n_subsets, rng)]
+        rows = list(rows_of(found, self._asked, self._settings))
+        yield Row("results", measured_row(found, rows, self._asked, rng))
+        for row in rows:
+            yield Row("specifications", row)
+
+
+STUDY = _Robustness()

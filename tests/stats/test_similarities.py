@@ -1,0 +1,69 @@
+"""Similarities, matching and random attribute sets against plain definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biassay.stats.association import effect_size, unit_rows
+from biassay.stats.matching import matched
+from biassay.stats.random_attributes import random_effects_of, share_reaching
+from biassay.stats.similarities import REMOVED, SIMILARITIES, similarity
+
+RNG = np.random.default_rng(0)
+BACKGROUND, VECTORS = RNG.normal(3.0, 1.0, (50, 8)), RNG.normal(3.0, 1.0, (6, 8))
+
+
+def cosines(name: str) -> np.ndarray:
+    rows = unit_rows(similarity(name, BACKGROUND)(VECTORS), name)
+    return rows @ rows.T
+
+
+def test_cosine_changes_nothing() -> None:
+    assert similarity("cosine", BACKGROUND)(VECTORS) == pytest.approx(VECTORS)
+
+
+def test_centred_is_the_cosine_of_differences_from_the_mean() -> None:
+    rows = VECTORS - BACKGROUND.mean(axis=0)
+    expected = [[a @ b / np.linalg.norm(a) / np.linalg.norm(b) for b in rows] for a in rows]
+    assert cosines("centred") == pytest.approx(np.array(expected))
+
+
+def test_rank_is_spearmans_correlation() -> None:
+    assert cosines("rank") == pytest.approx(np.array(stats.spearmanr(VECTORS, axis=1).statistic))
+
+
+def test_components_leave_nothing_in_the_principal_directions() -> None:
+    values, axes = np.linalg.eigh(np.cov(BACKGROUND, rowvar=False))
+    top = axes[:, np.argsort(-values)[:REMOVED]]
+    assert np.abs(similarity("components", BACKGROUND)(VECTORS) @ top).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_similarities_do_not_depend_on_the_scale(name: str) -> None:
+    rows = unit_rows(similarity(name, 5.0 * BACKGROUND)(5.0 * VECTORS), name)
+    assert rows @ rows.T == pytest.approx(cosines(name))
+
+
+def test_matched_values() -> None:
+    assert matched([1, 1, 2, 3], [2, 1, 4]) == ([0, 2], [0, 1])
+    assert matched([10, 100, 1000], [15, 900, 5000], 2.0) == ([0, 2], [0, 1])
+    assert matched([np.nan, 0.0, 5.0], [5.0, np.inf]) == ([2], [0])
+    assert matched([], [1.0]) == ([], [])
+
+
+def test_random_sets_have_the_effects_that_loops_give() -> None:
+    table = RNG.normal(size=(10, 40))
+    found = random_effects_of(table, 4, (3, 5), 200, 0)
+    order = np.argsort(np.random.default_rng(0).random((40, 200)), axis=0)
+    for draw in (0, 77, 199):
+        a, b = order[:3, draw], order[3:8, draw]
+        scores = table[:, a].mean(axis=1) - table[:, b].mean(axis=1)
+        assert found[draw] == pytest.approx(effect_size(scores[:4], scores[4:]))
+    observed = float(np.sort(np.abs(found))[-10])
+    assert share_reaching(table, 4, (3, 5), observed, 200, 0) == pytest.approx(10 / 200)
+
+
+def test_a_vocabulary_that_is_too_small_says_nothing() -> None:
+    assert share_reaching(RNG.normal(size=(10, 15)), 4, (4, 4), 1.0, 10, 0) is None
