@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
+import statistics
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tests.results.made_runs import with_rows
 
+from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
+from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
 
 TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
 
 
-def other_model(run: Run, name: str, seed: int, **given: Any) -> Run:
+def other_model(run: Run, name: str, seed: int, noise: float = 1.0, **given: Any) -> Run:
     """The same tests with other cosines of the words and other p-values; ``given`` changes the settings."""
     rng = np.random.default_rng(seed)
     arrays = {
-        place: table + table.std() * rng.normal(size=table.shape) if place.endswith("/cosines") else table
+        place: table + noise * table.std() * rng.normal(size=table.shape) if place.endswith("/cosines") else table
         for place, table in run.arrays.items()
     }
     results = tuple(
@@ -76,3 +80,33 @@ def without(run: Run, *tests: str) -> Run:
 def of(run: Run, test: str) -> Result:
     (found,) = [r for r in run.results if r.test == test]
     return found
+
+
+def rows_of(found: Comparison) -> tuple[AssociationDifference, ...]:
+    return found.tables["associations"]
+
+
+def numbers(r: AssociationDifference) -> tuple[int, ...]:
+    return r.num_targ1, r.num_targ2, r.num_attr1, r.num_attr2
+
+
+def effect(run: Run, test: str, words: Mapping[str, Collection[str]]) -> float:
+    """(mean of X less mean of Y) / spread of all, by the book, from the cosines of these words."""
+    near = cosine(run, test)
+
+    def association(role: str, target: str) -> float:
+        a, b = (statistics.fmean(near(role, target, other, w) for w in words[other]) for other in "AB")
+        return a - b
+
+    x, y = ([association(role, word) for word in words[role]] for role in "XY")
+    return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
+
+
+def in_common(one: Result, other: Result) -> dict[str, list[str]]:
+    return {role: [w for w in words if w in other.associations[role]] for role, words in one.associations.items()}
+
+
+def cut(run: Run, test: str, words: Mapping[str, Collection[str]]) -> NDArray[np.float64]:
+    near = cosine(run, test)
+    targets, attributes = ([(role, w) for role in side for w in words[role]] for side in ("XY", "AB"))
+    return np.array([[near(*target, *attribute) for attribute in attributes] for target in targets])

@@ -1,28 +1,36 @@
-"""Association tests of models side by side: effect sizes from single cosines in loops, and simulated words."""
+"""Association tests of models side by side: effect sizes from single cosines in loops as witnesses."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import statistics
-from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from tests.results.made_runs import as_refused, result, run_of, with_rows
-from tests.studies.associations.compared_runs import TESTS, cosine, edited, in_one, keeping, of, other_model, without
+from tests.results.made_runs import as_refused, with_rows
+from tests.studies.associations.compared_runs import (
+    TESTS,
+    cut,
+    edited,
+    effect,
+    in_common,
+    in_one,
+    keeping,
+    numbers,
+    of,
+    other_model,
+    rows_of,
+    without,
+)
 from tests.studies.associations.publish_runs import measured_in_contexts
 
-import biassay
 from biassay.errors import UsageError
 from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
 from biassay.runs.showing import compared
 from biassay.stats.crossed_effect import crossed_difference
 from biassay.studies.associations.compare import AssociationDifference
-from biassay.studies.associations.records import Result
 
 
 @pytest.fixture(scope="module")
@@ -38,36 +46,6 @@ def third(first: Run) -> Run:
 def row(found: Comparison, test: str) -> AssociationDifference:
     (one,) = [r for r in rows_of(found) if r.test == test]
     return one
-
-
-def rows_of(found: Comparison) -> tuple[AssociationDifference, ...]:
-    return found.tables["associations"]
-
-
-def numbers(r: AssociationDifference) -> tuple[int, ...]:
-    return r.num_targ1, r.num_targ2, r.num_attr1, r.num_attr2
-
-
-def effect(run: Run, test: str, words: Mapping[str, Collection[str]]) -> float:
-    """(mean of X less mean of Y) / spread of all, by the book, from the cosines of these words."""
-    near = cosine(run, test)
-
-    def association(role: str, target: str) -> float:
-        a, b = (statistics.fmean(near(role, target, other, w) for w in words[other]) for other in "AB")
-        return a - b
-
-    x, y = ([association(role, word) for word in words[role]] for role in "XY")
-    return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
-
-
-def in_common(one: Result, other: Result) -> dict[str, list[str]]:
-    return {role: [w for w in words if w in other.associations[role]] for role, words in one.associations.items()}
-
-
-def cut(run: Run, test: str, words: Mapping[str, Collection[str]]) -> NDArray[np.float64]:
-    near = cosine(run, test)
-    targets, attributes = ([(role, w) for role in side for w in words[role]] for side in ("XY", "AB"))
-    return np.array([[near(*target, *attribute) for attribute in attributes] for target in targets])
 
 
 def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, third: Run) -> None:
@@ -112,8 +90,8 @@ def test_simultaneous_intervals_are_those_of_more_confidence(first: Run, second:
     assert [r.family for r in rows_of(found)] == [8] * 8
     for r in rows_of(found):
         words = of(first, r.test).associations
-        tables = [cut(run, r.test, words) for run in (first, second if r.model == "second" else third)]
-        wider = crossed_difference(*tables, len(words["X"]), len(words["A"]), confidence=1 - 0.05 / 8)
+        one, other = (cut(run, r.test, words) for run in (first, second if r.model == "second" else third))
+        wider = crossed_difference(one, other, len(words["X"]), len(words["A"]), confidence=1 - 0.05 / 8)
         assert (r.simultaneous_low, r.simultaneous_high) == pytest.approx((wider.low, wider.high))
         assert r.simultaneous_low < r.interval_low < r.difference < r.interval_high < r.simultaneous_high  # type: ignore[operator]
 
@@ -299,32 +277,3 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
         assert sizes[0] == pytest.approx(of(one, r.test).effect_size_by_word)
         assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
     assert rows_of(found)[3].reason == "not measured on one (layer=-1) and two (layer=-1)"
-
-
-def simulated(rng: np.random.Generator, size: int, tests: int, effect: float) -> list[Run]:
-    """Two models that differ by noise alone; every test has other words."""
-    side = np.repeat([0.5, -0.5], size)
-    words = {role: {f"{role}{i}": 0.0 for i in range(size)} for role in "XYAB"}
-
-    def drawn() -> NDArray[np.float64]:
-        targets, attributes = rng.normal(size=2 * size), rng.normal(size=2 * size)
-        noise = rng.normal(size=(2 * size, 2 * size))
-        return 0.05 * np.outer(targets, side) + 0.05 * np.outer(side, attributes) + 0.08 * noise
-
-    arrays: list[dict[str, NDArray[np.float64]]] = [{}, {}]
-    for i in range(tests):
-        shared = effect * np.outer(side, side) + math.sqrt(0.7) * drawn()
-        for of_model in arrays:
-            of_model[f"0/t{i}/cosines"] = shared + math.sqrt(0.3) * drawn()
-    rows = [[result(name, f"t{i}", associations=words) for i in range(tests)] for name in ("one", "two")]
-    return [run_of(str(i), own, of_model) for i, (own, of_model) in enumerate(zip(rows, arrays, strict=True))]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("true", [0.0, 0.08])
-def test_models_that_differ_by_noise_alone_are_rarely_told_apart(true: float) -> None:
-    """Other words each time, targets and attributes: about one interval in twenty may leave out zero."""
-    found = rows_of(biassay.compare(*simulated(np.random.default_rng(5), 8, 600, true)))
-    leaving = sum(r.interval_low > 0.0 or r.interval_high < 0.0 for r in found)  # type: ignore[operator]
-    assert 0.02 * 600 <= leaving <= 0.07 * 600
-    assert sum(r.simultaneous_low > 0.0 or r.simultaneous_high < 0.0 for r in found) <= 1  # type: ignore[operator]

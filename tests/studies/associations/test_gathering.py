@@ -77,7 +77,7 @@ def test_intervals_follow_the_level_of_what_is_put_together(tmp_path: Path) -> N
     changed, kept = put_together({"a": plain, "b": strict}, mixed=True).run.results
     assert kept == dataclasses.replace(strict.results[0], model=kept.model)
     assert changed == dataclasses.replace(kept, model=changed.model)  # the same model, as if measured with 0.01
-    assert changed.D_low < plain.results[0].D_low  # type: ignore[operator]
+    assert changed.D_low < plain.results[0].D_low
     lost = dataclasses.replace(given, arrays={})
     row = put_together({"a": lost, "b": strict}, mixed=True).run.results[0]
     assert (row.alpha, row.D_low, row.D_high, row.d_low, row.d_high) == (0.01, None, None, None, None)
