@@ -39,7 +39,9 @@ def test_choices_are_counted_and_summed_up(glove: Run) -> None:
         assert result.d_median == pytest.approx(np.median(effects))
         assert result.share_sign == pytest.approx(np.mean(np.sign(effects) == np.sign(effects[0])))
         sure = [row.p_value_crossed is not None and row.p_value_crossed <= 0.05 for row in choices]
-        assert result.share_significant == pytest.approx(np.mean(np.array(sure) & (np.sign(effects) == np.sign(effects[0]))))
+        assert result.share_significant == pytest.approx(
+            np.mean(np.array(sure) & (np.sign(effects) == np.sign(effects[0])))
+        )
 
 
 def test_kinds_of_specifications(glove: Run) -> None:
