@@ -9,19 +9,19 @@ from scipy import stats
 from biassay.stats.association import effect_size, unit_rows
 from biassay.stats.matching import matched
 from biassay.stats.random_attributes import random_effects_of, share_reaching
-from biassay.stats.similarities import REMOVED, SIMILARITIES, similarity
+from biassay.stats.similarities import REMOVED, SIMILARITIES, directions
 
 RNG = np.random.default_rng(0)
 BACKGROUND, VECTORS = RNG.normal(3.0, 1.0, (50, 8)), RNG.normal(3.0, 1.0, (6, 8))
 
 
 def cosines(name: str) -> np.ndarray:
-    rows = unit_rows(similarity(name, BACKGROUND)(VECTORS), name)
+    rows = directions(name, VECTORS, BACKGROUND)
     return rows @ rows.T
 
 
 def test_cosine_changes_nothing() -> None:
-    assert similarity("cosine", BACKGROUND)(VECTORS) == pytest.approx(VECTORS)
+    assert directions("cosine", VECTORS, BACKGROUND) == pytest.approx(unit_rows(VECTORS, "vectors"))
 
 
 def test_centred_is_the_cosine_of_differences_from_the_mean() -> None:
@@ -37,13 +37,19 @@ def test_rank_is_spearmans_correlation() -> None:
 def test_components_leave_nothing_in_the_principal_directions() -> None:
     values, axes = np.linalg.eigh(np.cov(BACKGROUND, rowvar=False))
     top = axes[:, np.argsort(-values)[:REMOVED]]
-    assert np.abs(similarity("components", BACKGROUND)(VECTORS) @ top).max() < 1e-9
+    assert np.abs(directions("components", VECTORS, BACKGROUND) @ top).max() < 1e-9
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
 def test_similarities_do_not_depend_on_the_scale(name: str) -> None:
-    rows = unit_rows(similarity(name, 5.0 * BACKGROUND)(5.0 * VECTORS), name)
+    rows = directions(name, 5.0 * VECTORS, 5.0 * BACKGROUND)
     assert rows @ rows.T == pytest.approx(cosines(name))
+
+
+@pytest.mark.parametrize("name", ["centred", "components"])
+def test_a_vector_of_which_nothing_is_left_is_no_direction(name: str) -> None:
+    rows = directions(name, np.stack([BACKGROUND.mean(axis=0), VECTORS[0]]), BACKGROUND)
+    assert np.isnan(rows).all(axis=1).tolist() == [True, False]
 
 
 def test_matched_values() -> None:

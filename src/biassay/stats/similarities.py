@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["REMOVED", "SIMILARITIES", "similarity"]
+__all__ = ["REMOVED", "SIMILARITIES", "directions"]
 
 REMOVED = 3
 """Principal components that are taken out."""
@@ -16,9 +16,15 @@ Floats = NDArray[np.floating]
 Change = Callable[[Floats], NDArray[np.float64]]
 
 
-def similarity(name: str, background: Floats) -> Change:
-    """What a similarity does to vectors (n, d); ``background`` (m, d) are vectors of words that mean nothing here."""
-    return SIMILARITIES[name](np.asarray(background, dtype=np.float64))
+def directions(name: str, vectors: Floats, background: Floats) -> NDArray[np.float64]:
+    """Unit vectors (n, d) whose products are the similarities; a row of NaN is a vector of which nothing is left.
+
+    ``background`` (m, d) are vectors of words that mean nothing here.
+    """
+    changed = SIMILARITIES[name](np.asarray(background, dtype=np.float64))(vectors)
+    lengths = np.linalg.norm(changed, axis=1, keepdims=True)
+    most = np.linalg.norm(vectors, axis=1, keepdims=True) if name != "rank" else 1.0
+    return np.asarray(np.divide(changed, lengths, out=np.full_like(changed, np.nan), where=lengths > 1e-6 * most))
 
 
 def _cosine(_: Floats) -> Change:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.association import unit_rows
+from biassay.errors import DegenerateError
 from biassay.stats.matching import matched
-from biassay.stats.similarities import similarity
 from biassay.stimuli.model import ROLES
 from biassay.studies.associations.weat import mean_rows
 from biassay.studies.robustness.records import Kind
@@ -47,21 +46,17 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What a test is measured with: its texts, their vectors by reading, and what is known of its words.
+    """What a test is measured with: its texts, and what is known of its words.
 
     Attributes
     ----------
     texts : role -> texts
         Those that the model knows, in templates that the target words share.
-    vectors : callable from a reading to vectors by role
-    background : callable from a reading to the vectors of words that mean nothing here
     tokens, ranks : callable from words to numbers, or None
         How many tokens the model makes of them, and their places in order of frequency.
     """
 
     texts: Mapping[str, Sequence[Text]]
-    vectors: Callable[[str], Mapping[str, NDArray[np.float32]]]
-    background: Callable[[str], NDArray[np.float32]]
     tokens: Callable[[Sequence[str]], NDArray[np.int64] | None]
     ranks: Callable[[Sequence[str]], NDArray[np.float64] | None]
 
@@ -69,16 +64,16 @@ class Material:
         return list(dict.fromkeys(text.stimulus for text in self.texts[role]))
 
 
-def of_reading(material: Material, reading: str, similarities: Sequence[str], *, first: bool) -> Iterator[Measured]:
-    """All similarities of one reading; of the first reading also each template by itself, by the first similarity."""
-    vectors, background = material.vectors(reading), material.background(reading)
-    for place, name in enumerate(similarities):
-        change = similarity(name, background)
-        units = {role: unit_rows(change(vectors[role]), role) for role in ROLES}
-        found = Measured("model", reading, name, "", "", *_of_words(units, material.texts))
-        yield found
-        if first and place == 0:
-            yield from _templates(material, units, found)
+def of_reading(
+    material: Material, reading: str, similarity: str, units: Mapping[str, Floats], *, first: bool
+) -> Iterator[Measured]:
+    """One reading by one similarity, ``units`` by role; the first of all also with each template by itself."""
+    if not all(np.isfinite(units[role]).all() for role in ROLES):
+        raise DegenerateError(f"{similarity} leaves nothing of some vectors, so that they have no direction")
+    found = Measured("model", reading, similarity, "", "", *_of_words(units, material.texts))
+    yield found
+    if first:
+        yield from _templates(material, units, found)
 
 
 def of_words(material: Material, first: Measured, n_subsets: int, rng: np.random.Generator) -> Iterator[Measured]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import BiassayError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
+from biassay.stats.similarities import directions
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.inputs import test_record
@@ -76,8 +78,7 @@ class _Robustness(Study):
         found = [_Measuring(inputs, test, model) for test in inputs.tests]
         readings = chosen_readings(inputs.settings.readings, model.abilities)
         for number, reading in enumerate(readings, start=1):
-            for one in found:
-                one.read(reading)
+            _read(found, reading, inputs.settings, model)
             yield Progress("readings", number, len(readings))
         for number, one in enumerate(found, start=1):
             yield from one.rows()
@@ -98,11 +99,27 @@ class _Robustness(Study):
         return findings_of(run)
 
 
+def _read(found: Sequence[_Measuring], reading: str, settings: Settings, model: Answers) -> None:
+    """All tests by one reading; a text is changed once for all tests that have it."""
+    groups: dict[tuple[str, ...], list[_Measuring]] = {}
+    for one in found:
+        if one.reason is None:
+            groups.setdefault(random_texts(one.test), []).append(one)
+    for background, tests in groups.items():
+        texts = list(dict.fromkeys(text for one in tests for text in one.texts))
+        rows = {text: row for row, text in enumerate(texts)}
+        vectors, frequent = model.texts(texts, reading).vectors, model.texts(background, reading).vectors
+        for name in settings.similarities:
+            units = directions(name, vectors, frequent)
+            for one in tests:
+                one.read(reading, name, units, rows)
+
+
 class _Measuring:
-    """One test on one model, reading by reading: vectors of one are in memory at a time."""
+    """One test on one model."""
 
     def __init__(self, inputs: _Inputs, test: Test, model: Answers) -> None:
-        self._settings, self._test = inputs.settings, test
+        self._settings, self.test = inputs.settings, test
         texts = inputs.texts[test.name]
         encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
         usable = usable_texts(test, texts, encoded, self._settings.max_lost, model.abilities.lost_hint)
@@ -110,34 +127,36 @@ class _Measuring:
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
         shared = sharing(texts.X, texts.Y)
         chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
-        known = {role: [text.text for text in chosen[role]] for role in ROLES}
-        self._material = Material(
-            chosen,
-            lambda reading: {role: model.texts(known[role], reading).vectors for role in ROLES},
-            lambda reading: model.texts(random_texts(test), reading).vectors,
-            model.tokens,
-            model.ranks,
-        )
+        self._material = Material(chosen, model.tokens, model.ranks)
         self._asked = asked(test, model.identity, self._settings)
         self._failed: str | None = None
         self._found: list[Measured] = []
 
-    def read(self, reading: str) -> None:
-        if self._refused is None and self._failed is None:
-            try:
-                similarities = self._settings.similarities
-                self._found += of_reading(self._material, reading, similarities, first=not self._found)
-            except BiassayError as error:
-                self._failed = f"{reading}: {error}" if reading else str(error)
+    @property
+    def reason(self) -> str | None:
+        """Why it is not measured."""
+        return self._refused or self._failed
+
+    @property
+    def texts(self) -> Iterator[str]:
+        return (text.text for texts in self._material.texts.values() for text in texts)
+
+    def read(self, reading: str, similarity: str, units: NDArray[np.float64], rows: Mapping[str, int]) -> None:
+        """One reading by one similarity: ``rows`` are the places of texts in ``units``."""
+        texts = self._material.texts
+        own = {role: units[[rows[text.text] for text in texts[role]]] for role in ROLES}
+        try:
+            self._found += of_reading(self._material, reading, similarity, own, first=not self._found)
+        except BiassayError as error:
+            self._failed = f"{reading}: {error}" if reading else str(error)
 
     def rows(self) -> Iterator[Event]:
-        reason = self._refused or self._failed
-        if reason is not None:
+        if (reason := self.reason) is not None:
             yield Row(
                 "results", Result(**self._asked, status="failed" if self._refused is None else "refused", reason=reason)
             )
             return
-        rng = np.random.default_rng(seed_of(self._settings.seed, self._test.name, "robustness"))
+        rng = np.random.default_rng(seed_of(self._settings.seed, self.test.name, "robustness"))
         found = [*self._found, *of_words(self._material, self._found[0], self._settings.n_subsets, rng)]
         rows = list(rows_of(found, self._asked, self._settings))
         yield Row("results", measured_row(found, rows, self._asked, rng))
