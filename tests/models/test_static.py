@@ -246,3 +246,35 @@ def test_embedded_model_says_what_it_is() -> None:
     assert (identity.name, identity.options) == ("glove", "")
     assert identity.revision is not None
     assert provenance["npz_sha256"].startswith(identity.revision.split()[-1])
+
+
+# Tokens and ranks
+
+
+def test_words_and_marks_are_counted_known_or_not(vectors: Path) -> None:
+    counted = open_encoder(f"vectors:{vectors}").count_tokens(["cat", "the cat's tail.", "zebra", ""])  # type: ignore[attr-defined]
+    assert counted.tolist() == [1, 5, 1, 0]
+
+
+@pytest.mark.parametrize(("query", "cat"), [("", 3), ("?case=fold", 2)])
+def test_rank_is_the_line_of_a_word(query: str, cat: int, vectors: Path) -> None:
+    words = ["the", "Cat", ".", "the cat", "zebra", "", "the"]
+    ranks = open_encoder(f"vectors:{vectors}{query}").rank_words(words)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(ranks, [1, cat, 6, np.nan, np.nan, np.nan, 1])
+
+
+def test_words_in_order_of_the_alphabet_have_no_ranks(tmp_path: Path) -> None:
+    words = [f"{a}{b}" for a in "abcde" for b in "VwXyZ"]
+    for name, order in (("sorted", words), ("frequent", words[::3] + words[1::3] + words[2::3][::-1])):
+        (tmp_path / name).write_text("".join(f"{word} 1 2\n" for word in order))
+    assert open_encoder(f"vectors:{tmp_path / 'sorted'}").rank_words(["aV"]) is None  # type: ignore[attr-defined]
+    found = open_encoder(f"vectors:{tmp_path / 'frequent'}").rank_words(["aV", "ay"])  # type: ignore[attr-defined]
+    assert found.tolist() == [1, 2]
+
+
+def test_embedded_words_are_ranked_as_far_as_they_are_in_order_of_frequency() -> None:
+    words = ["the", "of", "woman", "Man", "azaleas", "blackflies"]
+    ranks = open_encoder("glove").rank_words(words)  # type: ignore[attr-defined]
+    assert ranks[:2].tolist() == [1, 4]  # behind a comma and a full stop
+    assert 4 < ranks[3] < ranks[2] < 2000
+    assert np.isnan(ranks[4:]).all()  # the words that tests added, in order of the alphabet, and those it lacks

@@ -69,8 +69,11 @@ class Opened:
         return tip.inner_text() if tip.is_visible() else None
 
     def table(self, selector: str) -> list[list[str]]:
-        """Cells of the body of a table, in its present order."""
-        script = "(table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText))"
+        """Cells of a table below its head, in their present order, but for the titles of its parts."""
+        script = (
+            "(table) => [...table.querySelectorAll('tbody tr:not(.group)')]"
+            ".map((row) => [...row.cells].map((cell) => cell.innerText))"
+        )
         rows: list[list[str]] = self.page.locator(selector).evaluate(script)
         return rows
 

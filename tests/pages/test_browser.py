@@ -18,12 +18,13 @@ from tests.results.made_runs import with_rows
 from tests.studies.showing import page_of
 
 import biassay
-from biassay.pages.formats import decimals
+from biassay.pages.formats import decimals, format_p
 from biassay.results.data import RunData
 from biassay.runs.run import Run
 from biassay.runs.showing import compared, render_report
-from biassay.studies.associations.making import with_corrections
-from biassay.studies.associations.marks import p_by_text, p_by_word
+from biassay.studies.associations.families import with_corrections
+from biassay.studies.associations.lead import effect_of
+from biassay.studies.associations.marks import lead_p, mark_of, p_by_word
 from biassay.studies.associations.records import Result
 
 pytestmark = pytest.mark.extras
@@ -31,6 +32,7 @@ HOSTILE = '</script><script>window.hacked = 1</script><img src=x onerror="window
 TESTS = ["weat6", "weat1", "sent-weat6", "sent-weat9", "weat9", "angry_black_woman_stereotype_b", "I1"]
 HEAD_DISPLAYS = "[...document.querySelectorAll('thead button')].map((one) => getComputedStyle(one).display)"
 MARKS = {"·": (False, False), "*": (True, False), "**": (True, True)}
+MAIN = ("effect", "interval", "p", "p, Holm", "p for these attribute words", "random sets")
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +58,14 @@ def with_models(found: Run, count: int) -> Run:
     for number in range(1, count):
         records.append(dataclasses.replace(records[0], text=f"noisy {number}", name=f"noisy {number}"))
         results += [noisy(r, f"noisy {number}", rng) for r in found.results]
-    return with_rows(found, with_corrections(tuple(results), found.manifest.settings.alpha), models=tuple(records))
+    return with_rows(found, with_corrections(results, found.manifest.settings), models=tuple(records))
 
 
 def noisy(result: Result, model: str, rng: np.random.Generator) -> Result:
     p = float(10.0 ** -rng.exponential(3.0))
     numbers: dict[str, Any] = {} if result.effect_size is None else {
-        "effect_size": float(rng.normal()),
-        "p_value": p,
-        "log10_p_value": math.log10(p),
+        "effect_size_by_word": float(rng.normal()),
+        "p_value_crossed": None if result.p_value_crossed is None else p,
         "associations": {
             role: {word: value + float(rng.normal(0.0, 0.02)) for word, value in words.items()}
             for role, words in result.associations.items()
@@ -118,17 +119,35 @@ def test_the_page_opens_without_complaint_request_or_shift(run: Run, opened: Cal
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
+def ordered(run: Run) -> list[Result]:
+    """As they stand on the page: checks of the method at the end."""
+    return [*(r for r in run.results if r.about != "method"), *(r for r in run.results if r.about == "method")]
+
+
 def test_the_table_of_all_tests_shows_the_numbers_of_the_records(run: Run, opened: Callable[..., Opened]) -> None:
     rows = {row[0].split("\n")[0]: row[1:] for row in opened(run).table("#texts-all_tests table")}
-    assert list(rows) == list(dict.fromkeys(r.test for r in run.results))
+    assert list(rows) == list(dict.fromkeys(r.test for r in ordered(run)))
     for place, model in enumerate(dict.fromkeys(r.model for r in run.results)):
         for r in (r for r in run.results if r.model == model):
             cells = rows[r.test][3 * place : 3 * place + 3]
             if r.effect_size is None:
                 assert cells == [r.status, "–", "–"]
-            else:
-                assert float(cells[0]) == pytest.approx(r.effect_size, abs=0.005 + 1e-9)
-                assert cells[1:] == [p_by_text(r), p_by_word(r)]
+                continue
+            effect, *interval = cells[0].split("\n")
+            assert float(effect) == pytest.approx(r.effect_size_by_word, abs=0.005 + 1e-9)
+            assert interval == ([] if r.d_low is None else [f"{decimals(r.d_low)} to {decimals(r.d_high)}"])
+            assert cells[1:] == [lead_p(r), p_by_word(r)]
+
+
+def test_checks_of_the_method_stay_below_their_title(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    checks = {r.test for r in run.results if r.about == "method"}
+    assert checks
+    for column in (1, 2):
+        one.page.locator(f"#texts-all_tests thead tr:nth-child(2) th:nth-child({column}) button").click()
+        rows = one.page.locator("#texts-all_tests tbody tr").all_inner_texts()
+        (title,) = [at for at, row in enumerate(rows) if len(row.split("\n")) == 1 and row not in checks]
+        assert {row.split("\n")[0] for row in rows[title + 1 :]} == checks
 
 
 def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: Callable[..., Opened]) -> None:
@@ -140,41 +159,79 @@ def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: C
         place.get_by_role("button", name="Next").click()
         rows += one.table("#texts-numbers table")
     assert len(rows) == len(nine.results)
-    for cells, r in zip(rows, nine.results, strict=True):
+    for cells, r in zip(rows, ordered(nine), strict=True):
         assert (cells[0].split("\n")[0], cells[1]) == (r.test, r.model)
         if r.effect_size is None:
-            assert cells[2:] == [r.status, *["–"] * 6]
+            assert cells[2:] == [r.status, *["–"] * (len(MAIN) - 1)]
         else:
-            assert cells[2] == decimals(r.effect_size)
-            assert cells[6:8] == [p_by_text(r), p_by_word(r)]
+            assert dict(zip(MAIN, cells[2:], strict=True)) == {
+                "effect": decimals(r.effect_size_by_word),
+                "interval": "–" if r.d_low is None else f"{decimals(r.d_low)} to {decimals(r.d_high)}",
+                "p": lead_p(r),
+                "p, Holm": format_p(r.p_value_crossed_holm),
+                "p for these attribute words": p_by_word(r),
+                "random sets": "–" if r.share_random is None else f"{r.share_random:.1%}",
+            }
 
 
-def test_the_matrix_marks_what_is_significant_by_word_and_by_text(run: Run, opened: Callable[..., Opened]) -> None:
+def test_other_columns_are_shown_when_they_are_asked_for(run: Run, opened: Callable[..., Opened]) -> None:
     one = opened(run)
-    tests = list(dict.fromkeys(r.test for r in run.results))
-    for choice, names in (("0", "significant_by_word{}"), ("1", "significant{}")):
-        one.page.locator("#texts-matrix select").first.select_option(choice)
-        for model, *marks in one.table("#texts-matrix table"):
-            for test, mark in zip(tests, marks, strict=True):
-                r = next(r for r in run.results if (r.model, r.test) == (model, test))
-                if mark in MARKS:
-                    assert MARKS[mark] == tuple(bool(getattr(r, names.format(end))) for end in ("", "_holm"))
-                else:
-                    assert mark == ("–" if r.effect_size is None else "‡")
+    place = one.page.locator("#texts-numbers")
+
+    def heads() -> list[str]:
+        return [head.replace("\xa0", " ") for head in place.locator("th:visible[scope=col]").all_inner_texts()]
+
+    def chosen(name: str) -> dict[tuple[str, str], dict[str, str]]:
+        place.get_by_label("Columns").select_option(label=name)
+        rows = one.table("#texts-numbers table")
+        return {(row[0].split("\n")[0], row[1]): dict(zip(heads(), row, strict=True)) for row in rows}
+
+    names = place.get_by_label("Columns").locator("option").all_inner_texts()
+    shown = {name: chosen(name) for name in names}
+    assert set().union(*(next(iter(cells.values())) for cells in list(shown.values())[:-1])) == set(heads())
+    for r in run.results:
+        if r.effect_size is None or r.D_low is None:
+            continue
+        cells = shown["all"][r.test, r.model]
+        assert (cells["D"], cells["D, 95%"]) == (f"{r.D:.3f}", f"{r.D_low:.3f} to {r.D_high:.3f}")
+        assert cells["df"] == decimals(r.df_crossed)
+        assert (cells["effect by text"], cells["p by text"]) == (decimals(r.effect_size), format_p(r.p_value))
+        shares = [float(cells[name].rstrip("%")) for name in ("target words", "attribute words", "residual")]
+        assert shares == pytest.approx(
+            [100 * (share or 0.0) for share in (r.share_targets, r.share_attributes, r.share_residual)], abs=0.051
+        )
+
+
+def test_the_matrix_marks_what_is_significant(run: Run, opened: Callable[..., Opened]) -> None:
+    few = dataclasses.replace(run.results[0], p_value_crossed=None, significant_crossed=None)
+    run = with_rows(run, (few, *run.results[1:]))
+    tests = list(dict.fromkeys(r.test for r in ordered(run)))
+    found = set()
+    for model, *marks in opened(run).table("#texts-matrix table"):
+        for test, mark in zip(tests, marks, strict=True):
+            r = next(r for r in run.results if (r.model, r.test) == (model, test))
+            found.add(mark)
+            if mark in MARKS:
+                assert MARKS[mark] == (bool(r.significant_crossed), bool(r.significant_crossed_holm))
+            else:
+                assert mark == ("–" if r.effect_size is None else "‡" if r is few else None)
+    assert {*MARKS, "–", "‡"} == found
 
 
 def test_cells_and_figures_say_their_numbers_to_who_points_at_them(run: Run, opened: Callable[..., Opened]) -> None:
     one = opened(run)
     r = run.results[0]
+    numbers = (decimals(r.effect_size_by_word), f"{decimals(r.d_low)} to {decimals(r.d_high)}", lead_p(r), p_by_word(r))
     one.page.locator("#texts-matrix td[data-tip]").first.hover()
     assert one.tip is not None
-    assert all(text in one.tip for text in (r.test, r.model, decimals(r.effect_size or 0.0), p_by_word(r)))
+    assert all(text in one.tip for text in (r.test, r.model, *numbers))
     one.page.mouse.move(1, 1)
     assert one.tip is None
     one.page.locator("#texts-forest svg path[data-tip]").first.hover()
     assert one.tip is not None
     assert one.tip.startswith(f"{r.test} on {r.model}.")
-    assert decimals(r.effect_size or 0.0) in one.tip
+    assert all(text in one.tip for text in numbers)
+    assert all(text in one.page.locator("#texts-words").inner_text() for text in numbers)
 
 
 def test_the_matrix_is_walked_with_the_keyboard(run: Run, opened: Callable[..., Opened]) -> None:
@@ -186,30 +243,33 @@ def test_the_matrix_is_walked_with_the_keyboard(run: Run, opened: Callable[..., 
     page.keyboard.press("ArrowRight")
     assert one.tip is not None
     assert one.tip != first
-    assert one.tip.startswith(f"{run.results[1].test} on {run.results[1].model}")
+    second = ordered(run)[1]
+    assert one.tip.startswith(f"{second.test} on {second.model}")
     page.keyboard.press("ArrowDown")
-    assert one.tip.startswith(f"{run.results[1].test} on noisy 1")
+    assert one.tip.startswith(f"{second.test} on noisy 1")
     page.keyboard.press("ArrowDown")  # there is no third model
-    assert one.tip.startswith(f"{run.results[1].test} on noisy 1")
+    assert one.tip.startswith(f"{second.test} on noisy 1")
     page.keyboard.press("Escape")
     assert one.tip is None
 
 
 def test_sorting_orders_numbers_and_leaves_what_is_missing_at_the_end(run: Run, opened: Callable[..., Opened]) -> None:
     one = opened(run)
-    effects = [r.effect_size for r in run.results if r.model == "glove" and r.effect_size is not None]
+    people = {r.test: effect_of(r) for r in run.results if r.model == "glove" and r.about != "method"}
+    effects = [effect for effect in people.values() if effect is not None]
+    assert 0 < len(effects) < len(people)
     header = one.page.locator("#texts-all_tests thead tr:nth-child(2) th").first
     for direction in ("ascending", "descending"):
         header.get_by_role("button").click()
         assert header.get_attribute("aria-sort") == direction
-        shown = [row[1] for row in one.table("#texts-all_tests table")]
-        assert shown[len(effects) :] == ["refused"] * (len(shown) - len(effects))
+        shown = [row[1].split("\n")[0] for row in one.table("#texts-all_tests table")][: len(people)]
+        assert shown[len(effects) :] == ["refused"] * (len(people) - len(effects))
         numbers = [float(cell) for cell in shown[: len(effects)]]
         assert numbers == sorted(numbers, reverse=direction == "descending")
-    p_header = one.page.locator("#texts-numbers th", has_text="p by word").first
+    p_header = one.page.locator("#texts-numbers th", has_text="p for these").first
     p_header.get_by_role("button").click()
-    shown = [float(row[7].rstrip("*‡")) for row in one.table("#texts-numbers table") if row[7] != "–"]
-    assert shown == sorted(shown)
+    numbers = [float(row[6]) for row in one.table("#texts-numbers table") if row[6] != "–"]
+    assert numbers == sorted(numbers)
 
 
 def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened]) -> None:
@@ -220,17 +280,22 @@ def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened])
     for sought in ("noisy weat6", "  SENT\tfemale  glove ", "weat pleasant flowers noisy", "1 male"):
         place.get_by_label("Find").fill(sought)
         kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
-        held = [(r, f"{r.model} {r.test} {r.title}".lower()) for r in run.results]
+        held = [(r, f"{r.model} {r.test} {r.title}".lower()) for r in ordered(run)]
         every = [(r.test, r.model) for r, text in held if all(word in text for word in sought.lower().split())]
         assert kept == every
         assert 0 < len(every) < len(run.results)
     place.get_by_label("Find").fill("")
-    place.get_by_label("Show").select_option("2")
-    kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
-    assert kept == [(r.test, r.model) for r in run.results if r.significant_by_word_holm]
-    place.get_by_label("Show").select_option("4")
-    kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
-    assert kept == [(r.test, r.model) for r in run.results if r.effect_size is None]
+    choices: dict[str, Callable[[Result], bool]] = {
+        "significant": lambda r: bool(r.significant_crossed),
+        "after correction": lambda r: bool(r.significant_crossed_holm),
+        "for these words only": lambda r: bool(r.significant_by_word) and not r.significant_crossed,
+        "not measured": lambda r: r.effect_size is None,
+    }
+    for label, is_kept in choices.items():
+        place.get_by_label("Show").select_option(label=label)
+        kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
+        assert kept == [(r.test, r.model) for r in ordered(run) if is_kept(r)]
+        assert kept
     place.get_by_label("Find").fill("there is no such test")
     assert one.table("#texts-numbers table") == []
     assert "no results" in place.inner_text()
@@ -250,9 +315,9 @@ def test_many_models_are_shown_a_page_at_a_time(run: Run, opened: Callable[..., 
     place.get_by_label("Order").select_option("1")
     counts = [row.count("**") for row in one.table("#texts-matrix table")]
     assert counts == sorted(counts, reverse=True)
-    found = {m: sum(bool(r.significant_by_word_holm) for r in many.results if r.model == m) for m in ("glove",)}
-    row = next(row for row in one.table("#texts-matrix table") if row[0] == "glove")
-    assert row.count("**") == found["glove"]
+    first = one.table("#texts-matrix table")[0]
+    marks = {r.test: mark_of(r) for r in many.results if r.model == first[0]}
+    assert first.count("**") == list(marks.values()).count(2)
 
 
 def test_words_add_up_to_the_effect_size_by_word(run: Run, opened: Callable[..., Opened]) -> None:
@@ -321,7 +386,7 @@ def test_heads_of_tables_are_on_every_printed_page(nine: Run, opened: Callable[.
     pages = (tmp_path / "page.txt").read_text(encoding="utf-8").split("\f")
     numbers = [page for page in pages if re.search(r"^(sent-)?weat\d +noisy ", page, re.MULTILINE)]
     assert len(numbers) > 1
-    assert all(re.match(r"(.*\n)*? *test +model +effect", page) for page in numbers)
+    assert all(re.search(r"^ *test +model +d ", page, re.MULTILINE) for page in numbers)
 
 
 def test_hostile_names_run_nothing(run: Run, opened: Callable[..., Opened]) -> None:
@@ -362,11 +427,12 @@ def test_numbers_that_are_none_are_shown_as_such(run: Run, opened: Callable[...,
             log10_p_value=math.nan,
             p_value_by_word=math.nan,
             log10_p_value_by_word=math.nan,
+            p_value_crossed=math.nan,
             associations={role: dict.fromkeys(words, odd[i]) for role, words in r.associations.items()},
         )
-        for i, r in enumerate(r for r in run.results[:3])
+        for i, r in enumerate(ordered(run)[:3])
     )
-    one = opened(with_rows(run, with_corrections(results, 0.01)))
+    one = opened(with_rows(run, with_corrections(results, run.manifest.settings)))
     assert [row[2] for row in one.table("#texts-numbers table")] == ["NaN", "inf", "-inf"]
     assert one.page.locator("#texts-short").is_visible()
 

@@ -10,7 +10,6 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 from tests.results.made_runs import as_refused, some_samples, with_rows
@@ -25,7 +24,6 @@ from biassay.pages.publish import files as published
 from biassay.pages.publish import to_text
 from biassay.pages.publish.files import FIGURE_FORMATS
 from biassay.pages.publish.latex import to_latex
-from biassay.pages.publish.layout import Cell
 from biassay.pages.publish.markdown import to_markdown
 from biassay.runs.run import Run
 from biassay.runs.showing import compared, gather, presented
@@ -56,12 +54,6 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def stereotypes() -> Run:
     return compared_with_people()
-
-
-def minus(text: str) -> str:
-    """Inside a text a minus is no hyphen; a number is read with one."""
-    assert "-" not in text
-    return text.replace("−", "-")
 
 
 def names(folder: Path) -> set[str]:
@@ -105,57 +97,6 @@ def test_differences_are_drawn_where_models_are_compared(run: Run, tmp_path: Pat
     assert (tmp_path / "paper" / "figures" / "difference-1.svg").read_bytes() == drawn(figure, "svg")
     content = json.loads((tmp_path / "paper" / "figures" / "difference-1.vl.json").read_text())
     assert [v["effect"] for v in content["data"]["values"]] == [r.difference for r in comparison.tables["associations"]]
-
-
-def test_the_table_of_differences_is_that_of_the_comparison(run: Run) -> None:
-    rng = np.random.default_rng(3)
-
-    def noisy(model: str, spread: float) -> tuple[Any, ...]:
-        return tuple(
-            dataclasses.replace(
-                r,
-                model=model,
-                associations={
-                    k: {w: v + rng.normal(0, spread) for w, v in words.items()} for k, words in r.associations.items()
-                },
-            )
-            for r in run.results
-        )
-
-    near, far, none = noisy("near", 0.001), noisy("far", 0.2), noisy("none", 0.1)
-    turned = dataclasses.replace(
-        far[0],
-        associations={
-            k: {w: -v for w, v in run.results[0].associations[k].items()} for k in run.results[0].associations
-        },
-    )
-    short = {k: dict(list(words.items())[: 3 if k == "X" else 8]) for k, words in none[1].associations.items()}
-    others = (*near, turned, *far[1:], as_refused(none[0]), dataclasses.replace(none[1], associations=short))
-    found = compared({"": with_rows(run, run.results + others)})
-    table = difference_table(found)
-    assert table is not None
-    assert [span.title for span in table.models] == ["near", "far", "none"]
-    assert {span.columns for span in table.models} == {("difference", "95%")}
-    rows = {row.stub[0]: row.cells for row in table.rows}
-    assert list(rows) == [r.test for r in run.results]
-    marks = set()
-    for r in found.tables["associations"]:
-        place = 2 * ["near", "far", "none"].index(r.model)
-        difference, interval = rows[r.test][place : place + 2]
-        if r.difference is None:
-            assert (difference, interval) == (Cell("–"), Cell("–"))
-        elif r.interval_low is None or r.interval_high is None:
-            assert (difference, interval) == (Cell(f"{r.difference:z.2f}"), Cell("–"))
-        else:
-            ends = (r.interval_low, r.interval_high), (r.simultaneous_low or 0.0, r.simultaneous_high or 0.0)
-            assert minus(interval.text) == f"{r.interval_low:z.2f} to {r.interval_high:z.2f}"
-            assert difference == Cell(f"{r.difference:z.2f}", "*" * sum(low > 0 or high < 0 for low, high in ends))
-        marks.add((difference.mark, interval.text == "–", difference.text == "–"))
-    assert {("**", False, False), ("", False, False), ("", True, False), ("", True, True)} <= marks
-    assert rows[run.results[2].test][4:] == (Cell(""), Cell(""))  # the third model was not asked
-    assert found.baseline in table.caption
-    for text in (to_markdown(table), to_latex(table, "tab:differences")):
-        assert all(model in text for model in ("near", "far", "none"))
 
 
 def test_the_table_of_differences_is_published_where_models_are_compared(

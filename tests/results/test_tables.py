@@ -17,7 +17,6 @@ from tests.results.made_runs import ROLES, contexts, result, run_of
 from biassay.errors import MissingExtraError, UnknownNameError
 from biassay.results.storage import write_run
 from biassay.runs.run import Run
-from biassay.stats.effect_interval import effect_interval
 from biassay.studies.associations.columns import RESULTS
 from biassay.studies.associations.records import Contextual, Result
 from biassay.studies.registry import study_named, study_names
@@ -107,16 +106,6 @@ def test_a_frame_without_pandas_names_the_extra(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="frame"):
         run_of("one", []).to_frame()
-
-
-def test_the_interval_over_words_is_that_of_the_words() -> None:
-    """By `effect_interval`, whose numbers have witnesses of their own."""
-    rng = np.random.default_rng(1)
-    associations = {role: {f"{role}{i}": float(v) for i, v in enumerate(rng.normal(size=6))} for role in "XYAB"}
-    rows = lines(result(associations=associations, effect_size_by_word=0.3), result(associations={}, test="u"))
-    expected = effect_interval(list(associations["X"].values()), list(associations["Y"].values()))
-    assert [row["interval_low"] for row in rows] == [repr(expected.low), ""]
-    assert [row["confidence"] for row in rows] == ["0.95", ""]
 
 
 def test_no_cell_is_run_by_a_spreadsheet_and_nothing_is_lost() -> None:

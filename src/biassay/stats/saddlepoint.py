@@ -35,6 +35,7 @@ _NEWTON_STEPS = 200
 _STEEPEST = 600.0  # of b, per largest score: beyond it a coin is decided to the last bit
 _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are all but decided, and there is no bell
 _ALIAS = 1e-12  # of the bell: what the trapezoid rule may add
+_MOST_ALIASED = 1e-3  # of one: nothing bounds what it may add beyond
 _BELL = 8.0  # deviations: beyond, a bell is below exp(-32)
 _NOISE = 3.0  # deviations of the noise that are stated
 _MOST_FACTORS = 60_000_000  # complex factors an integral may take, some tenths of a second
@@ -44,10 +45,15 @@ _LEFT_OUT = 4e-4  # relative size at which what is left out no longer matters
 
 @dataclass(frozen=True)
 class SmoothTail:
-    """Logarithm of the tail probability, and a bound on its relative error."""
+    """Logarithm of the tail probability, and a bound on its relative error.
+
+    ``left_out`` is how much may be missing, or be too much, as a share of what was found. ``relative_error`` is that as
+    a share of the truth: infinite if all that was found may be too much.
+    """
 
     log_p: float
     relative_error: float
+    left_out: float
 
 
 def solve_tilt(tail: SubsetTail) -> tuple[float, float] | None:
@@ -113,7 +119,7 @@ def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
         if other is None:
             return None
         p = math.exp(other.log_p)
-        return SmoothTail(math.log1p(-p), other.relative_error * p / (1.0 - p)) if p < 1.0 else None
+        return _stated(math.log1p(-p), other.left_out * p / (1.0 - p)) if p < 1.0 else None
     saddle = solve_tilt(tail)
     if saddle is None:
         return None
@@ -128,7 +134,12 @@ def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
     log_count = _objective(s, n, t, a, b) + math.log(found[0])
     steps = 0.0 if integral.step else math.exp(-0.5 * log_count)
     log_p = min(0.0, log_count - log_binomial(len(s), n))
-    return SmoothTail(log_p, steps + found[1] / found[0] + 1e-9)
+    return _stated(log_p, steps + found[1] / found[0] + 1e-9)
+
+
+def _stated(log_p: float, left_out: float) -> SmoothTail:
+    """A tail of which a share may have been left out, or be too much."""
+    return SmoothTail(log_p, left_out / (1.0 - left_out) if left_out < 1.0 else math.inf, left_out)
 
 
 class _Integral:
@@ -155,6 +166,8 @@ class _Integral:
             return None  # only equal scores are undecided: their sums do not spread into a bell
         self._bell = 1.0 / (2.0 * np.pi * self._size_deviation * self._deviation * self._b)
         width, aliased, again = self._trapezoid()
+        if aliased > _MOST_ALIASED:
+            return None  # hardly any but equal scores are undecided
         cost = len(self._distinct[0]) * self._m
         if self.step is not None and np.pi / self.step / width * cost > _MOST_FACTORS:
             self.step = None  # so fine a lattice cannot be followed to its end

@@ -3,41 +3,68 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tests.results.made_runs import with_rows
 
+from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
+from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
 
 TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
 
 
-def other_model(run: Run, name: str, seed: int, **given: Any) -> Run:
-    """The same tests with other associations of the words and other p-values; ``given`` changes the settings."""
+def other_model(run: Run, name: str, seed: int, noise: float = 1.0, **given: Any) -> Run:
+    """The same tests with other cosines of the words and other p-values; ``given`` changes the settings."""
     rng = np.random.default_rng(seed)
-    spread = {
-        r.test: float(np.std([*r.associations["X"].values(), *r.associations["Y"].values()])) for r in run.results
+    arrays = {
+        place: table + noise * table.std() * rng.normal(size=table.shape) if place.endswith("/cosines") else table
+        for place, table in run.arrays.items()
     }
     results = tuple(
-        dataclasses.replace(
-            r,
-            model=name,
-            associations={
-                role: {w: value + spread[r.test] * rng.normal() for w, value in words.items()}
-                for role, words in r.associations.items()
-            },
-            p_value=float(rng.random() ** 6),
-            p_value_by_word=float(rng.random() ** 6),
-        )
+        dataclasses.replace(r, model=name, p_value=float(rng.random() ** 6), p_value_by_word=float(rng.random() ** 6))
         for r in run.results
     )
     models = tuple(dataclasses.replace(record, name=name) for record in run.manifest.models)
     settings = dataclasses.replace(run.manifest.settings, **given)
     rows = with_corrections(results, settings)
-    return with_rows(run, rows, run_id=name, models=models, settings=settings)
+    made = with_rows(run, rows, run_id=name, models=models, settings=settings)
+    return dataclasses.replace(made, arrays=arrays)
+
+
+def in_one(first: Run, second: Run) -> Run:
+    """Two runs as one that measured both models."""
+    manifest = dataclasses.replace(first.manifest, models=(*first.manifest.models, *second.manifest.models))
+    arrays = {**first.arrays, **{f"1/{name.removeprefix('0/')}": array for name, array in second.arrays.items()}}
+    return Run(manifest, {"results": (*first.results, *second.results)}, arrays)
+
+
+def keeping(run: Run, test: str, **words: Collection[str]) -> Run:
+    """A run whose model knows only these of the words of a role, and its cosines of them."""
+    result, arrays = of(run, test), dict(run.arrays)
+    known = {r: {w: v for w, v in of_role.items() if w in words.get(r, of_role)} for r, of_role in roles(result)}
+    masks = {r: [w in known[r] for w in of_role] for r, of_role in roles(result)}
+    place = f"0/{test}/cosines"
+    arrays[place] = arrays[place][np.ix_(masks["X"] + masks["Y"], masks["A"] + masks["B"])]
+    return dataclasses.replace(edited(run, test, associations=known), arrays=arrays)
+
+
+def roles(result: Result) -> list[tuple[str, dict[str, float]]]:
+    return [(role, result.associations[role]) for role in ("X", "Y", "A", "B")]
+
+
+def cosine(run: Run, test: str) -> Callable[[str, str, str, str], float]:
+    """Of a target and an attribute, by role and word."""
+    words = [[(role, w) for role, own in roles(of(run, test)) if role in side for w in own] for side in ("XY", "AB")]
+    rows, columns = ({word: i for i, word in enumerate(side)} for side in words)
+    table = run.arrays[f"0/{test}/cosines"]
+    return lambda role, target, other, attribute: float(table[rows[role, target], columns[other, attribute]])
 
 
 def edited(run: Run, test: str, **given: Any) -> Run:
@@ -53,3 +80,33 @@ def without(run: Run, *tests: str) -> Run:
 def of(run: Run, test: str) -> Result:
     (found,) = [r for r in run.results if r.test == test]
     return found
+
+
+def rows_of(found: Comparison) -> tuple[AssociationDifference, ...]:
+    return found.tables["associations"]
+
+
+def numbers(r: AssociationDifference) -> tuple[int, ...]:
+    return r.num_targ1, r.num_targ2, r.num_attr1, r.num_attr2
+
+
+def effect(run: Run, test: str, words: Mapping[str, Collection[str]]) -> float:
+    """(mean of X less mean of Y) / spread of all, by the book, from the cosines of these words."""
+    near = cosine(run, test)
+
+    def association(role: str, target: str) -> float:
+        a, b = (statistics.fmean(near(role, target, other, w) for w in words[other]) for other in "AB")
+        return a - b
+
+    x, y = ([association(role, word) for word in words[role]] for role in "XY")
+    return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
+
+
+def in_common(one: Result, other: Result) -> dict[str, list[str]]:
+    return {role: [w for w in words if w in other.associations[role]] for role, words in one.associations.items()}
+
+
+def cut(run: Run, test: str, words: Mapping[str, Collection[str]]) -> NDArray[np.float64]:
+    near = cosine(run, test)
+    targets, attributes = ([(role, w) for role in side for w in words[role]] for side in ("XY", "AB"))
+    return np.array([[near(*target, *attribute) for attribute in attributes] for target in targets])

@@ -15,6 +15,7 @@ from biassay.runs.models import identified
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES
+from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.making import contextual_result_of
 from biassay.studies.associations.over_contexts import measure_in_contexts
 from biassay.studies.associations.records import InputsRecord, TestRecord
@@ -58,7 +59,7 @@ def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
                 words[test.X.words[0]] = words[test.X.words[0]][:2]
             found = measure_in_contexts(test, {} if test.name == "C1" else words, Settings(**chosen), model.name)
             results.append(contextual_result_of(test, model, found, Settings(**chosen)))
-            names = SAMPLE_ARRAYS if found.association is not None else ()
+            names = (*SAMPLE_ARRAYS, COSINES) if found.association is not None else ()
             arrays |= {f"{place}/{test.name}/{name}": getattr(found.association, name) for name in names}
     records = tuple(dataclasses.replace(identified(m.name, m), measured=True) for m in known)
     made = run_of(" ".join(models), results, arrays, settings=chosen, contexts=record, models=records)

@@ -1,23 +1,36 @@
-"""Association tests of models side by side: effect sizes from single words in loops and `biassay.holm` as witnesses."""
+"""Association tests of models side by side: effect sizes from single cosines in loops as witnesses."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import statistics
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.results.made_runs import as_refused, with_rows
-from tests.studies.associations.compared_runs import TESTS, edited, of, other_model, without
+from tests.studies.associations.compared_runs import (
+    TESTS,
+    cut,
+    edited,
+    effect,
+    in_common,
+    in_one,
+    keeping,
+    numbers,
+    of,
+    other_model,
+    rows_of,
+    without,
+)
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 from biassay.errors import UsageError
 from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
 from biassay.runs.showing import compared
-from biassay.stats.effect_interval import difference_interval
+from biassay.stats.crossed_effect import crossed_difference
 from biassay.studies.associations.compare import AssociationDifference
-from biassay.studies.associations.records import Result
 
 
 @pytest.fixture(scope="module")
@@ -31,49 +44,75 @@ def third(first: Run) -> Run:
 
 
 def row(found: Comparison, test: str) -> AssociationDifference:
-    (one,) = [r for r in found.tables["associations"] if r.test == test]
+    (one,) = [r for r in rows_of(found) if r.test == test]
     return one
 
 
-def effect(result: Result, words: dict[str, list[str]]) -> float:
-    """(mean of X less mean of Y) / spread of all, by the book."""
-    x, y = ([result.associations[role][word] for word in words[role]] for role in ("X", "Y"))
-    return (statistics.fmean(x) - statistics.fmean(y)) / statistics.stdev([*x, *y])
-
-
-def in_common(one: Result, other: Result) -> dict[str, list[str]]:
-    return {role: [w for w in one.associations[role] if w in other.associations[role]] for role in ("X", "Y")}
-
-
 def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, third: Run) -> None:
-    lacking = of(second, "weat7").associations
-    second = edited(second, "weat7", associations={**lacking, "X": dict(list(lacking["X"].items())[2:])})
-    found = compared({"a": first, "b": second, "c": third})
+    """Targets and attributes; the order of words on the other model does not matter."""
+    result = of(second, "weat7")
+    second = keeping(second, "weat7", X=list(result.associations["X"])[2:], B=list(result.associations["B"])[:5])
+    first = keeping(first, "weat7", A=list(result.associations["A"])[1:])
+    found = compared({"a": first, "b": second, "c": turned(third)})
     assert (found.baseline, found.confidence, found.notes) == ("glove", 0.95, ())
-    assert [(r.model, r.test) for r in found.tables["associations"]] == [
-        (m, t) for m in ("second", "third") for t in TESTS
-    ]
-    for r in found.tables["associations"]:
-        one, other = of(first, r.test), of(second if r.model == "second" else third, r.test)
-        words = in_common(one, other)
-        assert (r.effect_baseline, r.effect_model) == pytest.approx((effect(one, words), effect(other, words)))
-        assert r.difference == pytest.approx(effect(other, words) - effect(one, words))
-        assert (r.baseline, r.title, r.reason) == ("glove", one.title, None)
-        assert (r.num_targ1, r.num_targ2) == (len(words["X"]), len(words["Y"]))
-    assert [(r.num_targ1, r.num_targ2) for r in found.tables["associations"] if r.test == "weat7"] == [(6, 8), (8, 8)]
+    assert [(r.model, r.test) for r in rows_of(found)] == [(m, t) for m in ("second", "third") for t in TESTS]
+    for r in rows_of(found):
+        other = second if r.model == "second" else third
+        words = in_common(of(first, r.test), of(other, r.test))
+        sizes = effect(first, r.test, words), effect(other, r.test, words)
+        assert (r.effect_baseline, r.effect_model) == pytest.approx(sizes)
+        assert r.difference == pytest.approx(sizes[1] - sizes[0])
+        assert (r.baseline, r.title, r.reason) == ("glove", of(first, r.test).title, None)
+        assert numbers(r) == tuple(len(words[role]) for role in "XYAB")
+        expected = crossed_difference(
+            cut(first, r.test, words), cut(other, r.test, words), len(words["X"]), len(words["A"])
+        )
+        assert (r.interval_low, r.interval_high) == pytest.approx((expected.low, expected.high))
+        assert r.detectable == pytest.approx(expected.detectable)
+    assert [numbers(r) for r in rows_of(found) if r.test == "weat7"] == [(6, 8, 7, 5), (8, 8, 7, 8)]
 
 
-def test_simultaneous_intervals_are_paired_ones_of_more_confidence(first: Run, second: Run, third: Run) -> None:
+def turned(run: Run) -> Run:
+    """The same run with its words in the opposite order."""
+    rows, arrays = [], {}
+    for r in run.results:
+        x, a = len(r.associations["X"]), len(r.associations["A"])
+        table = run.arrays[f"0/{r.test}/cosines"]
+        half = np.concatenate([table[:x][::-1], table[x:][::-1]])
+        arrays[f"0/{r.test}/cosines"] = np.concatenate([half[:, :a][:, ::-1], half[:, a:][:, ::-1]], axis=1)
+        words = {role: dict(reversed(list(of_role.items()))) for role, of_role in r.associations.items()}
+        rows.append(dataclasses.replace(r, associations=words))
+    return dataclasses.replace(with_rows(run, rows), arrays=arrays)
+
+
+def test_simultaneous_intervals_are_those_of_more_confidence(first: Run, second: Run, third: Run) -> None:
     found = compared({"a": first, "b": second, "c": third})
-    shares = len(found.tables["associations"])
-    assert shares == 8
-    for r in found.tables["associations"]:
-        one, other = of(first, r.test), of(second if r.model == "second" else third, r.test)
-        numbers = [list(result.associations[role].values()) for result in (one, other) for role in ("X", "Y")]
-        paired, wider = (difference_interval(*numbers, confidence=c) for c in (0.95, 1 - 0.05 / shares))
-        assert (r.interval_low, r.interval_high) == (paired.low, paired.high)
-        assert (r.simultaneous_low, r.simultaneous_high) == (wider.low, wider.high)
+    assert [r.family for r in rows_of(found)] == [8] * 8
+    for r in rows_of(found):
+        words = of(first, r.test).associations
+        one, other = (cut(run, r.test, words) for run in (first, second if r.model == "second" else third))
+        wider = crossed_difference(one, other, len(words["X"]), len(words["A"]), confidence=1 - 0.05 / 8)
+        assert (r.simultaneous_low, r.simultaneous_high) == pytest.approx((wider.low, wider.high))
         assert r.simultaneous_low < r.interval_low < r.difference < r.interval_high < r.simultaneous_high  # type: ignore[operator]
+
+
+def test_a_family_are_tests_about_people_on_all_models_compared(first: Run, second: Run, third: Run) -> None:
+    """A check of the method has its own interval only, and widens no other; what has no interval counts for nothing."""
+    runs = {"a": first, "b": second, "c": third}
+    everything = {(r.model, r.test): r for r in rows_of(compared(runs))}
+    checked = {name: edited(run, "weat7", about="method") for name, run in runs.items()}
+    found = rows_of(compared(checked))
+    assert {r.test: (r.family, r.simultaneous_low is None) for r in found} == {
+        t: (None, True) if t == "weat7" else (6, False) for t in TESTS
+    }
+    for r in found:
+        same = everything[r.model, r.test]
+        assert (r.interval_low, r.interval_high) == (same.interval_low, same.interval_high)
+        assert r.is_check or r.simultaneous_low > same.simultaneous_low  # type: ignore[operator]
+    two = rows_of(compared({"a": checked["a"], "b": checked["b"]}))
+    assert {r.family for r in two} == {3, None}
+    refused = with_rows(second, tuple(as_refused(r) if r.test == "weat6" else r for r in second.results))
+    assert {r.family for r in rows_of(compared({"a": first, "b": refused}))} == {3, None}
 
 
 def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, second: Run, third: Run) -> None:
@@ -81,28 +120,35 @@ def test_the_first_model_is_the_baseline_unless_another_is_named(first: Run, sec
     assert compared(runs).baseline == "glove"
     assert compared(dict(reversed(runs.items()))).baseline == "third"
     found = compared(runs, baseline="second")
-    assert (found.baseline, {r.baseline for r in found.tables["associations"]}) == ("second", {"second"})
-    assert list(dict.fromkeys(r.model for r in found.tables["associations"])) == ["glove", "third"]
+    assert (found.baseline, {r.baseline for r in rows_of(found)}) == ("second", {"second"})
+    assert list(dict.fromkeys(r.model for r in rows_of(found))) == ["glove", "third"]
 
 
 def test_another_baseline_turns_the_difference(first: Run, second: Run) -> None:
     runs = {"a": first, "b": second}
-    for one, turned in zip(
+    for one, back in zip(
         compared(runs).tables["associations"], compared(runs, baseline="second").tables["associations"], strict=True
     ):
-        assert (one.difference, one.effect_model) == (-(turned.difference or 0.0), turned.effect_baseline)
+        assert (one.difference, one.effect_model) == (-(back.difference or 0.0), back.effect_baseline)
         ends = (one.interval_low, one.interval_high, one.simultaneous_low, one.simultaneous_high)
-        other = (turned.interval_high, turned.interval_low, turned.simultaneous_high, turned.simultaneous_low)
+        other = (
+            back.interval_high,
+            back.interval_low,
+            back.simultaneous_high,
+            back.simultaneous_low,
+        )
         assert ends == pytest.approx([-(end or 0.0) for end in other])
 
 
 def test_models_of_one_run_are_compared(first: Run, second: Run) -> None:
     """Also where they differ in nothing but their settings or weights."""
-    both = with_rows(first, (*first.results, *second.results))
-    assert compared({"a": both}).tables["associations"] == compared({"a": first, "b": second}).tables["associations"]
-    alike = tuple(dataclasses.replace(r, model="glove", model_revision="other") for r in second.results)
-    found = compared({"a": with_rows(first, (*first.results, *alike))})
-    assert (found.baseline, {r.model for r in found.tables["associations"]}) == ("glove", {"glove #2"})
+    expected = rows_of(compared({"a": first, "b": second}))
+    assert rows_of(compared({"a": in_one(first, second)})) == expected
+    rows = tuple(dataclasses.replace(r, model="glove", model_revision="other") for r in second.results)
+    models = tuple(dataclasses.replace(m, name="glove", revision="other") for m in second.manifest.models)
+    found = compared({"a": in_one(first, with_rows(second, rows, models=models))})
+    assert (found.baseline, {r.model for r in rows_of(found)}) == ("glove", {"glove #2"})
+    assert [r.interval_low for r in rows_of(found)] == [r.interval_low for r in expected]
 
 
 def test_one_model_only_is_refused(first: Run) -> None:
@@ -114,7 +160,7 @@ def test_the_same_model_in_two_runs_has_two_names(first: Run) -> None:
     again = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, run_id="again"))
     found = compared({"x/run": first, "y/run": again})
     assert found.baseline == "glove [x/run]"
-    for r in found.tables["associations"]:
+    for r in rows_of(found):
         assert r.model == "glove [y/run]"
         assert r.difference == 0.0
         assert (r.interval_low, r.interval_high) == pytest.approx((0.0, 0.0), abs=1e-6)
@@ -122,7 +168,7 @@ def test_the_same_model_in_two_runs_has_two_names(first: Run) -> None:
 
 def test_tests_that_one_model_lacks_are_left_out(first: Run, second: Run) -> None:
     found = compared({"a": without(first, "weat6"), "b": without(second, "weat7")})
-    assert [r.test for r in found.tables["associations"]] == ["weat8", "sent-weat6"]
+    assert [r.test for r in rows_of(found)] == ["weat8", "sent-weat6"]
     with pytest.raises(UsageError, match="no test in common"):
         compared({"a": without(first, *TESTS[:2]), "b": without(second, *TESTS[2:])})
 
@@ -145,47 +191,89 @@ def test_what_was_not_measured_on_a_model_is_said_and_has_no_difference(first: R
         assert effects["second"] is None
 
 
-def test_no_words_in_common_are_said(first: Run, second: Run) -> None:
+@pytest.mark.parametrize("role", ["X", "Y", "A", "B"])
+def test_no_words_in_common_are_said(first: Run, second: Run, role: str) -> None:
     associations = of(second, "weat6").associations
-    strangers = {**associations, "Y": {f"{word}?": value for word, value in associations["Y"].items()}}
-    for given in (strangers, {}, {**associations, "X": dict.fromkeys(associations["X"], math.nan)}):
-        r = row(compared({"a": first, "b": edited(second, "weat6", associations=given)}), "weat6")
-        assert r.reason == "no words in common that have numbers"
-        assert (r.difference, r.interval_low, r.interval_high) == (None, None, None)
+    strangers = {**associations, role: {f"{word}?": value for word, value in associations[role].items()}}
+    r = row(compared({"a": first, "b": edited(second, "weat6", associations=strangers)}), "weat6")
+    assert r.reason == "no words in common"
+    assert (r.difference, r.interval_low, r.interval_high) == (None, None, None)
 
 
-def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first: Run, second: Run) -> None:
-    associations = of(second, "weat6").associations
-    few = {**associations, "X": dict(list(associations["X"].items())[:3])}
-    found = compared({"a": first, "b": edited(second, "weat6", associations=few)})
-    r = row(found, "weat6")
-    words = in_common(of(first, "weat6"), dataclasses.replace(of(second, "weat6"), associations=few))
+def test_a_cosine_that_is_no_number_is_said(first: Run, second: Run) -> None:
+    table = second.arrays["0/weat6/cosines"].copy()
+    table[3, 5] = math.nan
+    broken = dataclasses.replace(second, arrays={**second.arrays, "0/weat6/cosines": table})
+    r = row(compared({"a": first, "b": broken}), "weat6")
+    assert (r.difference, r.interval_low, r.reason is None) == (None, None, False)
+    without_it = keeping(broken, "weat6", A=[w for i, w in enumerate(of(first, "weat6").associations["A"]) if i != 5])
+    assert row(compared({"a": first, "b": without_it}), "weat6").interval_low is not None
+
+
+@pytest.mark.parametrize("role", ["X", "A"])
+def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first: Run, second: Run, role: str) -> None:
+    few = keeping(second, "weat6", **{role: list(of(second, "weat6").associations[role])[:1]})
+    r = row(compared({"a": first, "b": few}), "weat6")
+    words = in_common(of(first, "weat6"), of(few, "weat6"))
     assert r.reason == "too few words in common for an interval"
-    assert (r.num_targ1, r.num_targ2) == (3, 8)
-    assert r.difference == pytest.approx(effect(of(second, "weat6"), words) - effect(of(first, "weat6"), words))
+    assert numbers(r) == ((1, 8, 8, 8) if role == "X" else (8, 8, 1, 8))
+    assert r.difference == pytest.approx(effect(second, "weat6", words) - effect(first, "weat6", words))
     assert (r.interval_low, r.interval_high, r.simultaneous_low, r.simultaneous_high) == (None,) * 4
 
 
 def test_words_that_are_all_associated_alike_have_no_difference_and_are_not_called_few(first: Run, second: Run) -> None:
-    associations = of(second, "weat6").associations
-    flat = {**associations, "X": dict.fromkeys(associations["X"], 0.25), "Y": dict.fromkeys(associations["Y"], 0.25)}
-    r = row(compared({"a": first, "b": edited(second, "weat6", associations=flat)}), "weat6")
-    assert r.difference is None or math.isnan(r.difference)
-    assert r.reason is not None
-    assert "few" not in r.reason
+    flat = {**second.arrays, "0/weat6/cosines": np.full((16, 16), 0.25)}
+    r = row(compared({"a": first, "b": dataclasses.replace(second, arrays=flat)}), "weat6")
+    assert r.difference is None
+    assert r.effect_model is None
+    assert r.reason == "all words in common have the same association"
+
+
+def test_without_cosines_a_difference_has_no_interval(first: Run, second: Run) -> None:
+    """An older run: its effect sizes are compared as they are, and it is said that it must be measured again."""
+    older = dataclasses.replace(edited(second, "weat6", effect_size_by_word=0.5), arrays={})
+    lacking = dict(list(of(second, "weat7").associations["X"].items())[2:])
+    older = edited(older, "weat7", associations={**of(second, "weat7").associations, "X": lacking})
+    for runs, sign in (({"a": first, "b": older}, 1), ({"b": older, "a": first}, -1)):
+        found = {r.test: r for r in rows_of(compared(runs))}
+        own = of(first, "weat6").effect_size_by_word
+        assert own is not None
+        assert found["weat6"].difference == pytest.approx(sign * (0.5 - own))
+        for r in found.values():
+            assert r.reason is not None
+            assert "kept of second: measure again" in r.reason
+            assert ("not all the same" in r.reason) == (r.test == "weat7")
+            assert (r.interval_low, r.interval_high, r.simultaneous_low, r.family) == (None,) * 4
+    misfit = {**second.arrays, "0/weat6/cosines": np.zeros((3, 3))}
+    r = row(compared({"a": first, "b": dataclasses.replace(second, arrays=misfit)}), "weat6")
+    assert (r.difference is None, r.interval_low) == (False, None)
+
+
+def test_scores_of_four_sets_and_texts_of_unknown_words_have_no_interval(first: Run, second: Run) -> None:
+    plain: dict[str, Any] = {"effect_size_by_word": None, "associations": {}}
+    for given, said in ((plain, "not known"), ({"unit": "score", "metric": "own", "associations": {}}, "metric own")):
+        one, other = (edited(run, "weat6", effect_size=e, **given) for run, e in ((first, 0.25), (second, 1.0)))
+        if given is not plain:
+            one, other = (edited(run, "weat6", effect_size_by_word=e) for run, e in ((one, 0.25), (other, 1.0)))
+        r = row(compared({"a": one, "b": other}), "weat6")
+        assert (r.effect_baseline, r.effect_model, r.difference) == (0.25, 1.0, 0.75)
+        assert (r.interval_low, r.simultaneous_low) == (None, None)
+        assert said in (r.reason or "")
+        assert "again" not in (r.reason or "")
 
 
 def test_tests_over_contexts_are_compared_by_word() -> None:
     one, two = measured_in_contexts(("one",)), measured_in_contexts(("zero", "two"))
     two = with_rows(two, tuple(r for r in two.results if r.model == "two"))
+    arrays = {f"0/{name.removeprefix('1/')}": array for name, array in two.arrays.items() if name.startswith("1/")}
     found = compared({"a": one, "b": two})
-    assert [(r.model, r.test) for r in found.tables["associations"]] == [
-        ("two (layer=-1)", t) for t in ("C6", "C9", "C10", "C1")
-    ]
-    for r in found.tables["associations"][:3]:
-        results = of(one, r.test), of(two, r.test)
-        sizes = [effect(result, in_common(*results)) for result in results]
+    assert [(r.model, r.test) for r in rows_of(found)] == [("two (layer=-1)", t) for t in ("C6", "C9", "C10", "C1")]
+    two = dataclasses.replace(two, arrays=arrays)
+    for r in rows_of(found)[:3]:
+        words = in_common(of(one, r.test), of(two, r.test))
+        sizes = [effect(run, r.test, words) for run in (one, two)]
         assert (r.effect_baseline, r.effect_model) == pytest.approx(sizes)
         assert r.difference == pytest.approx(sizes[1] - sizes[0])
-        assert sizes[0] == pytest.approx(results[0].effect_size_by_word)
-    assert found.tables["associations"][3].reason == "not measured on one (layer=-1) and two (layer=-1)"
+        assert sizes[0] == pytest.approx(of(one, r.test).effect_size_by_word)
+        assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
+    assert rows_of(found)[3].reason == "not measured on one (layer=-1) and two (layer=-1)"

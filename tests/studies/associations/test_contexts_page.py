@@ -25,6 +25,7 @@ from biassay.stimuli.model import ROLES
 from biassay.studies.associations.making import contextual_result_of
 from biassay.studies.associations.marks import p_by_text, p_by_word
 from biassay.studies.associations.over_contexts import measure_in_contexts
+from biassay.studies.associations.records import Result
 from biassay.studies.associations.samples import SAMPLE_ARRAYS, samples_of
 from biassay.studies.associations.settings import Settings
 from biassay.studies.associations.words_contexts import contexts_found
@@ -46,11 +47,6 @@ def page(run: Run) -> Page:
     return Page(render_report(run))
 
 
-def table(page: Page, label: str) -> dict[str, list[str]]:
-    """The tests of a model by their names."""
-    return {cells[0]: cells[1:] for cells in page.table("All tests", label)[1:]}
-
-
 def is_p(cell: str, value: float) -> bool:
     """Two digits, or three decimals: half a unit in the last place. Of a very small one no more than that it is."""
     if value < 1e-30:
@@ -59,84 +55,75 @@ def is_p(cell: str, value: float) -> bool:
     return bool(shown == pytest.approx(value, rel=0.05, abs=0.0005 if value >= 0.001 else 0.0))
 
 
+def ordered(run: Run) -> list[Result]:
+    """As they stand on the page: checks of the method at the end."""
+    return [*(r for r in run.results if r.about != "method"), *(r for r in run.results if r.about == "method")]
+
+
 def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path)
     page = Page(write_page(run, tmp_path).read_text(encoding="utf-8"))
     results = json.loads((tmp_path / "results.json").read_text())["tables"]["results"]
+    first, heads, *rows = page.table("All tests")
+    assert first == ["Test", *LABELS]
+    assert len(heads) == 6
+    by_test = {row[0].split()[0]: row[1:] for row in rows if len(row) > 1}
+    assert list(by_test) == ["C6", "C9", "C10", "C1"]
     statuses = []
-    for label, model in zip(LABELS, ("one", "two"), strict=True):
-        rows = table(page, label)
-        own = [r for r in results if r["model"] == model]
-        assert list(rows) == [f"{r['test']} {r['title']}" for r in own]
-        for r in own:
-            cells = rows[f"{r['test']} {r['title']}"]
-            statuses.append(r["status"])
-            if r["status"] == "refused":
-                assert cells == ["refused", "", "", "", "–", "", "–", ""]
-                continue
-            c = r["contextual"]
-            assert cells[0] == f"{r['effect_size']:.2f}"
-            assert cells[1] == f"{c['interval_low']:.2f} to {c['interval_high']:.2f}"
-            assert cells[2] == f"{c['prediction_low']:.2f} to {c['prediction_high']:.2f}"
-            assert cells[3] == f"{100 * c['i2']:.0f}%"
-            assert is_p(cells[4], r["p_value"])
-            assert cells[5] == f"{r['effect_size_by_word']:.2f}"
-            assert is_p(cells[6], r["p_value_by_word"])
-            assert cells[7:] == ["8 / 8 / 8"]
+    for r in results:
+        effect, p, by_word = by_test[r["test"]][3 * (r["model"] == "two") :][:3]
+        statuses.append(r["status"])
+        if r["status"] == "refused":
+            assert (effect, p, by_word) == ("refused", "–", "–")
+            continue
+        assert effect == f"{r['effect_size_by_word']:.2f} {r['d_low']:.2f} to {r['d_high']:.2f}"
+        assert is_p(p, r["p_value_crossed"])
+        assert p.count("*") == r["significant_crossed"] + r["significant_crossed_holm"]
+        assert is_p(by_word, r["p_value_by_word"])
     assert sorted(statuses) == ["measured"] * 6 + ["refused"] * 2
+
+
+def cells_of(page: Page, place: int) -> dict[str, str]:
+    """A row of all numbers, by its columns."""
+    data = page.data["contexts"]
+    return dict(zip([label for label, _ in data["columns"]], data["rows"][place][4:], strict=True))
 
 
 def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page) -> None:
     data = page.data["contexts"]
     assert data["models"] == list(LABELS)
-    assert data["columns"][4][0] == "p, paper's"
-    for row, r in zip(data["rows"], run.results, strict=True):
+    for place, (row, r) in enumerate(zip(data["rows"], ordered(run), strict=True)):
         assert (data["models"][row[0]], data["tests"][row[1]][0]) == (LABELS[r.model == "two"], r.test)
         if r.contextual is None:
-            assert row[2:] == [4, 4, "refused"]
+            assert row[2:] == [4, 0, "refused"]
             continue
-        c = r.contextual
-        assert row[4] == f"{r.effect_size:.2f}"
-        assert row[6:8] == [f"{r.effect_size_by_word:.2f}", f"{c.interval_low:.2f} to {c.interval_high:.2f}"]
-        assert is_p(row[8], r.p_value or 0.0)
-        assert is_p(row[9], r.p_value_by_word or 0.0)
-        assert is_p(row[10], r.p_value_by_word_holm or 0.0)
-
-
-def test_pooled_effects_stand_side_by_side_shaded_by_their_size(run: Run, page: Page) -> None:
-    first, second, *rows = page.table("Pooled effects, side by side")
-    assert first == ["Test", *LABELS]
-    assert second == ["d", "p, paper's", "p by word"] * 2
-    sizes = []
-    for row, one, two in zip(rows, run.results[:4], run.results[4:], strict=True):
-        assert row[0] == f"{one.test} {one.title}" == f"{two.test} {two.title}"
-        for (effect, p, by_word), r in zip((row[1:4], row[4:]), (one, two), strict=True):
-            if r.effect_size is None:
-                assert (effect, p, by_word) == ("refused", "–", "–")
-                continue
-            assert effect == f"{r.effect_size:.2f}"
-            assert is_p(p, r.p_value or 0.0)
-            assert "*" not in p
-            assert is_p(by_word, r.p_value_by_word or 0.0)
-            assert by_word.count("*") == bool(r.significant_by_word) + bool(r.significant_by_word_holm)
-            steps = sum(abs(r.effect_size) >= step for step in (0.2, 0.5, 0.8))
-            sizes.append(f"number size-{('negligible', 'small', 'medium', 'large')[steps]}")
-    assert [value for tag, name, value in page.attributes if tag == "td" and value.startswith("number size-")] == sizes
-    alone = Page(render_report(with_rows(run, run.results[:4])))
-    assert "Pooled effects, side by side" not in alone.headings()
+        c, cells = r.contextual, cells_of(page, place)
+        assert cells["d"] == f"{r.effect_size_by_word:.2f}"
+        assert cells["95% interval"] == f"{r.d_low:.2f} to {r.d_high:.2f}"
+        assert is_p(cells["p"], r.p_value_crossed or 0.0)
+        assert is_p(cells["p, Holm"], r.p_value_crossed_holm or 0.0)
+        assert is_p(cells["p for these attribute words"], r.p_value_by_word or 0.0)
+        assert cells["D, 95%"] == f"{r.D_low:.3f} to {r.D_high:.3f}"
+        assert cells["pooled effect (CES)"] == f"{r.effect_size:.2f}"
+        assert cells["CES over words"] == f"{c.interval_low:.2f} to {c.interval_high:.2f}"
+        assert cells["prediction"] == f"{c.prediction_low:.2f} to {c.prediction_high:.2f}"
+        assert cells["I²"] == f"{100 * c.i2:.1f}%"
+        assert is_p(cells["p, paper's"], r.p_value or 0.0)
+        assert is_p(cells["p, paper's, Holm"], r.p_value_holm or 0.0)
+        assert cells["contexts a word"] == "8 / 8 / 8"
 
 
 @pytest.mark.parametrize(
     ("log10", "shown"),
-    [(-400.3, "<1e-30**"), (-30.5, "<1e-30**"), (-29.5, "3.2e-30**"), (-2.0, "0.010**"), (None, "–**")],
+    [(-400.3, "<1e-30"), (-30.5, "<1e-30"), (-29.5, "3.2e-30"), (-2.0, "0.010"), (None, "–")],
 )
 def test_of_the_papers_p_no_more_is_told_than_that_it_is_very_small(log10: float | None, shown: str, run: Run) -> None:
     p = None if log10 is None else 10**log10
-    one = dataclasses.replace(run.results[0], p_value=p, log10_p_value=log10, significant=True, significant_holm=True)
+    one = dataclasses.replace(run.results[0], p_value=p, log10_p_value=log10)
     assert p_by_text(one) == shown
     exact = format_p(p, log10)
-    assert p_by_text(dataclasses.replace(one, contextual=None)) == f"{exact}**"
-    assert p_by_word(dataclasses.replace(one, p_value_by_word=p, log10_p_value_by_word=log10)).startswith(exact)
+    assert p_by_text(dataclasses.replace(one, contextual=None)) == exact
+    assert p_by_word(dataclasses.replace(one, p_value_by_word=p, log10_p_value_by_word=log10)) == exact
 
 
 def distributions(page: Page) -> list[Drawing]:
@@ -260,13 +247,15 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
         interval_low=None,
         interval_high=None,
     )
-    names = ("effect_size", "p_value", "effect_size_by_word", "p_value_by_word")
+    names = ("effect_size", "p_value", "effect_size_by_word", "p_value_by_word", "p_value_crossed")
     numbers: dict[str, Any] = dict.fromkeys(names, math.nan)
-    one = dataclasses.replace(run.results[0], contextual=contextual, **numbers)
+    one = dataclasses.replace(run.results[0], contextual=contextual, d_low=None, d_high=None, **numbers)
     page = Page(render_report(with_rows(run, (one,))))
-    (cells,) = table(page, LABELS[0]).values()
-    assert cells[:4] == ["NaN", "", "-inf to inf", "nan%"]
-    assert [cell.rstrip("*‡") for cell in cells[4:7]] == ["NaN", "NaN", "NaN"]
+    assert [cell.rstrip("*") for cell in page.table("All tests")[2][1:]] == ["NaN", "NaN", "NaN"]
+    cells = cells_of(page, 0)
+    assert [cells[name].rstrip("*") for name in ("d", "p", "p, paper's", "pooled effect (CES)")] == ["NaN"] * 4
+    assert (cells["prediction"], cells["I²"]) == ("-inf to inf", "nan%")
+    assert not {"95% interval", "CES over words"} & set(cells)
     coordinates = ("x", "y", "x1", "x2", "y1", "y2", "width", "height", "d", "transform")
     assert not [value for _, name, value in page.attributes if name in coordinates and "nan" in value.casefold()]
 
@@ -274,5 +263,6 @@ def test_nan_and_infinity_are_shown_as_such(run: Run) -> None:
 @pytest.mark.parametrize("bound", [math.nan, math.inf])
 def test_an_interval_that_is_no_number_does_not_stop_the_page(bound: float, run: Run) -> None:
     contextual = dataclasses.replace(run.results[0].contextual, interval_low=-bound, interval_high=bound)  # type: ignore[type-var]
-    one = dataclasses.replace(run.results[0], contextual=contextual)
+    ends = {"d_low": -bound, "d_high": bound, "D_low": -bound, "D_high": bound}
+    one = dataclasses.replace(run.results[0], contextual=contextual, **ends)
     assert "In short" in Page(render_report(with_rows(run, (one,)))).headings()

@@ -32,24 +32,55 @@ def holm_of(rows: list[Result], alpha: float) -> list[tuple[float | None, bool |
     ]
 
 
-def test_holm_runs_over_the_rows_of_all_runs() -> None:
-    parts = {
-        "a": run_of("1", [result("m", "t1", 0.004), result("m", "t2", 0.0045), result("m", "t3", None)]),
-        "b": run_of("2", [result("n", "t1", 0.0001), result("n", "t2", 0.02)]),
-        "c": run_of("3", [result("o", "t4", 0.0021)]),
-    }
+def three_runs(protocol: str) -> dict[str, Run]:
+    given: dict[str, Any] = {"protocol": protocol, "alpha": 0.01}
+    rows = [
+        [result("m", "t1", 0.004, **given), result("m", "t2", 0.0045, **given), result("m", "t3", None, **given)],
+        [result("n", "t1", 0.0001, **given), result("n", "t2", 0.02, **given)],
+        [result("o", "t4", 0.0021, **given), result("m", "t5", 0.0051, **given)],
+    ]
+    return {name: run_of(name, own, settings=given) for name, own in zip("abc", rows, strict=True)}
+
+
+def test_holm_runs_over_the_tests_of_a_model_wherever_they_were_measured() -> None:
+    parts = three_runs("exact")
     together = put_together(parts)
     rows = list(together.run.results)
     every = [r for run in parts.values() for r in run.results]
-    assert [(r.model, r.test, r.p_value) for r in rows] == [(r.model, r.test, r.p_value) for r in every]
-    expected = holm_of(every, 0.01)
-    assert [(r.p_value_holm, r.significant_holm) for r in rows] == expected
-    assert [(r.p_value_by_word_holm, r.significant_by_word_holm) for r in rows] == expected
-    assert [r.significant for r in rows] == [True, True, None, True, False, True]
-    assert parts["a"].results[1].significant_holm
-    assert not rows[1].significant_holm  # as one of five it is not
+    assert {(r.model, r.test, r.p_value) for r in rows} == {(r.model, r.test, r.p_value) for r in every}
+    for model, family in (("m", 3), ("n", 2), ("o", 1)):
+        own = [r for r in rows if r.model == model]
+        expected = holm_of(own, 0.01)
+        for names in ("p_value_{}", "p_value_by_word_{}", "p_value_crossed_{}"):
+            rejected = names.format("holm").replace("p_value", "significant")
+            assert [(getattr(r, names.format("holm")), getattr(r, rejected)) for r in own] == expected
+        assert {r.family for r in own} == {family}
+        assert [r.significant for r in own] == [None if r.p_value is None else r.p_value <= 0.01 for r in own]
+    assert parts["c"].results[1].significant_holm
+    assert [r.significant_holm for r in rows if r.test == "t5"] == [False]  # as one of three it is not: 3 x 0.004
     assert together.differences == ()
     assert dict(together.parts) == parts
+
+
+def test_under_a_protocol_of_the_papers_holm_runs_over_the_rows_of_all_runs() -> None:
+    parts = three_runs("may2019")
+    rows = list(put_together(parts).run.results)
+    assert [(r.p_value_holm, r.significant_holm) for r in rows] == holm_of(rows, 0.01)
+    assert parts["a"].results[1].significant_holm
+    assert [r.significant_holm for r in rows if (r.model, r.test) == ("m", "t2")] == [False]
+
+
+def test_intervals_follow_the_level_of_what_is_put_together(tmp_path: Path) -> None:
+    """Alpha given or not is the same; of unlike ones the smaller holds for all, and intervals are found again."""
+    plain, given, strict = (biassay.run("glove", "weat6", alpha=a, cache=tmp_path) for a in (None, 0.05, 0.01))
+    assert put_together({"a": plain, "b": given}).differences == ()
+    changed, kept = put_together({"a": plain, "b": strict}, mixed=True).run.results
+    assert kept == dataclasses.replace(strict.results[0], model=kept.model)
+    assert changed == dataclasses.replace(kept, model=changed.model)  # the same model, as if measured with 0.01
+    assert changed.D_low < plain.results[0].D_low
+    lost = dataclasses.replace(given, arrays={})
+    row = put_together({"a": lost, "b": strict}, mixed=True).run.results[0]
+    assert (row.alpha, row.D_low, row.D_high, row.d_low, row.d_high) == (0.01, None, None, None, None)
 
 
 def test_the_manifest_says_what_all_runs_were() -> None:
@@ -68,7 +99,7 @@ def test_the_manifest_says_what_all_runs_were() -> None:
 
 @pytest.mark.parametrize(
     ("what", "values"),
-    [("protocol", ("exact", "may2019")), ("alternative", ("greater", "two-sided")), ("alpha", (0.05, 0.01))],
+    [("protocol", ("may2019", "caliskan2017")), ("alternative", ("greater", "two-sided")), ("alpha", (0.05, 0.01))],
 )
 def test_runs_made_otherwise_are_refused_unless_mixed(what: str, values: tuple[Any, Any]) -> None:
     parts = {
@@ -250,8 +281,12 @@ def test_the_order_of_runs_changes_no_row(parts: list[dict[tuple[str, str], floa
     assert len(one.results) == len(sets[0]) == sum(map(len, parts))
     assert len({(r.model, r.test) for r in one.results}) == len(one.results)
     every = [r for run in runs.values() for r in run.results]
-    witness = sorted((r.p_value, a) for r, (a, _) in zip(every, holm_of(every, 0.01), strict=True) if a is not None)
-    assert sorted((r.p_value, r.p_value_holm) for r in one.results if r.p_value is not None) == witness
+    assert sorted(r.p_value for r in one.results if r.p_value is not None) == sorted(
+        r.p_value for r in every if r.p_value is not None
+    )
+    for model in {r.model for r in one.results}:
+        own = [r for r in one.results if r.model == model]
+        assert [(r.p_value_holm, r.significant_holm) for r in own] == holm_of(own, 0.05)
     for run in (one, other):
         for row in run.results:
             assert sum(is_of(row, made) for made in run.manifest.models) == 1

@@ -1,4 +1,4 @@
-"""What follows from the associations of single words: sums and loops over real runs, and results made by hand."""
+"""What follows from the associations of single words: sums and loops over real runs, and words changed by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 
 import biassay
 from biassay.runs.run import Run
-from biassay.stats.effect_interval import difference_interval, effect_interval
-from biassay.studies.associations.intervals import contributions, interval_of, paired_difference
-from biassay.studies.associations.records import Contextual, Result
+from biassay.studies.associations.intervals import contributions, cosines_of, pair, words_in_common
+from biassay.studies.associations.records import Result
 
 WORDS = ("weat6", "weat9", "weat1")
 SENTENCES = ("sent-weat6", "sent-weat9")
@@ -38,10 +37,6 @@ def changed(result: Result, **roles: dict[str, float]) -> Result:
 
 def values(result: Result, role: str) -> list[float]:
     return list(result.associations[role].values())
-
-
-def contextual(low: float | None, high: float | None) -> Contextual:
-    return Contextual(0.1, 2.0, 0.3, 40.0, 0.5, -1.0, 1.5, low, high, 0.9, 0.25, 40, {})
 
 
 @pytest.mark.slow
@@ -87,66 +82,34 @@ def test_a_spread_that_is_rounding_gives_no_contributions(run: Run, value: float
     assert contributions(changed(of(run, "weat6"), X=x, Y=y)) is None
 
 
-def test_the_interval_is_that_of_the_associations_of_the_target_words(run: Run) -> None:
+def test_cosines_of_a_result_are_found_by_its_model_and_must_fit_its_words(run: Run) -> None:
     for result in run.results:
-        found = interval_of(result)
-        assert found == effect_interval(values(result, "X"), values(result, "Y"))
-        assert found is not None
-        assert found.effect_size == pytest.approx(result.effect_size_by_word, rel=1e-9)
-        assert found.low is not None
-        assert found.high is not None
-        assert found.low < found.effect_size < found.high
+        table = cosines_of(result, run)
+        assert table is run.arrays[f"0/{result.test}/cosines"]
+        assert table is not None
+        x, y, a, b = (len(result.associations[role]) for role in "XYAB")
+        assert table.shape == (x + y, a + b)
+        fewer = {role: dict.fromkeys(list(result.associations[role])[1:], 0.0) for role in "XYAB"}
+        assert all(cosines_of(changed(result, **{role: words}), run) is None for role, words in fewer.items())
+        assert cosines_of(dataclasses.replace(result, model="stranger"), run) is None
+        assert cosines_of(dataclasses.replace(result, test="stranger"), run) is None
 
 
-def test_a_test_over_contexts_has_its_own_interval(run: Run) -> None:
-    over = dataclasses.replace(of(run, "weat6"), effect_size=0.75, contextual=contextual(0.25, 1.25))
-    found = interval_of(over)
-    assert found is not None
-    assert (found.effect_size, found.low, found.high, found.confidence) == (0.75, 0.25, 1.25, 0.9)
-
-
-def test_an_interval_over_contexts_that_was_left_out_is_not_replaced_by_that_of_another_effect_size(run: Run) -> None:
-    """The pooled effect size is smaller than the one by word; an interval of the latter may well leave it out."""
-    over = dataclasses.replace(of(run, "weat6"), effect_size=0.75, contextual=contextual(None, None))
-    found = interval_of(over)
-    assert found is None or (found.effect_size, found.low, found.high) == (0.75, None, None)
-
-
-def other_model(result: Result, seed: int) -> Result:
-    """The same words with other associations."""
-    rng = np.random.default_rng(seed)
-    associations = {
-        role: {word: value + 0.05 * rng.normal() for word, value in words.items()}
-        for role, words in result.associations.items()
-    }
-    return dataclasses.replace(result, model="other", associations=associations)
-
-
-def test_a_paired_difference_is_that_of_the_same_words_in_the_same_order(run: Run) -> None:
-    first = of(run, "weat6")
-    second = other_model(first, 0)
-    turned = changed(second, **{role: dict(reversed(second.associations[role].items())) for role in "XY"})
-    expected = difference_interval(*(values(r, role) for r in (first, second) for role in "XY"))
-    assert paired_difference(first, second) == (expected, 8, 8)
-    assert paired_difference(first, turned) == (expected, 8, 8)
-
-
-def test_words_that_one_model_does_not_know_are_left_out_of_both(run: Run) -> None:
-    first = of(run, "weat6")
-    second = other_model(first, 1)
-    x, y = list(first.associations["X"]), list(first.associations["Y"])
-    first = changed(first, X={w: first.associations["X"][w] for w in x[1:]} | {"own": 9.0})
-    second = changed(second, Y={w: second.associations["Y"][w] for w in y[:5]} | {"theirs": -9.0})
-    found = paired_difference(first, second)
-    assert found is not None
-    assert found[1:] == (7, 5)
-    shared = {"X": x[1:], "Y": y[:5]}
-    kept = [[r.associations[role][word] for word in shared[role]] for r in (first, second) for role in "XY"]
-    assert found[0] == difference_interval(*kept)
-
-
-def test_a_number_that_is_no_number_counts_only_where_it_is_compared(run: Run) -> None:
-    first = of(run, "weat6")
-    odd = changed(first, X={**first.associations["X"], "odd": math.nan})
-    assert paired_difference(odd, first) == paired_difference(first, first)
-    assert paired_difference(odd, odd) is None
+def test_a_pair_holds_the_words_that_both_models_know(run: Run) -> None:
+    """In the order of the first; every cosine is looked up by its words."""
+    first = of(run, "weat9")
+    roles = {role: list(first.associations[role]) for role in "XYAB"}
+    kept = {"X": roles["X"][::-1][1:], "Y": roles["Y"][2:], "A": roles["A"], "B": roles["B"][:4]}
+    second = changed(first, **{role: dict.fromkeys(["theirs", *words], 0.0) for role, words in kept.items()})
+    places = [
+        [{w: i for i, w in enumerate((r, w) for r in side for w in result.associations[r])} for side in ("XY", "AB")]
+        for result in (first, second)
+    ]
+    tables = run.arrays["0/weat9/cosines"], np.random.default_rng(0).normal(size=tuple(map(len, places[1])))
+    shared = {role: [w for w in roles[role] if w in kept[role]] for role in "XYAB"}
+    assert words_in_common(first, second) == shared
+    found = pair(first, second, tables)
+    assert found.sizes == (5, 4, 7, 4)
+    targets, attributes = ([(r, w) for r in side for w in shared[r]] for side in ("XY", "AB"))
+    for cut, table, (rows, columns) in zip((found.first, found.second), tables, places, strict=True):
+        assert cut.tolist() == [[table[rows[t], columns[a]] for a in attributes] for t in targets]

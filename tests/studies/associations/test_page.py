@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.pages.pages import Page
@@ -11,12 +13,19 @@ from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.publish_runs import changed
 from tests.studies.showing import page_of, printed
 
+import biassay
+from biassay.pages.charts.forest import FOUND
+from biassay.pages.charts.style import PRINT
+from biassay.results.gathering import Gathered
 from biassay.runs.run import Run
 from biassay.runs.showing import render_report
-from biassay.studies.associations.intervals import interval_of
-from biassay.studies.associations.marks import mark_of, p_by_text, p_by_word
+from biassay.studies.associations.marks import lead_p, legend, mark_of, p_by_text, p_by_word
+from biassay.studies.associations.page import forest_figures
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.view import RunView
 from biassay.studies.associations.words_lost import lost_lines
+
+ONLY = "For these words, not for the concepts"
 
 
 def test_the_page_opens_without_a_network(page: Page) -> None:
@@ -30,25 +39,71 @@ def test_the_way_through_the_page_names_its_sections(page: Page) -> None:
     assert len(page.anchors) == len(set(page.anchors))
 
 
+def ordered(run: Run) -> list[Result]:
+    """As they stand on the page: checks of the method at the end."""
+    return [*(r for r in run.results if r.about != "method"), *(r for r in run.results if r.about == "method")]
+
+
+def told(data: dict[str, Any], row: list[Any]) -> dict[str, str]:
+    return dict(zip([label for label, _ in data["columns"]], row[4:], strict=True))
+
+
 def test_the_numbers_of_the_script_are_those_of_the_results(measured: Run, page: Page) -> None:
-    data = page.data["texts"]
+    data, rows = page.data["texts"], ordered(measured)
+    assert {r.about for r in rows} == {"people", "method"}
     assert data["models"] == ["glove"]
-    assert [test[:2] for test in data["tests"]] == [[r.test, r.title] for r in measured.results]
-    assert data["reasons"] == {str(i): r.reason for i, r in enumerate(measured.results) if r.reason}
-    for place, (row, r) in enumerate(zip(data["rows"], measured.results, strict=True)):
-        assert row[:4] == [0, place, mark_of(r, "word"), mark_of(r, "text")]
+    assert [test[:2] for test in data["tests"]] == [[r.test, r.title] for r in rows]
+    assert data["reasons"] == {str(i): r.reason for i, r in enumerate(rows) if r.reason}
+    assert sum(count for _, count in data["groups"]) == len(data["columns"])
+    for place, (row, r) in enumerate(zip(data["rows"], rows, strict=True)):
+        only = bool(r.significant_by_word) and not r.significant_crossed
+        assert row[:4] == [0, place, mark_of(r), only]
         if r.effect_size is None:
             assert row[4:] == [r.status]
             continue
-        told = dict(zip([label for label, _ in data["columns"]], row[4:], strict=True))
-        found = interval_of(r)
-        assert found is not None
-        assert told["effect"] == f"{r.effect_size:.2f}"
-        assert told["effect by word"] == f"{r.effect_size_by_word:.2f}"
-        assert told["95% over words"] == f"{found.low:.2f} to {found.high:.2f}"
-        for name, p in (("p by text", r.p_value), ("p by word", r.p_value_by_word)):
-            assert float(told[name].rstrip("*‡")) == pytest.approx(p, rel=0.05, abs=0.0005)
-        assert float(told["p by word, Holm"]) == pytest.approx(r.p_value_by_word_holm, rel=0.05, abs=0.0005)
+        cells = told(data, row)
+        assert cells["d"] == f"{r.effect_size_by_word:.2f}"
+        assert cells["95% interval"] == f"{r.d_low:.2f} to {r.d_high:.2f}"
+        assert cells["D"] == f"{r.D:.3f}"
+        assert cells["D, 95%"] == f"{r.D_low:.3f} to {r.D_high:.3f}"
+        p_values = {"p": r.p_value_crossed, "p for these attribute words": r.p_value_by_word, "p by text": r.p_value}
+        for name, p in p_values.items():
+            assert float(cells[name].rstrip("*‡")) == pytest.approx(p, rel=0.05, abs=0.0005)
+        if r.about == "method":
+            assert cells["p, Holm"] == "–"
+        else:
+            assert float(cells["p, Holm"]) == pytest.approx(r.p_value_crossed_holm, rel=0.05, abs=0.0005)
+
+
+def test_under_the_papers_protocols_numbers_by_text_lead(tmp_path: Path) -> None:
+    run = biassay.run("glove", tests=["weat6", "sent-weat6", "weat2"], protocol="may2019", cache=tmp_path)
+    page = Page(render_report(run))
+    data, (_, _, *rows) = page.data["texts"], page.table("All tests")
+    by_test = {row[0].split()[0]: row[1:] for row in rows if len(row) > 1}
+    for row, r in zip(data["rows"], ordered(run), strict=True):
+        cells = told(data, row)
+        assert r.effect_size is not None
+        assert next(iter(cells)) == "effect by text"
+        assert cells["effect by text"] == f"{r.effect_size:.2f}"
+        assert cells["p by text"] == lead_p(r)
+        assert cells["p by text"].rstrip("*") == p_by_text(r)
+        assert cells["d"] == f"{r.effect_size_by_word:.2f}"
+        assert cells["d, 99%"] == f"{r.d_low:.2f} to {r.d_high:.2f}"
+        assert by_test[r.test] == [f"{r.effect_size:.2f}", lead_p(r), p_by_word(r)]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_results_that_hold_for_these_words_only_are_listed(alpha: float, measured: Run) -> None:
+    """Those significant by word and not crossed, counted here anew."""
+    rows = [
+        dataclasses.replace(r, significant_by_word=r.p_value_by_word <= alpha, significant_crossed=i % 2 == 0)
+        for i, r in enumerate(r for r in measured.results if r.p_value_by_word is not None)
+    ]
+    page = Page(render_report(with_rows(measured, rows)))
+    only = [r.test for i, r in enumerate(rows) if (r.p_value_by_word or 0.0) <= alpha and i % 2]
+    tests = [r.test for r in ordered(with_rows(measured, rows)) if r.test in only]
+    assert [item.split(" on ")[0] for item in page.items if "for these attribute words" in item] == tests
+    assert (ONLY in page.headings()) == bool(only)
 
 
 def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
@@ -62,19 +117,29 @@ def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
     assert "Effect sizes with their intervals" in page.headings()
 
 
-def test_the_numbers_on_the_page_and_in_the_terminal_are_those_of_the_results(measured: Run, page: Page) -> None:
-    lines = printed(measured).splitlines()
-    on_page = {row[0]: row[1:] for row in page.table("All tests")[2:]}
-    for r in measured.results:
-        row = next(line for line in lines if re.match(rf"│ {re.escape(r.test)} ", line))
-        cells = [cell.strip() for cell in row.strip("│").split("│")]
-        assert cells[1:] == on_page[f"{r.test} {r.title}"]
+def test_the_table_of_all_tests_shows_the_numbers_of_the_results(measured: Run, page: Page) -> None:
+    _, heads, *rows = page.table("All tests")
+    assert len(heads) == 3
+    people = [r for r in measured.results if r.about != "method"]
+    assert [len(row) for row in rows].index(1) == len(people)  # the title of the checks
+    for row, r in zip([row for row in rows if len(row) > 1], ordered(measured), strict=True):
+        assert row[0] == f"{r.test} {r.title}"
         if r.effect_size is None:
-            assert cells[1:] == [r.status, "–", "–"]
+            assert row[1:] == [r.status, "–", "–"]
         else:
-            assert cells[1] == f"{r.effect_size:.2f}"
-            assert cells[2] == p_by_text(r)
-            assert cells[3] == p_by_word(r)
+            interval = f"{r.d_low:.2f} to {r.d_high:.2f}"
+            assert row[1:] == [f"{r.effect_size_by_word:.2f} {interval}", lead_p(r), p_by_word(r)]
+
+
+def test_the_figure_shows_effects_with_their_crossed_intervals(measured: Run) -> None:
+    ((label, make),) = forest_figures(RunView(Gathered(measured, {"one": measured})))
+    rows = [r for r in ordered(measured) if r.effect_size is not None]
+    assert label == "glove"
+    for held, r in zip(make(PRINT).spec["data"]["values"], rows, strict=True):
+        assert (held["effect"], held["low"], held["high"]) == (r.effect_size_by_word, r.d_low, r.d_high)
+        assert held["found"] == FOUND[bool(r.significant_crossed) + bool(r.significant_crossed_holm)]
+        assert held["row"].startswith(r.test)
+        assert (held["row"] == r.test) == (r.about == "people")
 
 
 def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: Page) -> None:
@@ -85,13 +150,14 @@ def test_refusals_say_why_on_the_page_and_in_the_terminal(measured: Run, page: P
             assert " ".join(str(r.reason).split()) in shown
 
 
-def test_sections_stand_only_where_there_is_data(measured: Run, page: Page) -> None:
-    always = ["In short", "All tests", "Significance at a glance", "All numbers", "How it was made"]
+def test_sections_stand_only_where_there_is_data(measured: Run) -> None:
+    first, *rest = measured.results
+    measured = with_rows(measured, (dataclasses.replace(first, significant_crossed=False), *rest))
+    page = Page(render_report(measured))
+    always = ["In short", "All tests", "All numbers", "How it was made"]
     of_words = ["Effect sizes with their intervals", "Which words an effect comes from"]
     sections = {
-        "Where sentences and words disagree": [
-            r for r in measured.results if r.significant and r.significant_by_word is False
-        ],
+        ONLY: [r for r in measured.results if r.significant_by_word and r.significant_crossed is False],
         "Not measured": [r for r in measured.results if r.status != "measured"],
         "Words a model does not know": [r for r in measured.results if any(r.lost.values())],
     }
@@ -125,18 +191,17 @@ def as_model(run: Run, name: str) -> tuple[Result, ...]:
 
 def test_every_test_over_all_models_is_counted(measured: Run) -> None:
     results = [r for i in range(5) for r in as_model(measured, f"m{i}")]
-    nothing = {"significant_by_word": False, "significant_by_word_holm": False, "p_floor_by_word": 0.0}
-    results[0] = dataclasses.replace(results[0], effect_size=1.91, **nothing)
+    results[0] = dataclasses.replace(results[0], effect_size_by_word=1.91, p_value_crossed=None)
     page = Page(render_report(with_rows(measured, tuple(results))))
     _, *rows = page.table("Every test over all models")
-    for row, r in zip(rows, measured.results, strict=True):
+    for row, r in zip(rows, ordered(measured), strict=True):
         own = [one for one in results if one.test == r.test and one.effect_size is not None]
-        sizes = sorted(one.effect_size for one in own)
-        found = [one for one in own if one.significant_by_word]
-        few = [one for one in own if not one.significant_by_word and (one.p_floor_by_word or 0.0) > one.alpha]
-        corrected = sum(bool(one.significant_by_word_holm) for one in found)
+        sizes = sorted(one.effect_size_by_word or 0.0 for one in own)
+        found = [one for one in own if one.p_value_crossed is not None and one.p_value_crossed <= one.alpha]
+        corrected = [one for one in found if (one.p_value_crossed_holm or 1.0) <= one.alpha and one.about != "method"]
+        few = [one for one in own if one.p_value_crossed is None]
         told = ", ".join(f"{size:.2f}" for size in (sizes[0], sizes[2], sizes[4])) if sizes else "–"
-        assert row == [f"{r.test} {r.title}", *map(str, (len(own), len(found), corrected, len(few))), told]
+        assert row == [f"{r.test} {r.title}", *(str(len(of)) for of in (own, found, corrected, few)), told]
     without = Page(render_report(with_rows(measured, tuple(r for i in range(3) for r in as_model(measured, f"{i}")))))
     assert "Every test over all models" not in without.headings()
 
@@ -159,11 +224,14 @@ def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
         assert lost_lines(with_rows(measured, (rest,))) == []
 
 
-def test_two_runs_are_corrected_together_and_told_apart(measured: Run) -> None:
+def test_what_signs_mean_stands_below_the_table_and_in_how_it_was_made(measured: Run, page: Page) -> None:
+    said = " ".join(legend(ordered(measured)).replace("   ", "; ").split())
+    assert page.explained("Signs") == [said]
+    assert page.text.count(said) == 2
+
+
+def test_two_runs_are_told_apart(measured: Run) -> None:
     half = with_rows(measured, measured.results[:4], run_id="another", status="running", finished=None)
     page = Page(page_of({"one": measured, "two": half}))
     assert page.data["texts"]["models"] == ["glove [one]", "glove [two]"]
     assert f"4 of {len(measured.results)} results" in page.text
-    with_p = sum(r.p_value is not None for r in (*measured.results, *measured.results[:4]))
-    (told,) = page.explained("Correction")
-    assert re.findall(r"\d+", told)[:2] == [str(with_p), "2"]

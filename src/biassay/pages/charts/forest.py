@@ -62,7 +62,7 @@ def forest(
         "field": "found",
         "type": "nominal",
         "scale": {"domain": list(names), "range": list(style.found)},
-        "legend": {"title": None, "orient": "top", "direction": "horizontal", "columns": 3},
+        "legend": {"title": None, "orient": "top", "direction": "horizontal", "columns": 3, "columnPadding": 22},
     }
     tip = {"field": "tip", "type": "nominal"}
     layers = [

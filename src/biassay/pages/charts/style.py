@@ -38,6 +38,7 @@ class Style:
         }
         return {
             "font": "sans-serif",
+            "padding": {"left": 14, "right": 5, "top": 5, "bottom": 5},  # a browser's letters may be wider
             "view": {"stroke": None},
             "axis": {**axis, "labelLimit": 220, "aria": False},
             "axisY": {"grid": False},

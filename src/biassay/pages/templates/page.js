@@ -71,12 +71,13 @@
   }
 
   for (const table of document.querySelectorAll("table.sortable")) {
-    const columns = columnsOf(table), body = table.tBodies[0];
+    const columns = columnsOf(table);
     for (const [header, place] of columns) {
       const label = [...header.childNodes];
       header.append(sortButton(label, () => {
         const direction = turned(header, columns.map((one) => one[0]));
-        body.append(...sorted([...body.rows], (row) => {
+        // Each part of a table by itself, below its title.
+        for (const body of table.tBodies) body.append(...sorted([...body.rows].filter((row) => !row.matches(".group")), (row) => {
           const cell = row.cells[place];
           return cell ? cell.firstChild ? cell.firstChild.textContent.trim() : "" : "";
         }, direction));
@@ -146,19 +147,27 @@
     return state;
   }
   const redraws = [];
+  // The numbers that lead, or why there are none.
+  function leading(part, r) {
+    return r.length === 5 ? r[4] : part.columns.slice(0, part.groups[0][1]).map(([name], i) => `${name} ${r[i + 4]}`).join("; ");
+  }
 
   function numbers(place, part) {
-    const { models, tests, columns, rows } = part;
+    const { models, tests, columns, rows, groups } = part;
     const words = make("input", [], { type: "search", placeholder: "model or test" });
-    const which = choice(["all results", "significant by word", "after correction by word", "significant by text only", "not measured"]);
-    const keep = [() => true, (r) => r[2] === 1 || r[2] === 2, (r) => r[2] === 2, (r) => (r[3] === 1 || r[3] === 2) && r[2] !== 1 && r[2] !== 2, (r) => r[3] === 4];
+    const which = choice(["all results", "significant", "after correction", "for these words only", "not measured"]);
+    const keep = [() => true, (r) => r[2] === 1 || r[2] === 2, (r) => r[2] === 2, (r) => r[3] === 1, (r) => r[2] === 4];
+    const sets = choice([...groups.map((group) => group[0]), "all"]);
+    // Where the columns of a group begin; behind the last, where they end.
+    const starts = groups.reduce((found, group) => [...found, found[found.length - 1] + group[1]], [0]);
+    const isShown = (i) => !groups[sets.value] || (i >= starts[sets.value] && i < starts[Number(sets.value) + 1]);
     const texts = rows.map((r) => (models[r[0]] + " " + tests[r[1]][0] + " " + tests[r[1]][1]).toLowerCase());
     const body = make("tbody"), pages = pager(show);
     pages.size = PAGE;
     let order = rows.map((_, i) => i);
     const names = [["test"], ["model"], ...columns];
     const headers = names.map(([name, help], i) => {
-      const header = make("th", [], help ? { scope: "col", title: help } : { scope: "col" });
+      const header = make("th", [], { scope: "col", title: help, class: i > 1 ? "number" : null });
       header.append(sortButton(name, () => {
         const direction = turned(header, headers);
         const value = (r) => (i === 0 ? tests[r[1]][0] : i === 1 ? models[r[0]] : r[i + 2]);
@@ -171,17 +180,18 @@
       const sought = words.value.toLowerCase().split(/\s+/);
       const kept = order.filter((at) => keep[which.value](rows[at]) && sought.every((word) => texts[at].includes(word)));
       const to = pages.update(kept.length, "results");
+      headers.forEach((header, i) => { header.hidden = i > 1 && !isShown(i - 2); });
       body.replaceChildren(...kept.slice(pages.from, to).map((at) => {
         const r = rows[at];
-        const cells = columns.map((_, i) => make("td", r[i + 4] === undefined ? "–" : r[i + 4], { class: "number" }));
+        const cells = columns.map((_, i) => i).filter(isShown).map((i, nth) => make("td", r.length > 5 ? r[i + 4] : nth ? "–" : r[4], { class: "number" }));
         if (part.reasons[at]) cells[0].dataset.tip = part.reasons[at];
         return make("tr", [make("th", [tests[r[1]][0], make("small", tests[r[1]][1])], { scope: "row" }), make("td", models[r[0]]), ...cells]);
       }));
     }
-    for (const control of [words, which]) control.addEventListener("input", () => { pages.from = 0; show(); });
+    for (const control of [words, which, sets]) control.addEventListener("input", () => { pages.from = 0; show(); });
     const table = make("table", [make("thead", make("tr", headers)), body]);
     place.replaceChildren(
-      make("div", [labelled("Find", words), labelled("Show", which), ...pages.controls], { class: "controls" }),
+      make("div", [labelled("Find", words), labelled("Show", which), ...(groups.length > 1 ? [labelled("Columns", sets)] : []), ...pages.controls], { class: "controls" }),
       make("div", table, { class: "scroll", role: "region", "aria-label": "All numbers", tabindex: 0 }),
     );
     show();
@@ -189,17 +199,17 @@
   }
 
   function matrix(place, part) {
-    const { models, tests, columns, rows } = part;
+    const { models, tests, rows } = part;
     const cells = models.map(() => []);
     rows.forEach((r, at) => { cells[r[0]][r[1]] = at; });
-    const by = choice(["by word", "by text"]), ordering = choice(["as given", "most significant first", "by name"]);
+    const ordering = choice(["as given", "most significant first", "by name"]);
     const words = make("input", [], { type: "search", placeholder: "model" });
     const body = make("tbody"), pages = pager(show);
     pages.size = MODELS;
-    const count = (model) => cells[model].reduce((sum, at) => sum + (rows[at][2 + Number(by.value)] === 2 ? 1000 : rows[at][2 + Number(by.value)] === 1 ? 1 : 0), 0);
+    const count = (model) => cells[model].reduce((sum, at) => sum + [0, 1, 1000, 0, 0][rows[at][2]], 0);
     function said(at) {
-      const r = rows[at], numbers = r.length === 5 ? r[4] : columns.map(([name], i) => `${name} ${r[i + 4]}`).join(", ");
-      return `${tests[r[1]][0]} on ${models[r[0]]}: ${SAID[r[2 + Number(by.value)]]}. ${numbers}. ${tests[r[1]][1]}.${part.reasons[at] ? " " + part.reasons[at] : ""}`;
+      const r = rows[at];
+      return `${tests[r[1]][0]} on ${models[r[0]]}: ${SAID[r[2]]}. ${leading(part, r)}. ${tests[r[1]][1]}.${part.reasons[at] ? " " + part.reasons[at] : ""}`;
     }
     function show() {
       const sought = words.value.trim().toLowerCase();
@@ -212,7 +222,7 @@
         ...tests.map((_, test) => {
           const at = cells[model][test];
           if (at === undefined) return make("td", "");
-          const code = rows[at][2 + Number(by.value)];
+          const code = rows[at][2];
           return make("td", MARKS[code], { class: "m" + code, "data-tip": said(at), tabindex: -1 });
         }),
       ])));
@@ -232,10 +242,10 @@
       const next = row && row.cells[cell.cellIndex + step[1]];
       if (next && next.matches("td[data-tip]")) { next.focus(); event.preventDefault(); }
     });
-    for (const control of [by, ordering, words]) control.addEventListener("input", () => { pages.from = 0; show(); });
+    for (const control of [ordering, words]) control.addEventListener("input", () => { pages.from = 0; show(); });
     const head = make("tr", [make("th", "model", { scope: "col" }), ...tests.map((test) => make("th", make("span", shortened(test[0])), { scope: "col", title: `${test[0]}: ${test[1]}` }))]);
     place.replaceChildren(
-      make("div", [labelled("Significance", by), labelled("Order", ordering), labelled("Find", words), ...pages.controls], { class: "controls" }),
+      make("div", [labelled("Order", ordering), labelled("Find", words), ...pages.controls], { class: "controls" }),
       make("div", make("table", [make("thead", head), body]), { class: "scroll", role: "region", "aria-label": "Significance of all tests on all models", tabindex: 0 }),
     );
     show();
@@ -245,7 +255,7 @@
   function words(place, part) {
     const { models, tests, rows } = part;
     const known = rows.map((_, at) => at).filter((at) => part.shares[at]);
-    const ofTest = choice([]), ofModel = choice([]), bars = make("div", [], { class: "bars" }), chosen = make("p", "", { class: "chosen" });
+    const ofTest = choice([]), ofModel = choice([]), bars = make("div", [], { class: "bars" }), chosen = make("p", "", { class: "chosen" }), told = make("p", "", { class: "soft" });
     for (const test of [...new Set(known.map((at) => rows[at][1]))].sort((a, b) => a - b)) ofTest.append(make("option", `${tests[test][0]}: ${tests[test][1]}`, { value: test }));
     function fill() {
       const before = ofModel.value;
@@ -259,6 +269,7 @@
       if (at === undefined) return;
       const test = Number(ofTest.value), shares = part.shares[at];
       chosen.textContent = `${tests[test][0]} on ${models[Number(ofModel.value)]}: ${tests[test][1]}`;
+      told.textContent = leading(part, rows[at]);
       bars.replaceChildren(...[0, 1, 2, 3].map((role) => {
         const pairs = part.words[test][role].map((word, i) => [word, shares[role][i]]).filter((pair) => pair[1] !== null).sort((a, b) => b[1] - a[1]);
         const across = role < 2 ? [0, 1] : [2, 3];
@@ -276,7 +287,7 @@
     }
     ofTest.addEventListener("input", fill);
     ofModel.addEventListener("input", show);
-    place.replaceChildren(make("div", [labelled("Test", ofTest), labelled("Model", ofModel)], { class: "controls" }), chosen, bars);
+    place.replaceChildren(make("div", [labelled("Test", ofTest), labelled("Model", ofModel)], { class: "controls" }), chosen, told, bars);
     fill();
   }
 

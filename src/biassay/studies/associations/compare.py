@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from biassay.errors import UsageError
 from biassay.results.comparison import CONFIDENCE, Comparison, choose_baseline
 from biassay.results.data import Record, RunData
 from biassay.results.labels import model_key, model_labels
+from biassay.stats.crossed_effect import crossed_difference
+from biassay.stimuli.model import About
 from biassay.studies.associations.gathering import put_together
-from biassay.studies.associations.intervals import paired_difference
+from biassay.studies.associations.intervals import Pair, cosines_of, pair, words_in_common
 from biassay.studies.associations.records import Result
 
 __all__ = ["AssociationDifference", "compare_associations"]
@@ -21,8 +27,11 @@ __all__ = ["AssociationDifference", "compare_associations"]
 class AssociationDifference(Record):
     """A test on the first model and on another: effect sizes by word over the words both know, and their difference.
 
-    ``interval_...`` is paired: the same words are drawn for both. ``simultaneous_...`` is wider: with the confidence of
-    the comparison all of its intervals hold together. None: not to be said, for the reason given.
+    ``interval_...`` is paired and crossed: the same words, of targets and of attributes, are a sample for both.
+    ``simultaneous_...`` is wider: with the confidence of the comparison all intervals of a family hold together, which
+    are those of tests about people on all models compared, ``family`` of them. A check of the method stands outside.
+    ``detectable`` is the difference that the interval would have shown in 80 of 100 cases. None: not to be said, for
+    the reason given.
     """
 
     test: str
@@ -39,6 +48,15 @@ class AssociationDifference(Record):
     simultaneous_high: float | None = None
     num_targ1: int = 0
     num_targ2: int = 0
+    num_attr1: int = 0
+    num_attr2: int = 0
+    about: About | None = None
+    family: int | None = None
+    detectable: float | None = None
+
+    @property
+    def is_check(self) -> bool:
+        return self.about == "method"
 
 
 def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
@@ -64,7 +82,7 @@ def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, m
     return Comparison(
         "associations",
         first,
-        {"associations": tuple(_difference(*pair, of=len(pairs)) for pair in pairs)},
+        {"associations": _together([_difference(*asked, gathered.run) for asked in pairs])},
         notes=(*gathered.differences, *_unshared(cells, labels.values())),
         results=gathered.run.results,
         gathered=(gathered,),
@@ -78,44 +96,82 @@ def _unshared(cells: Mapping[tuple[str, str], Result], labels: Iterable[str]) ->
     return [f"tests that not all models have: {', '.join(apart)}"] if apart else []
 
 
-def _difference(first: str, label: str, one: Result, other: Result, *, of: int) -> AssociationDifference:
-    """``of`` differences in all share the error that simultaneous intervals are allowed."""
-    asked = (one.test, one.title, first, label)
-    unmeasured = [name for name, result in ((first, one), (label, other)) if result.effect_size is None]
-    if one.unit != "d" and not unmeasured:
-        return AssociationDifference(
-            *asked,
-            one.effect_size,
-            other.effect_size,
-            f"the metric {one.metric} has no interval",
-            difference=(other.effect_size or 0.0) - (one.effect_size or 0.0),
-        )
-    paired = paired_difference(one, other)
-    if unmeasured or paired is None:
-        reason = f"not measured on {' and '.join(unmeasured)}" if unmeasured else "no words in common that have numbers"
-        return AssociationDifference(*asked, one.effect_size_by_word, other.effect_size_by_word, reason)
-    found, num_x, num_y = paired
-    if math.isnan(found.difference):
-        return AssociationDifference(
-            *asked,
-            _known(found.first.effect_size),
-            _known(found.second.effect_size),
-            "all words in common have the same association",
-        )
-    wider = paired_difference(one, other, confidence=1.0 - (1.0 - CONFIDENCE) / of)
-    return AssociationDifference(
-        *asked,
-        found.first.effect_size,
-        found.second.effect_size,
-        None if found.low is not None else "too few words in common for an interval",
-        difference=found.difference,
-        interval_low=found.low,
-        interval_high=found.high,
-        simultaneous_low=wider[0].low if wider else None,
-        simultaneous_high=wider[0].high if wider else None,
-        num_targ1=num_x,
-        num_targ2=num_y,
+def _difference(
+    first: str, label: str, one: Result, other: Result, run: RunData
+) -> tuple[AssociationDifference, Pair | None]:
+    """With its own interval, and what that is of."""
+    found = AssociationDifference(
+        one.test, one.title, first, label, one.effect_size_by_word, other.effect_size_by_word, None, about=one.about
     )
+    measured = {first: one, label: other}
+    unmeasured = [name for name, result in measured.items() if result.effect_size is None]
+    if unmeasured:
+        return dataclasses.replace(found, reason=f"not measured on {' and '.join(unmeasured)}"), None
+    tables = [cosines_of(result, run) for result in measured.values()]
+    if tables[0] is None or tables[1] is None:
+        return _without_interval(found, one, other, [n for n, t in zip(measured, tables, strict=True) if t is None])
+    both = pair(one, other, (tables[0], tables[1]))
+    if not all(both.sizes):
+        return dataclasses.replace(found, reason="no words in common"), None
+    if not (np.isfinite(both.first).all() and np.isfinite(both.second).all()):
+        return dataclasses.replace(found, reason="not all cosines of words are numbers; measure again"), None
+    of_d = crossed_difference(both.first, both.second, both.sizes[0], both.sizes[2], confidence=CONFIDENCE)
+    found = dataclasses.replace(
+        found,
+        effect_baseline=_known(of_d.first.effect_size),
+        effect_model=_known(of_d.second.effect_size),
+        difference=_known(of_d.difference),
+        interval_low=of_d.low,
+        interval_high=of_d.high,
+        detectable=of_d.detectable,
+        **_sizes(both.sizes),
+    )
+    if found.difference is None:
+        return dataclasses.replace(found, reason="all words in common have the same association"), None
+    if found.interval_low is None:
+        return dataclasses.replace(found, reason="too few words in common for an interval"), None
+    return found, both
+
+
+def _without_interval(
+    found: AssociationDifference, one: Result, other: Result, lacking: list[str]
+) -> tuple[AssociationDifference, None]:
+    """Of results whose cosines of words were not kept: each effect size is over the words that its model knows."""
+    effects = one.effect_size_by_word, other.effect_size_by_word
+    words = words_in_common(one, other)
+    if one.unit != "d":
+        reason = f"the metric {one.metric} gives one score of four sets, which has no interval"
+    elif None in effects:
+        reason = "the words of the texts are not known: there is no interval"
+    else:
+        reason = f"no cosines of words were kept of {' and '.join(lacking)}: measure again for an interval"
+    if any(len(words[role]) < len(r.associations[role]) for r in (one, other) for role in r.associations):
+        reason += "; the words are not all the same"
+    first, second = effects if None not in effects else (one.effect_size, other.effect_size)
+    return dataclasses.replace(
+        found,
+        effect_baseline=first,
+        effect_model=second,
+        reason=reason,
+        difference=(second or 0.0) - (first or 0.0),
+        **_sizes((len(words["X"]), len(words["Y"]), len(words["A"]), len(words["B"]))),
+    ), None
+
+
+def _sizes(sizes: tuple[int, int, int, int]) -> dict[str, Any]:
+    return dict(zip(("num_targ1", "num_targ2", "num_attr1", "num_attr2"), sizes, strict=True))
+
+
+def _together(found: list[tuple[AssociationDifference, Pair | None]]) -> tuple[AssociationDifference, ...]:
+    """With simultaneous intervals: the differences of a family share the error that they are allowed."""
+    family = sum(both is not None and not row.is_check for row, both in found)
+    return tuple(row if both is None or row.is_check else _wider(row, both, family) for row, both in found)
+
+
+def _wider(row: AssociationDifference, both: Pair, family: int) -> AssociationDifference:
+    confidence = 1.0 - (1.0 - CONFIDENCE) / family
+    found = crossed_difference(both.first, both.second, both.sizes[0], both.sizes[2], confidence=confidence)
+    return dataclasses.replace(row, simultaneous_low=found.low, simultaneous_high=found.high, family=family)
 
 
 def _known(number: float) -> float | None:

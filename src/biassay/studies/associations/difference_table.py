@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from biassay.pages.formats import decimals, interval_text
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
-from biassay.studies.associations.differences import apart, rows_of
+from biassay.studies.associations.differences import CHECKS, apart, family_of, parted, rows_of
 from biassay.studies.associations.marks import SIGNS
 
 __all__ = ["difference_table"]
@@ -14,19 +16,23 @@ __all__ = ["difference_table"]
 
 def difference_table(found: Comparison) -> Table:
     """Tests down, models across: the difference from the first model and its interval."""
-    models = found.models
-    cells = {(row.test, row.model): row for row in rows_of(found)}
-    rows = tuple(
-        Row((clean(test),), tuple(cell for model in models for cell in _cells(cells.get((test, model)))))
-        for test in dict.fromkeys(row.test for row in rows_of(found))
-    )
+    people, checks = parted(rows_of(found))
+    groups = [Group("", _rows(people, found.models)), Group(CHECKS, _rows(checks, found.models))]
     caption = (
-        f"Differences of effect sizes by word from {found.baseline}, over the target words that both models know, with "
-        "paired 95% intervals. * the interval leaves out zero; ** so does the simultaneous one. An interval that holds "
-        "zero does not show that two models are equal."
+        f"Differences of effect sizes by word from {found.baseline}, over the words that both models know, with paired "
+        "95% intervals over target and attribute words. * the interval leaves out zero; ** so does the simultaneous "
+        f"one. {family_of(found)} An interval that holds zero does not show that two models are equal."
     )
-    spans = tuple(Span(clean(model), ("difference", "95%")) for model in models)
-    return Table(clean(caption), ("Test",), spans, (Group("", rows),))
+    spans = tuple(Span(clean(model), ("difference", "95%")) for model in found.models)
+    return Table(clean(caption), ("Test",), spans, tuple(group for group in groups if group.rows))
+
+
+def _rows(rows: Sequence[AssociationDifference], models: Sequence[str]) -> tuple[Row, ...]:
+    cells = {(row.test, row.model): row for row in rows}
+    return tuple(
+        Row((clean(test),), tuple(cell for model in models for cell in _cells(cells.get((test, model)))))
+        for test in dict.fromkeys(row.test for row in rows)
+    )
 
 
 def _cells(row: AssociationDifference | None) -> tuple[Cell, Cell]:

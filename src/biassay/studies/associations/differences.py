@@ -14,7 +14,7 @@ from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.comparing import lay_out_comparison, print_differences
-from biassay.pages.formats import decimals, interval_text
+from biassay.pages.formats import counted, decimals, interval_text
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
@@ -22,22 +22,28 @@ from biassay.studies.associations.marks import SIGNS
 from biassay.studies.associations.page import MOST_MODELS
 
 __all__ = [
+    "CHECKS",
     "apart",
     "difference_figures",
     "difference_statements",
     "differences_part",
+    "family_of",
+    "parted",
     "print_association_differences",
     "rows_of",
+    "words_of",
 ]
 
 APART = ("interval holds zero", "interval leaves out zero", "so does the simultaneous interval")
+CHECKS = "Checks of the method, outside of the simultaneous intervals"
 MEANING_OF_DIFFERENCES = (
-    "A difference is the effect size by word on the other model less that on the first, over the target words that "
-    "both know. Its interval is paired, for the words are the same: with 95% confidence it encloses the difference to "
-    "be expected of other target words of the same kinds. One interval in twenty leaves out zero by chance; the "
-    "simultaneous ones are wider, so that with 95% confidence all of them hold together. An interval that holds zero "
-    "does not show that two models are equal. Over contexts the effects are those by word, "
-    "each word averaged over its contexts, and not the pooled ones."
+    "A difference is the effect size by word on the other model less that on the first, over the words that both know. "
+    "Its interval is paired, for the words are the same: with 95% confidence it encloses the difference to be expected "
+    "of other words of the same kinds, targets and attributes. One interval in twenty leaves out zero by chance; the "
+    "simultaneous ones are wider, so that with 95% confidence all of them hold together: tests about people on all "
+    "models compared, so that with another model they would be wider still. An interval that holds zero does not show "
+    "that two models are equal. Over contexts the effects are those by word, each word averaged over its contexts, and "
+    "not the pooled ones."
 )
 _NAMED = 8
 
@@ -65,20 +71,32 @@ def difference_statements(found: Comparison) -> list[Statement]:
 
 
 def _about(model: str, rows: Sequence[AssociationDifference], baseline: str) -> Statement:
-    compared = [row for row in rows if row.interval_low is not None]
-    differing = sorted((r for r in compared if apart(r)), key=lambda r: -abs(r.difference or 0.0))
-    sure = sum(apart(row) == 2 for row in compared)
-    expected = len(compared) / 20
-    counted = "1 difference" if len(compared) == 1 else f"{len(compared)} differences"
-    text = (
-        f"{model}: of {counted} from {baseline}, intervals that leave out zero: {len(differing)} (by chance about "
-        f"{expected:.1f}), simultaneously: {sure}."
-    )
-    if len(rows) > len(compared):
-        text += f" {len(rows) - len(compared)} could not be compared."
+    people, checks = parted(rows)
+    counts = _counted(people)
+    text = f"{model}: of {counted(counts[1], 'difference')} from {baseline} in tests about people, "
+    text += f"intervals that leave out zero: {counts[0]} (by chance about {counts[1] / 20:.1f}), "
+    text += f"simultaneously: {sum(apart(row) == 2 for row in people)}."
+    if checks:
+        text += " In checks of the method: {} of {}.".format(*_counted(checks))
+    for missing, what in (
+        (sum(row.difference is None for row in rows), "could not be compared"),
+        (sum(row.difference is not None and row.interval_low is None for row in rows), "without an interval"),
+    ):
+        text += f" {missing} {what}." if missing else ""
+    differing = sorted((r for r in people if apart(r)), key=lambda r: -abs(r.difference or 0.0))
     points = tuple(_point(row) for row in differing[:_NAMED])
     more = (f"and {len(differing) - _NAMED} more",) if len(differing) > _NAMED else ()
     return Statement(text, (*points, *more), model)
+
+
+def parted(rows: Sequence[AssociationDifference]) -> tuple[list[AssociationDifference], list[AssociationDifference]]:
+    """Tests about people, and checks of the method."""
+    return [row for row in rows if not row.is_check], [row for row in rows if row.is_check]
+
+
+def _counted(rows: Sequence[AssociationDifference]) -> tuple[int, int]:
+    """Intervals that leave out zero, and all intervals."""
+    return sum(apart(row) > 0 for row in rows), sum(row.interval_low is not None for row in rows)
 
 
 def _point(row: AssociationDifference) -> str:
@@ -90,19 +108,34 @@ def _point(row: AssociationDifference) -> str:
 
 def differences_part(found: Comparison, renderer: Renderer) -> Part:
     """Everything about a comparison."""
-    renderer.environment.globals.update(decimals=decimals, span=interval_text, apart=apart, apart_names=APART)
+    renderer.environment.globals.update(decimals=decimals, span=interval_text, apart=apart, words=words_of)
+    renderer.environment.globals.update(apart_names=APART)
     figures = renderer.figures([make for _, make in difference_figures(found)][:MOST_MODELS])
+    people, checks = parted(rows_of(found))
     section = renderer.section(
-        "differences", "Differences of effect sizes", rows=rows_of(found), figures=figures, baseline=found.baseline
+        "differences",
+        "Differences of effect sizes",
+        groups=[("", people), (CHECKS, checks)],
+        family=family_of(found),
+        figures=figures,
+        baseline=found.baseline,
     )
     return lay_out_comparison(found, difference_statements(found), [section], MEANING_OF_DIFFERENCES)
 
 
+def family_of(found: Comparison) -> str:
+    """Which intervals are simultaneous; empty: none."""
+    family = next((row.family for row in rows_of(found) if row.family), 0)
+    models = counted(len(found.models), "model")
+    return f"Simultaneous intervals: {family}, of tests about people on {models} compared." if family else ""
+
+
 def difference_figures(found: Comparison) -> list[tuple[str, Drawing]]:
-    """One a model."""
+    """One a model: tests about people, then checks of the method."""
     made: list[tuple[str, Drawing]] = []
-    for place, model in enumerate(dict.fromkeys(row.model for row in rows_of(found))):
-        rows = [_row(r) for r in rows_of(found) if r.model == model and r.difference is not None]
+    people, checks = parted(rows_of(found))
+    for place, model in enumerate(found.models):
+        rows = [_row(r) for r in (*people, *checks) if r.model == model and r.difference is not None]
         if rows:
             title = f"{model} less {found.baseline}"
             made.append((model, partial(_drawn, f"difference-{place + 1}", title, rows)))
@@ -113,9 +146,15 @@ def _row(r: AssociationDifference) -> ForestRow:
     effects = f"{decimals(r.effect_baseline or 0.0)} on {r.baseline}, {decimals(r.effect_model or 0.0)} on {r.model}"
     tip = (
         f"{r.test}: {effects}; difference {decimals(r.difference or 0.0)}, 95% "
-        f"{interval_text(r.interval_low, r.interval_high)}; {r.num_targ1} and {r.num_targ2} words"
+        f"{interval_text(r.interval_low, r.interval_high)}; words: {words_of(r)}"
     )
-    return ForestRow(r.test, r.difference or 0.0, r.interval_low, r.interval_high, apart(r), tip)
+    label = f"{r.test} (check)" if r.is_check else r.test
+    return ForestRow(label, r.difference or 0.0, r.interval_low, r.interval_high, apart(r), tip)
+
+
+def words_of(row: AssociationDifference) -> str:
+    """How many words of X, Y, A and B are compared."""
+    return ", ".join(map(str, (row.num_targ1, row.num_targ2, row.num_attr1, row.num_attr2)))
 
 
 def _drawn(name: str, title: str, rows: Sequence[ForestRow], style: Style) -> Figure:
@@ -123,24 +162,35 @@ def _drawn(name: str, title: str, rows: Sequence[ForestRow], style: Style) -> Fi
 
 
 def print_association_differences(found: Comparison, console: Console) -> None:
-    """Print the table, and the differences in words."""
-    unsaid = dict.fromkeys(f"{row.test}: {row.reason}" for row in rows_of(found) if row.difference is None)
-    before: list[RenderableType] = [
-        _table(found),
+    """Print the tables, and the differences in words."""
+    people, checks = parted(rows_of(found))
+    before: list[RenderableType] = [_table(found, people)] if people else []
+    before += [Text(CHECKS, style="bold"), _table(found, checks)] if checks else []
+    before += [
         Text("* the interval leaves out zero   ** so does the simultaneous one", style="dim"),
-        *(Text(printable(line), style="yellow") for line in unsaid),
+        *(Text(line, style="dim") for line in [family_of(found)] if line),
+        *(Text(printable(f"{tests}: {reason}"), style="yellow") for reason, tests in _reasons(found).items()),
     ]
     after = [Text(MEANING_OF_DIFFERENCES, style="dim")]
     print_differences(found, console, difference_statements(found), before, after)
 
 
-def _table(found: Comparison) -> Table:
+def _reasons(found: Comparison) -> dict[str, str]:
+    """Why a difference or an interval is not told, and of which tests."""
+    tests: dict[str, dict[str, None]] = {}
+    for row in rows_of(found):
+        if row.reason:
+            tests.setdefault(row.reason, {})[row.test] = None
+    return {reason: ", ".join(of) for reason, of in tests.items()}
+
+
+def _table(found: Comparison, rows: Sequence[AssociationDifference]) -> Table:
     table = Table(show_lines=False)
     table.add_column("test", overflow="fold")
     table.add_column("model", overflow="fold")
     for name in (f"effect on {printable(found.baseline)}", "on the model", "difference", "95%, paired", "words"):
         table.add_column(Text(name), justify="right", no_wrap=name in ("difference", "95%, paired"), overflow="fold")
-    for row in rows_of(found):
+    for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in (row.test, row.model, *_printed(row))))
     return table
 
@@ -150,4 +200,4 @@ def _printed(row: AssociationDifference) -> tuple[str, ...]:
     if row.difference is None:
         return *effects, "–", "–", ""
     difference = decimals(row.difference) + SIGNS[apart(row)]
-    return *effects, difference, interval_text(row.interval_low, row.interval_high), f"{row.num_targ1}, {row.num_targ2}"
+    return *effects, difference, interval_text(row.interval_low, row.interval_high), words_of(row)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError
 from biassay.results.data import Manifest, ModelRecord, RunData, is_of
 from biassay.results.gathering import Gathered
+from biassay.studies.associations.crossing import crossed_fields
 from biassay.studies.associations.families import with_corrections
+from biassay.studies.associations.intervals import cosines_of
 from biassay.studies.associations.records import Result
 
 __all__ = ["gather", "only_tests", "part_of", "put_together"]
@@ -59,8 +61,8 @@ def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathere
         )
     if len(runs) == 1:
         return Gathered(next(iter(runs.values())), runs)
-    named = _with_run_names(runs)
     alpha = min(run.manifest.settings.level for run in runs.values())
+    named = {name: _at_level(run, alpha) for name, run in _with_run_names(runs).items()}
     models: list[ModelRecord] = []
     arrays: dict[str, NDArray[np.float64]] = {}
     for run in named.values():
@@ -68,10 +70,25 @@ def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathere
             at = next((i for i, known in enumerate(models) if _identity(known) == _identity(record)), len(models))
             models[at : at + 1] = [_joined(models[at], record) if at < len(models) else record]
             arrays |= {f"{at}/{name}": array for name, array in run.arrays_of(place).items()}
-    rows = tuple(r if r.alpha == alpha else dataclasses.replace(r, alpha=alpha) for r in _ordered(named))
     manifest = _manifest(named, models, alpha)
-    together = RunData(manifest, {"results": with_corrections(rows, manifest.settings)}, arrays)
+    together = RunData(manifest, {"results": with_corrections(_ordered(named), manifest.settings)}, arrays)
     return Gathered(together, runs, tuple(differences))
+
+
+def _at_level(run: RunData, alpha: float) -> RunData:
+    """The run with the intervals and what else follows from a level; those that cannot be found again are left out."""
+    settings = dataclasses.replace(run.manifest.settings, alpha=alpha)
+
+    def changed(row: Result) -> Result:
+        x, y, a, b = (len(row.associations.get(role, {})) for role in ("X", "Y", "A", "B"))
+        own = crossed_fields(cosines_of(row, run), (x, y, a, b), settings) or dict.fromkeys(_OF_ALPHA)
+        return dataclasses.replace(row, alpha=alpha, **own)
+
+    rows = tuple(row if row.alpha == alpha else changed(row) for row in run.results)
+    return RunData(run.manifest, {"results": rows}, run.arrays)
+
+
+_OF_ALPHA = ("D_low", "D_high", "d_low", "d_high", "smallest_effect")
 
 
 def _identity(record: ModelRecord) -> tuple[object, ...]:
@@ -165,7 +182,7 @@ _ALIKE = {
     "metric": "metric",
     "protocol": "protocol",
     "alternative": "alternative",
-    "alpha": "alpha",
+    "alpha": "level",
     "number of samples": "n_samples",
     "draw of contexts": "mode",
     "window": "window",

@@ -1,4 +1,4 @@
-"""What follows from the associations of single words, which a result keeps: intervals, contributions, differences."""
+"""What follows from the associations of single words: how much each contributes, and those that two models share."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from biassay.stats.effect_interval import Difference, difference_interval
+from biassay.results.data import RunData, is_of
+from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.records import Result
 
-__all__ = ["Contributions", "contributions", "paired_difference"]
+__all__ = ["Contributions", "Pair", "contributions", "cosines_of", "pair", "words_in_common"]
+
+_ROLES = ("X", "Y", "A", "B")
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ def contributions(result: Result) -> Contributions | None:
     The effect size is (mean over X less mean over Y) / spread. An association counts from the mean of all targets, so
     that a word in the middle adds nothing; a word of Y adds by its association with B.
     """
-    roles = {role: result.associations.get(role, {}) for role in ("X", "Y", "A", "B")}
+    roles = {role: result.associations.get(role, {}) for role in _ROLES}
     if not all(roles.values()) or result.effect_size_by_word is None:
         return None
     scores = np.array([*roles["X"].values(), *roles["Y"].values()])
@@ -50,20 +54,43 @@ def contributions(result: Result) -> Contributions | None:
     )
 
 
-def paired_difference(first: Result, second: Result, *, confidence: float = 0.95) -> tuple[Difference, int, int] | None:
-    """The effect size by word of ``second`` less that of ``first``, over the target words that both know.
+def cosines_of(result: Result, run: RunData) -> NDArray[np.float64] | None:
+    """Of the words of a result of the run, rows X and Y, columns A and B; None where none were kept that fit."""
+    place = next((i for i, record in enumerate(run.manifest.models) if is_of(result, record)), None)
+    table = run.arrays.get(f"{place}/{result.test}/{COSINES}")
+    x, y, a, b = (len(result.associations.get(role, {})) for role in _ROLES)
+    return table if table is not None and table.shape == (x + y, a + b) else None
 
-    Also the numbers of words of X and of Y. None where one of them has no words, or they share none.
-    """
-    shared = {
-        role: [w for w in first.associations.get(role, {}) if w in second.associations.get(role, {})]
-        for role in ("X", "Y")
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Cosines of the same words on two models, in the same order; ``sizes`` are the words of X, Y, A and B."""
+
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+    sizes: tuple[int, int, int, int]
+
+
+def words_in_common(first: Result, second: Result) -> dict[str, list[str]]:
+    """The words that both results have, by role, in the order of the first."""
+    return {
+        role: [word for word in first.associations.get(role, {}) if word in second.associations.get(role, {})]
+        for role in _ROLES
     }
-    if not shared["X"] or not shared["Y"] or None in (first.effect_size_by_word, second.effect_size_by_word):
-        return None
-    numbers = [
-        [result.associations[role][w] for w in shared[role]] for result in (first, second) for role in ("X", "Y")
-    ]
-    if not np.isfinite(np.concatenate(numbers)).all():
-        return None
-    return difference_interval(*numbers, confidence=confidence), len(shared["X"]), len(shared["Y"])
+
+
+def pair(first: Result, second: Result, cosines: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Pair:
+    """The cosines of two results cut to the words that both have."""
+    words = words_in_common(first, second)
+    one, other = (_cut(table, result, words) for table, result in zip(cosines, (first, second), strict=True))
+    x, y, a, b = (len(words[role]) for role in _ROLES)
+    return Pair(one, other, (x, y, a, b))
+
+
+def _cut(table: NDArray[np.float64], result: Result, words: Mapping[str, list[str]]) -> NDArray[np.float64]:
+    places = {role: {word: i for i, word in enumerate(result.associations[role])} for role in _ROLES}
+    rows, columns = (
+        [places[one][w] for w in words[one]] + [len(places[one]) + places[other][w] for w in words[other]]
+        for one, other in (("X", "Y"), ("A", "B"))
+    )
+    return table[np.ix_(rows, columns)]

@@ -12,18 +12,20 @@ from biassay.pages.charts.distribution import P_NAMES, distribution
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
-from biassay.pages.formats import counted, decimals, size_word
+from biassay.pages.formats import counted, decimals
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
-from biassay.studies.associations.marks import LEGEND, UNREACHABLE, mark_of, p_by_text, p_by_word
-from biassay.studies.associations.page_data import data_of, shows_words
+from biassay.studies.associations.lead import effect_of, interval_of
+from biassay.studies.associations.marks import UNREACHABLE, mark_of, p_by_text, p_by_word
+from biassay.studies.associations.page_columns import p_columns
+from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.samples import samples_of
-from biassay.studies.associations.view import RunView
+from biassay.studies.associations.view import EFFECTS, RunView, is_check, random_share
 from biassay.studies.associations.words import headline, meaning, unfinished
-from biassay.studies.associations.words_contexts import COLUMNS, context_range, contexts_found
+from biassay.studies.associations.words_contexts import contexts_found
 from biassay.studies.associations.words_lost import assumptions
 
 __all__ = ["MOST_MODELS", "distribution_figures", "forest_figures", "part_of"]
@@ -32,12 +34,14 @@ MOST_MODELS = 12
 """More models are shown in the matrix, and not one beside the other."""
 _MOST_LINES = 200
 _MOST_DISTRIBUTIONS = 150
+_MOST_ROWS = 16  # of words, that room is kept for
+_LONGEST_NAME = 24  # of the matrix: the script shortens others
 
 
 def part_of(view: RunView, renderer: Renderer) -> Part:
     """Everything about the runs of a view."""
     renderer.environment.globals.update(
-        p_by_text=p_by_text, p_by_word=p_by_word, size_word=size_word, context_range=context_range, decimals=decimals
+        decimals=decimals, effect_of=effect_of, p_by_text=p_by_text, p_by_word=p_by_word, random_share=random_share
     )
     sections = [one(view, renderer) for one in (_CONTEXTS if view.over_contexts else _TEXTS)]
     models = ", ".join(view.models) if len(view.models) <= MOST_MODELS else counted(len(view.models), "model")
@@ -62,29 +66,26 @@ def _notes(view: RunView) -> list[str]:
 
 
 def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
-    """Every test beside every model, as in the papers' tables."""
+    """Every test beside every model; checks of the method at the end."""
     if len(view.models) > MOST_MODELS:
         return None
-    return renderer.section("all_tests", "All tests", view=view, legend=LEGEND)
+    parts = [[t for t in view.tests if not is_check(t)], [t for t in view.tests if is_check(t)]]
+    return renderer.section(
+        "all_tests",
+        "All tests",
+        view=view,
+        parts=parts,
+        effect=EFFECTS[view.lead],
+        columns=p_columns(view),
+    )
 
 
-def _all_tests_over_contexts(view: RunView, renderer: Renderer) -> Section | None:
-    if len(view.models) > MOST_MODELS:
-        return None
-    return renderer.section("contexts_tests", "All tests", view=view, legend=LEGEND, columns=COLUMNS)
-
-
-def _pooled_table(view: RunView, renderer: Renderer) -> Section | None:
-    """Pooled effects of all models side by side, shaded by size, as in the paper's table."""
-    if not 1 < len(view.models) <= MOST_MODELS:
-        return None
-    return renderer.section("pooled", "Pooled effects, side by side", view=view)
-
-
-def _matrix(view: RunView, renderer: Renderer) -> Section:
+def _matrix(view: RunView, renderer: Renderer) -> Section | None:
     """Which tests are significant on which models; the script fills it in."""
-    shown = min(len(view.models), 50)
-    return renderer.section("matrix", "Significance at a glance", view=view, shown=shown)
+    if len(view.models) < 2:
+        return None
+    longest = min(_LONGEST_NAME, max(len(test.test) for test in view.tests))
+    return renderer.section("matrix", "Significance at a glance", longest=longest, shown=min(len(view.models), 50))
 
 
 def _by_test(view: RunView, renderer: Renderer) -> Section | None:
@@ -99,11 +100,11 @@ def _by_test(view: RunView, renderer: Renderer) -> Section | None:
 
 
 def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
-    codes = [mark_of(r, "word") for r in results]
-    sizes = [r.effect_size for r in results if r.effect_size is not None and math.isfinite(r.effect_size)]
+    codes = [mark_of(r) for r in results]
+    sizes = [size for r in results if (size := effect_of(r)) is not None and math.isfinite(size)]
     return {
         "test": test,
-        "measured": sum(r.effect_size is not None for r in results),
+        "measured": sum(r.status == "measured" for r in results),
         "found": sum(code in (1, 2) for code in codes),
         "corrected": codes.count(2),
         "unreachable": codes.count(UNREACHABLE),
@@ -116,18 +117,17 @@ def _forest(view: RunView, renderer: Renderer) -> Section | None:
     if not made:
         return None
     figures = renderer.figures([make for _, make in made])
-    return renderer.section("forest", "Effect sizes with their intervals", view=view, figures=figures)
+    title = "Effect sizes with their intervals" if any(map(interval_of, view.results)) else "Effect sizes"
+    return renderer.section("forest", title, view=view, figures=figures)
 
 
 def forest_figures(view: RunView) -> list[tuple[str, Drawing]]:
     """One a model that has results."""
     made: list[tuple[str, Drawing]] = []
+    axis = EFFECTS[view.lead] if view.lead == "text" else f"{EFFECTS[view.lead]}, {view.confidence} over words"
     for place, label in enumerate(view.models):
         rows = [row for r in view.of_model(label) if (row := _forest_row(view, r)) is not None]
         if rows:
-            axis = (
-                "pooled effect, 95% over words" if view.over_contexts else "effect size by word, 95% over target words"
-            )
             name = f"forest-{view.name}-{place + 1}"
             made.append((label, partial(_drawn_forest, name, label, rows, axis)))
     return made
@@ -138,26 +138,22 @@ def _drawn_forest(name: str, label: str, rows: Sequence[ForestRow], axis: str, s
 
 
 def _forest_row(view: RunView, result: Result) -> ForestRow | None:
-    found = view.estimate(result)
-    if found is None:
+    effect = effect_of(result)
+    if effect is None:
         return None
-    code = mark_of(result, "word")
-    return ForestRow(result.test, found.effect_size, found.low, found.high, code if code <= 2 else 0, view.tip(result))
+    low, high = interval_of(result) or (None, None)
+    name = f"{result.test} (check)" if is_check(result) else result.test
+    code = mark_of(result)
+    return ForestRow(name, effect, low, high, code if code <= 2 else 0, view.tip(result))
 
 
-def _disagreeing(view: RunView, renderer: Renderer) -> Section | None:
-    """Significant by text and not by word, or the other way round."""
-    rows = [r for r in view.run.results if r.significant and r.significant_by_word is False]
-    other = [r for r in view.run.results if r.significant is False and r.significant_by_word]
-    if not rows and not other:
+def _only_these(view: RunView, renderer: Renderer) -> Section | None:
+    """What holds for these words and not for the concepts."""
+    rows = [r for r in view.results if only_these_words(r)]
+    if not rows:
         return None
     return renderer.section(
-        "disagreeing",
-        "Where sentences and words disagree",
-        view=view,
-        rows=rows[:_MOST_LINES],
-        more=max(0, len(rows) - _MOST_LINES),
-        other=other[:_MOST_LINES],
+        "only_these", "For these words, not for the concepts", view=view, rows=rows[:_MOST_LINES], total=len(rows)
     )
 
 
@@ -165,11 +161,14 @@ def _words(view: RunView, renderer: Renderer) -> Section | None:
     """What single words add; the script shows one test on one model at a time."""
     if not shows_words(view):
         return None
-    return renderer.section("words", "Which words an effect comes from", view=view)
+    first = next(r for r in view.results if r.associations)
+    rows = min(_MOST_ROWS, max(map(len, first.associations.values())))
+    return renderer.section("words", "Which words an effect comes from", rows=rows)
 
 
 def _numbers(view: RunView, renderer: Renderer) -> Section:
-    return renderer.section("numbers", "All numbers", view=view, rows=min(25, len(view.run.results)))
+    columns = [column for group in shown_groups(view).values() for column in group]
+    return renderer.section("numbers", "All numbers", columns=columns, rows=min(25, len(view.run.results)))
 
 
 def _lost(view: RunView, renderer: Renderer) -> Section | None:
@@ -201,7 +200,9 @@ def _distributions(view: RunView, renderer: Renderer) -> Section | None:
     return renderer.section(
         "distributions",
         "How the effect varies over contexts",
+        view=view,
         models=models,
+        drawn=len(kept),
         p_names=P_NAMES,
         left_out=len(made) - len(kept),
     )
@@ -237,8 +238,8 @@ def _made(view: RunView, renderer: Renderer) -> Section:
     return renderer.section("made", "How it was made", view=view, parts=view.gathered.parts, assumed=assumed)
 
 
-_TEXTS = (_all_tests, _matrix, _by_test, _forest, _disagreeing, _words, _numbers, _lost, _refused, _made)
+_TEXTS = (_all_tests, _only_these, _matrix, _by_test, _forest, _words, _numbers, _lost, _refused, _made)
 _CONTEXTS = (
-    *(_pooled_table, _all_tests_over_contexts, _matrix, _by_test, _forest, _distributions, _words, _numbers),
-    *(_contexts_found, _refused, _made),
+    *(_all_tests, _only_these, _matrix, _by_test, _forest, _words, _numbers),
+    *(_distributions, _contexts_found, _refused, _made),
 )

@@ -6,49 +6,61 @@ Every number is written as it is to be shown; the script only sorts, filters and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from biassay.pages.formats import concept, shown, size_word
-from biassay.studies.associations.columns import COLUMNS
+from biassay.pages.formats import concept
 from biassay.studies.associations.intervals import contributions
-from biassay.studies.associations.marks import mark_of, p_by_text, p_by_word
+from biassay.studies.associations.lead import lead_of
+from biassay.studies.associations.marks import mark_of
+from biassay.studies.associations.page_columns import PageColumn, column_groups
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.view import RunView
 
-__all__ = ["data_of", "shows_words"]
+__all__ = ["data_of", "only_these_words", "shown_groups", "shows_words"]
 
 _MOST_WITH_WORDS = 3000
 _ROLES = ("X", "Y", "A", "B")
-_COLUMNS = {column.name: column for column in COLUMNS}
-_Shown = tuple[str, str, Callable[[Result], str]]
 
 
 def data_of(view: RunView) -> dict[str, Any]:
-    """Models, tests, and a row a result: its model, its test, its two marks, then what stands in the columns."""
+    """Models, tests, and a row a result: model, test, mark, whether it holds for these words only, then its cells."""
     models = {label: place for place, label in enumerate(view.models)}
     tests = {test.test: place for place, test in enumerate(view.tests)}
-    columns = _shown_columns(view)
+    groups = shown_groups(view)
+    columns = [column for group in groups.values() for column in group]
     data: dict[str, Any] = {
         "models": view.models,
         "tests": [[t.test, t.title, *map(concept, (t.targ1, t.targ2, t.attr1, t.attr2))] for t in view.tests],
-        "columns": [[label, help] for label, help, _ in columns],
+        "columns": [[column.label, column.help] for column in columns],
+        "groups": [[name, len(group)] for name, group in groups.items()],
         "rows": [
             [
                 models[view.label(r)],
                 tests[r.test],
-                mark_of(r, "word"),
-                mark_of(r, "text"),
-                *([r.status] if r.effect_size is None else [cell(r) for _, _, cell in columns]),
+                mark_of(r),
+                int(only_these_words(r)),
+                *([column.cell(r) for column in columns] if r.status == "measured" else [r.status]),
             ]
-            for r in view.run.results
+            for r in view.results
         ],
-        "reasons": {str(i): r.reason for i, r in enumerate(view.run.results) if r.reason},
+        "reasons": {str(i): r.reason for i, r in enumerate(view.results) if r.reason},
     }
     if shows_words(view):
         words, shares = _words(view)
         data |= {"words": words, "shares": shares}
     return data
+
+
+def only_these_words(result: Result) -> bool:
+    """Significant for these attribute words, or these texts, and not for the concepts."""
+    narrow = result.significant if lead_of(result) == "text" else result.significant_by_word
+    return result.D is not None and bool(narrow) and not result.significant_crossed
+
+
+def shown_groups(view: RunView) -> dict[str, list[PageColumn]]:
+    """The columns that the page has room for; of very many results only what leads."""
+    groups = column_groups(view)
+    return groups if _is_detailed(view) else dict(list(groups.items())[:1])
 
 
 def _is_detailed(view: RunView) -> bool:
@@ -60,29 +72,6 @@ def shows_words(view: RunView) -> bool:
     return _is_detailed(view) and any(contributions(r) is not None for r in view.run.results)
 
 
-def _shown_columns(view: RunView) -> list[_Shown]:
-    """Label, help and cell of every column; those of results.tsv are taken from there."""
-    whole = [
-        _column("effect_size"),
-        ("size", "By convention: small from 0.2, medium from 0.5, large from 0.8.", _size),
-        _column("effect_size_by_word"),
-        ("95% over words", "The effect to be expected of other words of the same kinds.", view.interval),
-        _column("p_value", p_by_text, "p, paper's" if view.over_contexts else None),
-        _column("p_value_by_word", p_by_word),
-        _column("p_value_by_word_holm"),
-    ]
-    return whole if _is_detailed(view) else [whole[place] for place in (0, 4, 5)]
-
-
-def _column(name: str, cell: Callable[[Result], str] | None = None, label: str | None = None) -> _Shown:
-    column = _COLUMNS[name]
-    return label or column.label, column.help, cell or (lambda row: shown(column.format, column.value(row)))
-
-
-def _size(result: Result) -> str:
-    return size_word(result.effect_size or 0.0)
-
-
 def _rounded(share: float) -> float | None:
     return round(share, 3) if math.isfinite(share) else None
 
@@ -90,11 +79,11 @@ def _rounded(share: float) -> float | None:
 def _words(view: RunView) -> tuple[list[list[list[str]]], list[list[list[float | None]] | None]]:
     """The words of every test by role, and for every result what they add, in the same order; None: not known."""
     of_test: dict[str, list[dict[str, None]]] = {test.test: [{} for _ in _ROLES] for test in view.tests}
-    for r in view.run.results:
+    for r in view.results:
         for place, role in enumerate(_ROLES):
             of_test[r.test][place] |= dict.fromkeys(r.associations.get(role, {}))
     shares: list[list[list[float | None]] | None] = []
-    for r in view.run.results:
+    for r in view.results:
         found = contributions(r)
         if found is None:
             shares.append(None)

