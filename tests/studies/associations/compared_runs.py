@@ -18,6 +18,7 @@ from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
 
 TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
+P_VALUES = ("p_value", "p_value_by_word")
 
 
 def other_model(run: Run, name: str, seed: int, noise: float = 1.0, **given: Any) -> Run:
@@ -28,7 +29,7 @@ def other_model(run: Run, name: str, seed: int, noise: float = 1.0, **given: Any
         for place, table in run.arrays.items()
     }
     results = tuple(
-        dataclasses.replace(r, model=name, p_value=float(rng.random() ** 6), p_value_by_word=float(rng.random() ** 6))
+        dataclasses.replace(r, model=name, p_floor_by_word=0.0, **{n: float(rng.random() ** 6) for n in P_VALUES})
         for r in run.results
     )
     models = tuple(dataclasses.replace(record, name=name) for record in run.manifest.models)
