@@ -240,7 +240,7 @@ def bench_readings() -> None:
     def ask(*readings: Reading) -> None:
         with tempfile.TemporaryDirectory() as cache:
             stores = {reading.name: AnswerStore(Path(cache)).of(reading.identity, TEXTS) for reading in readings}
-            ask_missing(AskedReadings(encoder, list(stores)), texts, ReadingStores(stores))
+            ask_missing(AskedReadings(encoder, list(stores)), texts, ReadingStores(stores, texts))
 
     one, many = timed(lambda: ask(own), repeats=3), timed(lambda: ask(*every), repeats=3)
     report(f"hf: {len(texts)} texts, one reading and {len(every)}, asked and kept", f"{one:.1f} s, {many:.1f} s")

@@ -13,7 +13,7 @@ import pytest
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.answers.codecs import TEXTS as CODEC
-from biassay.answers.fill import AskedReadings, ask_missing
+from biassay.answers.fill import AskedReadings, AskedTexts, ask_missing
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
 from biassay.errors import ModelError, UsageError, VectorError
 from biassay.models.base import Encoded, Identity
@@ -59,8 +59,8 @@ def stores(root: Path | None, layers: Sequence[str] = LAYERS) -> dict[str, Model
 
 def fill(root: Path, texts: Sequence[str], layers: Sequence[str] = LAYERS) -> list[tuple[list[str], list[str]]]:
     """What a model is asked; the vectors of all readings are right afterwards."""
-    encoder, kept = Layered(), stores(root, layers)
-    ask_missing(AskedReadings(encoder, list(kept)), texts, ReadingStores(kept))
+    encoder, kept = Layered(), ReadingStores(stores(root, layers), texts)
+    ask_missing(AskedReadings(encoder, kept.names), texts, kept)
     for layer in layers:
         np.testing.assert_array_equal(stores(root)[f"layer={layer}"].get(texts).vectors, vectors(texts, layer))
     return encoder.asked
@@ -91,7 +91,7 @@ def test_a_reading_is_kept_where_the_model_opened_so_keeps_its_own(tmp_path: Pat
     for layer in LAYERS:
         model = Layered(layer)
         store = AnswerStore(tmp_path).of(model.identity, CODEC)
-        assert ask_missing(AskedReadings(model, [own_reading(model).name]), TEXTS, store) == 0
+        assert ask_missing(AskedTexts(model), TEXTS, store) == 0
         np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors(TEXTS, layer))
 
 
@@ -107,8 +107,8 @@ def test_a_full_disk_between_two_readings_loses_no_reading(tmp_path: Path, monke
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace_while_room)
         with pytest.raises(OSError, match="No space left"):
-            ask_missing(AskedReadings(encoder, list(kept)), TEXTS[:8], ReadingStores(kept))
-    assert fill(tmp_path, TEXTS[:8]) == [(TEXTS[4:8], ALL)]
+            ask_missing(AskedReadings(encoder, list(kept)), TEXTS[:8], ReadingStores(kept, TEXTS[:8]))
+    assert fill(tmp_path, TEXTS[:8]) == [(TEXTS[4:8], ALL[1:])]
     assert len(list(tmp_path.rglob("*.npz"))) == 6
 
 
@@ -137,7 +137,7 @@ def test_a_bad_vector_names_its_reading_and_nothing_is_stored(bad: list[list[flo
     kept = stores(tmp_path)
     encoder = Broken({"layer=1": Encoded.of(np.array(bad, dtype=np.float32))})
     with pytest.raises(VectorError, match="'layered', reading layer=1"):
-        ask_missing(AskedReadings(encoder, ALL), TEXTS[:2], ReadingStores(kept))
+        ask_missing(AskedReadings(encoder, ALL), TEXTS[:2], ReadingStores(kept, TEXTS[:2]))
     assert all(store.missing(TEXTS[:2]) == TEXTS[:2] for store in kept.values())
 
 
@@ -145,7 +145,7 @@ def test_a_reading_that_is_not_given_is_named(tmp_path: Path) -> None:
     encoder = Layered()
     encoder.encode_readings = lambda texts, names: {}  # type: ignore[method-assign]  # noqa: ARG005
     with pytest.raises(ModelError, match="'layered' did not give the reading 'layer=0'"):
-        ask_missing(AskedReadings(encoder, ALL), TEXTS[:2], ReadingStores(stores(tmp_path)))
+        ask_missing(AskedReadings(encoder, ALL), TEXTS[:2], ReadingStores(stores(tmp_path), TEXTS[:2]))
 
 
 def test_own_vectors_are_among_the_readings() -> None:

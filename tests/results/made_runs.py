@@ -26,7 +26,7 @@ def result(model: str = "m", test: str = "t", p: float | None = 0.5, **given: An
     names = ("title", "targ1", "targ2", "attr1", "attr2", "p_route", "p_route_by_word", "source", "test_version")
     numbers = ("effect_size", "statistic", "log10_p_value", "p_error", "effect_size_by_word", "log10_p_value_by_word")
     fields: dict[str, Any] = {name: name for name in names}
-    fields |= {**dict.fromkeys((*numbers, "p_error_by_word"), 0.25), "p_floor_by_word": 0.0}
+    fields |= dict.fromkeys((*numbers, "p_error_by_word"), 0.25) | {"p_floor_by_word": 0.0}
     fields |= dict.fromkeys((*LATER, *LATER_BY_WORD, "reason", "model_revision"))
     fields |= dict.fromkeys(("num_targ1", "num_targ2", "num_attr1", "num_attr2"), 4)
     fields |= {"model": model, "options": "", "test": test, "p_value": p, "p_value_by_word": p}

@@ -166,28 +166,34 @@ class ModelStore(Generic[Request, Answers]):
             raise MeasurementError(f"{self._path(file)}: changed while in use; run again to ask once more") from error
 
 
-@dataclass(frozen=True, eq=False)
 class ReadingStores:
-    """The stores of several readings, by name, filled from the same batches.
+    """The stores of several readings, by name, filled from the same batches of texts.
 
     The files of a batch are written one after the other: where that was interrupted, its texts are missing still, and
     what is there of them is not written again.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The readings that lack something.
     """
 
-    stores: Mapping[str, ModelStore[str, Encoded]]
+    def __init__(self, stores: Mapping[str, ModelStore[str, Encoded]], texts: Sequence[str]) -> None:
+        lacking = {name: frozenset(store.missing(texts)) for name, store in stores.items()}
+        self._stores, self._lacking = stores, {name: own for name, own in lacking.items() if own}
+        self.names = tuple(self._lacking)
 
     def missing(self, texts: Sequence[str]) -> list[str]:
-        """The distinct texts that a store lacks, in order."""
-        lacking = {text for store in self.stores.values() for text in store.missing(texts)}
-        return [text for text in dict.fromkeys(texts) if text in lacking]
+        """The distinct texts that a store lacked at first, in order."""
+        anywhere = frozenset().union(*self._lacking.values())
+        return [text for text in dict.fromkeys(texts) if text in anywhere]
 
     def add(self, texts: Sequence[str], answers: Mapping[str, Encoded]) -> None:
-        """Keep of every reading what its store lacks."""
-        rows = {text: row for row, text in enumerate(texts)}
-        for name, store in self.stores.items():
-            new = store.missing(texts)
-            if new:
-                store.add(new, answers[name].rows([rows[text] for text in new]))
+        """Keep of every reading what its store lacked."""
+        for name, lacking in self._lacking.items():
+            rows = [row for row, text in enumerate(texts) if text in lacking]
+            if rows:
+                self._stores[name].add([texts[row] for row in rows], answers[name].rows(rows))
 
 
 def _remove_stale(folder: Path) -> None:

@@ -85,8 +85,8 @@ class Interview:
             raise UnknownNameError(f"reading of model {member.label!r}:", unknown, known, hint)
         names = dict.fromkeys((member.abilities.own_reading, *requests.readings))
         stores = {name: AnswerStore(self.cache).of(known[name].identity, TEXTS) for name in names}
-        lacking = {name: store for name, store in stores.items() if store.missing(requests.texts)}
-        answered = self._ask(member, _Asks("texts", tuple(lacking)), requests.texts, ReadingStores(lacking))
+        lacking = ReadingStores(stores, requests.texts)
+        answered = self._ask(member, _Asks("texts", lacking.names), requests.texts, lacking)
         self._tell_damaged([file for store in stores.values() for file in store.damaged])
         return stores, answered
 

@@ -18,7 +18,6 @@ from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
 
 TESTS = ("weat6", "weat7", "weat8", "sent-weat6")
-P_VALUES = ("p_value", "p_value_by_word")
 
 
 def other_model(run: Run, name: str, seed: int, noise: float = 1.0, **given: Any) -> Run:
@@ -28,10 +27,11 @@ def other_model(run: Run, name: str, seed: int, noise: float = 1.0, **given: Any
         place: table + noise * table.std() * rng.normal(size=table.shape) if place.endswith("/cosines") else table
         for place, table in run.arrays.items()
     }
-    results = tuple(
-        dataclasses.replace(r, model=name, p_floor_by_word=0.0, **{n: float(rng.random() ** 6) for n in P_VALUES})
-        for r in run.results
-    )
+    results = []
+    for r in run.results:
+        p, by_word = (float(rng.random() ** 6) for _ in range(2))
+        by_word = max(by_word, r.p_floor_by_word or 0.0)
+        results.append(dataclasses.replace(r, model=name, p_value=p, p_value_by_word=by_word))
     models = tuple(dataclasses.replace(record, name=name) for record in run.manifest.models)
     settings = dataclasses.replace(run.manifest.settings, **given)
     rows = with_corrections(results, settings)

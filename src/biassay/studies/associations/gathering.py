@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError
 from biassay.results.data import Manifest, ModelRecord, RunData, is_of
 from biassay.results.gathering import Gathered
+from biassay.results.labels import ModelKey, model_key
 from biassay.studies.associations.crossing import crossed_fields
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.intervals import cosines_of
@@ -26,7 +28,7 @@ def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
         return run
     part = part_of(run, patterns)
     rows = with_corrections(part.results, run.manifest.settings)
-    return dataclasses.replace(part, tables={"results": rows})
+    return dataclasses.replace(part, tables={**part.tables, "results": rows})
 
 
 def part_of(run: RunData, patterns: Sequence[str]) -> RunData:
@@ -35,11 +37,11 @@ def part_of(run: RunData, patterns: Sequence[str]) -> RunData:
     def is_kept(name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
-    rows = tuple(row for row in run.results if is_kept(row.test))
+    tables = {name: tuple(row for row in rows if is_kept(row.test)) for name, rows in run.tables.items()}
     tests = tuple(test for test in run.manifest.inputs.tests if is_kept(test.name))
     inputs = dataclasses.replace(run.manifest.inputs, tests=tests)
     manifest = dataclasses.replace(run.manifest, inputs=inputs)
-    return RunData(manifest, {"results": rows}, run.arrays)
+    return RunData(manifest, tables, run.arrays)
 
 
 def gather(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[Gathered]:
@@ -71,8 +73,9 @@ def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathere
             models[at : at + 1] = [_joined(models[at], record) if at < len(models) else record]
             arrays |= {f"{at}/{name}": array for name, array in run.arrays_of(place).items()}
     manifest = _manifest(named, models, alpha)
-    together = RunData(manifest, {"results": with_corrections(_ordered(named), manifest.settings)}, arrays)
-    return Gathered(together, runs, tuple(differences))
+    tables = {name: _ordered(named, name) for run in runs.values() for name in run.tables}
+    tables["results"] = with_corrections(tables.get("results", ()), manifest.settings)
+    return Gathered(RunData(manifest, tables, arrays), runs, tuple(differences))
 
 
 def _at_level(run: RunData, alpha: float) -> RunData:
@@ -85,7 +88,7 @@ def _at_level(run: RunData, alpha: float) -> RunData:
         return dataclasses.replace(row, alpha=alpha, **own)
 
     rows = tuple(row if row.alpha == alpha else changed(row) for row in run.results)
-    return RunData(run.manifest, {"results": rows}, run.arrays)
+    return RunData(run.manifest, {**run.tables, "results": rows}, run.arrays)
 
 
 _OF_ALPHA = ("D_low", "D_high", "d_low", "d_high", "smallest_effect")
@@ -106,13 +109,13 @@ def _joined(one: ModelRecord, other: ModelRecord) -> ModelRecord:
     )
 
 
-def _ordered(runs: Mapping[str, RunData]) -> list[Result]:
-    """All results; those of one model from several runs beside each other."""
-    rows = [result for run in runs.values() for result in run.results]
-    first: dict[tuple[str, str, str | None], int] = {}
-    for result in rows:
-        first.setdefault((result.model, result.options, result.model_revision), len(first))
-    return sorted(rows, key=lambda r: first[r.model, r.options, r.model_revision])
+def _ordered(runs: Mapping[str, RunData], table: str) -> tuple[Any, ...]:
+    """All rows of a table; those of one model from several runs beside each other."""
+    rows = [row for run in runs.values() for row in run.tables.get(table, ())]
+    first: dict[ModelKey, int] = {}
+    for row in rows:
+        first.setdefault(model_key(row), len(first))
+    return tuple(sorted(rows, key=lambda row: first[model_key(row)]))
 
 
 def _manifest(runs: Mapping[str, RunData], models: Sequence[ModelRecord], alpha: float) -> Manifest:
@@ -133,28 +136,27 @@ def _manifest(runs: Mapping[str, RunData], models: Sequence[ModelRecord], alpha:
 
 def _with_run_names(runs: Mapping[str, RunData]) -> dict[str, RunData]:
     """The runs, with the name of the run at every model that another run has tested with one of the same tests."""
-    seen: dict[tuple[str, str, str | None, str], set[str]] = {}
+    seen: dict[tuple[ModelKey, str], set[str]] = {}
     for name, run in runs.items():
         for r in run.results:
-            seen.setdefault((r.model, r.options, r.model_revision, r.test), set()).add(name)
-    shared = {(key[:3], name) for key, names in seen.items() if len(names) > 1 for name in names}
+            seen.setdefault((model_key(r), r.test), set()).add(name)
+    shared = {(key, name) for (key, _), names in seen.items() if len(names) > 1 for name in names}
     return {name: _renamed(run, name, {key for key, of in shared if of == name}) for name, run in runs.items()}
 
 
-def _renamed(run: RunData, name: str, keys: set[tuple[str, str, str | None]]) -> RunData:
+def _renamed(run: RunData, name: str, keys: set[ModelKey]) -> RunData:
     def is_shared(record: ModelRecord) -> bool:
-        return any(is_of(r, record) for r in run.results if (r.model, r.options, r.model_revision) in keys)
+        return any(is_of(r, record) for r in run.results if model_key(r) in keys)
+
+    def named(row: Any) -> Any:
+        return dataclasses.replace(row, model=f"{row.model} [{name}]") if model_key(row) in keys else row
 
     models = tuple(
         dataclasses.replace(record, name=f"{record.name} [{name}]") if is_shared(record) else record
         for record in run.manifest.models
     )
-    results = tuple(
-        dataclasses.replace(r, model=f"{r.model} [{name}]") if (r.model, r.options, r.model_revision) in keys else r
-        for r in run.results
-    )
-    manifest = dataclasses.replace(run.manifest, models=models)
-    return RunData(manifest, {"results": results}, run.arrays)
+    tables = {table: tuple(map(named, rows)) for table, rows in run.tables.items()}
+    return RunData(dataclasses.replace(run.manifest, models=models), tables, run.arrays)
 
 
 def _differences(runs: Mapping[str, RunData]) -> list[str]:
