@@ -12,6 +12,7 @@ from biassay.texts.sentences import Text
 __all__ = ["Sharing", "sharing", "template_of"]
 
 _SLOT = re.compile(r"\{(?:a T|Ts)\}|\ba \{T\}", re.IGNORECASE)
+_PRONOUN = re.compile(r"\{(she|her)\}|\b(?:(s?he)|his|her|him)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -54,5 +55,9 @@ def _of_all_words(texts: Iterable[Text]) -> frozenset[str]:
 
 
 def template_of(text: Text) -> str:
-    """Its template; a or an, singular or plural make no other."""
-    return _SLOT.sub("{T}", text.template)
+    """Its template; a or an, singular or plural, she or he make no other."""
+    return _PRONOUN.sub(_pronoun, _SLOT.sub("{T}", text.template))
+
+
+def _pronoun(found: re.Match[str]) -> str:
+    return "{she}" if found[2] or (found[1] or "").lower() == "she" else "{her}"

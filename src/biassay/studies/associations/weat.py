@@ -163,7 +163,7 @@ def weat(
     >>> round(found.p_value, 3), found.p.route
     (0.05, 'enumeration')
     >>> round(found.crossed.D, 2), found.crossed.p_value < 0.05
-    (1.08, True)
+    (2.19, True)
     """
     x_rows, y_rows, a_rows, b_rows = (
         unit_rows(vectors, what) for vectors, what in zip((X, Y, A, B), "XYAB", strict=True)
