@@ -15,7 +15,7 @@ from biassay.runs.run import Run
 
 from .ceat_tests import EACH, WORDS, write_test
 from .conftest import Cli
-from .shown_runs import manifest_in, stored
+from .shown_runs import manifest_in, stored, table
 
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("small_shards")]
 
@@ -34,23 +34,15 @@ def test_the_table_is_what_the_folder_holds(ceat: Cli, model: str, other: str, t
     assert code == 0
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert names == {*("manifest.json", "results.json", "results.tsv", "report.html", "arrays/0.npz", "arrays/1.npz")}
-    header = [line for line in stdout.splitlines() if line.startswith("┃")]
-    columns = ("effect", "95% over words", "p, paper's", "p by word")
-    assert [header[-1].count(column) for column in columns] == [1, 1, 1, 1]  # a table a model: they are wide
-    rows = [line for line in stdout.splitlines() if line.startswith("│ own ")]
-    shown = [cell.strip() for row in rows for cell in row.strip("│").split("│") if cell.strip() != "own"]
-    expected = []
-    for result in stored(out):
-        of = result["contextual"]
-        expected += [f"{result['effect_size']:.2f}", f"{of['interval_low']:.2f} to {of['interval_high']:.2f}"]
-        expected += [result["p_value"], result["p_value_by_word"]]
-    assert len(shown) == len(expected) == 8
-    for cell, value in zip(shown, expected, strict=True):
-        if isinstance(value, str):
-            assert cell == value
-        else:  # two digits, or three decimals: half a unit in the last place
+    shown = [cell for row in table(stdout) if row[0] == "own" for cell in row[1:]]
+    of_models = [shown[first : first + 4] for first in range(0, len(shown), 4)]
+    for (d, interval, p, by_word), result in zip(of_models, stored(out), strict=True):
+        assert d == f"{result['effect_size_by_word']:z.2f}"
+        assert interval == f"{result['d_low']:z.2f} to {result['d_high']:z.2f}"
+        for cell, value in ((p, result["p_value_crossed"]), (by_word, result["p_value_by_word"])):
+            # two digits, or three decimals: half a unit in the last place
             exact = {"rel": 0.05, "abs": 0.0005 if value >= 0.001 else 0.0}
-            assert float(cell.rstrip("*‡")) == pytest.approx(value, **exact)
+            assert float(cell.rstrip("*")) == pytest.approx(value, **exact)
     assert f"written to {out}; open {out / 'report.html'}" in stdout
     for text in (model, other):
         said = {line.partition(", ")[0] for line in stderr.splitlines()}

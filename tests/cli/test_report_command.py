@@ -27,10 +27,11 @@ def test_the_page_of_a_run_is_in_its_folder(cli: Cli, tmp_path: Path) -> None:
     assert code == 0
     assert f"open {out / 'report.html'}" in stdout
     assert (out / "report.html").read_text() == first
-    assert names(out) == {"manifest.json", "results.json", "results.tsv", "report.html"}
+    assert names(out) == {"manifest.json", "results.json", "results.tsv", "report.html", "arrays/0.npz"}
     for result in Run.load(out).results:
         (row,) = [line for line in stdout.splitlines() if line.startswith(f"│ {result.test} ")]
-        assert f" {result.effect_size:.2f} " in row
+        assert f" {result.effect_size_by_word:.2f} " in row
+        assert f" {result.d_low:.2f} to {result.d_high:.2f} " in row
 
 
 def test_a_page_is_made_again(cli: Cli, folder: Path) -> None:
@@ -105,18 +106,21 @@ def test_json_of_a_run_is_what_its_folder_holds(cli: Cli, folder: Path) -> None:
     assert cli("report", folder, "--json", "--quiet")[1] == stdout
 
 
-def test_json_of_several_runs_is_corrected_anew(cli: Cli, folder: Path, two: Path, tmp_path: Path) -> None:
+def test_another_model_changes_no_correction(cli: Cli, folder: Path, two: Path, tmp_path: Path) -> None:
     (one,) = told(cli("report", folder, two, "--json", "--out", tmp_path / "p.html")[1])
-    both = [*stored(folder), *stored(two)]
-    again = {"p_value_holm", "significant_holm", "p_value_by_word_holm", "significant_by_word_holm"}
-    for row, before in zip(one["results"], both, strict=True):
-        assert {k: v for k, v in row.items() if k not in again} == {k: v for k, v in before.items() if k not in again}
-    for field in ("p_value", "p_value_by_word"):
-        expected = biassay.holm([row[field] for row in both], 0.01)
-        assert [row[f"{field}_holm"] for row in one["results"]] == expected.adjusted.tolist()
-        stands = f"{field.replace('p_value', 'significant')}_holm"
-        assert [row[stands] for row in one["results"]] == expected.rejected.tolist()
-    assert [row["significant_holm"] for row in both] != [row["significant_holm"] for row in one["results"]]
+    assert one["results"] == [*stored(folder), *stored(two)]
+
+
+def test_under_the_papers_protocol_several_runs_are_corrected_anew(cli: Cli, tmp_path: Path) -> None:
+    folders = [tmp_path / test for test in ("weat6", "weat8")]
+    for folder in folders:
+        cli("run", "glove", "--tests", folder.name, "--protocol", "may2019", "--out", folder, "--quiet")
+    (one,) = told(cli("report", *folders, "--json", "--out", tmp_path / "p.html")[1])
+    both = [row for folder in folders for row in stored(folder)]
+    expected = biassay.holm([row["p_value"] for row in both], 0.01)
+    assert [row["p_value_holm"] for row in one["results"]] == expected.adjusted.tolist()
+    assert [row["significant_holm"] for row in one["results"]] == expected.rejected.tolist() == [True, True]
+    assert [row["family"] for row in one["results"]] == [2, 2] != [row["family"] for row in both]
 
 
 @pytest.mark.slow

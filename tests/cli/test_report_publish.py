@@ -15,7 +15,7 @@ from .conftest import Cli
 from .shown_runs import names, read, stored
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
-TABLES = {f"associations-by-{by}.{ending}" for by in ("word", "text") for ending in ("tex", "md")}
+TABLES = {"associations.tex", "associations.md"}
 OTHERS = {"results.tsv", "citations.md", "references.bib"}
 
 
@@ -30,7 +30,7 @@ def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, 
     assert f"{len(names(paper))} files written to {paper}" in stdout
     assert "Caliskan" in (paper / "citations.md").read_text()
     assert "@article{caliskan2017," in (paper / "references.bib").read_text()
-    assert (paper / "associations-by-word.tex").read_text().count("tab:associations-by-word") == 1
+    assert "\\label{tab:associations-1}" in (paper / "associations.tex").read_text()  # a table for each model
     card = (paper / "model-card-glove.md").read_text()
     assert card.startswith("---\n")
     assert "## Social bias (biassay)" in card
@@ -54,7 +54,12 @@ def test_tests_over_texts_and_over_contexts_are_published_apart(
     runs = [folder, contexts.save(tmp_path / "contexts")]
     cli("report", *runs, "--out", tmp_path / "p.html", "--publish", tmp_path / "paper", "--format", "svg")
     found = names(tmp_path / "paper")
-    expected = {"results-texts.tsv", "results-contexts.tsv", "associations-over-contexts.tex"} | TABLES
+    expected = {
+        "results-texts.tsv",
+        "results-contexts.tsv",
+        "associations-over-contexts.tex",
+        "pooled-effects.tex",
+    } | TABLES
     assert expected <= found
     assert len([name for name in found if name.startswith("model-card-")]) == 2
 

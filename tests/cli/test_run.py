@@ -13,7 +13,7 @@ import pytest
 from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import manifest_in, stored
+from .shown_runs import manifest_in, stored, table
 from .small_tests import measured, words, write_test, write_vectors
 
 PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
@@ -26,14 +26,29 @@ def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path
     args = [command, "run", "glove", "--tests", "weat6", "weat7", "--out", out]
     done = subprocess.run(args, capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    assert {path.name for path in out.iterdir()} == {"manifest.json", "results.tsv", "results.json", "report.html"}
-    found = {r.test: r for r in Run.load(out).results}
-    for name, result in found.items():
-        row = next(line for line in done.stdout.splitlines() if f" {name} " in line)
-        assert f"{result.effect_size:.2f}" in row
+    written = {"manifest.json", "results.tsv", "results.json", "report.html", "arrays"}
+    assert {path.name for path in out.iterdir()} == written
+    for r in Run.load(out).results:
+        (_, d, interval, p, by_word) = next(row for row in table(done.stdout) if row[0] == r.test)
+        assert (d, interval) == (f"{r.effect_size_by_word:.2f}", f"{r.d_low:.2f} to {r.d_high:.2f}")
+        assert float(p.rstrip("*")) == pytest.approx(r.p_value_crossed, rel=0.05, abs=0.0005)
+        assert float(by_word) == pytest.approx(r.p_value_by_word, rel=0.05, abs=0.0005)
+        assert p.count("*") == bool(r.significant_crossed) + bool(r.significant_crossed_holm)
     assert str(out / "report.html") in done.stdout
     said = [line.partition(",")[0] for line in done.stderr.splitlines()]
-    assert said == ["glove: 64 of 64 texts asked", "glove: 2 of 2 tests"]
+    texts = Run.load(out).manifest.models[0].texts
+    assert said == [f"glove: {texts} of {texts} texts asked", "glove: 2 of 2 tests"]
+
+
+@pytest.mark.parametrize("protocol", ["may2019", "caliskan2017"])
+def test_under_the_papers_protocols_the_table_is_by_text(protocol: str, tmp_path: Path, cli: Cli) -> None:
+    out = tmp_path / "run"
+    _, stdout, _ = cli("run", "glove", "--tests", "weat6", "sent-weat6b", "--protocol", protocol, "--out", out)
+    for r in Run.load(out).results:
+        _, d, p = next(row for row in table(stdout) if row[0] == r.test)
+        assert d == f"{r.effect_size:.2f}"
+        assert float(p.rstrip("*")) == pytest.approx(r.p_value, rel=0.05, abs=0.0005)
+        assert p.count("*") == bool(r.significant) + bool(r.significant_holm)
 
 
 def test_quiet_prints_nothing(tmp_path: Path, cli: Cli) -> None:
@@ -191,8 +206,9 @@ def test_real_glove_agrees_with_the_reference(reference: Path, cli: Cli) -> None
 
 
 def test_a_second_run_encodes_nothing(tmp_path: Path, cli: Cli) -> None:
+    given = ("--tests", "weat6", "--random-sets", "0", "--json")
     for name, encoded in (("one", 32), ("two", 0)):
-        code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--out", tmp_path / name, "--json")
+        code, stdout, stderr = cli("run", "glove", *given, "--out", tmp_path / name)
         model = json.loads(stdout)["manifest"]["models"][0]
         assert (code, model["texts"], model["encoded"]) == (0, 32, encoded)
         assert ("texts asked" in stderr) == (encoded > 0)
@@ -206,12 +222,13 @@ def test_cache_names_where_vectors_are_kept(tmp_path: Path, cli: Cli, own_cache:
 
 
 def test_a_damaged_store_is_told_and_encoded_again(cli: Cli, own_cache: Path) -> None:
-    first = measured(cli("run", "glove", "--tests", "weat6", "--json")[1])
+    given = ("--tests", "weat6", "--random-sets", "0", "--json")
+    first = measured(cli("run", "glove", *given)[1])
     (stored,) = own_cache.rglob("*.npz")
     content = bytearray(stored.read_bytes())
     content[len(content) // 2] ^= 1  # one bit of one vector
     stored.write_bytes(content)
-    code, stdout, stderr = cli("run", "glove", "--tests", "weat6", "--json")
+    code, stdout, stderr = cli("run", "glove", *given)
     assert code == 0
     assert "1 damaged file" in stderr
     assert json.loads(stdout)["manifest"]["models"][0]["encoded"] == 32
@@ -227,7 +244,7 @@ def test_two_files_of_one_name_are_two_models(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "run"
     code, stdout, _ = cli("run", *models, "--tests", test, "--out", out)
     assert code == 0
-    effects = [f"{r.effect_size:.2f}" for r in Run.load(out).results]
+    effects = [f"{r.effect_size_by_word:.2f}" for r in Run.load(out).results]
     assert len(set(effects)) == 2
     page = (out / "report.html").read_text()
     for effect in effects:

@@ -15,6 +15,7 @@ import pytest
 from biassay.runs.run import Run
 
 from .conftest import Cli
+from .shown_runs import files
 from .small_tests import write_test, write_vectors
 
 BIASSAY = [sys.executable, "-c", "from biassay.cli import main; main()"]
@@ -106,7 +107,7 @@ def test_a_resumed_run_still_says_what_its_first_model_took(
     out = tmp_path / "run"
     assert cli("run", "glove", "python:stops_at_once:Once", "--tests", "weat6", "--out", out)[0] == 1
     before = Run.load(out).manifest.models[0]
-    assert (before.texts, before.encoded) == (32, 32)
+    assert before.texts == before.encoded >= 32
     assert cli("run", "--resume", out, "python:stops_at_once:Once")[0] == 0
     assert Run.load(out).manifest.models[0] == before
 
@@ -152,10 +153,10 @@ def test_a_process_that_was_stopped_leaves_a_run_that_resume_completes(kill: sig
 def test_resuming_a_complete_run_changes_nothing(tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "run"
     first = cli("run", "glove", "--tests", "weat6", "--out", out)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = files(out)
     again = cli("run", "--resume", out)
     assert (again[0], again[1], again[2]) == (0, first[1], "")
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert files(out) == before
 
 
 def interrupted_run(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, *models: str, test: Path) -> Path:
@@ -178,7 +179,7 @@ def test_resume_refuses_a_test_file_that_changed(tmp_path: Path, cli: Cli, monke
     assert (code, stdout) == (2, "")
     assert "'own' has changed" in stderr
     assert "go on with" not in stderr
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert files(out) == before
 
 
 TEMPLATES = """

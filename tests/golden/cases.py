@@ -31,7 +31,8 @@ class Case:
 
     ``refused`` are commands that end with an error: their exit codes are recorded. ``needs`` are cases whose folders
     the command reads. ``same_as`` names the case whose numbers this one must have, so that nothing is recorded of it.
-    ``kept``: the folder is kept as it is, for readers of old folders.
+    ``kept``: the folder is kept as it is, for readers of old folders; ``mended`` are quantities that it has in a form
+    which was found to promise too much, and which are computed otherwise since.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Case:
     stop: Stop | None = None
     same_as: str | None = None
     kept: bool = False
+    mended: tuple[str, ...] = ()
     extras: bool = False
 
     @property
@@ -120,6 +122,7 @@ DISCOVER = (
         _WORLD,
         refused=(f"{_WORLD} --max-lost 0.1", f"discover vectors:broken.txt {_GROUPS}"),
         kept=True,
+        mended=("q_value_excess", "emergent", "num_emergent"),  # chance among the words called emergent
     ),
     Case(
         "discover-killed",
@@ -161,6 +164,8 @@ STEREOTYPES = (
         f"stereotypes {_MASKED} {_ASKED} {_PEOPLE} --template own-that --template own-many --measure ilps "
         "--intersections",
         kept=True,
+        # Intervals over few groups were too narrow; pilot groups had p-values.
+        mended=("tau_groups", "tau_both", "precision_groups", "precision_both", "interval", "p_value"),
         extras=True,
     ),
     Case(

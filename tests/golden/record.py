@@ -45,7 +45,7 @@ def unlike(case: Case, outcome: Outcome) -> list[str]:
 
 def record(case: Case, outcome: Outcome) -> str:
     """Write what a case gave, if it is news; says what was done."""
-    if case.kept:
+    if case.kept and not kept(case.name).exists():  # those there are of an older version, and kept as such
         _keep(case, outcome)
     if case.same_as is not None:
         return "; ".join(unlike(case, outcome)[:3]) or f"as {case.same_as}"
@@ -60,7 +60,6 @@ def _keep(case: Case, outcome: Outcome) -> None:
     source = outcome.folder if case.stop is None else outcome.stopped
     if source is None:
         raise RuntimeError(f"{case.name}: there is no folder to keep")
-    shutil.rmtree(kept(case.name), ignore_errors=True)
     shutil.copytree(source, kept(case.name), ignore=shutil.ignore_patterns("report.html"))
     _without_paths(kept(case.name) / "manifest.json")
 

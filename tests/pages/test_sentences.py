@@ -80,7 +80,8 @@ def test_what_was_not_shown_says_what_would_have_been_seen() -> None:
     """One by one where they are few, and else by their median."""
     few = [finding(f"t{i}", "not shown", smallest=size) for i, size in enumerate((1.1, 0.5, 1.6))]
     assert [float(re.findall(r"[\d.]+\d", text)[1]) for text, _ in points(few)] == [1.1, 0.5, 1.6]
-    assert "1.10" in in_short(few)
+    assert re.findall(r"\d\.\d+", in_short(few)) == []
+    assert "1.10" in in_short([*few[1:], finding("t0", "not shown", smallest=1.1, model="n")])
     many = [*few, finding("t3", "not shown", smallest=1.2)]
     assert points(many) == []
     assert re.findall(r"\d\.\d+", in_short(many)) == ["1.15"]

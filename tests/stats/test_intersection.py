@@ -165,7 +165,7 @@ def test_pairs_within_a_domain_are_counted_and_left_out() -> None:
 
 
 def test_intervals_by_component_hold_the_true_difference() -> None:
-    """Two domains alike, eight groups each: the expected difference is zero. In 300 worlds 89% held it."""
+    """Two domains alike, eight groups each: the expected difference is zero. In 250 worlds 97% held it."""
     rng, held, pairs_held = np.random.default_rng(6), 0, 0
     places = design((8, 8))
     for _ in range(100):
@@ -176,7 +176,7 @@ def test_intervals_by_component_hold_the_true_difference() -> None:
         found = dominance(made(scores, components, places), n=200, rng=rng)
         held += bool(found.interval_by_component[0, 0] <= 0.0 <= found.interval_by_component[0, 1])
         pairs_held += bool(found.interval[0, 0] <= 0.0 <= found.interval[0, 1])
-    assert held >= 80
+    assert held >= 90
     assert pairs_held < 60  # drawing pairs forgets that they share components
 
 
@@ -256,6 +256,27 @@ def test_p_values_are_uniform_under_their_null_hypothesis() -> None:
         permuted.append(unrelated.p_value.ravel())
     for share in (0.05, 0.2, 0.5, 0.8):
         assert share - 0.05 <= np.mean(np.concatenate(permuted) <= share) <= share + 0.01
+
+
+NOISE = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "t3": lambda rng, shape: rng.standard_t(3, size=shape),
+    "skewed": lambda rng, shape: rng.exponential(size=shape) - 1.0,
+    "of other sizes": lambda rng, shape: rng.normal(size=shape) * np.geomspace(0.2, 5.0, shape[-1]),
+}
+
+
+@pytest.mark.parametrize("kind", list(NOISE))
+def test_of_one_pair_additive_p_values_keep_their_level_whatever_the_noise(kind: str) -> None:
+    """Over all pairs ranks do so by definition. Of one pair 5% are expected at 0.05, and its traits are alike."""
+    rng, places, found = np.random.default_rng(2), design((6, 6)), []
+    for _ in range(200):
+        shares = rng.normal(size=(12, 8))
+        noise = NOISE[kind](rng, (len(places["first"]), 8))
+        sums = shares[places["first"]] + shares[places["second"]] + noise
+        found.append(emergence(made(sums, shares, places)).increase.p_additive[1])
+    assert 0.03 <= np.mean(np.array(found) <= 0.05) <= 0.065
+    assert np.mean(np.array(found) <= 0.01) <= 0.015
 
 
 @pytest.mark.parametrize(("freedom", "shared"), [(1e6, 0.0), (3.0, 0.0), (1e6, 0.3), (1e6, 0.8), (1.0, 0.8)])

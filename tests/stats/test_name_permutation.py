@@ -118,6 +118,30 @@ def test_categories_alone_are_no_excess_and_an_own_share_is() -> None:
     assert np.mean(excess.excess <= 0.05) > 0.95
 
 
+NOISE = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "t3": lambda rng, shape: rng.standard_t(3, size=shape),
+    "skewed": lambda rng, shape: rng.lognormal(size=shape),
+    # Medians over the words of GloVe for the six groups of names.
+    "of other spreads": lambda rng, shape: (
+        rng.normal(size=shape) * np.repeat([1.02, 1.03, 0.74, 0.75, 1.32, 0.85], shape[1] // 6)
+    ),
+}
+
+
+@pytest.mark.parametrize("target", [1, 4])
+@pytest.mark.parametrize("kind", list(NOISE))
+def test_the_excess_keeps_its_level_where_categories_add_up(kind: str, target: int) -> None:
+    groups, rng = groups_of((12,) * 6), np.random.default_rng(13)
+    race, gender = CATEGORIES[groups].T
+    cosines = NOISE[kind](rng, (4000, 72)) + 2.0 * rng.normal(size=(4000, 3))[:, race]
+    cosines += 2.0 * rng.normal(size=(4000, 2))[:, gender]
+    largest = largest_of(cosines, groups, target)[:, None]
+    p = NamePermutations(groups, CATEGORIES, [target], 999, rng).tails(cosines, largest).excess
+    assert 0.03 <= np.mean(p <= 0.05) <= 0.065
+    assert np.mean(p <= 0.01) <= (0.02 if kind == "of other spreads" else 0.015)
+
+
 def test_stopping_early_changes_small_p_values_by_nothing_and_large_ones_by_little() -> None:
     groups = groups_of((5,) * 6)
     rng = np.random.default_rng(4)

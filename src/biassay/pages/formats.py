@@ -19,16 +19,9 @@ __all__ = [
     "of_hundred",
     "percent",
     "shown",
-    "size_word",
 ]
 
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
-
-def size_word(effect_size: float) -> str:
-    """The customary names of effect sizes."""
-    size = abs(effect_size)
-    return "large" if size >= 0.8 else "medium" if size >= 0.5 else "small" if size >= 0.2 else "negligible"
 
 
 def decimals(value: float | None) -> str:

@@ -103,15 +103,13 @@ def _about_people(findings: Sequence[Finding]) -> str:
 
 
 def _not_shown(findings: Sequence[Finding]) -> str:
-    """What could have been seen of what was not."""
+    """What could have been seen of what was not; where it is little, the points say it one by one."""
     found = [(one.smallest, one.unit) for one in findings if one.standing == "not shown" and one.smallest is not None]
-    if not found:
+    if not found or (len(found) <= _FEW and _models(findings) == 1):
         return ""
     sizes, (unit, *_) = zip(*found, strict=True)
-    number = f"{unit} = {decimals(statistics.median(sizes))}"
-    if len(found) == 1:
-        return f"1 is not shown; it would have been seen from {number} (80% power)."
-    return f"{len(found):,} are not shown; they would have been seen from {number} (80% power, median)."
+    seen = f"{unit} = {decimals(statistics.median(sizes))}"
+    return f"{len(found):,} are not shown; they would have been seen from {seen} (80% power, median)."
 
 
 def _too_few(findings: Sequence[Finding]) -> str:
@@ -135,8 +133,8 @@ def _equivalent(findings: Sequence[Finding]) -> str:
     text = f"{len(within):,} of {len(asked):,} {are} shown to be smaller than the margin of {margin:g}{named}"
     if not beyond:
         return f"{text}."
-    least, most = beyond[0], beyond[-1]
-    return f"{text}; the others only to be smaller than {least if least == most else f'{least} to {most}'}."
+    others = "the other" if len(beyond) == 1 else "the others"
+    return f"{text}; {others} only to be smaller than {' to '.join(dict.fromkeys((beyond[0], beyond[-1])))}."
 
 
 def _about_method(findings: Sequence[Finding], models: int) -> str:

@@ -70,12 +70,14 @@ def bootstrap_alignment(
 
     ``annotators``: those of each group are drawn with replacement from those who rated it, apart from other groups;
     the groups are the ones at hand. ``groups``: the groups are drawn, the human means are the ones at hand. ``both``:
-    groups, and within them annotators.
+    groups, and within them annotators. Of few groups percentiles further out are taken (Hesterberg 2015).
 
     A mean over annotators drawn anew is noisier than the one at hand, and tau with it lower. The percentiles are
     therefore moved so that the mean of the draws is the value at hand. Simulated with 20 annotators, 95% intervals then
     hold the tau to be expected with so many other annotators in 93% to 95% of cases (unmoved, in 44% to 87%), with 8
-    noisy annotators in 86%. They do not claim to hold the higher tau with infinitely many annotators.
+    noisy annotators in 86%. They do not claim to hold the higher tau with infinitely many annotators. With 21 or 8
+    groups, 20 annotators, normal and t3 scores, the tau to be expected with as many other groups and annotators was
+    held by ``groups`` in 92% to 96% of cases, by ``both``, which counts annotators twice, in 93% to 98%.
     """
     people, generator = checked_ratings(ratings), np.random.default_rng(rng)
     x, y = checked_pair(model, mean_of_given(people, axis=0))
@@ -86,11 +88,13 @@ def bootstrap_alignment(
     here, blocks = block_counts(x, y), np.stack([block_counts(x, sample) for sample in drawn])
     rates = np.mean(precision_of(x, drawn, k, threshold), axis=0)
 
-    def interval(counts: Floats, shares: Floats, times: NDArray[np.number]) -> Intervals:
+    groups = int((~np.isnan(x + y)).any(axis=1).sum())
+
+    def interval(counts: Floats, shares: Floats, times: NDArray[np.number], units: int | None = None) -> Intervals:
         tau, precision = float(overall_tau(here, once)[0]), float(_weighted(observed, once)[0])
         return Intervals(
-            percentile_interval(overall_tau(counts, times), confidence, tau, (-1.0, 1.0)),
-            percentile_interval(_weighted(shares, times), confidence, precision, (0.0, 1.0)),
+            percentile_interval(overall_tau(counts, times), confidence, tau, (-1.0, 1.0), units),
+            percentile_interval(_weighted(shares, times), confidence, precision, (0.0, 1.0), units),
         )
 
     by_group = [
@@ -99,8 +103,8 @@ def bootstrap_alignment(
     ]
     return AlignmentIntervals(
         annotators=interval(blocks, rates, once),
-        groups=interval(here, observed, weights),
-        both=interval(blocks, rates, weights),
+        groups=interval(here, observed, weights, groups),
+        both=interval(blocks, rates, weights, groups),
         group_tau=np.array(by_group),
         confidence=confidence,
         n=n,

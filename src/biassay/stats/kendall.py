@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -62,20 +64,39 @@ def within_tau(blocks: Floats) -> Floats:
 
 
 def percentile_interval(
-    draws: Floats, confidence: float, centre: float | None = None, limits: tuple[float, float] = (-np.inf, np.inf)
+    draws: Floats,
+    confidence: float,
+    centre: float | None = None,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    units: int | None = None,
 ) -> tuple[float, float]:
     """The middle ``confidence`` of draws that are not NaN, moved so that their mean is ``centre`` if it is given.
 
-    Moved ends stay within ``limits``. Without draws, or if the centre is NaN, both ends are NaN.
+    Moved ends stay within ``limits``. Without draws, or if the centre is NaN, both ends are NaN. ``units`` is how many
+    were drawn from: of few, percentiles lie too close together, and those further out are taken (Hesterberg 2015).
     """
     draws = draws[~np.isnan(draws)]
     if not len(draws) or (centre is not None and np.isnan(centre)):
         return (np.nan, np.nan)
-    outside = 50.0 * (1.0 - confidence)
+    outside = 100.0 * (0.5 * (1.0 - confidence) if units is None else _expanded_tail(confidence, units))
     ends = np.percentile(draws, [outside, 100.0 - outside])
     move = 0.0 if centre is None else centre - draws.mean()
     low, high = np.clip(ends + move, *limits)
     return float(low), float(high)
+
+
+def _expanded_tail(confidence: float, units: int) -> float:
+    """Below which share of draws an interval begins that is as wide as one by Student's t.
+
+    A normal quantile of draws is multiplied by sqrt(n / (n - 1)), for draws vary that much too little, and by what
+    Student's t has more than it. One unit has no width whatever is taken.
+    """
+    tail = 0.5 * (1.0 - confidence)
+    if units < 2:
+        return tail
+    from scipy.special import ndtr, stdtrit
+
+    return float(ndtr(math.sqrt(units / (units - 1)) * stdtrit(units - 1, tail)))
 
 
 def _signs(left: Floats, right: Floats) -> NDArray[np.int8]:

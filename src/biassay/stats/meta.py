@@ -29,7 +29,8 @@ class RandomEffects:
     tau2 : float
         Variance between the effect sizes beyond their own; zero if they vary less than their variances say.
     q, i2 : float
-        Cochran's Q, and the share of the variation that tau2 stands for, (Q - df) / Q or zero.
+        Cochran's Q, and the share of the variation that tau2 stands for, (Q - df) / Q or zero. The variances that it is
+        compared with are of cosines: where all vectors share a direction, these shrink and i2 comes near 1.
     prediction_interval : (float, float)
         Where 95% of true effect sizes lie, by Student's t with N - 2 degrees of freedom.
     n : int

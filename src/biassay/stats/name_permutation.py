@@ -3,7 +3,10 @@
 Two hypotheses are tested for every word and target group. **Associated**: were the names of all groups exchangeable,
 would the largest score of the target against any other group be as large? **Excess**: were a group's association the
 sum of what its categories contribute, would the target's excess over that sum be as large? The second permutes the
-residuals of the sum (Freedman and Lane), and compares the excess in units of what the sum leaves unexplained.
+residuals of the sum (Freedman and Lane), and compares the excess in units of what the sum leaves unexplained. The unit
+is the name; residuals are taken as exchangeable, so that names of all groups should vary alike. Simulated with 6 to 12
+names a group, normal, t3 and skewed, its level at 0.05 is 0.045 to 0.054; with spreads as those of the names in GloVe
+0.03 to 0.063, and 0.10 if the names of the target alone vary three times as much.
 
 The same permutations are used for every word, so that words can be taken in blocks of any size with the same result.
 All is done in single precision with the mean of every word's cosines taken off, which leaves six digits of a statistic.

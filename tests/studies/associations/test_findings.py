@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from typing import Any
 
@@ -17,14 +18,15 @@ from biassay.studies.associations.lead import effect_of
 from biassay.studies.associations.marks import SIGNS, lead_p, legend, mark_of
 
 LOW, HIGH = 0.001, 0.4
-UNKNOWN = dict.fromkeys(("p_value_by_word", "p_floor_by_word", "effect_size_by_word"))
+NOT_CROSSED: dict[str, Any] = dict.fromkeys(("D", "D_low", "D_high", "d_low", "d_high", "p_value_crossed"))
+UNKNOWN = NOT_CROSSED | dict.fromkeys(("p_value_by_word", "p_floor_by_word", "effect_size_by_word"))
 
 
 def crossed(model: str = "m", test: str = "t", p: float | None = LOW, **given: Any) -> Any:
     """A row with a crossed test, whose other p-values say the opposite."""
     numbers = {"D": 0.1, "D_low": 0.02, "D_high": 0.18, "d_low": 0.1, "d_high": 1.4, "df_crossed": 12.0}
     other = HIGH if (p or 0.0) <= 0.05 else LOW
-    return result(model, test, other, p_value_crossed=p, alpha=0.05, **numbers | given)
+    return result(model, test, other, p_value_crossed=p, **numbers | given)
 
 
 def standings(*rows: Any, **settings: Any) -> list[str]:
@@ -67,17 +69,14 @@ def test_the_standing_is_that_of_the_crossed_test(given: dict[str, Any], standin
     [
         ({"p": LOW, "effect_size_by_word": -0.7}, "opposite"),  # two-sided
         ({"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": LOW}, "opposite"),
-        (
-            {"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": HIGH, "p_floor_by_word": 0.0},
-            "not shown",
-        ),
+        ({"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": HIGH}, "not shown"),
         ({"p": HIGH, "p_floor_by_word": 0.06}, "too few"),
-        ({"p": HIGH, "p_floor_by_word": 0.0}, "not shown"),
-        ({"p": LOW, "p_floor_by_word": 0.0}, "corrected"),
+        ({"p": HIGH}, "not shown"),
+        ({"p": LOW}, "corrected"),
     ],
 )
 def test_without_a_crossed_test_the_standing_is_by_word(given: dict[str, Any], standing: str) -> None:
-    assert standings(result("m", "t", **given, alpha=0.05)) == [standing]
+    assert standings(result("m", "t", **NOT_CROSSED | given)) == [standing]
 
 
 @pytest.mark.parametrize("p", [LOW, HIGH])
@@ -144,7 +143,7 @@ def test_the_direction_is_that_of_the_effect_by_word(by_text: float, by_word: fl
 
 
 def test_of_the_opposite_direction_its_own_p_value_comes_first() -> None:
-    row = result("m", "t", 0.99, effect_size_by_word=-0.7, p_value_by_word_opposite=0.002)
+    row = result("m", "t", 0.99, effect_size_by_word=-0.7, p_value_by_word_opposite=0.002, **NOT_CROSSED)
     (found,) = run_of("one", [row]).findings()
     assert next(iter(found.p_values.values())) == 0.002
     assert found.p_values["by word"] == 0.99
@@ -176,7 +175,7 @@ def test_sets_that_share_few_sentences_are_noted(shared: float | None, notes: in
     ("p", "corrected", "mark"), [(0.01, 0.04, 2), (0.01, 0.06, 1), (0.01, None, 1), (0.4, 0.4, 0), (None, None, 3)]
 )
 def test_there_is_one_mark_by_the_p_value_that_leads(p: float | None, corrected: float | None, mark: int) -> None:
-    row = crossed(p=p, p_value_crossed_holm=corrected, effect_size=0.1, effect_size_by_word=0.9, p_floor_by_word=0.0)
+    row = crossed(p=p, p_value_crossed_holm=corrected, effect_size=0.1, effect_size_by_word=0.9)
     assert mark_of(row) == mark
     assert lead_p(row) == ("–" if p is None else f"{p:.3f}") + SIGNS[mark]
     assert effect_of(row) == 0.9
@@ -185,6 +184,7 @@ def test_there_is_one_mark_by_the_p_value_that_leads(p: float | None, corrected:
     assert p is None or (mark_of(by_word), mark_of(by_text)) == (mark, mark)
     assert effect_of(by_text) == 0.1
     assert mark_of(as_refused(row)) == 4
+    assert mark_of(dataclasses.replace(row, p_value_crossed=math.nan)) == 0
 
 
 def test_findings_are_counted_and_are_json() -> None:

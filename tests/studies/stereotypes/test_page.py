@@ -80,7 +80,9 @@ def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page)
         assert (row["measure"], row["annotators"], row["people"]) == (
             *(NAMES[a.measure], a.annotators, str(a.num_annotators)),
         )
-        assert (row["tau"], row["95%, both"], row["p"]) == (two(a.tau), span(a.tau_both), shown_p(a.p_value))
+        assert (row["tau"], row["95%, both"], row["p, shuffled"], row["p, cells"]) == (
+            *(two(a.tau), span(a.tau_both), shown_p(a.p_value_shuffled), shown_p(a.p_value)),
+        )
         assert (row["groups shuffled"], row["P@3"]) == (two(a.tau_shuffled), two(a.precision))
         assert (row["tau with pilot"], row["tau on the pilot"]) == (two(a.tau_with_pilot), two(a.pilot_tau))
     for measure in measures(found):
@@ -157,10 +159,11 @@ def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, p
     rated = [p for p in best["profiles"] if not p.parts and p.human is not None]
     assert [d.where[1] for d in page.drawings] == [f"Groups beside people, {NAMES[best.label]}"] * len(rated)
     assert rated
-    taus = {g.group: g.tau for g in by_group(best)}
+    own = {g.group: g for g in by_group(best)}
     for drawing, profile in zip(page.drawings, rated, strict=True):
         assert drawing.text.endswith(profile.group)
-        assert drawing.caption == f"tau {two(taus[profile.group])}"
+        pilot = ", a pilot group" if own[profile.group].pilot else ""
+        assert drawing.caption == f"tau {two(own[profile.group].tau)}{pilot}"
         shown, sides = [], []
         for pair, score, human in zip(found.manifest.inputs.pairs, profile.scores, profile.human or (), strict=True):
             shown += [f"{pair}: people {human:.0f} of 100"] if human is not None else []

@@ -90,7 +90,8 @@ _OWN = (
     _over_contexts("z", "z", "Pooled effect over its standard error."),
     _over_contexts("tau2", "tau²", "Variance of the effect between samples of contexts."),
     _over_contexts("q", "Q", "Cochran's Q."),
-    _over_contexts("i2", "I²", "Share of the variation between samples that their variances do not explain.", "share"),
+    _over_contexts("i2", "I²", "Share of the variation between samples that their variances do not explain. It comes "
+                   "near 1 where all vectors point the same way: not to be compared between models.", "share"),
     _over_contexts("prediction_low", "prediction, low", "Where 95% of effects lie over draws of contexts: lower end."),
     _over_contexts("prediction_high", "prediction, high", "Upper end."),
     _over_contexts("interval_low", "pooled, low", "Pooled effect with other words of the same kinds: lower end."),

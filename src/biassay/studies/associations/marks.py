@@ -23,7 +23,7 @@ def mark_of(result: Result) -> int:
     if cannot_reach(result):
         return UNREACHABLE
     p, corrected = p_of(result), corrected_p_of(result)
-    if p is None or p > result.alpha or standing_of(result) == "described":
+    if p is None or not p <= result.alpha or standing_of(result) == "described":  # NaN is not significant
         return 0
     return 2 if corrected is not None and corrected <= result.alpha else 1
 

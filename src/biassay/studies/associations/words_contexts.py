@@ -1,4 +1,4 @@
-"""Numbers over contexts: what each means, and how many contexts there were."""
+"""How many contexts the words of a test had."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ from statistics import median
 from biassay.results.data import RunData
 from biassay.studies.associations.records import Result
 
-__all__ = ["COLUMNS", "Found", "context_range", "contexts_found"]
-
-COLUMNS = (
-    ("CES", "the paper's pooled effect: the mean over samples of one context for every word."),
-    ("p, paper's", "is that mean zero over samples of contexts of these very words? It shrinks with the number of "
-     "samples, which is free to choose, and says nothing about other words."),
-    ("95% over words", "of the pooled effect, with the words resampled."),
-    ("prediction", "where 95% of true effects lie over draws of contexts: how far a single set of contexts can lead "
-     "astray."),
-    ("I²", "the share of the variation between samples that is more than their own variances explain. It grows where "
-     "all vectors of a model lie close together, and says little by itself."),
-)  # fmt: skip
-"""The paper's numbers, which are details here."""
+__all__ = ["Found", "context_range", "contexts_found"]
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,15 @@ _FOUND = (
     Column(
         "p_value_excess",
         "p excess",
-        "Of the excess over what the categories contribute together, by permutation of names.",
+        "How often the excess over what the categories contribute together is as large by chance: residuals of their "
+        "sum are permuted among the names of all groups, which assumes that these vary alike.",
         "p",
     ),
     Column(
         "q_value_excess",
         "q excess",
-        "Of the excess over what the categories contribute together, after correction over the whole vocabulary.",
+        "The same after correction over the whole vocabulary, in which words that EIBD does not detect count as 1: the "
+        "share of chance among the words called emergent up to it.",
         "p",
     ),
     Column(
@@ -54,7 +56,7 @@ _FOUND = (
         "Detected by EIBD, the published rule (above its threshold, and the categories are not), and q up to alpha.",
         "flag",
     ),
-    Column("emergent", "emergent", "Of these, with q excess at or below alpha.", "flag"),
+    Column("emergent", "emergent", "Detected by EIBD, and exceeds its categories: q excess up to alpha.", "flag"),
 )
 _RATED = (
     Column("of_group", "rated", "People rated it for the group.", "flag"),

@@ -35,9 +35,14 @@ def _finding(view: GroupView, settings: Settings) -> Finding:
         direction=f"words with names of {view.row.label}" if best else "",
         effect=float(view.row.num_associated),
         unit="words",
-        p_values={"corrected": min((word.q_value for word in view.words if word.q_value is not None), default=None)},
+        p_values={"corrected": _least(view, "q_value"), "excess, corrected": _least(view, "q_value_excess")},
         evidence=tuple(word.word for word in best),
     )
+
+
+def _least(view: GroupView, name: str) -> float | None:
+    known = (getattr(word, name) for word in view.words)
+    return min((value for value in known if value is not None), default=None)
 
 
 def _standing(row: GroupRow, settings: Settings) -> Standing:

@@ -135,7 +135,7 @@ def _entry(run: RunData, view: GroupView) -> Indexed:
     metrics = [
         Metric("words_associated", "Words detected by IBD", row.num_associated),
         Metric("words_eibd", "Words detected by EIBD", row.num_eibd),
-        Metric("words_emergent", "Words of these whose excess is significant", row.num_emergent),
+        Metric("words_emergent", "Words of these that exceed their categories, tested", row.num_emergent),
     ]
     areas = [curve.area for curve in view.curves if curve.task == "ibd"]
     metrics += [Metric("roc_auc", "Area under the curve, words rated by people", area) for area in areas]

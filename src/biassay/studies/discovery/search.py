@@ -39,11 +39,12 @@ class RankedWords:
         Of the association with the group, by permutation of names; q after Benjamini and Hochberg's correction over the
         whole vocabulary.
     p_excess, q_excess : (n,) float64
-        The same of the excess over what the categories of the group contribute.
+        Of the excess over what the categories of the group contribute; q with the p-values of words that EIBD does not
+        detect set to 1, so that what is expected to be chance is a share of the words called emergent.
     associated, eibd : (n,) bool
         Detected by IBD, and by EIBD, and with q at most alpha.
     emergent : (n,) bool
-        Of those by EIBD, with q of the excess at most alpha.
+        With q of the excess at most alpha, which is so for words detected by EIBD only.
     num_words, num_above, num_associated, num_every, num_eibd, num_emergent : int
         Of the whole vocabulary: words; those above IBD's threshold; those associated, and of these those whose scores
         against every other group are above it; those by EIBD, and of these those emergent.
@@ -181,9 +182,10 @@ class _Ranked:
         if self._best is None or not self._seen:
             raise RefusedError("no word was left to search: the model knows none of them, or they are the names")
         alpha, p, marks = self._alpha, np.concatenate(self._p), np.concatenate(self._marks)
-        q = np.stack([benjamini_hochberg(p[:, i], alpha).adjusted for i in range(2)], axis=1)
-        associated, every, eibd = (marks[:, i] & (q[:, 0] <= alpha) for i in range(3))
-        emergent = eibd & (q[:, 1] <= alpha)
+        q = benjamini_hochberg(p[:, 0], alpha).adjusted
+        associated, every, eibd = (marks[:, i] & (q <= alpha) for i in range(3))
+        q_excess = _q_among(p[:, 1], eibd, alpha)
+        emergent = q_excess <= alpha
         rows = self._places
         score, _ = strongest(self._best.scores, None, self._rule, self._compare)
         return RankedWords(
@@ -192,9 +194,9 @@ class _Ranked:
             constituents=self._best.constituents,
             score=score,
             p=p[rows, 0],
-            q=q[rows, 0],
+            q=q[rows],
             p_excess=p[rows, 1],
-            q_excess=q[rows, 1],
+            q_excess=q_excess[rows],
             associated=associated[rows],
             eibd=eibd[rows],
             emergent=emergent[rows],
@@ -205,3 +207,12 @@ class _Ranked:
             num_eibd=int(eibd.sum()),
             num_emergent=int(emergent.sum()),
         )
+
+
+def _q_among(p: NDArray[np.float64], chosen: NDArray[np.bool_], alpha: float) -> NDArray[np.float64]:
+    """q-values of words that were chosen by what they score, in the family of all words.
+
+    The share of chance among the words with a q of alpha or less is at most alpha. Correction first and choice after
+    would not do: words that are chosen hold more of the chance than their share (Katsevich et al. 2023).
+    """
+    return benjamini_hochberg(np.where(chosen | np.isnan(p), p, 1.0), alpha).adjusted

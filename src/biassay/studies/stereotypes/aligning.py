@@ -87,7 +87,7 @@ class Compared:
     def _by_group(
         self, label: str, ratings: HumanRatings, pilot: NDArray[np.bool_], spans: AlignmentIntervals | None
     ) -> Iterator[Row]:
-        """Every group by itself. Those of the pilot have no interval: it would not know of the choice of templates."""
+        """Every group by itself. Those of the pilot have no p-value and no interval: templates were chosen on them."""
         model = self.profiles[self.human.places]
         found, precise = kendall_alignment(model, ratings.means), precision_at(model, ratings.means)
         intervals = {} if spans is None else dict(zip(np.flatnonzero(~pilot).tolist(), spans.group_tau, strict=True))
@@ -98,7 +98,7 @@ class Compared:
                 group=self.groups[place],
                 human_group=name,
                 tau=given(found.group_tau[g]),
-                p_value=given(found.group_p[g]),
+                p_value=None if pilot[g] else given(found.group_p[g]),
                 tau_interval=interval(intervals[g]) if g in intervals else None,
                 top=given(precise.top[g]),
                 bottom=given(precise.bottom[g]),

@@ -46,11 +46,7 @@ def _agreement(label: str, row: AlignmentRow, corrected: float | None) -> Findin
         low=low,
         high=high,
         unit="tau",
-        p_values={
-            "groups shuffled": row.p_value_shuffled,
-            "groups shuffled, corrected": corrected,
-            "cells independent": row.p_value,
-        },
+        p_values={"groups shuffled": row.p_value_shuffled, "groups shuffled, corrected": corrected},
         reason="agreement with people is not defined" if row.tau is None else None,
     )
 

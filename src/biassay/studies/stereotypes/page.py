@@ -16,7 +16,7 @@ from biassay.results.data import RunData
 from biassay.results.slices import Slice
 from biassay.studies.stereotypes.columns import TABLES
 from biassay.studies.stereotypes.findings import findings_of
-from biassay.studies.stereotypes.records import ProfileRow
+from biassay.studies.stereotypes.records import GroupAlignmentRow, ProfileRow
 from biassay.studies.stereotypes.shown import (
     MEANING,
     PAIRED,
@@ -57,8 +57,8 @@ def stereotypes_part(run: RunData, renderer: Renderer) -> Part:
 def _model(place: int, model: Slice, run: RunData, renderer: Renderer) -> Section:
     best, inputs = closest(model), run.manifest.inputs
     figures = [] if best is None else profile_figures(run, place, best)[:_MOST_GROUPS]
-    taus = {} if best is None else {row.group: row.tau for row in by_group(best)}
-    captions = [f"tau {shown('number', taus.get(row.group))}" for row, _ in figures]
+    rated = {} if best is None else {row.group: row for row in by_group(best)}
+    captions = [_caption(rated.get(row.group)) for row, _ in figures]
     drawn = renderer.figures([make for _, make in figures])
 
     def cells(title: str, table: Table) -> dict[str, Any]:
@@ -76,6 +76,11 @@ def _model(place: int, model: Slice, run: RunData, renderer: Renderer) -> Sectio
         asked=cells("What was asked", side_table(run, "models", model)),
     )
     return Section(f"{section.anchor}-{place}", section.title, section.body)
+
+
+def _caption(rated: GroupAlignmentRow | None) -> str:
+    tau = f"tau {shown('number', None if rated is None else rated.tau)}"
+    return f"{tau}, a pilot group" if rated is not None and rated.pilot else tau
 
 
 def _measure(measure: Slice, run: RunData, cells: Any) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class AlignmentRow(_OfMeasure):
 
 @dataclass(frozen=True)
 class GroupAlignmentRow(_OfMeasure):
-    """How one group's profile agrees with people's; None: not defined, or too few ratings."""
+    """How one group's profile agrees with people's; None: not defined, too few ratings, or templates chosen on it."""
 
     annotators: str
     group: str

@@ -1,0 +1,84 @@
+"""Words that are called emergent: how many of them are chance, in worlds in which it is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from biassay.stats.multiple import benjamini_hochberg
+from biassay.stimuli.catalogue import select_grouping
+from biassay.stimuli.groups import Grouping
+from biassay.studies.discovery.panel import Panel
+from biassay.studies.discovery.search import RankedWords, Search
+from biassay.studies.discovery.settings import Settings
+from biassay.studies.discovery.validation import Threshold
+
+from .planted_words import GROUPS, NAMES, write_groups
+
+EACH, ALPHA, TARGET = 8, 0.05, "red-women"
+PLACES = np.repeat(np.arange(len(GROUPS)), EACH)
+RED, WOMEN = (np.isin(PLACES, places).astype(float) for places in ([0, 1], [0, 2]))
+OWN = (PLACES == 0).astype(float)
+
+
+@pytest.fixture(scope="module")
+def grouping(tmp_path_factory: pytest.TempPathFactory) -> Grouping:
+    assert list(GROUPS) == ["red-women", "red-men", "blue-women", "blue-men"]
+    assert {len(names) for names in NAMES.values()} == {EACH}
+    return select_grouping(str(write_groups(tmp_path_factory.mktemp("emergent") / "own.toml", {})))
+
+
+def searched(grouping: Grouping, cosines: np.ndarray, rng: np.random.Generator) -> RankedWords:
+    """Names at right angles to each other, so that words can have any cosines with them."""
+    n, m = cosines.shape
+    panel = Panel(grouping, np.eye(m), PLACES, {})
+    target = next(group for group in grouping.groups if group.name == TARGET)
+    limits = {TARGET: (Threshold(0.8, "given"), Threshold(0.8, "given"))}
+    search = Search(panel, [target], limits, Settings(n_permutations=999, alpha=ALPHA, keep=n), rng)
+    search.add([str(word) for word in range(n)], cosines)
+    return search.ranked()[TARGET]
+
+
+def false_shares(grouping: Grouping, strong: np.ndarray, seed: int, worlds: int = 20) -> tuple[float, float, float]:
+    """Share of words without an excess among those emergent, and if words were chosen after the correction.
+
+    A fifth of 500 words have the excess ``strong``, the others what their categories contribute. Third: mean number of
+    emergent words.
+    """
+    rng, rows = np.random.default_rng(seed), []
+    true = np.arange(500) < 100
+    for _ in range(worlds):
+        sums = np.outer(rng.normal(size=500), RED) + np.outer(rng.normal(size=500), WOMEN)
+        found = searched(grouping, rng.normal(size=(500, 32)) + np.where(true[:, None], strong, 0.7 * sums), rng)
+        real = true[np.array(found.words, dtype=int)]
+        after = found.eibd & (benjamini_hochberg(found.p_excess, ALPHA).adjusted <= ALPHA)
+        rows.append([*((chosen & ~real).sum() / max(1, chosen.sum()) for chosen in (found.emergent, after)),
+                     found.num_emergent])  # fmt: skip
+    one, other, number = np.mean(rows, axis=0)
+    return float(one), float(other), float(number)
+
+
+def test_words_whose_excess_eibd_drops_lend_no_credit_to_others(grouping: Grouping) -> None:
+    """Strong categories: their words have an excess, and are not EIBD's. What is left after correction is chance."""
+    emergent, after, number = false_shares(grouping, 1.6 * OWN + 1.6 * RED + 1.6 * WOMEN, seed=3)
+    assert after > 0.2
+    assert emergent <= 0.08
+    assert number < 1.0
+
+
+def test_words_of_the_group_alone_are_found_and_few_others(grouping: Grouping) -> None:
+    emergent, _, number = false_shares(grouping, 2.5 * OWN - 1.0 * RED - 1.0 * WOMEN, seed=4)
+    assert emergent <= 0.08
+    assert number > 20.0
+
+
+def test_q_of_the_excess_decides_and_only_for_words_of_eibd(grouping: Grouping) -> None:
+    rng = np.random.default_rng(5)
+    found = searched(grouping, rng.normal(size=(200, 32)) + np.outer(np.arange(200) < 60, 2.5 * OWN - RED - WOMEN), rng)
+    assert 0 < found.num_emergent < found.num_eibd
+    np.testing.assert_array_equal(found.emergent, found.q_excess <= ALPHA)
+    order = np.argsort(found.p_excess[found.eibd])
+    p, number = found.p_excess[found.eibd][order], np.arange(1, found.eibd.sum() + 1)
+    expected = np.minimum(np.minimum.accumulate((p * 200 / number)[::-1])[::-1], 1.0)
+    np.testing.assert_allclose(found.q_excess[found.eibd][order], expected)
+    assert (found.q_excess[~found.eibd] == 1.0).all()
