@@ -80,8 +80,10 @@ def test_shares_are_counted_over_repetitions(registry: ModuleType) -> None:  # n
 
     p = np.array([0.04, 0.2, np.nan, 0.009])
     found = Level("p", (0.0, 0.6, 0.2)).read({"p": p})
-    assert (found["at_05"], found["at_01"], found["missing"], found["met"]) == (0.5, 0.25, 0.25, False)
+    assert (found["at_05"], found["at_01"], found["missing"]) == (0.5, 0.25, 0.25)
+    error = np.std([1, 0, 0, 0], ddof=1) / 2
+    assert found["off"] == pytest.approx((0.25 - 0.2) / error)
     assert found["error"] == pytest.approx(np.std([1, 0, 0, 1], ddof=1) / 2)
     ends = {"low": np.array([0.0, 1.5, np.nan]), "high": np.array([2.0, 3.0, np.nan]), "d": np.array([0.0, 1.0, 2.0])}
     held = Coverage("low", "high", "d", (0.4, 0.6)).read(ends)
-    assert (held["coverage"], held["missing"], held["met"]) == (0.5, pytest.approx(1 / 3), True)
+    assert (held["coverage"], held["missing"], held["off"]) == (0.5, pytest.approx(1 / 3), 0.0)

@@ -20,8 +20,8 @@ __all__ = ["CLAIMS", "lines"]
 DESIGNS: dict[Sizes, tuple[int, int]] = {  # repetitions without and with an effect
     (5, 5, 5, 5): (4000, 1500),
     (8, 8, 8, 8): (4000, 1500),
-    (16, 16, 25, 25): (2000, 800),
-    (25, 25, 25, 25): (1200, 400),
+    (16, 16, 25, 25): (2000, 1000),
+    (25, 25, 25, 25): (1200, 800),
 }
 EFFECTS = (0.5, 1.0, 1.5)
 TAILS: tuple[Tails, ...] = ("normal", "t3")
@@ -221,7 +221,7 @@ def _glove_lines() -> list[Line]:
 def _other_lines() -> list[Line]:
     sizes = (8, 8, 8, 8)
     fixed = Experiment(
-        "fixed attributes", f"{_sizes(sizes)}, attributes fixed", partial(_fixed_attributes, sizes=sizes), 2000
+        "fixed attributes", f"{_sizes(sizes)}, attributes fixed", partial(_fixed_attributes, sizes=sizes), 4000
     )
     texts = Experiment("sentences", f"{_sizes(sizes)}, {TEXTS} texts of each, all words drawn anew", _sentences, 400)
     return [

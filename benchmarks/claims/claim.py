@@ -52,13 +52,11 @@ class Level:
 
     def read(self, found: Numbers) -> dict[str, Any]:
         p = found[self.p]
-        rejected = {name: np.nan_to_num(p, nan=2.0) <= level for name, level in (("at_05", 0.05), ("at_01", 0.01))}
-        shares = {name: share(flags) for name, flags in rejected.items()}
-        met = None
-        if self.wanted is not None:
-            low, high, most = self.wanted
-            met = bool(low <= shares["at_05"] <= high and shares["at_01"] <= most)
-        return {**shares, "error": error_of(rejected["at_05"]), "missing": share(np.isnan(p)), "met": met}
+        often, rarely = (np.nan_to_num(p, nan=2.0) <= level for level in (0.05, 0.01))
+        found_here = {"at_05": share(often), "at_01": share(rarely), "error": error_of(often)}
+        low, high, most = self.wanted or (0.0, 1.0, 1.0)
+        off = max(beyond(often, low, high), beyond(rarely, 0.0, most))
+        return {**found_here, "missing": share(np.isnan(p)), "off": off if self.wanted else None}
 
     @property
     def limits(self) -> str:
@@ -83,10 +81,9 @@ class Coverage:
         truth = np.nanmean(found[self.truth], axis=0) if isinstance(self.truth, str) else self.truth
         held = np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high))
         if self.together:
-            held = np.where(np.isnan(held).all(axis=1), np.nan, np.nanmin(held, axis=1))
-        covered = float(np.nanmean(held))
-        met = None if self.wanted is None else bool(self.wanted[0] <= covered <= self.wanted[1])
-        return {"coverage": covered, "error": error_of(held), "missing": share(np.isnan(held)), "met": met}
+            held = np.where(np.isnan(held).any(axis=1), np.nan, held.min(axis=1))
+        off = None if self.wanted is None else beyond(held, *self.wanted)
+        return {"coverage": share(held), "error": error_of(held), "missing": share(np.isnan(held)), "off": off}
 
     @property
     def limits(self) -> str:
@@ -98,16 +95,15 @@ class Share:
     """A share that is bounded: of families with a false rejection, of false findings among all."""
 
     of: str
-    most: float | None
+    most: float
 
     def read(self, found: Numbers) -> dict[str, Any]:
-        value = share(found[self.of])
-        met = None if self.most is None else value <= self.most
-        return {"share": value, "error": error_of(found[self.of]), "missing": 0.0, "met": met}
+        flags = found[self.of]
+        return {"share": share(flags), "error": error_of(flags), "missing": 0.0, "off": beyond(flags, 0.0, self.most)}
 
     @property
     def limits(self) -> str:
-        return "" if self.most is None else f"at most {self.most:g}"
+        return f"at most {self.most:g}"
 
 
 @dataclass(frozen=True)
@@ -120,9 +116,14 @@ class Power:
 
     def read(self, found: Numbers) -> dict[str, Any]:
         flags = np.nan_to_num(found[self.p], nan=2.0) <= 0.05
-        value = share(flags)
-        met = abs(value - self.predicted) <= self.within
-        return {"share": value, "predicted": self.predicted, "error": error_of(flags), "missing": 0.0, "met": met}
+        off = beyond(flags, self.predicted - self.within, self.predicted + self.within)
+        return {
+            "share": share(flags),
+            "predicted": self.predicted,
+            "error": error_of(flags),
+            "missing": 0.0,
+            "off": off,
+        }
 
     @property
     def limits(self) -> str:
@@ -149,16 +150,19 @@ def up_to(most: float, rarely: float = 0.015) -> tuple[float, float, float]:
 
 
 def share(flags: NDArray[Any]) -> float:
-    return float(np.asarray(flags, dtype=np.float64).mean())
+    return float(np.nanmean(np.asarray(flags, dtype=np.float64)))
+
+
+def beyond(flags: NDArray[Any], low: float, high: float) -> float:
+    """How far a share lies outside its limits, in errors of the simulation; 0: within."""
+    value = share(flags)
+    return max(low - value, value - high, 0.0) / error_of(flags)
 
 
 def error_of(flags: NDArray[Any]) -> float:
-    """The standard error of a mean over repetitions; numbers of one repetition are not independent."""
-    values = np.asarray(flags, dtype=np.float64)
-    if values.ndim > 1:
-        with np.errstate(invalid="ignore"):
-            values = np.nanmean(values.reshape(len(values), -1), axis=1)
-    values = values[~np.isnan(values)]
-    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    least = np.sqrt(max(1.0 / (len(values) + 2), 1e-9))  # of a share that was never or always seen
-    return max(spread, 0.0 if spread else float(least)) / float(np.sqrt(max(len(values), 1)))
+    """The standard error of a share over repetitions; numbers of one repetition are not independent."""
+    values = np.asarray(flags, dtype=np.float64).reshape(len(flags), -1)
+    values = values[~np.isnan(values).all(axis=1)]
+    each, n = np.nanmean(values, axis=1), len(values)
+    seen = float(each.var(ddof=1)) if n > 1 else 0.0
+    return float(np.sqrt((seen or 1.0 / (n + 2)) / n))  # a share that was never or always seen is not quite 0 or 1

@@ -104,11 +104,11 @@ def _draw(rng: np.random.Generator, world: str, compare: str = "any") -> Mapping
             for g, (c, s) in GROUPS.items()
         }
     if world == "one alike":  # one other group is like the target, two stand apart
-        means |= {"blue-women": -3.0 * axes[0], "blue-men": -3.0 * axes[0]}
+        means |= {"blue-women": -8.0 * axes[0], "blue-men": -8.0 * axes[0]}
     if world == "planted":
         means[TARGET] = 3.0 * axes[0]
     table = {name: means[group] + rng.normal(size=DIMENSIONS) for group in GROUPS for name in NAMES[group]}
-    towards = 4.0 * axes[0] if world == "one alike" else np.zeros(DIMENSIONS)
+    towards = 8.0 * axes[0] if world == "one alike" else np.zeros(DIMENSIONS)
     table |= {word: towards + rng.normal(size=DIMENSIONS) for word in WORDS}
     true = set(WORDS)
     if world == "planted":

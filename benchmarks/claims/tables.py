@@ -13,6 +13,7 @@ __all__ = ["details", "summary_table", "write_pages"]
 
 Row = dict[str, Any]
 _START, _END = "<!-- figures of validity.json -->", "<!-- end of figures -->"
+_VERDICTS = ("yes", "within two errors", "**no**")
 _STUDIES = {
     "associations": "Association tests",
     "robustness": "Robustness",
@@ -43,15 +44,16 @@ def summary_table(rows: Sequence[Row]) -> str:
     for claim in CLAIMS.values():
         own = [row for row in rows if row["claim"] == claim.name]
         for promised in (True, False):
-            part = [row for row in own if (row["met"] is not None) == promised]
+            part = [row for row in own if (row["off"] is not None) == promised]
             if part:
                 lines.append(_summary(claim, part, promised))
     return _table(head, lines)
 
 
 def _summary(claim: Claim, rows: Sequence[Row], promised: bool) -> list[str]:
-    missed = [row for row in rows if row["met"] is False]
-    kept = "all" if not missed else f"**{len(rows) - len(missed)} of {len(rows)}**"
+    verdicts = [_verdict(row) for row in rows]
+    kept = ", ".join(f"{verdicts.count(one)} {one}" for one in _VERDICTS if one in verdicts)
+    kept = "all" if set(verdicts) == {"yes"} else kept
     wanted = "; ".join(dict.fromkeys(row["wanted"] for row in rows)) if len({row["wanted"] for row in rows}) < 3 else ""
     if any("predicted" in row for row in rows):
         wanted = "within 0.05 of what was predicted"
@@ -105,8 +107,14 @@ def _detail(row: Row) -> list[str]:
         about += f" (no number in {row['missing']:.1%})"
     value = next((_figure(row[name]) for name in ("share", "coverage") if name in row), "")
     shares = [_figure(row[name]) if name in row else "" for name in ("at_05", "at_01")]
-    kept = {None: "–", True: "yes", False: "**no**"}[row["met"]]
-    return [about, f"{row['n']:,}", *shares, value, _figure(row["error"]), row["wanted"], kept]
+    return [about, f"{row['n']:,}", *shares, value, _figure(row["error"]), row["wanted"], _verdict(row)]
+
+
+def _verdict(row: Row) -> str:
+    """Whether a figure lies within its limits; outside by less than two errors of the simulation, it may be chance."""
+    if row["off"] is None:
+        return "–"
+    return _VERDICTS[0 if not row["off"] else 1 if row["off"] < 2.0 else 2]
 
 
 def _figure(value: float) -> str:
