@@ -1,0 +1,233 @@
+"""Association tests: WEAT and SEAT, on simulated components and on GloVe with sets drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from math import nan
+from typing import Any
+
+import numpy as np
+
+import biassay
+from biassay.stats.power import Design
+
+from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, up_to
+from .worlds import SMALL, Sizes, Tails, crossed_table, drawn, glove_rows, text_sets, vectors
+
+__all__ = ["CLAIMS", "lines"]
+
+DESIGNS: dict[Sizes, tuple[int, int]] = {  # repetitions without and with an effect
+    (5, 5, 5, 5): (4000, 1500),
+    (8, 8, 8, 8): (4000, 1500),
+    (16, 16, 25, 25): (2000, 1000),
+    (25, 25, 25, 25): (1200, 800),
+}
+EFFECTS = (0.5, 1.0, 1.5)
+TAILS: tuple[Tails, ...] = ("normal", "t3")
+TEXTS = 7
+
+CLAIMS = (
+    Claim(
+        "crossed p",
+        "associations",
+        "p (crossed)",
+        ("associations.results.p_value_crossed", "robustness.specifications.p_value_crossed"),
+        "The concepts are associated: other target and attribute words of the same kinds would show it too. Two-sided.",
+        "No association of the concepts: D is 0 on average over draws of all words.",
+        "word, on both sides",
+        "Words are a sample of their kind, independent of each other.",
+    ),
+    Claim(
+        "D interval",
+        "associations",
+        "interval of D",
+        ("associations.results.D_low", "associations.results.D_high"),
+        "Where D (cosine units) lies, all words drawn anew.",
+        "D on average over draws of all words.",
+        "word, on both sides",
+        "As the crossed p; the two never disagree about 0.",
+    ),
+    Claim(
+        "d interval",
+        "associations",
+        "interval of d",
+        (
+            "associations.results.d_low",
+            "associations.results.d_high",
+            "robustness.specifications.d_low",
+            "robustness.specifications.d_high",
+        ),
+        "Where the effect size by word lies, all words drawn anew.",
+        "The expected d of a test of these sizes.",
+        "word, on both sides",
+        "As the crossed p.",
+    ),
+    Claim(
+        "p by word",
+        "associations",
+        "p, these attributes",
+        ("associations.results.p_value_by_word", "associations.results.p_value_by_word_opposite"),
+        "These targets differ toward these very attribute words. Exact.",
+        "Target words are exchangeable between X and Y; the attribute words are fixed.",
+        "target word",
+        "Exchangeable targets: with unequal sizes, equal spreads as well.",
+        "Says nothing about other attribute words: with attributes drawn anew it rejects far too often.",
+    ),
+    Claim(
+        "p by text",
+        "associations",
+        "p by text",
+        ("associations.results.p_value",),
+        "The papers' p-value: nothing beyond these very texts.",
+        "Texts are exchangeable between X and Y.",
+        "text",
+        "Texts are independent; those of one word are not.",
+        "Rejects far too often for words, which is why it leads only under the papers' protocols.",
+    ),
+    Claim(
+        "equivalence p",
+        "associations",
+        "p, equivalence",
+        ("associations.results.p_equivalence",),
+        "D is smaller than the margin given.",
+        "D is as large as the margin.",
+        "word, on both sides",
+        "As the crossed p.",
+    ),
+    Claim(
+        "power",
+        "associations",
+        "power (`biassay.power`, `smallest_effect`)",
+        (),
+        "How often the crossed test finds an effect of a given d at .05.",
+        "Effects of d = 0.5, 1 and 1.5.",
+        "word, on both sides",
+        "Normal components as large as was said.",
+    ),
+)
+
+
+def components(sizes: Sizes) -> Any:
+    """What is typical of tests of words."""
+    return biassay.power(sizes).components
+
+
+def _numbers(found: biassay.Association, margin: float = 0.0) -> Mapping[str, Any]:
+    crossed, size = found.crossed, found.estimate
+    assert crossed is not None
+    assert size is not None
+    low, high = crossed.interval or (nan, nan)
+    return {
+        "p": crossed.p_value,
+        "D_low": low,
+        "D_high": high,
+        "d": size.effect_size,
+        "d_low": size.low,
+        "d_high": size.high,
+        "by word": found.p_value if found.by_word is None else found.by_word.value,
+        "by text": found.p_value,
+        "equivalence": crossed.p_equivalence(margin) if margin else nan,
+    }
+
+
+def _simulated(rng: np.random.Generator, sizes: Sizes, tails: Tails, D: float) -> Mapping[str, Any]:
+    table = crossed_table(rng, sizes, components(sizes), D, tails)
+    return _numbers(biassay.weat(*vectors(table, sizes[0], sizes[2]), alternative="two-sided"), D * SMALL)
+
+
+def _fixed_attributes(rng: np.random.Generator, sizes: Sizes) -> Mapping[str, Any]:
+    table = rng.normal(size=(sizes[0] + sizes[1], sizes[2] + sizes[3]))
+    return _numbers(biassay.weat(*vectors(table, sizes[0], sizes[2]), alternative="two-sided"))
+
+
+def _random_attributes(rng: np.random.Generator, test: str) -> Mapping[str, Any]:
+    X, Y, A, B = (glove_rows(f"{test}/{role}") for role in "XYAB")
+    return _numbers(biassay.weat(X, Y, *drawn(rng, len(A), len(B)), alternative="two-sided"))
+
+
+def _random_targets(rng: np.random.Generator, test: str) -> Mapping[str, Any]:
+    X, Y, A, B = (glove_rows(f"{test}/{role}") for role in "XYAB")
+    X, Y = drawn(rng, len(X), len(Y))
+    return _numbers(biassay.weat(X, Y, A, B, alternative="two-sided"))
+
+
+def _sentences(rng: np.random.Generator) -> Mapping[str, Any]:
+    sizes = (8, 8, 8, 8)
+    parts = components(sizes)
+    table = text_sets(rng, crossed_table(rng, sizes, parts), TEXTS, np.sqrt(parts.residual))
+    words = tuple([f"{role}{i}" for i in range(8) for _ in range(TEXTS)] for role in "XYAB")
+    X, Y, A, B = vectors(table, 8 * TEXTS, 8 * TEXTS)
+    return _numbers(biassay.weat(X, Y, A, B, words=words, alternative="two-sided"))  # type: ignore[arg-type]
+
+
+def _sizes(sizes: Sizes) -> str:
+    return f"{sizes[0]}, {sizes[1]} targets, {sizes[2]}, {sizes[3]} attributes"
+
+
+def lines() -> list[Line]:
+    """All rows of association tests."""
+    found = []
+    for sizes, (many, few) in DESIGNS.items():
+        wanted = HEADLINE if sizes[0] > 5 else None
+        covers = INTERVAL if sizes[0] > 5 else None
+        for tails in TAILS:
+            about = f"{_sizes(sizes)}, all words drawn anew, {tails} components"
+            name = f"crossed {sizes} {tails}"
+            null = Experiment(name, about, partial(_simulated, sizes=sizes, tails=tails, D=0.0), many)
+            found += [
+                Line("crossed p", null, Level("p", wanted)),
+                Line("D interval", null, Coverage("D_low", "D_high", 0.0, covers)),
+                Line("d interval", null, Coverage("d_low", "d_high", 0.0, covers), "no effect"),
+                Line("p by word", null, Level("by word"), "not its null: attributes are drawn anew"),
+            ]
+            for d in EFFECTS:
+                D = Design(components(sizes), sizes).D_of(d)
+                draw = partial(_simulated, sizes=sizes, tails=tails, D=D)
+                world = Experiment(f"{name} {d}", about, draw, few)
+                note = f"d about {d:g}"
+                found += [
+                    Line("D interval", world, Coverage("D_low", "D_high", D * SMALL, covers), note),
+                    Line("d interval", world, Coverage("d_low", "d_high", "d", covers), note),
+                    Line("equivalence p", world, Level("equivalence", up_to(0.065)), f"margin {note}"),
+                ]
+                if tails == "normal":
+                    predicted = biassay.power(sizes, effect=d).power
+                    assert predicted is not None
+                    found.append(Line("power", world, Power("p", predicted), f"d = {d:g}"))
+    return found + _glove_lines() + _other_lines()
+
+
+def _glove_lines() -> list[Line]:
+    found = []
+    for test, repetitions in {"weat6": 2000, "weat4": 1000, "weat1": 600}.items():
+        sizes = tuple(len(glove_rows(f"{test}/{role}")) for role in "XYAB")
+        about = f"GloVe, {test}, {_sizes(sizes)}"  # type: ignore[arg-type]
+        draws = {"attributes": _random_attributes, "targets": _random_targets}
+        for side, draw in draws.items():
+            world = Experiment(
+                f"{side} {test}", f"{about}, {side} drawn at random", partial(draw, test=test), repetitions
+            )
+            own = side == "targets"
+            found += [
+                Line("crossed p", world, Level("p", HEADLINE)),
+                Line("D interval", world, Coverage("D_low", "D_high", 0.0, INTERVAL)),
+                Line("d interval", world, Coverage("d_low", "d_high", "d", INTERVAL), "no effect"),
+                Line("p by word", world, Level("by word", up_to(0.06) if own else None), "" if own else "not its null"),
+            ]
+    return found
+
+
+def _other_lines() -> list[Line]:
+    sizes = (8, 8, 8, 8)
+    fixed = Experiment(
+        "fixed attributes", f"{_sizes(sizes)}, attributes fixed", partial(_fixed_attributes, sizes=sizes), 4000
+    )
+    texts = Experiment("sentences", f"{_sizes(sizes)}, {TEXTS} texts of each, all words drawn anew", _sentences, 400)
+    return [
+        Line("p by word", fixed, Level("by word", up_to(0.06))),
+        Line("p by text", texts, Level("by text"), "not its null: texts of a word go together"),
+        Line("p by word", texts, Level("by word"), "not its null: attributes are drawn anew"),
+        Line("crossed p", texts, Level("p", HEADLINE)),
+        Line("d interval", texts, Coverage("d_low", "d_high", 0.0, INTERVAL), "no effect"),
+    ]

@@ -1,0 +1,125 @@
+"""Stereotypes: paired groups, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from biassay.stats.emergence import emergence, precision_recall
+from biassay.stats.intersection import Paired, dominance
+
+from .claim import Claim, Coverage, Experiment, Level, Line, Share, up_to
+from .worlds import Tails, made
+
+__all__ = ["CLAIMS", "lines"]
+
+DRAWS = 300
+
+CLAIMS = (
+    Claim(
+        "dominance",
+        "stereotypes",
+        "95% of dominance",
+        ("stereotypes.dominance.interval",),
+        "Where the difference of mean tau with the groups of two domains lies, groups of both drawn anew.",
+        "Expected difference.",
+        "group of either domain",
+        "Groups of both domains are a sample.",
+    ),
+    Claim(
+        "emergence p",
+        "stereotypes",
+        "p and q of traits that emerge",
+        ("stereotypes.emergent.p_value", "stereotypes.emergent.q_value"),
+        "A rank among random pairs of the same domains; no test.",
+        "The score of a pair has nothing to do with which groups it is made of.",
+        "pair",
+        "Conservative where pairs follow their groups.",
+        "With one score a pair and trait no single cell can be established.",
+    ),
+    Claim(
+        "additive p",
+        "stereotypes",
+        "p, additive",
+        ("stereotypes.emergent.p_value_additive",),
+        "A rank among what is left of pairs and traits when both groups' part is taken off; no test.",
+        "The score is the sum of what both groups contribute, and noise.",
+        "pair and trait",
+        "Noise is exchangeable, of any shape.",
+        "Of all cells a share x has a p-value up to x, whatever the scores.",
+    ),
+    Claim(
+        "rated p",
+        "stereotypes",
+        "p of rated pairs",
+        ("stereotypes.rated.p_value",),
+        "Traits that emerge hit more of what people say than guesses at the same rate, were cells independent.",
+        "Cells that emerge are drawn at random.",
+        "cell",
+        "Cells are independent; those of one group are not.",
+        "Rejects too often where cells of a group go together.",
+    ),
+)
+
+
+def _paired(rng: np.random.Generator, each: int, noise: Tails = "normal", weights: float = 0.4) -> Paired:
+    """Groups of two domains, and all pairs: what either contributes, by a weight of its own, and noise."""
+    single = rng.normal(size=(2 * each, 16))
+    weight = np.exp(weights * rng.normal(size=2 * each))[:, None]
+    first, second = (side.ravel() for side in np.meshgrid(np.arange(each), each + np.arange(each), indexing="ij"))
+    scores = weight[first] * single[first] + weight[second] * single[second] + 0.5 * made(rng, noise, each * each, 16)
+    return Paired(scores, single, first, second, np.full(each * each, -1), np.repeat([0, 1], each))
+
+
+def _dominance(rng: np.random.Generator, each: int) -> Mapping[str, Any]:
+    found = dominance(_paired(rng, each), n=DRAWS, rng=rng)
+    low, high = found.interval_by_component[0]
+    return {"difference": found.difference[0], "low": low, "high": high}
+
+
+def _emerging(rng: np.random.Generator) -> Mapping[str, Any]:
+    """Pairs that have nothing to do with their groups; pairs to which both contribute, with noise of heavy tails."""
+    paired = _paired(rng, 7)
+    random = Paired(
+        rng.normal(size=paired.scores.shape),
+        paired.components,
+        paired.first,
+        paired.second,
+        paired.reverse,
+        paired.domains,
+    )
+    ranks = emergence(random).increase
+    added = emergence(_paired(rng, 7, "t3")).increase
+    one = added.p_additive[0]
+    return {"p": ranks.p_value, "q": (ranks.adjusted <= 0.05).any(), "additive": one}
+
+
+def _guessed(rng: np.random.Generator, together: bool) -> Mapping[str, Any]:
+    """Twelve groups with eight cells; together: cells of a group go together, in what emerges and in what is said."""
+    sides = [rng.normal(size=(12, 8)) + (rng.normal(size=(12, 1)) if together else 0.0) for _ in range(2)]
+    return {"p": precision_recall(sides[0] > 0.3, sides[1] > 0.5).p_value}
+
+
+def lines() -> list[Line]:
+    domains = [
+        Experiment(f"domains {n}", f"two domains of {n} groups, all pairs", partial(_dominance, each=n), 400)
+        for n in (5, 10)
+    ]
+    emerging = Experiment("emerging", "two domains of 7 groups, 16 traits", _emerging, 400)
+    independent, together = (
+        Experiment(
+            f"guesses {how}", f"12 groups, 8 cells each, {how}", partial(_guessed, together=how == "together"), 2000
+        )
+        for how in ("independent", "together")
+    )
+    return [
+        *(Line("dominance", world, Coverage("low", "high", "difference", (0.93, 0.98))) for world in domains),
+        Line("emergence p", emerging, Level("p", up_to(0.055))),
+        Line("emergence p", emerging, Share("q", 0.05), "q: runs with a false finding"),
+        Line("additive p", emerging, Level("additive", up_to(0.06)), "one pair, t3 noise"),
+        Line("rated p", independent, Level("p", up_to(0.06))),
+        Line("rated p", together, Level("p"), "not its null: cells of a group go together"),
+    ]

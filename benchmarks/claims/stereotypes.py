@@ -1,0 +1,209 @@
+"""Stereotypes: how well a model agrees with people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+import biassay
+from biassay.stats.alignment import shuffled_groups
+from biassay.stats.alignment_intervals import bootstrap_alignment
+from biassay.stats.tau_difference import tau_difference
+from biassay.stats.template_choice import choose_templates
+
+from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, up_to
+from .worlds import Floats, Tails, made
+
+__all__ = ["CLAIMS", "lines"]
+
+GROUPS, PAIRS, ANNOTATORS, DRAWS = 21, 8, 20, 300
+_ALIGNMENTS = "stereotypes.alignments"
+_SAMPLE = "Groups, and annotators, are a sample of their kind."
+
+CLAIMS = (
+    Claim(
+        "shuffled p",
+        "stereotypes",
+        "p, shuffled",
+        (f"{_ALIGNMENTS}.p_value_shuffled",),
+        "The model knows which group is which, beyond what all groups share.",
+        "Ratings could stand with any of the groups.",
+        "group",
+        "Groups are exchangeable: those of one domain are not alike in both the model and people.",
+    ),
+    Claim(
+        "cell p",
+        "stereotypes",
+        "p of tau",
+        (f"{_ALIGNMENTS}.p_value", f"{_ALIGNMENTS}.p_value_with_pilot", "stereotypes.group_alignments.p_value"),
+        "The paper's p-value: tau is not 0, were cells independent.",
+        "Cells (of a group: pairs) of model and people have nothing to do with each other.",
+        "cell",
+        "Cells are independent; those of a group and of a pair are not.",
+        "Rejects far too often where the model knows no more than what all groups share, or templates were chosen.",
+    ),
+    Claim(
+        "tau, annotators",
+        "stereotypes",
+        "95% of tau and P@3, people",
+        (f"{_ALIGNMENTS}.tau_annotators", f"{_ALIGNMENTS}.precision_annotators"),
+        "Where tau (P@3) lies with as many other annotators, for these groups.",
+        "Expected tau and P@3 of these groups with so many annotators.",
+        "annotator, within a group",
+        "Annotators are a sample.",
+    ),
+    Claim(
+        "tau, groups",
+        "stereotypes",
+        "95% of tau and P@3, groups",
+        (f"{_ALIGNMENTS}.tau_groups", f"{_ALIGNMENTS}.precision_groups"),
+        "Where tau (P@3) lies with as many other groups.",
+        "Expected tau and P@3 with so many groups and annotators.",
+        "group",
+        _SAMPLE,
+    ),
+    Claim(
+        "tau, both",
+        "stereotypes",
+        "95% of tau and P@3, both",
+        (f"{_ALIGNMENTS}.tau_both", f"{_ALIGNMENTS}.precision_both"),
+        "Where tau (P@3) lies with as many other groups and annotators.",
+        "Expected tau and P@3 with so many groups and annotators.",
+        "group, and annotator within it",
+        _SAMPLE,
+        "Annotators count twice: too wide rather than too narrow.",
+    ),
+    Claim(
+        "tau of a group",
+        "stereotypes",
+        "95% of tau of one group",
+        ("stereotypes.group_alignments.tau_interval",),
+        "Where tau of the group lies with as many other annotators.",
+        "Expected tau of this group with so many annotators.",
+        "annotator",
+        "Annotators are a sample; few pairs and few annotators make it too narrow.",
+    ),
+    Claim(
+        "agreement difference",
+        "stereotypes",
+        "`compare`: 95% of the difference of tau",
+        ("stereotypes.compare.interval_low", "stereotypes.compare.interval_high"),
+        "Where the difference of tau of two models lies with as many other groups.",
+        "Expected difference: 0 for models that differ by noise alone.",
+        "group",
+        "Groups are a sample; ratings are taken as they are.",
+    ),
+)
+
+
+@cache
+def _common() -> Floats:
+    """What all groups share, in the model and in people."""
+    return np.random.default_rng(3).normal(size=PAIRS)
+
+
+def _sides(rng: np.random.Generator, groups: int, tails: Tails, link: float, models: int = 1) -> tuple[Floats, Floats]:
+    """Scores of models (models, groups, pairs), and what people think on average (groups, pairs)."""
+    own = made(rng, tails, groups, PAIRS)
+    noise = made(rng, tails, models, groups, PAIRS)
+    return 0.5 * _common() + link * own + np.sqrt(1.0 - link**2) * noise, 50.0 + 15.0 * (0.5 * _common() + own)
+
+
+def _rated(rng: np.random.Generator, people: Floats) -> Floats:
+    return np.clip(people + 20.0 * rng.normal(size=(ANNOTATORS, *people.shape)), 0.0, 100.0)
+
+
+def _shuffled(rng: np.random.Generator, tails: Tails) -> Mapping[str, Any]:
+    (model,), people = _sides(rng, GROUPS, tails, 0.0)
+    human = _rated(rng, people).mean(axis=0)
+    found = biassay.kendall_alignment(model, human)
+    p = shuffled_groups(model, human, n=199, rng=rng)[1]
+    return {"shuffled": p, "p": found.p_value, "group p": found.group_p}
+
+
+def _independent(rng: np.random.Generator) -> Mapping[str, Any]:
+    """No profile at all; with a pilot, two of ten templates are chosen on four groups and judged on all."""
+    human, templates = rng.normal(size=(GROUPS, PAIRS)), rng.normal(size=(10, GROUPS, PAIRS))
+    found = biassay.kendall_alignment(templates[0], human)
+    chosen = choose_templates(templates[:, :4], human[:4], [str(i) for i in range(10)])
+    pilot = biassay.kendall_alignment(templates[list(chosen.places)].mean(axis=0), human)
+    return {"p": found.p_value, "group p": found.group_p, "pilot": pilot.p_value}
+
+
+@cache
+def _these() -> tuple[Floats, Floats]:
+    return _sides(np.random.default_rng(7), GROUPS, "normal", 0.5)
+
+
+def _aligned(rng: np.random.Generator, redrawn: bool, groups: int = GROUPS) -> Mapping[str, Any]:
+    (model,), people = _sides(rng, groups, "normal", 0.5) if redrawn else _these()
+    ratings = _rated(rng, people)
+    found = bootstrap_alignment(model, ratings, n=DRAWS, rng=rng)
+    tau = biassay.kendall_alignment(model, ratings.mean(axis=0))
+    numbers = {
+        "tau": tau.tau,
+        "precision": biassay.precision_at(model, ratings.mean(axis=0)).overall,
+        "group tau": tau.group_tau,
+        "group low": found.group_tau[:, 0],
+        "group high": found.group_tau[:, 1],
+    }
+    for name in ("annotators", "groups", "both"):
+        spans = getattr(found, name)
+        numbers |= {f"{name} {end}": spans.tau[i] for i, end in enumerate(("low", "high"))}
+        numbers |= {f"{name} P {end}": spans.precision[i] for i, end in enumerate(("low", "high"))}
+    return numbers
+
+
+def _compared(rng: np.random.Generator, groups: int) -> Mapping[str, Any]:
+    (first, second), people = _sides(rng, groups, "normal", 0.5, models=2)
+    found = tau_difference(first, second, _rated(rng, people).mean(axis=0), draws=DRAWS, rng=rng)
+    return {"low": found.low, "high": found.high, "difference": found.difference}
+
+
+def _spans(kind: str, world: Experiment, note: str, keys: str) -> list[Line]:
+    wide = (0.93, 1.0) if keys == "both" else INTERVAL
+    return [
+        Line(kind, world, Coverage(f"{keys} low", f"{keys} high", "tau", wide), f"tau{note}"),
+        Line(kind, world, Coverage(f"{keys} P low", f"{keys} P high", "precision", wide), f"P@3{note}"),
+    ]
+
+
+def lines() -> list[Line]:
+    about = f"{GROUPS} groups, {PAIRS} pairs, {ANNOTATORS} annotators"
+    knows = f"{about}; the model knows what all groups share"
+    shuffled = {
+        tails: Experiment(f"shuffled {tails}", f"{knows}, {tails}", partial(_shuffled, tails=tails), 600)
+        for tails in ("normal", "t3")
+    }
+    cells = Experiment("cells", f"{GROUPS} groups, {PAIRS} pairs; independent cells", _independent, 2000)
+    these = Experiment("these groups", f"{about}; annotators drawn anew", partial(_aligned, redrawn=False), 400)
+    others = Experiment(
+        "other groups", f"{about}; groups and annotators drawn anew", partial(_aligned, redrawn=True), 400
+    )
+    few = Experiment(
+        "few groups", f"8 groups, {PAIRS} pairs; all drawn anew", partial(_aligned, redrawn=True, groups=8), 400
+    )
+    models = {
+        n: Experiment(
+            f"two models {n}", f"{n} groups; two models that differ by noise", partial(_compared, groups=n), 400
+        )
+        for n in (8, 21)
+    }
+    return [
+        *(Line("shuffled p", world, Level("shuffled", up_to(0.065))) for world in shuffled.values()),
+        Line("cell p", cells, Level("p", up_to(0.06)), "over all cells"),
+        Line("cell p", cells, Level("group p", up_to(0.06)), "of one group"),
+        Line("cell p", cells, Level("pilot"), "with pilot: not its null, templates are chosen on 4 of the groups"),
+        Line("cell p", shuffled["normal"], Level("p"), "over all cells: not its null, groups share a profile"),
+        Line("cell p", shuffled["normal"], Level("group p"), "of one group: not its null, groups share a profile"),
+        *_spans("tau, annotators", these, "", "annotators"),
+        *_spans("tau, groups", others, f", {GROUPS} groups", "groups"),
+        *_spans("tau, groups", few, ", 8 groups", "groups"),
+        *_spans("tau, both", others, f", {GROUPS} groups", "both"),
+        *_spans("tau, both", few, ", 8 groups", "both"),
+        Line("tau of a group", these, Coverage("group low", "group high", "group tau", INTERVAL)),
+        *(Line("agreement difference", world, Coverage("low", "high", 0.0, INTERVAL)) for world in models.values()),
+    ]

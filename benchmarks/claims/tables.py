@@ -1,0 +1,134 @@
+"""The figures as Markdown: a summary for both pages, and for the docs promises and every simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .claim import Claim
+from .registry import CLAIMS, UNTESTED
+
+__all__ = ["details", "summary_table", "write_pages"]
+
+Row = dict[str, Any]
+_START, _END = "<!-- figures of validity.json -->", "<!-- end of figures -->"
+_VERDICTS = ("yes", "within two errors", "**no**")
+_STUDIES = {
+    "associations": "Association tests",
+    "robustness": "Robustness",
+    "discovery": "Words of groups",
+    "stereotypes": "Stereotypes",
+    "survey": "Survey",
+}
+
+
+def write_pages(rows: Sequence[Row], readme: Path, docs: Path) -> None:
+    """Put the figures between the marks of both pages."""
+    _write(readme, summary_table(rows))
+    _write(docs, f"{summary_table(rows)}\n\n{details(rows)}")
+
+
+def _write(page: Path, text: str) -> None:
+    before, start, rest = page.read_text().partition(_START)
+    _, end, after = rest.partition(_END)
+    if not start or not end:
+        raise SystemExit(f"{page} has no marks {_START} and {_END} to write between")
+    page.write_text(f"{before}{_START}\n{text}\n{_END}{after}")
+
+
+def summary_table(rows: Sequence[Row]) -> str:
+    """A row for every claim: where a figure is wanted, and where there is no promise."""
+    head = ["number", "simulations", "repetitions", "p at .05", "p at .01", "share or coverage", "wanted", "kept"]
+    lines = []
+    for claim in CLAIMS.values():
+        own = [row for row in rows if row["claim"] == claim.name]
+        for promised in (True, False):
+            part = [row for row in own if (row["off"] is not None) == promised]
+            if part:
+                lines.append(_summary(claim, part, promised))
+    return _table(head, lines)
+
+
+def _summary(claim: Claim, rows: Sequence[Row], promised: bool) -> list[str]:
+    verdicts = [_verdict(row) for row in rows]
+    kept = ", ".join(f"{verdicts.count(one)} {one}" for one in _VERDICTS if one in verdicts)
+    kept = "all" if set(verdicts) == {"yes"} else kept
+    wanted = "; ".join(dict.fromkeys(row["wanted"] for row in rows)) if len({row["wanted"] for row in rows}) < 3 else ""
+    if any("predicted" in row for row in rows):
+        wanted = "within 0.05 of what was predicted"
+    return [
+        claim.title if promised else f"{claim.title}, nothing promised",
+        str(len(rows)),
+        _range([row["n"] for row in rows], "{:,}"),
+        _range([row["at_05"] for row in rows if "at_05" in row]),
+        _range([row["at_01"] for row in rows if "at_01" in row]),
+        _range([row[name] for row in rows for name in ("share", "coverage") if name in row]),
+        wanted,
+        kept if promised else "–",
+    ]
+
+
+def details(rows: Sequence[Row]) -> str:
+    """For every study its numbers, what they promise, and all simulations."""
+    parts = []
+    for study, title in _STUDIES.items():
+        claims = [claim for claim in CLAIMS.values() if claim.study == study]
+        parts.append(f"## {title}")
+        parts.append(
+            _table(["number", "promises", "null or truth", "unit", "assumes", "not kept"], map(_promise, claims))
+        )
+        for claim in claims:
+            own = [_detail(row) for row in rows if row["claim"] == claim.name]
+            if own:
+                head = [
+                    "simulated",
+                    "repetitions",
+                    "p at .05",
+                    "p at .01",
+                    "share or coverage",
+                    "error",
+                    "wanted",
+                    "kept",
+                ]
+                parts.append(f"**{claim.title}**\n\n{_table(head, own)}")
+    others = [[f"`{column}`", about] for column, about in UNTESTED.items()]
+    parts.append(f"## Columns that promise nothing\n\n{_table(['column', 'what it is'], others)}")
+    return "\n\n".join(parts)
+
+
+def _promise(claim: Claim) -> list[str]:
+    return [claim.title, claim.promise, claim.truth, claim.unit, claim.assumes, claim.missed]
+
+
+def _detail(row: Row) -> list[str]:
+    about = row["simulated"] + (f": {row['note']}" if row["note"] else "")
+    if row["missing"] > 0.005:
+        about += f" (no number in {row['missing']:.1%})"
+    value = next((_figure(row[name]) for name in ("share", "coverage") if name in row), "")
+    shares = [_figure(row[name]) if name in row else "" for name in ("at_05", "at_01")]
+    return [about, f"{row['n']:,}", *shares, value, _figure(row["error"]), row["wanted"], _verdict(row)]
+
+
+def _verdict(row: Row) -> str:
+    """Whether a figure lies within its limits; outside by less than two errors of the simulation, it may be chance."""
+    if row["off"] is None:
+        return "–"
+    return _VERDICTS[0 if not row["off"] else 1 if row["off"] < 2.0 else 2]
+
+
+def _figure(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _range(values: Iterable[float], form: str = "{:.3f}") -> str:
+    found = sorted(values)
+    if not found:
+        return ""
+    low, high = form.format(found[0]), form.format(found[-1])
+    return low if low == high else f"{low} to {high}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
