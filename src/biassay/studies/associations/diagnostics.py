@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 import numpy as np
@@ -30,21 +30,21 @@ def diagnosed(
     test: Test,
     row: Result,
     cosines: NDArray[np.float64] | None,
-    tokens: Callable[[Sequence[str]], NDArray[np.int64] | None],
+    tokens: Numbers | None,
     frequency: Numbers | None,
 ) -> Diagnostics:
-    """``frequency`` holds the rank or the number of contexts of words."""
+    """``tokens`` and ``frequency`` (rank, or number of contexts) are those of words; None: not known."""
     words = {role: list(row.associations.get(role, {})) or list(test.concept(role).words) for role in ROLES}
-    counts = {role: tokens(own) for role, own in words.items()}
-    known = {role: own for role, own in counts.items() if own is not None}
+    counts = None if tokens is None else {role: [tokens[w] for w in own if w in tokens] for role, own in words.items()}
+    counts = counts if counts is not None and all(counts.values()) else None
     driver, d_without, place = _driver(row, words, cosines)
     p = None if place is None or cosines is None else p_without(cosines, len(words["X"]), len(words["A"]), place)
     return Diagnostics(
         model=row.model,
         options=row.options,
         test=row.test,
-        tokens=None if len(known) < len(ROLES) else {role: float(np.mean(own)) for role, own in known.items()},
-        single=None if len(known) < len(ROLES) else {role: float(np.mean(own == 1)) for role, own in known.items()},
+        tokens=None if counts is None else {role: float(np.mean(own)) for role, own in counts.items()},
+        single=None if counts is None else {role: float(np.mean(np.equal(own, 1))) for role, own in counts.items()},
         frequency=None if frequency is None else _medians(words, frequency),
         driver=driver,
         d_without=d_without,
