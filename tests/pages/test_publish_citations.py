@@ -33,6 +33,10 @@ def discovery(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return biassay.discover("glove", ["african-american-females"], n_permutations=19, alpha=0.5, keep=5, cache=cache)
 
 
+CROSSED = {"clark1973", "judd2012", "satterthwaite1946", "fieller1954"}
+CORRECTED = {"holm1979", "tarone1990"}
+
+
 def works(cited: tuple[Citation, ...]) -> dict[str, Citation]:
     found = {citation.key: citation for citation in cited}
     assert len(found) == len(cited)
@@ -67,7 +71,7 @@ def entries(text: str) -> dict[str, dict[str, str]]:
 
 def test_sources_and_methods_of_a_run_are_cited_once_each(run: Run) -> None:
     cited = works(citations(run))
-    assert set(cited) == {"caliskan2017", "may2019", "guo2021", "holm1979", "biassay"}
+    assert set(cited) == {"caliskan2017", "may2019", "guo2021", "biassay"} | CROSSED | CORRECTED
     assert cited["caliskan2017"].uses == ("tests weat6, weat1 (Table 1)", "the method WEAT")
     assert cited["may2019"].uses == ("test sent-weat6 (supplement)", "the method SEAT")
     assert cited["holm1979"].uses == ("correction for the number of tests",)
@@ -79,7 +83,9 @@ def test_sources_and_methods_of_a_run_are_cited_once_each(run: Run) -> None:
 def test_a_method_is_cited_only_where_it_was_used(run: Run) -> None:
     words = with_rows(run, tuple(r for r in run.results if r.level == "word"))
     assert "the method SEAT" not in works(citations(words))["may2019"].uses
-    assert "holm1979" not in works(citations(with_rows(run, ())))
+    assert not set(works(citations(with_rows(run, ())))) & (CROSSED | CORRECTED)
+    as_papers = with_rows(run, tuple(dataclasses.replace(r, protocol="may2019") for r in run.results))
+    assert set(works(citations(as_papers))) & (CROSSED | CORRECTED) == {"holm1979"}
 
 
 def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discovery: Run) -> None:
@@ -88,7 +94,7 @@ def test_runs_over_contexts_and_discoveries_cite_their_methods(run: Run, discove
     assert set(cited) == {"guo2021", "benjamini1995", "biassay"}
     assert cited["guo2021"].uses == ("groups of guo2021-groups (appendix, IBD and EIBD)", "the methods IBD and EIBD")
     together = works(citations(run, discovery, measured_in_contexts()))
-    assert set(together) == {"caliskan2017", "may2019", "guo2021", "holm1979", "benjamini1995", "biassay"}
+    assert set(together) == {"caliskan2017", "may2019", "guo2021", "benjamini1995", "biassay"} | CROSSED | CORRECTED
     assert len(together["guo2021"].uses) == 5
     assert citations() == ()
 
@@ -131,7 +137,7 @@ def test_a_source_that_is_not_stated_is_told_and_is_no_entry(run: Run) -> None:
     assert "no source stated (for: test own0; test own2)" in to_text(cited).splitlines()
     found = entries(to_bibtex(cited))
     assert "not stated" not in to_bibtex(cited)
-    assert set(found) == {"my-lists", "caliskan2017", "may2019", "holm1979", "biassay"}
+    assert set(found) == {"my-lists", "caliskan2017", "may2019", "biassay"} | CROSSED | CORRECTED
     assert all(("author" in fields) != (fields.get("key") == key) for key, fields in found.items())
 
 
@@ -145,7 +151,7 @@ def test_a_source_that_names_a_known_work_is_cited_beside_it(run: Run) -> None:
 
 def test_the_text_is_a_line_a_work(run: Run) -> None:
     lines = to_text(citations(run)).splitlines()
-    assert len(lines) == 5
+    assert len(lines) == 10
     assert lines[0] == (
         "Aylin Caliskan, Joanna J. Bryson and Arvind Narayanan 2017. Semantics derived automatically from language "
         "corpora contain human-like biases. Science 356(6334), 183–186. doi:10.1126/science.aal4230 "
@@ -155,7 +161,7 @@ def test_the_text_is_a_line_a_work(run: Run) -> None:
 
 def test_bibtex_has_an_entry_a_work(run: Run) -> None:
     found = entries(to_bibtex(citations(run)))
-    assert set(found) == {"caliskan2017", "may2019", "guo2021", "holm1979", "biassay"}
+    assert set(found) == {"caliskan2017", "may2019", "guo2021", "biassay"} | CROSSED | CORRECTED
     assert found.pop("biassay")["kind"] == "manual"
     for fields in found.values():
         assert {"author", "title", "year"} <= set(fields)
@@ -183,4 +189,4 @@ def test_bibtex_reads_it(run: Run, discovery: Run, tmp_path: Path) -> None:
     (tmp_path / "t.aux").write_text("\\citation{*}\n\\bibdata{t}\n\\bibstyle{plain}\n")
     done = subprocess.run(["bibtex", "t"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "error" not in done.stdout.lower(), done.stdout
-    assert (tmp_path / "t.bbl").read_text(encoding="utf-8").count(r"\bibitem") == 6 + len(NASTY)
+    assert (tmp_path / "t.bbl").read_text(encoding="utf-8").count(r"\bibitem") == 11 + len(NASTY)

@@ -33,8 +33,8 @@ def command(
 ) -> None:
     """One page from one or several run folders, to read and to print.
 
-    Runs of all studies may be combined. Association tests of several runs are gathered, and corrected for the number of
-    all tests that are shown.
+    Runs of all studies may be combined. Association tests of several runs are gathered, and corrected anew for the
+    number of tests about people that are shown of each model.
     """
     with listener_for(quiet=quiet or as_json) as listener:
         made = report_runs(

@@ -22,6 +22,11 @@ __all__ = [
 ]
 
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_COMMON = re.compile(  # words of the published labels that are no proper names
+    r"\b(?:Achievement|Angry|Antonyms|Arts|Career|Competent|Disease|Emergent|Family|Female|Flowers|Hostile|Incompetent|"
+    r"Insects|Instruments|Intersectional|Likable|Male|Math|Mental|Names|Near|Not|Old|Oriented|Peoples|Permanent|"
+    r"Physical|Pleasant|Science|Stereotype|Temporary|Terms|Unlikable|Unpleasant|Weapons|Woman|Young)\b"
+)
 
 
 def decimals(value: float | None) -> str:
@@ -69,8 +74,8 @@ def of_hundred(share: float) -> str:
 
 
 def concept(label: str) -> str:
-    """The name of a set of words as it is read: MaleNames are Male Names."""
-    return _JOINT.sub(" ", label)
+    """The name of a set of words as it is read in a sentence: OldPeoplesNames are old people's names."""
+    return _COMMON.sub(lambda found: found[0].lower(), _JOINT.sub(" ", label)).replace("peoples ", "people's ")
 
 
 def shown(form: Format, value: Any) -> str:

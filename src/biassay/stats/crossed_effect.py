@@ -12,9 +12,9 @@ from scipy.special import stdtrit
 
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
-from biassay.stats.crossed import CONFIDENCE, crossed_test
+from biassay.stats.crossed import CONFIDENCE, Crossed, crossed_test
 
-__all__ = ["POWER", "Difference", "Estimate", "crossed_difference", "crossed_effect"]
+__all__ = ["POWER", "Difference", "Estimate", "crossed_difference", "crossed_effect", "in_short"]
 
 POWER = 0.8
 _TINY = math.ulp(0.0)
@@ -277,3 +277,11 @@ def _moved(estimate: Estimate, axis: Floats) -> Floats:
     d = estimate.effect_size
     low, high = (d if end is None else end for end in (estimate.low, estimate.high))
     return np.where(axis > 0.0, d + axis * (high - d), d + axis * (d - low))
+
+
+def in_short(estimate: Estimate, crossed: Crossed) -> str:
+    """The numbers that lead, in a line."""
+    ends = (estimate.low, estimate.high)
+    interval = "None" if None in ends else f"({', '.join(f'{end:.4g}' for end in ends)})"
+    p = "None" if crossed.p_value is None else f"{crossed.p_value:.4g}"
+    return f"d={estimate.effect_size:.4g}, interval={interval}, crossed p={p}, words={crossed.sizes}"

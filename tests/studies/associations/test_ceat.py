@@ -38,7 +38,7 @@ def test_reference_replays_through_draws(reference: Path, case: str) -> None:
     assert found.tau2 == pytest.approx(expected["tau2"], abs=1e-8)
     assert pytest.approx(expected["Q"], rel=1e-8) == found.Q
     assert found.p_value == pytest.approx(expected["p_two_sided"], rel=1e-8)
-    assert found.log10_p == pytest.approx(expected["log10_p_two_sided"], rel=1e-8)
+    assert found.log10_p_value == pytest.approx(expected["log10_p_two_sided"], rel=1e-8)
     assert found.pooled.p_value_upper == pytest.approx(expected["p_one_sided_upper"], rel=1e-6)
     assert len(found.samples) == expected["N"]
 

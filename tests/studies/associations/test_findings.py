@@ -194,3 +194,17 @@ def test_findings_are_counted_and_are_json() -> None:
     assert [(one.model, one.item) for one in found] == [("m", "t"), ("n", "t")]
     assert count(found, "corrected") == count(found, *STANDINGS, about="method") == 1
     assert [one["standing"] for one in json.loads(run.to_json())["findings"]] == [one.standing for one in found]
+
+
+@pytest.mark.parametrize(
+    ("labels", "effect", "direction"),
+    [
+        (("MaleNames", "FemaleNames", "Career", "Family"), 1.0, "Male names go with career, female names with family"),
+        (("Math", "Arts", "Male", "Female"), -1.0, "Math goes with female, arts with male"),
+        (("Berlin", "BlackFemaleNames", "a, b", "Rome"), 1.0, "Berlin go with a, b, Black female names with Rome"),
+    ],
+)
+def test_a_direction_follows_the_sign_and_keeps_proper_names(labels: Any, effect: float, direction: str) -> None:
+    row = dict(zip(("targ1", "targ2", "attr1", "attr2"), labels, strict=True))
+    (finding,) = run_of("one", [crossed(effect_size_by_word=effect, **row)]).findings()
+    assert finding.direction == direction

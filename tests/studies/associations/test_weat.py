@@ -194,3 +194,12 @@ def test_wefat_is_the_published_single_target_form() -> None:
     cosines = np.concatenate([unit[0] @ unit[1].T, unit[0] @ unit[2].T], axis=1)
     expected = (cosines[:, :5].mean(axis=1) - cosines[:, 5:].mean(axis=1)) / cosines.std(axis=1, ddof=1)
     assert biassay.wefat(words, A, B) == pytest.approx(expected)
+
+
+def test_printed_it_is_what_leads_and_no_array() -> None:
+    rng = np.random.default_rng(0)
+    found = biassay.weat(*(rng.normal(size=(30, 5)) for _ in "XYAB"))
+    assert found.crossed is not None
+    assert f"{found.crossed.p_value:.4g}" in repr(found)
+    assert len(repr(found)) < 200
+    assert "None" in repr(biassay.weat(*(rng.normal(size=(2, 5)) for _ in "XYAB")))

@@ -20,7 +20,7 @@ from biassay.stats.contextual import (
     sample_cosines,
 )
 from biassay.stats.crossed import Crossed, crossed_test
-from biassay.stats.crossed_effect import Estimate, crossed_effect
+from biassay.stats.crossed_effect import Estimate, crossed_effect, in_short
 from biassay.stats.meta import RandomEffects, random_effects
 from biassay.stats.permutation import Rng, permutation_test
 from biassay.stats.sample_tails import sample_p_values
@@ -99,7 +99,7 @@ class ContextualAssociation:
         return self.pooled.p_value
 
     @property
-    def log10_p(self) -> float:
+    def log10_p_value(self) -> float:
         return self.pooled.log10_p
 
     @property
@@ -121,6 +121,9 @@ class ContextualAssociation:
     @property
     def p_value_by_word(self) -> float:
         return self.by_word.value
+
+    def __repr__(self) -> str:
+        return f"ContextualAssociation({in_short(self.estimate, self.crossed)})"
 
 
 def ceat(

@@ -18,6 +18,7 @@ from biassay.studies.associations.records import Result
 __all__ = ["direction_of", "findings_in_short", "findings_of"]
 
 _WORDS = 5
+_SINGULAR = ("disease", "math", "science")  # of the labels of targets
 _SHARED = 0.5  # of their texts
 
 
@@ -103,7 +104,10 @@ def direction_of(row: Result) -> str:
     first, second = concept(row.attr1), concept(row.attr2)
     if (effect_of(row) or 0.0) < 0.0:
         first, second = second, first
-    return f"{concept(row.targ1)} associated with {first}, {concept(row.targ2)} with {second}"
+    targets = concept(row.targ1)
+    verb = "goes" if targets.endswith(_SINGULAR) else "go"
+    said = f"{targets} {verb} with {first}, {concept(row.targ2)} with {second}"
+    return said[0].upper() + said[1:]
 
 
 def _evidence(row: Result) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Runs of association tests put together as one, corrected over all their results."""
+"""Runs of association tests put together as one, and corrected anew by family."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["gather", "only_tests", "part_of", "put_together"]
 
 
 def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
-    """A run with those of its tests that have a name or pattern given, corrected over them."""
+    """A run with those of its tests that have a name or pattern given; families hold no others."""
     if not patterns:
         return run
     part = part_of(run, patterns)

@@ -66,7 +66,7 @@ def _plain(by_word: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, fl
 def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasurement, settings: Settings) -> Result:
     """One row of the results of tests over contexts."""
     found = measured.association
-    p = None if found is None else TailProbability(found.p_value, found.log10_p, "random effects", math.nan)
+    p = None if found is None else TailProbability(found.p_value, found.log10_p_value, "random effects", math.nan)
     words = {role: measured.num_words(role) for role in ROLES}
     return Result(
         **_asked(test, identity, settings),

@@ -29,7 +29,7 @@ from biassay.studies.associations.differences import (
 from biassay.studies.associations.entries import asked, entry
 from biassay.studies.associations.findings import findings_of
 from biassay.studies.associations.gathering import gather, only_tests
-from biassay.studies.associations.lead import corrected_p_of, effect_of
+from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of, p_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
@@ -91,8 +91,16 @@ class AssociationPresenter(Presenter):
             yield Use("the method SEAT", "may2019")
         if run.manifest.inputs.contexts is not None:
             yield Use("the method CEAT", "guo2021")
-        if any(corrected_p_of(result) is not None for result in run.results):
+        leads = {lead_of(row) for row in run.results if p_of(row) is not None}
+        if "crossed" in leads:
+            yield Use("words as samples of what they stand for (p)", "clark1973")
+            yield Use("target words and attribute words as crossed samples (p)", "judd2012")
+            yield Use("degrees of freedom of the crossed test", "satterthwaite1946")
+            yield Use("the interval of d", "fieller1954")
+        if any(corrected_p_of(row) is not None for row in run.results):
             yield Use("correction for the number of tests", "holm1979")
+        if "text" not in leads and any(row.p_value_by_word_holm is not None for row in run.results):
+            yield Use("correction of p by word", "tarone1990")
 
     def labels(self, run: RunData) -> Sequence[str]:
         return list(model_labels(run).values())

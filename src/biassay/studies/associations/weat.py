@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from biassay.errors import UsageError, VectorError
 from biassay.stats.association import associations, effect_size, rounding, unit_rows, wefat_scores
 from biassay.stats.crossed import Crossed, crossed_test
-from biassay.stats.crossed_effect import Estimate, crossed_effect
+from biassay.stats.crossed_effect import Estimate, crossed_effect, in_short
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
 from biassay.stats.tails import Route, TailProbability
 from biassay.studies.associations.averaging import Words, lengths, mean_rows, padded
@@ -91,6 +91,11 @@ class Association:
     @property
     def p_value_by_word(self) -> float | None:
         return None if self.by_word is None else self.by_word.value
+
+    def __repr__(self) -> str:
+        if self.crossed is None or self.estimate is None:
+            return f"Association(effect_size={self.effect_size:.4g}, p_value={self.p_value:.4g}, sizes={self.sizes})"
+        return f"Association({in_short(self.estimate, self.crossed)})"
 
 
 def weat(
