@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
+
+from rich.console import Console
 
 from biassay.pages.charts.curve import CurvePoint, curve
 from biassay.pages.charts.drawing import Drawing, Figure
@@ -37,6 +40,10 @@ class RobustnessPresenter(Plain):
         made = [make for _, make in zip(range(_MOST), self.figures(gathered), strict=False)]
         section = renderer.section("curves", "Specification curves", figures=renderer.figures(made), shown=len(made))
         return dataclasses.replace(part, meaning=_MEANING, sections=[section, *part.sections])
+
+    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
+        """Results alone: specifications are many, and stand on the page and in the folder of a run."""
+        Plain(self._title, self._tables[:1], self._findings).print(gathered, console)
 
     def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         run = gathered.run
