@@ -133,6 +133,14 @@ def test_a_choice_that_tells_no_words_apart_is_recorded_and_not_counted(model: s
     assert {finding.standing for finding in only.findings()} == {"not measured"}
 
 
+def test_layers_are_read_also_of_a_model_that_joins_some(model: str, kept: Path) -> None:
+    run = biassay.robustness(f"{model}?layer=1,2&pool=mean", "weat6", similarities="cosine", n_subsets=0, cache=kept)
+    readings = [row.reading for row in run.tables["specifications"] if row.kind == "model"]
+    joined = [f"layer=1,2&join=sum&pool={pool}" for pool in ("mean", "cls", "max", "first", "last")]
+    assert readings[0] == joined[0]
+    assert set(readings) == {*joined, *(f"layer={layer}&pool=mean" for layer in (0, 1, 2, -1))}
+
+
 class Stopping(Silent):
     """Ctrl-C after some steps of a kind."""
 
