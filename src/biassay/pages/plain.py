@@ -95,7 +95,7 @@ class Plain(Presenter):
 
     def _entry(self, finding: Finding, run: RunData) -> Indexed:
         effect = Metric("effect", f"Effect ({finding.unit})", finding.effect)
-        p_values = (Metric(f"p_value_{name}", f"p-value, {name}", value) for name, value in finding.p_values.items())
+        p_values = (Metric(_code(name), f"p-value, {name}", value) for name, value in finding.p_values.items())
         args = {"study": run.manifest.study, "package": run.manifest.package, "biassay": version_of(run)}
         return Indexed("other", self._title, finding.item, finding.title, "", args, (effect, *p_values))
 
@@ -128,6 +128,11 @@ def _first(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
     """The columns that a person sees first, and the rows."""
     columns, rows = used(spec, run)
     return [column for column in columns if not spec.shown or column.name in spec.shown], rows
+
+
+def _code(name: str) -> str:
+    """Of a p-value: p_value_joint_corrected."""
+    return "_".join(["p_value", *name.replace(",", " ").split()])
 
 
 def _setting(run: RunData, name: str) -> str:

@@ -15,8 +15,11 @@ from tests.models.tiny_models import save_tiny
 import biassay
 from biassay.errors import UsageError
 from biassay.models.hf import HfEncoder
+from biassay.pages.charts.style import PAGE
+from biassay.results.gathering import Gathered
 from biassay.runs.listener import Silent
 from biassay.runs.run import Run
+from biassay.stats.similarities import SIMILARITIES
 from biassay.texts.sentences import texts_of
 from biassay.texts.vocabulary import random_texts
 
@@ -139,6 +142,15 @@ def test_layers_are_read_also_of_a_model_that_joins_some(model: str, kept: Path)
     joined = [f"layer=1,2&join=sum&pool={pool}" for pool in ("mean", "cls", "max", "first", "last")]
     assert readings[0] == joined[0]
     assert set(readings) == {*joined, *(f"layer={layer}&pool=mean" for layer in (0, 1, 2, -1))}
+
+
+def test_rows_below_a_curve_are_readings_then_similarities_then_templates(found: Run) -> None:
+    drawn: Any = list(found.study.presenter.figures(Gathered(found, {})))
+    marks = drawn[1](PAGE).spec["vconcat"][1]["data"]["values"]
+    templates = [row.template for row in found.tables["specifications"] if row.kind == "template"]
+    rows = [OWN, *OTHERS, *SIMILARITIES, *templates]
+    assert {mark["row"]: mark["choice"] for mark in marks} == dict(enumerate(rows))
+    assert len(marks) == 2 * (found.results[1].choices - len(templates)) + 3 * len(templates)
 
 
 class Stopping(Silent):

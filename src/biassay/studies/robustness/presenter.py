@@ -71,7 +71,7 @@ def _point(one: Specification, alpha: float) -> CurvePoint:
         one.d_low,
         one.d_high,
         one.p_value_crossed is not None and one.p_value_crossed <= alpha,
-        tuple(filter(None, choices)),
+        choices,
         f"{tip}, p {format_p(one.p_value_crossed)}",
     )
 
