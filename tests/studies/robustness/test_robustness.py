@@ -1,4 +1,4 @@
-"""Robustness on real word vectors and on a small transformer: every choice against the same measured by itself."""
+"""Robustness on real word vectors: every choice against the same measured by itself."""
 
 from __future__ import annotations
 
