@@ -9,6 +9,7 @@ import pytest
 import biassay
 from biassay.errors import BiassayError, MeasurementError
 from biassay.texts.sentences import texts_of
+from biassay.texts.vocabulary import random_texts
 
 from . import api_server
 from .api_server import KEYED, Endpoint, Reply, good, vectors_of
@@ -23,6 +24,12 @@ def weat6() -> dict[str, list[str]]:
     return {role: [text.text for text in texts_of(test).role(role)] for role in "XYAB"}
 
 
+def asked_texts() -> set[str]:
+    """Those of the test, and words that random attribute sets are drawn from."""
+    [test] = biassay.select_tests(["weat6"])
+    return {text for texts in weat6().values() for text in texts} | set(random_texts(test))
+
+
 def test_a_run_finds_what_a_direct_computation_finds(endpoint: Endpoint, tmp_path: Path) -> None:
     endpoint.faults = [Reply(429, headers={"Retry-After": "0"}), Reply(drop=True)]
     model = f"api:toy?base_url={endpoint.base}&batch=5&concurrency=3"
@@ -33,7 +40,8 @@ def test_a_run_finds_what_a_direct_computation_finds(endpoint: Endpoint, tmp_pat
     assert result.effect_size == pytest.approx(expected.effect_size, rel=1e-12)
     assert result.p_value == pytest.approx(expected.p_value, rel=1e-12)
     assert (result.model, result.model_revision) == ("api:toy", f"{endpoint.base} toy")
-    assert run.manifest.models[0].encoded == 32
+    assert run.manifest.models[0].encoded == len(asked_texts())
+    assert set(endpoint.texts) == asked_texts()
     assert biassay.Run.load(tmp_path / "run") == run
 
 
@@ -51,9 +59,8 @@ def test_after_a_server_died_only_missing_texts_are_sent(endpoint: Endpoint, tmp
         run = biassay.run(model, tests="weat6", out=tmp_path / "second", cache=tmp_path / "cache")
     else:
         run = biassay.resume(tmp_path / "run", model, cache=tmp_path / "cache")
-    texts = [text for texts in weat6().values() for text in texts]
-    assert len(endpoint.texts) == len(texts) - len(kept) == run.manifest.models[0].encoded
-    assert set(endpoint.texts) == set(texts) - set(kept)
+    assert len(endpoint.texts) == len(asked_texts()) - len(kept) == run.manifest.models[0].encoded
+    assert set(endpoint.texts) == asked_texts() - set(kept)
     endpoint.seen.clear()
     third = biassay.run(model.replace("batch=4", "batch=9"), tests="weat6", cache=tmp_path / "cache")
     assert endpoint.seen == []

@@ -30,7 +30,7 @@ from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_labels
-from biassay.results.tables import TableSpec, cells, tsv_lines
+from biassay.results.tables import Column, TableSpec, cells, tsv_lines
 
 __all__ = ["Plain"]
 
@@ -71,7 +71,7 @@ class Plain(Presenter):
 
     def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
         run = gathered.run
-        tables = [printed(spec.title, *used(spec, run)) for spec in self._tables]
+        tables = [printed(spec.title, *_first(spec, run)) for spec in self._tables]
         print_run(console, f"{self._title}: {self._headline(run)}", tables, statements(self._findings(run)))
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
@@ -95,7 +95,7 @@ class Plain(Presenter):
 
     def _entry(self, finding: Finding, run: RunData) -> Indexed:
         effect = Metric("effect", f"Effect ({finding.unit})", finding.effect)
-        p_values = (Metric(f"p_value_{name}", f"p-value, {name}", value) for name, value in finding.p_values.items())
+        p_values = (Metric(_code(name), f"p-value, {name}", value) for name, value in finding.p_values.items())
         args = {"study": run.manifest.study, "package": run.manifest.package, "biassay": version_of(run)}
         return Indexed("other", self._title, finding.item, finding.title, "", args, (effect, *p_values))
 
@@ -122,6 +122,17 @@ class Plain(Presenter):
         for spec in self._tables:
             if spec.number:
                 yield spec, [row for row in comparison.tables["differences"] if row.table == spec.name]
+
+
+def _first(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
+    """The columns that a person sees first, and the rows."""
+    columns, rows = used(spec, run)
+    return [column for column in columns if not spec.shown or column.name in spec.shown], rows
+
+
+def _code(name: str) -> str:
+    """Of a p-value: p_value_joint_corrected."""
+    return "_".join(["p_value", *name.replace(",", " ").split()])
 
 
 def _setting(run: RunData, name: str) -> str:

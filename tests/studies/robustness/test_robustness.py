@@ -1,4 +1,4 @@
-"""Robustness on real word vectors and on a small transformer: every choice against the same measured by itself."""
+"""Robustness on real word vectors: every choice against the same measured by itself."""
 
 from __future__ import annotations
 
@@ -84,6 +84,8 @@ def test_findings_say_how_many_agree(glove: Run) -> None:
     finding = glove.findings()[0]
     assert (finding.item, finding.standing, finding.unit) == ("weat6", "corrected", "median d")
     assert finding.effect == glove.results[0].d_median
+    assert not finding.evidence  # these are words, and a choice is none
+    assert all(number in finding.notes[0] for number in ("100%", "4"))
 
 
 def test_one_seed_one_answer_and_a_folder_holds_everything(tmp_path: Path) -> None:

@@ -16,7 +16,10 @@ _NAMES = ("not significant", "significant")
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """``choices`` are what the specification consists of, each a row below the curve."""
+    """``choices`` are what the specification consists of, one of every kind; empty: none of the kind.
+
+    Each has a row below the curve, those of a kind together.
+    """
 
     effect: float
     low: float | None
@@ -29,7 +32,8 @@ class CurvePoint:
 def curve(name: str, title: str, points: Sequence[CurvePoint], style: Style, *, axis: str = "d") -> Figure:
     """Points from the smallest effect to the largest."""
     shown = sorted((point for point in points if math.isfinite(point.effect)), key=lambda point: point.effect)
-    rows = list(dict.fromkeys(choice for point in points for choice in point.choices))
+    kinds = zip(*(point.choices for point in points), strict=True)
+    rows = list(dict.fromkeys(choice for kind in kinds for choice in kind if choice))
     values = [
         {
             "place": i,
@@ -45,6 +49,7 @@ def curve(name: str, title: str, points: Sequence[CurvePoint], style: Style, *, 
         {"place": i, "choice": choice, "row": rows.index(choice), "found": _NAMES[point.significant]}
         for i, point in enumerate(shown)
         for choice in point.choices
+        if choice
     ]
     colour = {
         "field": "found",

@@ -49,7 +49,7 @@ _SPECIFICATIONS = (
     Column("similarity", "similarity", "How vectors are compared."),
     Column("template", "template", "The only template; empty: all that words share."),
     Column("words", "words", "Which words; empty: all."),
-    Column("d", "d", "Effect size by word.", "number"),
+    Column("d", "d", "Effect size by word; empty: words cannot be told apart so.", "number"),
     Column("d_low", "d, low", "Of d with other words of the same kinds: lower end.", "number"),
     Column("d_high", "d, high", "Upper end; the confidence is 1 - alpha.", "number"),
     Column("p_value_crossed", "p", "Crossed test, two-sided.", "p"),
@@ -64,7 +64,7 @@ TABLES = (
         key=("test",),
         number="d_median",
         shown=(
-            *("model", "options", "test", "title", "status", "d", "choices", "d_median", "d_smallest", "d_largest"),
+            *("model", "options", "test", "d", "choices", "d_median", "d_smallest", "d_largest"),
             *("share_sign", "share_significant", "p_joint", "p_joint_holm", "without_word", "d_without_word"),
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from biassay.pages.formats import concept
+from biassay.pages.formats import concept, counted
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
@@ -32,7 +32,7 @@ def _finding(row: Result, label: str) -> Finding:
         unit="median d",
         p_values={"joint": row.p_joint, "joint, corrected": row.p_joint_holm},
         reason=row.reason,
-        evidence=_evidence(row),
+        notes=_notes(row),
     )
 
 
@@ -53,11 +53,9 @@ def _direction(row: Result) -> str:
     return f"{concept(row.targ1)} associated with {first}, {concept(row.targ2)} with {second}"
 
 
-def _evidence(row: Result) -> tuple[str, ...]:
+def _notes(row: Result) -> tuple[str, ...]:
     """In how many choices it is the same."""
     if row.share_sign is None or row.share_significant is None:
         return ()
-    return (
-        f"same sign in {row.share_sign:.0%} of {row.choices} choices",
-        f"and significant in {row.share_significant:.0%}",
-    )
+    same, choices = f"{row.share_sign:.0%}", counted(row.choices, "choice")
+    return (f"same sign in {same} of {choices}, and significant in {row.share_significant:.0%}",)

@@ -43,9 +43,6 @@ def asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]:
 def rows_of(found: Sequence[Measured], about: dict[str, Any], settings: Settings) -> Iterator[Specification]:
     """One row a specification."""
     for one in found:
-        n, _, k, _ = one.sizes
-        crossed = crossed_test(one.cosines, n, k, confidence=1.0 - settings.alpha)
-        effect = crossed_effect(one.cosines, n, k, confidence=1.0 - settings.alpha)
         yield Specification(
             model=about["model"],
             options=about["options"],
@@ -55,12 +52,18 @@ def rows_of(found: Sequence[Measured], about: dict[str, Any], settings: Settings
             similarity=one.similarity,
             template=one.template,
             words=one.words,
-            d=None if math.isnan(effect.effect_size) else effect.effect_size,
-            d_low=effect.low,
-            d_high=effect.high,
-            p_value_crossed=crossed.p_value,
+            **_numbers(one, 1.0 - settings.alpha),
             num_words=dict(zip(ROLES, one.sizes, strict=True)),
         )
+
+
+def _numbers(one: Measured, confidence: float) -> dict[str, float | None]:
+    if not one.defined:
+        return dict.fromkeys(("d", "d_low", "d_high", "p_value_crossed"))
+    n, _, k, _ = one.sizes
+    effect = crossed_effect(one.cosines, n, k, confidence=confidence)
+    p = crossed_test(one.cosines, n, k, confidence=confidence).p_value
+    return {"d": _number(effect.effect_size), "d_low": effect.low, "d_high": effect.high, "p_value_crossed": p}
 
 
 def measured_row(
@@ -68,8 +71,11 @@ def measured_row(
 ) -> Result:
     """What all specifications of a test say together."""
     first = rows[0]
-    sign = math.copysign(1.0, first.d) if first.d is not None else 0.0
-    joint = joint_test(np.stack([one.scores for one in found if one.kind in _CHOICES]), found[0].sizes[0], rng=rng)
+    if first.d is None:
+        return Result(**about, status="failed", reason=_undefined(first))
+    sign = math.copysign(1.0, first.d)
+    scores = [one.scores for one in found if one.kind in _CHOICES and one.defined]
+    joint = joint_test(np.stack(scores), found[0].sizes[0], rng=rng)
     choices = [row for row in rows if row.kind in _CHOICES and row.d is not None]
     left = [row for row in rows if row.kind == "word" and row.d is not None]
     weakest = min(left, key=lambda row: sign * (row.d or 0.0), default=None)
@@ -95,6 +101,11 @@ def measured_row(
 
 
 _CHOICES: tuple[Kind, ...] = ("model", "template")
+
+
+def _undefined(row: Specification) -> str:
+    reading = f" ({row.reading})" if row.reading else ""
+    return f"by {row.similarity}, the model{reading} gives all targets the same association, or vectors no direction"
 
 
 def _agrees(row: Specification, sign: float) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
+
+from rich.console import Console
 
 from biassay.pages.charts.curve import CurvePoint, curve
 from biassay.pages.charts.drawing import Drawing, Figure
@@ -38,6 +41,10 @@ class RobustnessPresenter(Plain):
         section = renderer.section("curves", "Specification curves", figures=renderer.figures(made), shown=len(made))
         return dataclasses.replace(part, meaning=_MEANING, sections=[section, *part.sections])
 
+    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
+        """Results alone: specifications are many, and stand on the page and in the folder of a run."""
+        Plain(self._title, self._tables[:1], self._findings).print(gathered, console)
+
     def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         run = gathered.run
         labels = model_labels(run)
@@ -64,7 +71,7 @@ def _point(one: Specification, alpha: float) -> CurvePoint:
         one.d_low,
         one.d_high,
         one.p_value_crossed is not None and one.p_value_crossed <= alpha,
-        tuple(filter(None, choices)),
+        choices,
         f"{tip}, p {format_p(one.p_value_crossed)}",
     )
 

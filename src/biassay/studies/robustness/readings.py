@@ -20,7 +20,7 @@ def chosen_readings(asked: Sequence[str], abilities: Abilities) -> tuple[str, ..
         return tuple(dict.fromkeys((own, *asked)))
     settings = {reading.name: dict(reading.settings) for reading in abilities.readings}
     of = settings[own]
-    layers = [name for name, found in settings.items() if _differ(found, of) <= {"layer"} and name != own]
+    layers = [name for name, found in settings.items() if _differ(found, of) <= {"layer", "join"} and name != own]
     others = [name for name, found in settings.items() if "layer" not in _differ(found, of) and name != own]
     if len(layers) >= _LAYERS:
         layers = [layers[i] for i in np.linspace(0, len(layers) - 1, _LAYERS - 1).round().astype(int).tolist()]

@@ -23,13 +23,20 @@ class Settings:
     )
     readings: tuple[str, ...] = setting(
         (),
-        "Layers and poolings, for instance layer=3&pool=mean.  [default: up to 8 layers, and every pooling of the "
-        "model's own layer]",
+        "A layer and pooling, for instance layer=3&pool=mean; may be given several times.  [default: up to 8 layers, "
+        "and every pooling of the model's own layer]",
         many=True,
-        metavar="READING ...",
+        option="reading",
+        aliases=("readings",),
+        metavar="READING",
     )
     similarities: tuple[str, ...] = setting(
-        tuple(SIMILARITIES), "Ways to compare vectors.", choices=tuple(SIMILARITIES), many=True
+        tuple(SIMILARITIES),
+        "A way to compare vectors; may be given several times.  [default: all]",
+        choices=tuple(SIMILARITIES),
+        many=True,
+        option="similarity",
+        aliases=("similarities",),
     )
     n_subsets: int = setting(20, "Random halves of the words.", low=0, option="n-subsets")
     alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)

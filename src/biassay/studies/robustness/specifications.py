@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import DegenerateError
 from biassay.stats.matching import matched
 from biassay.stimuli.model import ROLES
 from biassay.studies.associations.averaging import mean_rows
@@ -27,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A specification and its cosines of words, rows X and Y, columns A and B."""
+    """A specification and its cosines of words, rows X and Y, columns A and B; NaN: of vectors without a direction."""
 
     kind: Kind
     reading: str
@@ -36,6 +35,10 @@ class Measured:
     words: str
     cosines: Floats
     sizes: tuple[int, int, int, int]
+
+    @property
+    def defined(self) -> bool:
+        return bool(np.isfinite(self.cosines).all())
 
     @property
     def scores(self) -> Floats:
@@ -68,8 +71,6 @@ def of_reading(
     material: Material, reading: str, similarity: str, units: Mapping[str, Floats], *, first: bool
 ) -> Iterator[Measured]:
     """One reading by one similarity, ``units`` by role; the first of all also with each template by itself."""
-    if not all(np.isfinite(units[role]).all() for role in ROLES):
-        raise DegenerateError(f"{similarity} leaves nothing of some vectors, so that they have no direction")
     found = Measured("model", reading, similarity, "", "", *_of_words(units, material.texts))
     yield found
     if first:

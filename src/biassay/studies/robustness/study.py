@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
-from biassay.errors import BiassayError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
@@ -103,7 +102,7 @@ def _read(found: Sequence[_Measuring], reading: str, settings: Settings, model: 
     """All tests by one reading; a text is changed once for all tests that have it."""
     groups: dict[tuple[str, ...], list[_Measuring]] = {}
     for one in found:
-        if one.reason is None:
+        if one.refused is None:
             groups.setdefault(random_texts(one.test), []).append(one)
     for background, tests in groups.items():
         texts = list(dict.fromkeys(text for one in tests for text in one.texts))
@@ -123,19 +122,13 @@ class _Measuring:
         texts = inputs.texts[test.name]
         encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
         usable = usable_texts(test, texts, encoded, self._settings.max_lost, model.abilities.lost_hint)
-        kept, self.lost, self._refused = usable
+        kept, self.lost, self.refused = usable
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
         shared = sharing(texts.X, texts.Y)
         chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
         self._material = Material(chosen, model.tokens, model.ranks)
         self._asked = asked(test, model.identity, self._settings)
-        self._failed: str | None = None
         self._found: list[Measured] = []
-
-    @property
-    def reason(self) -> str | None:
-        """Why it is not measured."""
-        return self._refused or self._failed
 
     @property
     def texts(self) -> Iterator[str]:
@@ -145,16 +138,11 @@ class _Measuring:
         """One reading by one similarity: ``rows`` are the places of texts in ``units``."""
         texts = self._material.texts
         own = {role: units[[rows[text.text] for text in texts[role]]] for role in ROLES}
-        try:
-            self._found += of_reading(self._material, reading, similarity, own, first=not self._found)
-        except BiassayError as error:
-            self._failed = f"{reading}: {error}" if reading else str(error)
+        self._found += of_reading(self._material, reading, similarity, own, first=not self._found)
 
     def rows(self) -> Iterator[Event]:
-        if (reason := self.reason) is not None:
-            yield Row(
-                "results", Result(**self._asked, status="failed" if self._refused is None else "refused", reason=reason)
-            )
+        if self.refused is not None:
+            yield Row("results", Result(**self._asked, status="refused", reason=self.refused))
             return
         rng = np.random.default_rng(seed_of(self._settings.seed, self.test.name, "robustness"))
         found = [*self._found, *of_words(self._material, self._found[0], self._settings.n_subsets, rng)]

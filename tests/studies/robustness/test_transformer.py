@@ -1,0 +1,207 @@
+"""Robustness of a small transformer: its layers and poolings in one pass, each as a run of it by itself."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Cli, cli
+from tests.models.tiny_models import save_tiny
+
+import biassay
+from biassay.errors import UsageError
+from biassay.models.hf import HfEncoder
+from biassay.pages.charts.style import PAGE
+from biassay.results.gathering import Gathered
+from biassay.runs.listener import Silent
+from biassay.runs.run import Run
+from biassay.stats.similarities import SIMILARITIES
+from biassay.texts.sentences import texts_of
+from biassay.texts.vocabulary import random_texts
+
+__all__ = ["cli"]
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
+TESTS = ("weat6", "sent-weat6")
+OWN, BLIND = "layer=-1&pool=cls", "layer=0&pool=cls"  # the embedding of [CLS] is the same whatever comes after it
+OTHERS = (
+    "layer=1&pool=cls",
+    "layer=2&pool=cls",
+    *(f"layer=-1&pool={pool}" for pool in ("mean", "max", "first", "last")),
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A byte-level model of three layers, which knows every word."""
+    return f"hf:{save_tiny('roberta', tmp_path_factory.mktemp('model'))}"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def found(model: str, kept: Path) -> Run:
+    return biassay.robustness(model, TESTS, cache=kept)
+
+
+def all_texts() -> set[str]:
+    tests = biassay.select_tests(TESTS)
+    return {text.text for test in tests for text in texts_of(test)} | {
+        one for test in tests for one in random_texts(test)
+    }
+
+
+def asked_now(run: Run) -> int:
+    return run.manifest.models[0].encoded
+
+
+def test_all_readings_come_of_one_pass(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[tuple[Sequence[str], Sequence[str]]] = []
+    original = HfEncoder.encode_readings
+
+    def counted(self: HfEncoder, texts: Sequence[str], names: Sequence[str]) -> Any:
+        passes.append((texts, names))
+        return original(self, texts, names)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("one reading was asked by itself")
+
+    monkeypatch.setattr(HfEncoder, "encode_readings", counted)
+    monkeypatch.setattr(HfEncoder, "encode", refuse)
+    run = biassay.robustness(model, TESTS, cache=tmp_path)
+    assert Counter(text for texts, _ in passes for text in texts) == Counter(all_texts())
+    assert {tuple(names) for _, names in passes} == {(OWN, BLIND, *OTHERS)}
+    assert asked_now(run) == len(all_texts())
+
+
+def test_other_specifications_ask_nothing_new(model: str, kept: Path, found: Run) -> None:
+    assert found.manifest.models[0].texts == len(all_texts())
+    again = biassay.robustness(
+        model, "weat6", readings=OTHERS[1:3], similarities="rank", n_subsets=3, seed=1, alpha=0.01, cache=kept
+    )
+    assert asked_now(again) == 0
+    rows = again.tables["specifications"]
+    assert [row.reading for row in rows if row.kind == "model"] == [OWN, *OTHERS[1:3]]
+    kept_d = {(row.reading, row.similarity): row.d for row in found.tables["specifications"] if row.test == "weat6"}
+    assert all(row.d == kept_d[row.reading, "rank"] for row in rows if row.kind == "model")
+
+
+def test_a_reading_is_the_model_with_these_settings(model: str, kept: Path, found: Run) -> None:
+    plain = biassay.run([f"{model}?{reading}" for reading in (OWN, *OTHERS)], TESTS, cache=kept)
+    assert [one.encoded for one in plain.manifest.models] == [0] * 7
+    rows = {
+        (row.test, row.reading): row
+        for row in found.tables["specifications"]
+        if (row.kind, row.similarity) == ("model", "cosine")
+    }
+    for (test, reading), expected in zip(
+        [(test, reading) for reading in (OWN, *OTHERS) for test in TESTS], plain.results, strict=True
+    ):
+        row = rows[test, reading]
+        # Where all cosines are close to 1, associations are small differences: a relative error of 1e-6 is rounding.
+        assert (row.d, row.p_value_crossed) == pytest.approx(
+            (expected.effect_size_by_word, expected.p_value_crossed), rel=1e-6
+        )
+        assert (row.d_low, row.d_high) == pytest.approx((expected.d_low, expected.d_high), rel=1e-6)
+
+
+def test_a_reading_asked_by_itself_elsewhere_is_the_same(model: str, found: Run, tmp_path: Path) -> None:
+    alone = biassay.run(f"{model}?layer=-1&pool=first", "weat6", cache=tmp_path, random_sets=0).results[0]
+    (row,) = [
+        row
+        for row in found.tables["specifications"]
+        if (row.test, row.kind, row.reading, row.similarity) == ("weat6", "model", "layer=-1&pool=first", "cosine")
+    ]
+    assert row.d == pytest.approx(alone.effect_size_by_word, abs=1e-4)
+
+
+def test_a_choice_that_tells_no_words_apart_is_recorded_and_not_counted(model: str, kept: Path, found: Run) -> None:
+    blind = [row for row in found.tables["specifications"] if row.reading == BLIND]
+    assert [row.similarity for row in blind] == ["cosine", "centred", "components", "rank"] * 2
+    assert {(row.d, row.d_low, row.d_high, row.p_value_crossed) for row in blind} == {(None,) * 4}
+    for result in found.results:
+        rows = [row for row in found.tables["specifications"] if row.test == result.test]
+        assert (result.status, result.choices) == (
+            "measured",
+            sum(row.kind in ("model", "template") and row.d is not None for row in rows),
+        )
+    only = biassay.robustness(f"{model}?{BLIND}", TESTS, readings=OWN, cache=kept)
+    assert [(row.status, row.d, row.choices) for row in only.results] == [("failed", None, 0)] * 2
+    assert {finding.standing for finding in only.findings()} == {"not measured"}
+
+
+def test_layers_are_read_also_of_a_model_that_joins_some(model: str, kept: Path) -> None:
+    run = biassay.robustness(f"{model}?layer=1,2&pool=mean", "weat6", similarities="cosine", n_subsets=0, cache=kept)
+    readings = [row.reading for row in run.tables["specifications"] if row.kind == "model"]
+    joined = [f"layer=1,2&join=sum&pool={pool}" for pool in ("mean", "cls", "max", "first", "last")]
+    assert readings[0] == joined[0]
+    assert set(readings) == {*joined, *(f"layer={layer}&pool=mean" for layer in (0, 1, 2, -1))}
+
+
+def test_rows_below_a_curve_are_readings_then_similarities_then_templates(found: Run) -> None:
+    drawn: Any = list(found.study.presenter.figures(Gathered(found, {})))
+    marks = drawn[1](PAGE).spec["vconcat"][1]["data"]["values"]
+    templates = [row.template for row in found.tables["specifications"] if row.kind == "template"]
+    rows = [OWN, *OTHERS, *SIMILARITIES, *templates]
+    assert {mark["row"]: mark["choice"] for mark in marks} == dict(enumerate(rows))
+    assert len(marks) == 2 * (found.results[1].choices - len(templates)) + 3 * len(templates)
+
+
+class Stopping(Silent):
+    """Ctrl-C after some steps of a kind."""
+
+    def __init__(self, unit: str, after: int) -> None:
+        self.unit, self.after = unit, after
+
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:  # noqa: ARG002
+        self.after -= unit == self.unit
+        if not self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("unit", "after", "encoded"), [("texts asked", 1, 512), ("readings", 3, 0), ("tests", 1, 0)])
+def test_a_run_that_was_stopped_goes_on_to_the_same(
+    unit: str, after: int, encoded: int, model: str, found: Run, tmp_path: Path
+) -> None:
+    out, cache = tmp_path / "out", tmp_path / "answers"
+    with pytest.raises(KeyboardInterrupt):
+        biassay.robustness(model, TESTS, out=out, cache=cache, listener=Stopping(unit, after))
+    with pytest.raises(UsageError, match="biassay resume"):
+        biassay.robustness(model, TESTS, out=out, cache=cache)
+    again = biassay.resume(out, cache=cache)
+    assert asked_now(again) == (len(all_texts()) - encoded if encoded else 0)
+    assert again.tables == found.tables == biassay.load(out).tables
+    assert (again.manifest.status, (out / "report.html").is_file()) == ("complete", True)
+
+
+def test_the_command_line_gives_the_same(model: str, kept: Path, found: Run, cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    common = ("robustness", model, "--cache", kept, "--tests", *TESTS)
+    code, stdout, _ = cli(*common, "--out", out, "--json")
+    assert code == 0
+    assert biassay.load(out).tables == found.tables
+    assert [row["d_median"] for row in json.loads(stdout)["results"]] == [row.d_median for row in found.results]
+    few = ("--reading", OTHERS[0], "--similarity", "cosine", "--n-subsets", 0)
+    code, stdout, _ = cli(*common, *few, "--out", tmp_path / "few")
+    assert code == 0
+    again = biassay.load(tmp_path / "few")
+    rows = [row for row in again.tables["specifications"] if (row.kind, row.test) == ("model", "weat6")]
+    assert [(row.reading, row.similarity) for row in rows] == [(OWN, "cosine"), (OTHERS[0], "cosine")]
+    (line,) = [
+        line for line in stdout.splitlines() if " weat6 " in line and f" {again.results[0].d_median:.2f} " in line
+    ]
+    assert f" {again.results[0].choices} " in line
+
+
+def test_the_exit_code_tells_what_was_refused_or_not_measured(model: str, kept: Path, cli: Cli) -> None:
+    common = ("--cache", kept, "--tests", "weat6", "--quiet")
+    assert cli("robustness", f"{model}?{BLIND}", "--reading", OWN, *common)[:2] == (1, "")
+    code, stdout, stderr = cli("robustness", model, "--reading", "layer=9&pool=mean", *common)
+    assert (code, stdout) == (2, "")
+    assert "layer=9&pool=mean" in stderr
