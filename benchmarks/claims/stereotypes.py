@@ -84,7 +84,8 @@ CLAIMS = (
         "Where tau of the group lies with as many other annotators.",
         "Expected tau of this group with so many annotators.",
         "annotator",
-        "Annotators are a sample; few pairs and few annotators make it too narrow.",
+        "Annotators are a sample.",
+        "A little too narrow: a tau of few pairs and few annotators is not as smooth as drawing anew takes it to be.",
     ),
     Claim(
         "agreement difference",
@@ -195,7 +196,7 @@ def lines() -> list[Line]:
         600,
     )
     cells = Experiment("cells", f"{GROUPS} groups, {PAIRS} pairs; independent cells", _independent, 2000)
-    these = Experiment("these groups", f"{about}; annotators drawn anew", partial(_aligned, redrawn=False), 400)
+    these = Experiment("these groups", f"{about}; annotators drawn anew", partial(_aligned, redrawn=False), 1000)
     others = Experiment(
         "other groups", f"{about}; groups and annotators drawn anew", partial(_aligned, redrawn=True), 400
     )
