@@ -126,7 +126,8 @@ def test_numbers_that_are_none_in_the_results_are_shown_as_such(
     assert one["results"] == stored(folder)
     code, stdout, _ = cli("report", folder)
     assert code == 0
-    shown = {"effect_size": {"NaN": "NaN", "Infinity": "inf", "-Infinity": "-inf"}, "p_value": {"NaN": "NaN"}}
+    effects = {"NaN": "NaN", "Infinity": "inf", "-Infinity": "-inf"}
+    shown = {"effect_size_by_word": effects, "p_value_crossed": {"NaN": "NaN"}}
     if value in shown.get(field, {}):
         (row,) = [line for line in stdout.splitlines() if line.startswith("│ weat6 ")]
         assert shown[field][value] in row
@@ -162,7 +163,8 @@ def test_numbers_over_contexts_that_are_none_are_no_obstacle(
 
 def test_no_significant_result_is_said(cli: Cli, glove: Run, tmp_path: Path) -> None:
     def weak(r: Result) -> Result:
-        return dataclasses.replace(r, p_value=0.9, p_value_by_word=0.8, log10_p_value=-0.05, log10_p_value_by_word=-0.1)
+        words = {"p_value_by_word": 0.8, "log10_p_value_by_word": -0.1}
+        return dataclasses.replace(r, p_value=0.9, log10_p_value=-0.05, p_value_crossed=0.7, **words)
 
     results = with_corrections(tuple(map(weak, glove.results)), glove.manifest.settings)
     folder = with_rows(glove, results).save(tmp_path / "weak")

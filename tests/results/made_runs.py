@@ -94,7 +94,8 @@ def run_of(
         "inputs": InputsRecord(tuple(TestRecord(name, name, d, "s", "c", "l", "1") for name, d in tests), contexts),
     }
     made = Manifest(**fields | given)
-    return Run(made, {"results": with_corrections(rows, made.settings)} if rows else {}, arrays or {})
+    tables = {"results": with_corrections(rows, made.settings), "diagnostics": ()}
+    return Run(made, tables if rows else {}, arrays or {})
 
 
 def some_samples(place: int, test: str, seed: int = 0, count: int = 5) -> dict[str, NDArray[np.float64]]:
@@ -105,7 +106,9 @@ def some_samples(place: int, test: str, seed: int = 0, count: int = 5) -> dict[s
 
 def with_rows(run: Run, rows: Iterable[Result], **given: Any) -> Run:
     """The same run with other rows; ``given`` changes its manifest."""
-    return Run(dataclasses.replace(run.manifest, **given), {"results": tuple(rows)}, run.arrays)
+    rows = tuple(rows)
+    tables = {**run.tables, "results": rows} if rows else {"results": ()}
+    return Run(dataclasses.replace(run.manifest, **given), tables, run.arrays)
 
 
 def with_settings(run: Run, **given: Any) -> Run:
@@ -120,4 +123,5 @@ def stopped(run: Run, measured: int = 0) -> Run:
     rows = tuple(r for r in run.results if (r.model, r.options) in kept)
     arrays = {name: array for name, array in run.arrays.items() if int(name.partition("/")[0]) < measured}
     manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=models)
-    return Run(manifest, {"results": rows} if measured else {}, arrays)
+    own = tuple(r for r in run.tables.get("diagnostics", ()) if (r.model, r.options) in kept)
+    return Run(manifest, {"results": rows, "diagnostics": own} if measured else {}, arrays)

@@ -179,7 +179,7 @@ def test_a_changed_number_is_refused_unless_the_digest_is_taken_out(tmp_path: Pa
     del content["digest"]
     (tmp_path / name).write_text(json.dumps(content))
     found = load(tmp_path)
-    assert {found.manifest.settings.alpha, found.results[0].alpha} == {0.01, 0.02}
+    assert {found.manifest.settings.level, found.results[0].alpha} == {0.05, 0.02}
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_pipe_is_no_page_and_no_manifest(tmp_path: Path) -> None:
 
 def test_json_of_a_run_holds_manifest_tables_and_findings() -> None:
     printed = json.loads(RUN.to_json())
-    assert set(printed) == {"manifest", "results", "findings"}
+    assert set(printed) == {"manifest", "results", "diagnostics", "findings"}
     assert printed["results"] == [json.loads(to_json(row)) for row in RUN.results]
     assert printed["findings"] == [json.loads(to_json(one)) for one in RUN.findings()]
     assert printed["manifest"]["inputs"]["contexts"]["file"] == "c.parquet"

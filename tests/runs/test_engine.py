@@ -79,7 +79,7 @@ def test_a_model_or_test_named_twice_is_measured_once() -> None:
 def test_each_distinct_text_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "counting_encoder.py").write_text(ENCODER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    run = biassay.run("python:counting_encoder:Counting", tests=["sent-weat7", "sent-weat8", "weat7"])
+    run = biassay.run("python:counting_encoder:Counting", ["sent-weat7", "sent-weat8", "weat7"], random_sets=0)
     from counting_encoder import Counting
 
     given = [text for batch in Counting.seen for text in batch]
@@ -99,7 +99,7 @@ def test_an_object_without_a_revision_is_never_kept(tmp_path: Path, monkeypatch:
     (tmp_path / "nameless_encoder.py").write_text(ENCODER)
     monkeypatch.syspath_prepend(str(tmp_path))
     for _ in range(2):
-        run = biassay.run("python:nameless_encoder:Counting", tests="weat6", cache=tmp_path / "kept")
+        run = biassay.run("python:nameless_encoder:Counting", "weat6", random_sets=0, cache=tmp_path / "kept")
         assert run.manifest.models[0].encoded == 32
         assert run.results[0].model_revision is None
     assert not list(tmp_path.rglob("*.npz"))
@@ -107,7 +107,7 @@ def test_an_object_without_a_revision_is_never_kept(tmp_path: Path, monkeypatch:
 
 def test_the_listener_is_told_of_every_step() -> None:
     heard = Notes()
-    biassay.run("glove", tests=["weat6", "weat7"], listener=heard)
+    biassay.run("glove", tests=["weat6", "weat7"], random_sets=0, listener=heard)
     assert heard.events == [
         ("texts asked", "glove", 64, 64),
         ("tests", "glove", 1, 2),
@@ -155,23 +155,37 @@ def brute_force_holm(p: list[float]) -> list[float]:
     return adjusted
 
 
-def test_holm_corrects_over_all_rows_of_both_models_together(tmp_path: Path) -> None:
+def test_a_family_are_the_tests_about_people_of_one_model(tmp_path: Path) -> None:
     model = write_vectors(tmp_path / "v.txt", 6)
-    tests = [write_test(tmp_path / "own.json", 6), "weat6", "weat7", "sent-weat8", "weat9"]
-    run = biassay.run(["glove", f"{model}?case=keep"], tests=tests, alpha=0.05)
+    tests = [write_test(tmp_path / "own.json", 6), "weat1", "weat6", "weat7", "sent-weat8", "weat9"]
+    run = biassay.run(["glove", f"{model}?case=keep"], tests=tests)
+    alone = biassay.run("glove", tests=tests)
+    rows = [r for r in run.results if r.model == "glove" and r.about == "people" and r.p_value is not None]
+    assert [r.test for r in rows] == ["weat6", "weat7", "sent-weat8", "weat9"]
+    for name in ("p_value", "p_value_crossed"):
+        expected = brute_force_holm([getattr(r, name) for r in rows])
+        assert [getattr(r, f"{name}_holm") for r in rows] == pytest.approx(expected, rel=1e-12)
+    assert [r.significant_crossed_holm for r in rows] == [p <= 0.05 for p in expected]
+    assert {r.family for r in rows} == {4}
+    assert [r for r in run.results if r.model == "glove"] == list(alone.results)  # another model changes no star
+    for check in (r for r in run.results if r.test == "weat1" and r.p_value is not None):
+        assert (check.family, check.p_value_crossed_holm, check.significant_crossed_holm) == (None, None, None)
+        assert check.significant_crossed
+    for refused in (r for r in run.results if r.p_value is None):
+        found = (refused.p_value_holm, refused.significant, refused.significant_crossed, refused.significant_by_word)
+        assert found == (None, None, None, None)
+
+
+def test_the_papers_correct_over_all_rows(tmp_path: Path) -> None:
+    model = write_vectors(tmp_path / "v.txt", 6)
+    tests = [write_test(tmp_path / "own.json", 6), "weat1", "weat6", "weat9"]
+    run = biassay.run(["glove", f"{model}?case=keep"], tests=tests, protocol="may2019")
     rows = [r for r in run.results if r.p_value is not None]
     assert {r.model for r in rows} == {"glove", "vectors:v.txt"}
-    assert len(rows) == 5 < len(run.results)
     expected = brute_force_holm([r.p_value for r in rows if r.p_value is not None])
     assert [r.p_value_holm for r in rows] == pytest.approx(expected, rel=1e-12)
-    assert [r.significant_holm for r in rows] == [p <= 0.05 for p in expected]
-    by_word = brute_force_holm([r.p_value_by_word for r in rows if r.p_value_by_word is not None])
-    assert [r.p_value_by_word_holm for r in rows] == pytest.approx(by_word, rel=1e-12)
-    assert [r.significant_by_word_holm for r in rows] == [p <= 0.05 for p in by_word]
-    assert expected != [r.p_value for r in rows]
-    for refused in (r for r in run.results if r.p_value is None):
-        found = (refused.p_value_holm, refused.significant, refused.significant_holm, refused.significant_by_word)
-        assert found == (None, None, None, None)
+    assert [r.significant_holm for r in rows] == [p <= 0.01 for p in expected]
+    assert {r.family for r in rows} == {len(rows)}
 
 
 def test_p_by_word_moves_all_sentences_of_a_word_together() -> None:

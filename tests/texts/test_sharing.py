@@ -10,7 +10,8 @@ from biassay.texts.sharing import sharing, template_of
 
 
 def text(word: str, template: str) -> Text:
-    return Text(template.replace("{T}", word), word, template, ())
+    start = template.index("{T}") if "{T}" in template else 0
+    return Text(template.replace("{T}", word), word, template, ((start, start + len(word)),))
 
 
 def test_words_in_the_same_templates_share_all() -> None:
@@ -51,12 +52,13 @@ def test_unknown_templates_are_not_judged() -> None:
 
 @pytest.mark.parametrize(
     ("test", "share", "templates"),
-    [
+    [  # 95, 76, 66 and 11 of 100
         ("weat6", 1.0, 0),
         ("sent-weat6", 1.0, 0),
-        ("sent-weat7", 0.946, 4),
-        ("sent-weat8", 0.836, 3),
-        ("sent-weat9", 0.247, 3),
+        ("sent-weat1", 0.949, 0),
+        ("sent-weat7", 0.757, 4),
+        ("sent-weat8b", 0.656, 3),
+        ("sent-weat9", 0.110, 3),
     ],
 )
 def test_published_tests(test: str, share: float, templates: int) -> None:

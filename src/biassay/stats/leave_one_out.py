@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.stats.association import FLAT
 from biassay.stats.crossed import crossed_test
 
-__all__ = ["Without", "effects_without", "p_without", "without_each"]
+__all__ = ["effects_without", "p_without"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Without:
-    """What is left without one word: ``place`` counts the words of X, Y, A and B in order."""
-
-    place: int
-    effect_size: float
-    p_value: float | None
 
 
 def effects_without(cosines: Floats, n: int, k: int) -> Floats:
@@ -45,7 +35,7 @@ def _targets(scores: Floats, n: int) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         apart = sums[0] / sizes[0] - sums[1] / sizes[1]
         variance = (squares - (sums[0] + sums[1]) ** 2 / (total - 1)) / (total - 2)
-        return np.asarray(np.where(variance > 0.0, apart / np.sqrt(np.maximum(variance, 0.0)), np.nan))
+        return np.asarray(np.where(variance > FLAT**2, apart / np.sqrt(np.maximum(variance, 0.0)), np.nan))
 
 
 def _attributes(cosines: Floats, n: int, k: int) -> Floats:
@@ -60,14 +50,8 @@ def _attributes(cosines: Floats, n: int, k: int) -> Floats:
         scores = sign * ((mean * size - own) / (size - 1) - other)
         spread = scores.std(axis=0, ddof=1)
         apart = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)
-        found.append(np.divide(apart, spread, out=np.full(size, np.nan), where=spread > 0.0))
+        found.append(np.divide(apart, spread, out=np.full(size, np.nan), where=spread > FLAT))
     return np.concatenate(found)
-
-
-def without_each(cosines: Floats, n: int, k: int) -> list[Without]:
-    """Effect size and crossed p-value without each word in turn."""
-    effects = effects_without(cosines, n, k)
-    return [Without(place, float(effects[place]), p_without(cosines, n, k, place)) for place in range(len(effects))]
 
 
 def p_without(cosines: Floats, n: int, k: int, place: int) -> float | None:

@@ -110,8 +110,6 @@ _DIAGNOSTICS = (
     Column(
         "frequency", "frequency", "Median rank in the model's vocabulary; over contexts, their median number.", "count"
     ),
-    Column("doubled", "doubled", "Words that stand twice in a set."),
-    Column("overlaps", "overlaps", "Words in both sets of targets or of attributes."),
     Column("driver", "driver", "The word without which least of the effect is left."),
     Column("d_without", "d without it", "What is left.", "number"),
     Column("p_without", "p without it", "Crossed p without that word.", "p"),

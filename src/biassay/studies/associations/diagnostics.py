@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 import numpy as np
@@ -30,24 +30,22 @@ def diagnosed(
     test: Test,
     row: Result,
     cosines: NDArray[np.float64] | None,
-    tokens: Callable[[Sequence[str]], NDArray[np.int64] | None],
+    tokens: Numbers | None,
     frequency: Numbers | None,
 ) -> Diagnostics:
-    """``frequency`` holds the rank or the number of contexts of words."""
+    """``tokens`` and ``frequency`` (rank, or number of contexts) are those of words; None: not known."""
     words = {role: list(row.associations.get(role, {})) or list(test.concept(role).words) for role in ROLES}
-    counts = {role: tokens(own) for role, own in words.items()}
-    known = {role: own for role, own in counts.items() if own is not None}
+    counts = None if tokens is None else {role: [tokens[w] for w in own if w in tokens] for role, own in words.items()}
+    counts = counts if counts is not None and all(counts.values()) else None
     driver, d_without, place = _driver(row, words, cosines)
     p = None if place is None or cosines is None else p_without(cosines, len(words["X"]), len(words["A"]), place)
     return Diagnostics(
         model=row.model,
         options=row.options,
         test=row.test,
-        tokens=None if len(known) < len(ROLES) else {role: float(np.mean(own)) for role, own in known.items()},
-        single=None if len(known) < len(ROLES) else {role: float(np.mean(own == 1)) for role, own in known.items()},
+        tokens=None if counts is None else {role: float(np.mean(own)) for role, own in counts.items()},
+        single=None if counts is None else {role: float(np.mean(np.equal(own, 1))) for role, own in counts.items()},
         frequency=None if frequency is None else _medians(words, frequency),
-        doubled=_doubled(test),
-        overlaps=_overlaps(test),
         driver=driver,
         d_without=d_without,
         p_without=p,
@@ -60,19 +58,6 @@ def _medians(words: Mapping[str, Sequence[str]], frequency: Numbers) -> dict[str
         role: [frequency[w] for w in own if math.isfinite(frequency.get(w, math.nan))] for role, own in words.items()
     }
     return {role: float(median(own)) for role, own in known.items()} if all(known.values()) else None
-
-
-def _doubled(test: Test) -> tuple[str, ...]:
-    """Words that stand twice in a set of words; a word of finished texts has many."""
-    sets = [test.concept(role).words for role in ROLES if not test.concept(role).given]
-    return tuple(dict.fromkeys(word for own in sets for word in own if own.count(word) > 1))
-
-
-def _overlaps(test: Test) -> tuple[str, ...]:
-    pairs = (("X", "Y"), ("A", "B"))
-    return tuple(
-        w for one, two in pairs for w in dict.fromkeys(test.concept(one).words) if w in test.concept(two).words
-    )
 
 
 def _driver(
@@ -89,20 +74,22 @@ def _driver(
     return [word for role in ROLES for word in words[role]][place], float(effects[place]), place
 
 
-def warnings_of(row: Result, found: Diagnostics) -> Iterator[str]:
+def warnings_of(row: Result, found: Diagnostics | None) -> Iterator[str]:
     """Only what changes the reading: of a result that claims nothing little can be taken away."""
     x, y = concept(row.targ1), concept(row.targ2)
-    if found.overlaps:
-        yield f"words in both sets: {', '.join(found.overlaps)}; they can show no difference"
-    if found.doubled:
-        yield f"words that stand twice in a set and count twice: {', '.join(found.doubled)}"
-    if standing_of(row) not in ("corrected", "uncorrected", "opposite"):
-        return
     if row.shared_templates is not None and row.shared_templates < HALF:
         yield (
-            f"{x} and {y} stand in different sentences (they have {row.shared_templates:.0%} in common): a difference "
-            "of grammar cannot be told from one of meaning"
+            f"{x} and {y} stand in different sentences ({row.shared_templates:.0%} in common): a difference of grammar "
+            "cannot be told from one of meaning"
         )
+    if standing_of(row) not in ("corrected", "uncorrected", "opposite"):
+        return
+    if found is not None:
+        yield from _of_words(row, found, x, y)
+    yield from _unequal(row)
+
+
+def _of_words(row: Result, found: Diagnostics, x: str, y: str) -> Iterator[str]:
     if found.p_without is not None and found.p_without > _TWICE * row.alpha:
         left = f"d is {decimals(found.d_without)}, p {format_p(found.p_without)}"
         yield f"it hangs on one word: without {found.driver}, {left}"
@@ -112,7 +99,6 @@ def warnings_of(row: Result, found: Diagnostics) -> Iterator[str]:
     if found.frequency is not None and not 1 / _TIMES < found.frequency["X"] / found.frequency["Y"] < _TIMES:
         medians = f"{found.frequency['X']:,.0f} for {x}, {found.frequency['Y']:,.0f} for {y}"
         yield f"words differ in frequency (median {medians}), from which the difference may come"
-    yield from _unequal(row)
 
 
 def _unequal(row: Result) -> Iterator[str]:

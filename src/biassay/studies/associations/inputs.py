@@ -13,6 +13,7 @@ from biassay.errors import StimulusError, UsageError
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.metric_registry import metric_named
+from biassay.studies.associations.metrics import ByPairs
 from biassay.studies.associations.over_contexts import check_word_tests, cover
 from biassay.studies.associations.over_texts import check_tests
 from biassay.studies.associations.records import ContextsRecord, InputsRecord, TestRecord
@@ -46,7 +47,8 @@ class AssociationInputs:
 
     def random(self, test: Test) -> tuple[str, ...]:
         """Texts of random attribute words, where the effect is to be compared with theirs."""
-        wanted = self.settings.random_sets and self.contexts is None and not self.settings.of_papers
+        by_pairs = isinstance(metric_named(self.settings.metric), ByPairs)
+        wanted = self.settings.random_sets and self.contexts is None and by_pairs and not self.settings.of_papers
         return random_texts(test) if wanted and test.tells_words else ()
 
     @cached_property

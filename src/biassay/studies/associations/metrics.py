@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.tails import TailProbability
-from biassay.studies.associations.weat import Association, Testing, of_words, tested
+from biassay.studies.associations.averaging import of_words
+from biassay.studies.associations.weat import Association, Testing, tested
 
 __all__ = ["ByPairs", "Metric", "Score", "Sets", "Similarity", "Vectors"]
 

@@ -14,10 +14,11 @@ from biassay.models.base import Encoded, Span
 from biassay.stats.association import unit_rows
 from biassay.stats.random_attributes import share_reaching
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.averaging import Words, mean_rows
 from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.metrics import ByPairs, Metric
 from biassay.studies.associations.settings import Settings
-from biassay.studies.associations.weat import Association, Testing, Words, by_word_of, mean_rows
+from biassay.studies.associations.weat import Association, Testing, by_word_of
 from biassay.studies.seeds import seed_of
 from biassay.texts.sentences import TestTexts, Text, forms
 from biassay.texts.sharing import sharing

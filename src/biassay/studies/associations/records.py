@@ -140,9 +140,9 @@ class Diagnostics(Record):
     """What is known of the words of one test on one model, by role.
 
     ``tokens`` is the mean number of tokens of a word, ``single`` the share of words of one token, ``frequency`` the
-    median rank of the words in the model's vocabulary, or over contexts their median number. ``doubled`` are words that
-    stand twice in a set, ``overlaps`` those in both sets of targets or of attributes. ``driver`` is the word without
-    which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. None: not known.
+    median rank of the words in the model's vocabulary, or over contexts their median number. ``driver`` is the word
+    without which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. None: not known.
+    A word that stands twice in a set, or in both sets of targets or of attributes, is refused when a test is read.
     """
 
     model: str
@@ -151,8 +151,6 @@ class Diagnostics(Record):
     tokens: dict[str, float] | None
     single: dict[str, float] | None
     frequency: dict[str, float] | None
-    doubled: tuple[str, ...]
-    overlaps: tuple[str, ...]
     driver: str | None
     d_without: float | None
     p_without: float | None

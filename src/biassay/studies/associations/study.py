@@ -85,7 +85,7 @@ class _Associations(Study):
     def measure(self, inputs: AssociationInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
         one = _over_texts if inputs.contexts is None else _over_contexts
         rows: list[Result] = []
-        frequency = _frequency(inputs, model)
+        tokens, frequency = _known_of_words(inputs, model)
         for number, test in enumerate(inputs.tests, start=1):
             cosines = None
             for event in one(inputs, test, model, everyone):
@@ -94,7 +94,7 @@ class _Associations(Study):
                 elif isinstance(event, Array) and event.name.endswith(f"/{COSINES}"):
                     cosines = event.values
                 yield event
-            yield Row("diagnostics", diagnosed(test, rows[-1], cosines, model.tokens, frequency))
+            yield Row("diagnostics", diagnosed(test, rows[-1], cosines, tokens, frequency))
             yield Progress("tests", number, len(inputs.tests))
         yield Lost(tuple(word for row in rows for words in row.lost.values() for word in words))
         if inputs.contexts is not None:
@@ -129,13 +129,17 @@ class _Associations(Study):
         return upgrade(folder, manifest, results)
 
 
-def _frequency(inputs: AssociationInputs, model: Answers) -> dict[str, float] | None:
-    """How frequent words are: over contexts how many there are, and else their ranks, if the model has such."""
+_Numbers = dict[str, float]
+
+
+def _known_of_words(inputs: AssociationInputs, model: Answers) -> tuple[_Numbers | None, _Numbers | None]:
+    """How many tokens words have, and how frequent they are: over contexts how many there are, else their ranks."""
     words = list(dict.fromkeys(word for test in inputs.tests for role in ROLES for word in test.concept(role).words))
+    counts, ranks = model.tokens(words), None if inputs.contexts is not None else model.ranks(words)
+    tokens = None if counts is None else dict(zip(words, counts.tolist(), strict=True))
     if inputs.contexts is not None:
-        return {word: float(inputs.contexts.count(word)) for word in words}
-    ranks = model.ranks(words)
-    return None if ranks is None else dict(zip(words, ranks.tolist(), strict=True))
+        return tokens, {word: float(inputs.contexts.count(word)) for word in words}
+    return tokens, None if ranks is None else dict(zip(words, ranks.tolist(), strict=True))
 
 
 def _over_texts(inputs: AssociationInputs, test: Test, model: Answers, _: Sequence[Answers]) -> Iterator[Event]:

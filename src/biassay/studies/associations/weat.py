@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,21 +15,9 @@ from biassay.stats.crossed import Crossed, crossed_test
 from biassay.stats.crossed_effect import Estimate, crossed_effect
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
 from biassay.stats.tails import Route, TailProbability
+from biassay.studies.associations.averaging import Words, lengths, mean_rows, padded
 
-__all__ = [
-    "Association",
-    "Testing",
-    "Words",
-    "by_word_of",
-    "mean_rows",
-    "of_words",
-    "tested",
-    "weat",
-    "wefat",
-]
-
-Words = tuple[Sequence[str], Sequence[str]] | tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]
-"""The word of every text of X and Y, or of X, Y, A and B."""
+__all__ = ["Association", "Testing", "by_word_of", "tested", "weat", "wefat"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +151,7 @@ def weat(
     >>> round(found.p_value, 3), found.p.route
     (0.05, 'enumeration')
     >>> round(found.crossed.D, 2), found.crossed.p_value < 0.05
-    (1.08, True)
+    (2.19, True)
     """
     x_rows, y_rows, a_rows, b_rows = (
         unit_rows(vectors, what) for vectors, what in zip((X, Y, A, B), "XYAB", strict=True)
@@ -176,10 +164,10 @@ def weat(
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
     noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in (X, Y, A, B)))
     sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
-    means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), _padded(words), strict=True)]
+    means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), padded(words), strict=True)]
     cosines = np.concatenate(means[:2]) @ np.concatenate(means[2:]).T
     how = Testing(protocol, alternative, route, words, rng, noise)
-    return tested(x, y, sizes, how, cosines, _lengths(means))
+    return tested(x, y, sizes, how, cosines, lengths(means))
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,46 +224,6 @@ def by_word_of(found: Association, words: Association) -> Association:
     """What was found by text, and of ``words`` what was found by word."""
     names = ("by_word", "by_word_opposite", "effect_size_by_word", "x", "y", "cosines", "num_words", "floor")
     return replace(found, leave_one_out=words.leave_one_out, **{name: getattr(words, name) for name in names})
-
-
-def mean_rows(rows: NDArray[np.float64], words: Sequence[str] | None) -> NDArray[np.float64]:
-    """Mean row of every word over its texts, in the order of first appearance; None: every row is a word."""
-    if words is None:
-        return rows
-    index = _word_numbers(words, len(rows))
-    counts = np.bincount(index)
-    order = np.argsort(index, kind="stable")
-    return np.asarray(np.add.reduceat(rows[order], np.cumsum(counts) - counts, axis=0) / counts[:, None])
-
-
-def of_words(
-    table: NDArray[np.float64], sizes: tuple[int, int, int, int], words: Words | None
-) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
-    """A table (targets, attributes) of similarities of texts as that of words, and the numbers of words."""
-    x, y, a, b = _padded(words)
-    rows = [mean_rows(part, of) for part, of in ((table[: sizes[0]], x), (table[sizes[0] :], y))]
-    columns = np.concatenate(rows).T
-    sets = [mean_rows(part, of) for part, of in ((columns[: sizes[2]], a), (columns[sizes[2] :], b))]
-    return np.concatenate(sets).T, _lengths([*rows, *sets])
-
-
-def _word_numbers(words: Sequence[str], texts: int) -> NDArray[np.intp]:
-    if len(words) != texts:
-        raise UsageError(f"got {len(words)} words for {texts} texts; every text needs its word")
-    places = {word: place for place, word in enumerate(dict.fromkeys(words))}
-    return np.array([places[word] for word in words], dtype=np.intp)
-
-
-def _padded(words: Words | None) -> tuple[Sequence[str] | None, ...]:
-    given = () if words is None else tuple(words)
-    if len(given) not in (0, 2, 4):
-        raise UsageError(f"words are given for X and Y, or for X, Y, A and B; got {len(given)} lists")
-    return given + (None,) * (4 - len(given))
-
-
-def _lengths(sets: Sequence[NDArray[np.float64]]) -> tuple[int, int, int, int]:
-    x, y, a, b = map(len, sets)
-    return x, y, a, b
 
 
 def wefat(words: ArrayLike, A: ArrayLike, B: ArrayLike) -> NDArray[np.float64]:

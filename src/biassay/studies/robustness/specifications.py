@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from biassay.errors import DegenerateError
 from biassay.stats.matching import matched
 from biassay.stimuli.model import ROLES
-from biassay.studies.associations.weat import mean_rows
+from biassay.studies.associations.averaging import mean_rows
 from biassay.studies.robustness.records import Kind
 from biassay.texts.sentences import Text
 from biassay.texts.sharing import template_of

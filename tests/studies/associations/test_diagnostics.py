@@ -1,0 +1,85 @@
+"""Diagnostics of stimuli on real vectors, and when they warn."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import biassay
+from biassay.errors import BiassayError
+from biassay.runs.run import Run
+from biassay.studies.associations.diagnostics import warnings_of
+from biassay.studies.associations.records import Diagnostics
+
+WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "fly", "wasp"], "A": ["joy", "love"], "B": ["hate", "war"]}
+
+
+@pytest.fixture(scope="module")
+def glove() -> Run:
+    return biassay.run("glove", ["weat6", "weat3b", "sent-weat9"])
+
+
+def test_tokens_frequency_and_the_word_an_effect_hangs_on(glove: Run) -> None:
+    weat6, weat3b, _ = glove.tables["diagnostics"]
+    assert (weat6.tokens, weat6.single) == (dict.fromkeys("XYAB", 1.0), dict.fromkeys("XYAB", 1.0))
+    assert weat6.frequency["X"] < weat6.frequency["Y"]  # male names are more frequent
+    assert (weat3b.single["X"], weat3b.frequency) == (0.0, None)  # "white people"
+    test = biassay.select_tests("weat6")[0]
+    words = {role: [w for w in test.concept(role).words if w != weat6.driver] for role in "XYAB"}
+    without = biassay.run("glove", {"weat6": words}).results[0]
+    assert (weat6.d_without, weat6.p_without) == pytest.approx((without.effect_size_by_word, without.p_value_crossed))
+
+
+def test_only_what_changes_the_reading_is_said(glove: Run) -> None:
+    row, found = glove.results[0], glove.tables["diagnostics"][0]
+
+    def said(**given: object) -> int:
+        return len(list(warnings_of(row, dataclasses.replace(found, **given))))
+
+    assert said() == 0
+    assert said(single={"X": 1.0, "Y": 0.2, "A": 1.0, "B": 1.0}) == 1
+    assert said(frequency={"X": 100.0, "Y": 900.0, "A": 1.0, "B": 1.0}) == 1
+    assert said(p_without=0.2, d_without=0.5) == 1
+    assert said(p_without=0.06, d_without=0.5) == 0  # a p-value just below alpha easily crosses it
+    weak = dataclasses.replace(row, significant_crossed=False, p_value_crossed=0.4)
+    assert not list(warnings_of(weak, dataclasses.replace(found, p_without=0.9)))
+
+
+def test_unequal_sizes_with_unequal_spreads_are_said(glove: Run) -> None:
+    row = glove.results[0]
+    x = {f"x{i}": 1.0 + 0.01 * i for i in range(4)}
+    y = {f"y{i}": 0.1 * i for i in range(12)}
+    unequal = dataclasses.replace(row, associations={**row.associations, "X": x, "Y": y})
+    assert len(list(warnings_of(unequal, None))) == 1
+
+
+def test_sentences_that_have_little_in_common_are_said(glove: Run) -> None:
+    row, found = glove.results[2], glove.tables["diagnostics"][2]
+    assert row.shared_templates == pytest.approx(0.110, abs=1e-3)
+    assert len(list(warnings_of(row, found))) == 1
+
+
+@pytest.mark.parametrize(
+    "change", [{"A": ["joy", "war"]}, {"X": ["rose", "rose", "lily"]}, {"X": ["rose", "ant", "lily"]}, {"A": ["joy"]}]
+)
+def test_sets_of_one_word_and_words_that_stand_twice_are_refused(change: dict[str, list[str]]) -> None:
+    with pytest.raises(BiassayError):
+        biassay.run("glove", {"own": WORDS | change})
+
+
+def test_two_words_in_every_set_are_too_few() -> None:
+    row = biassay.run("glove", {"own": {role: words[:2] for role, words in WORDS.items()}}).results[0]
+    assert (row.status, row.p_value_crossed, row.d_low, row.significant_crossed) == ("measured", None, None, None)
+    assert row.df_crossed < 2.0
+
+
+def test_models_without_tokens_or_frequency_leave_them_out() -> None:
+    import numpy as np
+
+    class Mine:
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return np.random.default_rng(len(texts)).normal(size=(len(texts), 8))
+
+    found: Diagnostics = biassay.run({"mine": Mine()}, {"own": WORDS}).tables["diagnostics"][0]
+    assert (found.tokens, found.single, found.frequency) == (None, None, None)
