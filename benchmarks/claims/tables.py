@@ -39,7 +39,17 @@ def _write(page: Path, text: str) -> None:
 
 def summary_table(rows: Sequence[Row]) -> str:
     """A row for every claim and what is wanted of it; nothing is, outside its null."""
-    head = ["number", "simulations", "repetitions", "p at .05", "p at .01", "share or coverage", "wanted", "kept"]
+    head = [
+        "number",
+        "study",
+        "simulations",
+        "repetitions",
+        "p at .05",
+        "p at .01",
+        "share or coverage",
+        "wanted",
+        "kept",
+    ]
     parts: dict[tuple[str, str], list[Row]] = {}
     for name in CLAIMS:
         for row in (row for row in rows if row["claim"] == name):
@@ -53,9 +63,11 @@ def _wanted(row: Row) -> str:
 
 def _summary(claim: Claim, wanted: str, rows: Sequence[Row]) -> list[str]:
     verdicts = [_verdict(row) for row in rows]
+    few = ", 5 words a set" if all(row["simulated"].startswith("5, 5 targets") for row in rows) else ""
     kept = ", ".join(f"{verdicts.count(one)} {one}" for one in _VERDICTS if one in verdicts)
     return [
-        claim.title if wanted else f"{claim.title}, outside its null",
+        claim.title + (few if wanted else ", outside its null"),
+        _STUDIES[claim.study],
         str(len(rows)),
         _range([row["n"] for row in rows], "{:,}"),
         _range([row["at_05"] for row in rows if "at_05" in row]),
