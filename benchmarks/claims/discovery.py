@@ -108,7 +108,7 @@ def _draw(rng: np.random.Generator, world: str, compare: str = "any") -> Mapping
     if world == "planted":
         means[TARGET] = 3.0 * axes[0]
     table = {name: means[group] + rng.normal(size=DIMENSIONS) for group in GROUPS for name in NAMES[group]}
-    towards = 8.0 * axes[0] if world == "one alike" else np.zeros(DIMENSIONS)
+    towards = 4.0 * axes[0] if world == "one alike" else np.zeros(DIMENSIONS)
     table |= {word: towards + rng.normal(size=DIMENSIONS) for word in WORDS}
     true = set(WORDS)
     if world == "planted":

@@ -11,7 +11,7 @@ import numpy as np
 from biassay.stats.emergence import emergence, precision_recall
 from biassay.stats.intersection import Paired, dominance
 
-from .claim import Claim, Coverage, Experiment, Level, Line, Share, up_to
+from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, Share, up_to
 from .worlds import Tails, made
 
 __all__ = ["CLAIMS", "lines"]
@@ -116,7 +116,7 @@ def lines() -> list[Line]:
         for how in ("independent", "together")
     )
     return [
-        *(Line("dominance", world, Coverage("low", "high", "difference", (0.93, 0.98))) for world in domains),
+        *(Line("dominance", world, Coverage("low", "high", "difference", INTERVAL)) for world in domains),
         Line("emergence p", emerging, Level("p", up_to(0.055))),
         Line("emergence p", emerging, Share("q", 0.05), "q: runs with a false finding"),
         Line("additive p", emerging, Level("additive", up_to(0.06)), "one pair, t3 noise"),

@@ -38,34 +38,43 @@ def _write(page: Path, text: str) -> None:
 
 
 def summary_table(rows: Sequence[Row]) -> str:
-    """A row for every claim: where a figure is wanted, and where there is no promise."""
-    head = ["number", "simulations", "repetitions", "p at .05", "p at .01", "share or coverage", "wanted", "kept"]
-    lines = []
-    for claim in CLAIMS.values():
-        own = [row for row in rows if row["claim"] == claim.name]
-        for promised in (True, False):
-            part = [row for row in own if (row["off"] is not None) == promised]
-            if part:
-                lines.append(_summary(claim, part, promised))
-    return _table(head, lines)
+    """A row for every claim and what is wanted of it; nothing is, outside its null."""
+    head = [
+        "number",
+        "study",
+        "simulations",
+        "repetitions",
+        "p at .05",
+        "p at .01",
+        "share or coverage",
+        "wanted",
+        "kept",
+    ]
+    parts: dict[tuple[str, str], list[Row]] = {}
+    for name in CLAIMS:
+        for row in (row for row in rows if row["claim"] == name):
+            parts.setdefault((name, _wanted(row)), []).append(row)
+    return _table(head, [_summary(CLAIMS[name], wanted, part) for (name, wanted), part in parts.items()])
 
 
-def _summary(claim: Claim, rows: Sequence[Row], promised: bool) -> list[str]:
+def _wanted(row: Row) -> str:
+    return "within 0.05 of what was predicted" if "predicted" in row else str(row["wanted"])
+
+
+def _summary(claim: Claim, wanted: str, rows: Sequence[Row]) -> list[str]:
     verdicts = [_verdict(row) for row in rows]
+    few = ", 5 words a set" if all(row["simulated"].startswith("5, 5 targets") for row in rows) else ""
     kept = ", ".join(f"{verdicts.count(one)} {one}" for one in _VERDICTS if one in verdicts)
-    kept = "all" if set(verdicts) == {"yes"} else kept
-    wanted = "; ".join(dict.fromkeys(row["wanted"] for row in rows)) if len({row["wanted"] for row in rows}) < 3 else ""
-    if any("predicted" in row for row in rows):
-        wanted = "within 0.05 of what was predicted"
     return [
-        claim.title if promised else f"{claim.title}, nothing promised",
+        claim.title + (few if wanted else ", outside its null"),
+        _STUDIES[claim.study],
         str(len(rows)),
         _range([row["n"] for row in rows], "{:,}"),
         _range([row["at_05"] for row in rows if "at_05" in row]),
         _range([row["at_01"] for row in rows if "at_01" in row]),
         _range([row[name] for row in rows for name in ("share", "coverage") if name in row]),
         wanted,
-        kept if promised else "–",
+        "all" if set(verdicts) == {"yes"} else kept or "–",
     ]
 
 
