@@ -31,7 +31,7 @@ $(VENV)/.test: pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)
 
 demo: $(VENV)/.demo
 	rm -rf runs/demo
-	$(BIN)/biassay run use glove --out runs/demo
+	$(BIN)/biassay run glove use --out runs/demo
 
 $(VENV)/.demo-ceat: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet $(CONSTRAINTS) torch
