@@ -58,7 +58,6 @@ def test_settings_are_stored_in_one_form() -> None:
         ({"level": 1.0}, UsageError, "1.0"),
         ({"size": 0.0}, UsageError, "above 0, got 0.0"),
         ({"count": 2}, UsageError, "at least 3, got 2"),
-        ({"count": 2}, UsageError, "2"),
         ({"mode": "tow"}, UnknownNameError, "tow"),
         ({"kinds": ("a", "c")}, UnknownNameError, "c"),
         ({"share": None}, UsageError, "None"),

@@ -143,9 +143,8 @@ def _equivalent(findings: Sequence[Finding]) -> str:
     text = f"D is shown to be smaller than {cosines} in {len(within):,} of {counted(len(asked), 'test')}{named}"
     if not beyond:
         return f"{text}."
-    others = "the other" if len(beyond) == 1 else "the others"
     ends = dict.fromkeys(f"{end:.3f}" for end in (beyond[0], beyond[-1]))
-    return f"{text}; in {others} only to be smaller than {' to '.join(ends)}."
+    return f"{text}; elsewhere only to be smaller than {' to '.join(ends)}."
 
 
 def _within(finding: Finding) -> bool:
