@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.results.made_runs import with_rows
+from tests.results.made_runs import d_span, with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
     changed,
@@ -117,7 +117,7 @@ def test_numbers_and_stars_are_those_of_the_results(run: Run) -> None:
             assert [d, interval, p, by_word] == ["–"] * 4
             continue
         assert d == f"{r.effect_size_by_word:.2f}"
-        assert interval == f"{r.d_low:z.2f} to {r.d_high:z.2f}"
+        assert interval == d_span(r.d_low, r.d_high, r.num_words)
         assert float(p.rstrip("*").replace("×10^", "e")) == pytest.approx(r.p_value_crossed, rel=0.06, abs=5e-4)
         assert float(by_word.replace("×10^", "e")) == pytest.approx(r.p_value_by_word, rel=0.06, abs=5e-4)
         assert p.count("*") == sum(map(bool, (r.significant_crossed, r.significant_crossed_holm)))

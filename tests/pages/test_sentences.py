@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from biassay.pages.formats import format_p, of_hundred, percent
+from biassay.pages.formats import format_p, interval_text, of_cases, percent
 from biassay.pages.sentences import in_short, points, statements
 from biassay.results.findings import Finding
 
@@ -76,15 +76,25 @@ def test_the_crossed_p_value_needs_no_name() -> None:
     assert "p" not in re.findall(r"\w+", points([finding("t", "described", p_values=p_values)])[0][0])
 
 
-def test_what_was_not_shown_says_what_would_have_been_seen() -> None:
-    """One by one where they are few, and else by their median."""
+@pytest.mark.parametrize(("standing", "tested", "verb"), [("corrected", 1, "holds"), ("not shown", 1, "holds"),
+                                                          ("not shown", 2, "hold")])  # fmt: skip
+def test_verbs_agree_with_their_numbers(standing: str, tested: int, verb: str) -> None:
+    text = in_short([finding(f"t{i}", standing) for i in range(tested)])
+    assert re.findall(r"associations? (\w+)", text) == [verb]
+    several = [finding("a", "not measured", None), finding("b", "too few"), finding("c", model="n")]
+    assert re.findall(r"1 (results?)", in_short(several)) == ["result", "result"]
+
+
+def test_what_was_not_shown_says_what_would_be_found() -> None:
+    """One by one where they are few, and else from the smallest to the largest."""
     few = [finding(f"t{i}", "not shown", smallest=size) for i, size in enumerate((1.1, 0.5, 1.6))]
     assert [float(re.findall(r"[\d.]+\d", text)[1]) for text, _ in points(few)] == [1.1, 0.5, 1.6]
     assert re.findall(r"\d\.\d+", in_short(few)) == []
-    assert "1.10" in in_short([*few[1:], finding("t0", "not shown", smallest=1.1, model="n")])
+    two = [*few[1:], finding("t0", "not shown", smallest=1.1, model="n")]
+    assert re.findall(r"\d\.\d+", in_short(two)) == ["0.50", "1.60"]
     many = [*few, finding("t3", "not shown", smallest=1.2)]
     assert points(many) == []
-    assert re.findall(r"\d\.\d+", in_short(many)) == ["1.15"]
+    assert re.findall(r"\d\.\d+", in_short(many)) == ["0.50", "1.60"]
     assert re.findall(r"\d\.\d+", in_short([finding("t", "not shown")])) == []
 
 
@@ -98,9 +108,14 @@ def test_too_few_words_are_told() -> None:
 def test_what_is_shown_not_to_matter_is_told_where_it_was_asked() -> None:
     bounds = {"a": 0.04, "b": 0.2, "c": 0.05, "d": 0.123, "few": None}
     text = in_short([finding(item, "not shown", margin=0.05, bound=bound) for item, bound in bounds.items()])
-    assert re.findall(r"\d[\d.]*\d|\d", text) == ["0", "5", "2", "5", "0.05", "0.123", "0.200"]
+    assert re.findall(r"\d[\d.]*\d|\d", text) == ["0", "5", "0.05", "2", "5", "0.123", "0.200"]
     assert "(a, c)" in text
+    assert "cosine" in text
     assert "0.05" not in in_short([finding("a", "not shown", bound=0.05)])
+    unlike = [finding("a", "not shown", margin=0.3, bound=0.2), finding("b", "not shown", margin=0.01, bound=0.2)]
+    assert re.findall(r"\d\.\d+", in_short(unlike)) == ["0.01", "0.3", "0.200"]  # each by its own margin
+    assert "(a)" in in_short(unlike)
+    assert names(unlike) == ["a"]  # what is shown to be small is told, although no association is
 
 
 def test_every_model_has_a_statement_and_very_many_models_have_one() -> None:
@@ -141,11 +156,27 @@ def test_a_p_value_too_small_for_a_float_is_written_from_its_logarithm() -> None
 
 
 @pytest.mark.parametrize(
-    ("share", "shown"), [(0.0, [1, 100]), (0.012, [1, 100]), (0.366, [37, 100]), (1.0, [100, 100])]
+    ("share", "drawn", "shown"),
+    [
+        *((0.0, 1000, [1, 1000]), (0.0, 50, [1, 50]), (0.0, None, [1, 100]), (0.0002, 10_000, [1, 1000])),
+        *((0.001, 1000, [1, 1000]), (0.004, 1000, [4, 1000]), (0.012, 1000, [1, 100]), (0.366, None, [37, 100])),
+        (1.0, 1000, [100, 100]),
+    ],
 )
-def test_shares_are_told_in_cases_of_a_hundred(share: float, shown: list[int]) -> None:
-    assert numbers(of_hundred(share)) == shown
-    assert of_hundred(share).startswith("fewer") is (share < 0.005)
+def test_shares_are_told_in_cases(share: float, drawn: int | None, shown: list[int]) -> None:
+    assert numbers(of_cases(share, drawn)) == shown
+    assert of_cases(share, drawn).startswith("fewer") is (share < 0.001)
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [((-1.912, 1.908), "any"), ((-1.91, 1.89), "-1.91 to 1.89"), ((0.0, 1.91), "0.00 to 1.91"), ((None, 1.91), "–")],
+)
+def test_an_interval_of_all_that_can_be_says_so(ends: tuple[float, float], said: str) -> None:
+    assert interval_text(*ends, 1.91) == said
+    assert interval_text(*ends) == said.replace("any", "-1.91 to 1.91")
+    ((text, _),) = points([finding("t", low=ends[0], high=ends[1], limit=1.91)])
+    assert (said in text) is (ends[0] is not None)
 
 
 @pytest.mark.parametrize(("share", "shown"), [(1.0 - 0.05, "95%"), (1.0 - 0.01, "99%"), (1.0 - 0.001, "99.9%")])

@@ -59,6 +59,14 @@ def as_refused(row: Result) -> Result:
     )
 
 
+def d_span(low: float, high: float, words: Mapping[str, int]) -> str:
+    """The interval of d as it is read, by the largest d that so many target words can give."""
+    n, m = words["X"], words["Y"]
+    most = f"{((n + m) * (n + m - 1) / (n * m)) ** 0.5:.2f}"
+    ends = f"{low:z.2f}", f"{high:z.2f}"
+    return "any" if ends == (f"-{most}", most) else " to ".join(ends)
+
+
 def record(name: str, **given: Any) -> ModelRecord:
     fields = {"text": name, "name": name, "family": "f", "revision": None, "settings": {}, "measured": True}
     return ModelRecord(**fields | given)

@@ -170,12 +170,21 @@ def test_nothing_varies() -> None:
     assert (both.low, both.high, both.detectable, math.isnan(both.difference)) == (None, None, None, True)
 
 
-def test_targets_that_are_all_alike_have_no_interval(rng: np.random.Generator) -> None:
-    table = np.repeat(rng.normal(size=(2, 10)), 5, axis=0)
-    assert crossed_test(table, 5, 5).p_value is not None
-    found = crossed_effect(table, 5, 5)
-    assert abs(found.effect_size) == pytest.approx(math.sqrt(10 * 9 / 25))
-    assert (found.low, found.high) == (None, None)
+@pytest.mark.parametrize("effect", [0.0, 0.4, -6.0])
+def test_of_targets_that_are_all_alike_only_the_sign_is_known(rng: np.random.Generator, effect: float) -> None:
+    table = np.repeat(rng.normal(size=(2, 10)), [4, 6], axis=0)
+    table[:4, :5] += effect
+    test, found = crossed_test(table, 4, 5), crossed_effect(table, 4, 5)
+    assert test.p_value is not None
+    assert (test.p_value <= 0.05) is (effect == -6.0)
+    most = math.sqrt(10 * 9 / 24)
+    assert found.effect_size == pytest.approx(math.copysign(most, test.D))
+    low, high = ends(found)
+    assert low == pytest.approx(-most)
+    assert high == (pytest.approx(most) if test.p_value > 0.05 else -math.ulp(0.0))
+    above = crossed_effect(table, 4, 5, confidence=1.0 - test.p_value - 1e-9)
+    assert not above.low <= 0.0 <= above.high  # type: ignore[operator]
+    assert crossed_difference(table, simulated(rng, (4, 6, 5, 5)), 4, 5).low is None
 
 
 def test_a_constant_column_and_equal_words_are_no_fault(rng: np.random.Generator) -> None:

@@ -25,6 +25,7 @@ NAMES = {"associations": "run", "discovery": "discover"}
 class Sample:
     share: float = setting(0.5, "A share.", low=0.0, high=1.0)
     level: float = setting(0.05, "A level.", low=0.0, high=1.0, open=True)
+    size: float = setting(0.1, "A size.", low=0.0, open=True)
     count: int | None = setting(None, "A number.", low=3)
     mode: str = setting("one", "How.", choices=("one", "two"))
     kinds: tuple[str, ...] = setting((), "Which.", choices=("a", "b"), many=True)
@@ -53,9 +54,10 @@ def test_settings_are_stored_in_one_form() -> None:
         ({"share": -0.1}, UsageError, "-0.1"),
         ({"share": 1.5}, UsageError, "1.5"),
         ({"share": float("nan")}, UsageError, "nan"),
-        ({"level": 0.0}, UsageError, "0.0"),
+        ({"level": 0.0}, UsageError, "above 0 and below 1, got 0.0"),
         ({"level": 1.0}, UsageError, "1.0"),
-        ({"count": 2}, UsageError, "2"),
+        ({"size": 0.0}, UsageError, "above 0, got 0.0"),
+        ({"count": 2}, UsageError, "at least 3, got 2"),
         ({"mode": "tow"}, UnknownNameError, "tow"),
         ({"kinds": ("a", "c")}, UnknownNameError, "c"),
         ({"share": None}, UsageError, "None"),

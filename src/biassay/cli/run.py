@@ -18,7 +18,7 @@ __all__ = ["command"]
 @click.command("run", cls=TestsTakeMany)
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @settings_options(Settings)
-@click.option("--two-sided", is_flag=True, help="The same as --alternative two-sided.")
+@click.option("--two-sided", is_flag=True, help="The same as --alternative two-sided, of the same p-values.")
 @how_options
 def command(models: tuple[str, ...], two_sided: bool, **given: Any) -> None:
     """Run association tests on models; with --contexts, over the contexts of words in a corpus (CEAT).

@@ -16,7 +16,7 @@ __all__ = [
     "decimals",
     "format_p",
     "interval_text",
-    "of_hundred",
+    "of_cases",
     "percent",
     "shown",
 ]
@@ -58,9 +58,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def interval_text(low: float | None, high: float | None) -> str:
-    """The two ends of an interval, or a dash."""
-    return "–" if low is None or high is None else f"{decimals(low)} to {decimals(high)}"
+def interval_text(low: float | None, high: float | None, most: float | None = None) -> str:
+    """The two ends of an interval, or a dash; "any" where it holds all values that there can be, up to ``most``."""
+    if low is None or high is None:
+        return "–"
+    is_any = most is not None and (decimals(low), decimals(high)) == (decimals(-most), decimals(most))
+    return "any" if is_any else f"{decimals(low)} to {decimals(high)}"
 
 
 def percent(share: float) -> str:
@@ -68,9 +71,13 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.4g}%"
 
 
-def of_hundred(share: float) -> str:
-    """A share in cases of a hundred."""
-    return f"{100.0 * share:.0f} of 100 cases" if share >= 0.005 else "fewer than 1 of 100 cases"
+def of_cases(share: float, drawn: int | None = None) -> str:
+    """A share in cases of a hundred, or of a thousand where it is small; ``drawn``: how many cases it is of."""
+    if share >= 0.01:
+        return f"{100.0 * share:.0f} of 100 cases"
+    if share >= 0.001:
+        return f"{1000.0 * share:.0f} of 1,000 cases"
+    return f"fewer than 1 of {1000 if share else drawn or 100:,} cases"
 
 
 def concept(label: str) -> str:

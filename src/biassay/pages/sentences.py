@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
-from biassay.pages.formats import counted, decimals, format_p, interval_text, of_hundred, percent
+from biassay.pages.formats import counted, decimals, format_p, interval_text, of_cases, percent
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
@@ -37,7 +37,7 @@ def _effect(finding: Finding) -> Iterator[str]:
     if finding.effect is None:
         return
     number = f"{finding.effect:,.0f}" if finding.unit == "words" else decimals(finding.effect)
-    span = f" ({percent(finding.confidence)} {interval_text(finding.low, finding.high)})"
+    span = f" ({percent(finding.confidence)} {interval_text(finding.low, finding.high, finding.limit)})"
     yield f"{finding.unit} = {number}{'' if finding.low is None else span}"
 
 
@@ -45,15 +45,20 @@ def _p(finding: Finding) -> Iterator[str]:
     """The first p-value that was computed; that of the crossed test needs no name."""
     known = [(name, value) for name, value in finding.p_values.items() if value is not None]
     for name, value in known[:1] if finding.standing != "described" else ():
-        yield f"{'p' if name == 'crossed' else f'p {name}'} = {format_p(value)}"
+        asked = name.removeprefix("crossed").replace("by word", "for these attribute words")
+        yield f"{f'p {asked}'.strip()} = {format_p(value)}"
 
 
 def _beside(finding: Finding) -> Iterator[str]:
     if finding.share_random is not None:
-        yield f"random attribute words do as well in {of_hundred(finding.share_random)}"
+        yield f"random attribute words do as well in {of_cases(finding.share_random, finding.random_sets)}"
     if finding.smallest is not None:
-        yield f"would have been seen from {finding.unit} = {decimals(finding.smallest)} (80% power)"
+        yield _would_be_found(f"{finding.unit} of {decimals(finding.smallest)}")
     yield from finding.notes
+
+
+def _would_be_found(effect: str) -> str:
+    return f"a true {effect} would be found in 80 of 100 such tests"
 
 
 def statements(findings: Iterable[Finding]) -> list[Statement]:
@@ -97,7 +102,7 @@ def _about_people(findings: Sequence[Finding]) -> str:
     if not tested:
         return f"About people: {counted(described, 'finding')}, none of which can be tested." if described else ""
     hold, corrected, opposite = count(findings, *_HOLD), count(findings, "corrected"), count(findings, "opposite")
-    text = f"About people: {hold:,} of {counted(tested, 'association')} {'holds' if hold == 1 else 'hold'}"
+    text = f"About people: {hold:,} of {counted(tested, 'association')} {'holds' if 1 in (hold, tested) else 'hold'}"
     text += f", {corrected:,} after correction" if hold else ""
     return f"{text}; {opposite:,} {'runs' if opposite == 1 else 'run'} the other way." if opposite else f"{text}."
 
@@ -108,15 +113,20 @@ def _not_shown(findings: Sequence[Finding]) -> str:
     if not found or (len(found) <= _FEW and _models(findings) == 1):
         return ""
     sizes, (unit, *_) = zip(*found, strict=True)
-    seen = f"{unit} = {decimals(statistics.median(sizes))}"
-    return f"{len(found):,} are not shown; they would have been seen from {seen} (80% power, median)."
+    seen = " to ".join(dict.fromkeys(decimals(end) for end in (min(sizes), max(sizes))))
+    by_test = ", by test," if " to " in seen else ""
+    return f"{len(found):,} {_are(len(found))} not shown; {_would_be_found(f'{unit} of {seen}{by_test}')}."
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _too_few(findings: Sequence[Finding]) -> str:
     items = [one.item for one in findings if one.standing == "too few" and one.unit != "words"]
     if not items:
         return ""
-    named = f"{len(items):,} results" if _models(findings) > 1 else ", ".join(items)
+    named = counted(len(items), "result") if _models(findings) > 1 else ", ".join(items)
     return f"Too few words to tell: {named}."
 
 
@@ -125,16 +135,21 @@ def _equivalent(findings: Sequence[Finding]) -> str:
     asked = [one for one in findings if one.margin is not None]
     if not asked:
         return ""
-    margin = max(one.margin or 0.0 for one in asked)
-    within = [one.item for one in asked if one.bound is not None and one.bound <= margin]
-    beyond = sorted(f"{one.bound:.3f}" for one in asked if one.bound is not None and one.bound > margin)
-    are = "is" if len(within) == 1 else "are"
+    margins = sorted({f"{one.margin:g}" for one in asked}, key=float)
+    within = [one.item for one in asked if _within(one)]
+    beyond = sorted(one.bound for one in asked if one.bound is not None and not _within(one))
     named = f" ({', '.join(within)})" if within and _models(findings) == 1 else ""
-    text = f"{len(within):,} of {len(asked):,} {are} shown to be smaller than the margin of {margin:g}{named}"
+    cosines = f"{' or '.join(margins)} in cosine units"
+    text = f"D is shown to be smaller than {cosines} in {len(within):,} of {counted(len(asked), 'test')}{named}"
     if not beyond:
         return f"{text}."
-    others = "the other" if len(beyond) == 1 else "the others"
-    return f"{text}; {others} only to be smaller than {' to '.join(dict.fromkeys((beyond[0], beyond[-1])))}."
+    ends = dict.fromkeys(f"{end:.3f}" for end in (beyond[0], beyond[-1]))
+    return f"{text}; elsewhere only to be smaller than {' to '.join(ends)}."
+
+
+def _within(finding: Finding) -> bool:
+    """Is it shown that the difference is smaller than the margin?"""
+    return finding.margin is not None and finding.bound is not None and finding.bound <= finding.margin
 
 
 def _about_method(findings: Sequence[Finding], models: int) -> str:
@@ -150,7 +165,7 @@ def _unmeasured(findings: Sequence[Finding]) -> str:
     items = [one.item for one in findings if one.standing == "not measured"]
     if not items:
         return ""
-    return f"Not measured: {f'{len(items):,} results' if _models(findings) > 1 else ', '.join(items)}."
+    return f"Not measured: {counted(len(items), 'result') if _models(findings) > 1 else ', '.join(items)}."
 
 
 def points(findings: Sequence[Finding]) -> list[_Point]:
@@ -159,7 +174,7 @@ def points(findings: Sequence[Finding]) -> list[_Point]:
     if _models(findings) > 1:
         return _over_models(people, _models(findings))
     few = [one for one in people if one.smallest is not None]
-    told = [one for one in people if one.standing != "not shown" or (one in few and len(few) <= _FEW)]
+    told = [o for o in people if o.standing != "not shown" or (o in few and len(few) <= _FEW) or _within(o)]
     return [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing])]
 
 

@@ -56,12 +56,14 @@ class Finding(Record):
     p_values : name -> float or None
         None: not computed.
     smallest : float or None
-        Where it is not shown: the smallest effect that would have been, in 80 of 100 cases.
+        Where it is not shown: a true effect of this size would be found in 80 of 100 such tests.
     margin, bound : float or None
         A size that was said not to matter, in the unit in which it was said; and the size that the true difference is
         shown to stay below. It is shown not to matter where ``bound`` is at most ``margin``.
-    share_random : float or None
-        How often words drawn at random give an effect as large.
+    limit : float or None
+        How far from 0 the effect can be at all.
+    share_random, random_sets : float or None, int or None
+        How often words drawn at random give an effect as large, and how many sets of them were drawn.
     reason : str or None
         Why it was not measured.
     evidence : tuple of str
@@ -89,6 +91,8 @@ class Finding(Record):
     margin: float | None = None
     bound: float | None = None
     share_random: float | None = None
+    random_sets: int | None = None
+    limit: float | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -54,12 +54,13 @@ def run(
     metric : str
         How vectors become associations: ``cosine``, or one that another package adds.
     protocol, alternative : str
-        How p-values are found, see `biassay.weat`.
+        How p-values by text are found, see `biassay.weat`, and whether those and the p-values for these attribute
+        words are one-sided; that of the crossed test is always two-sided.
     alpha : float, optional
         Level of significance, before and after Holm's correction: by default 0.05, and 0.01 under the papers'
         protocols. Intervals have the confidence 1 - alpha.
     equivalence : float, optional
-        A difference in cosine units that would not matter: gives a p-value for D being smaller.
+        A difference of mean cosines, below 2, that would not matter: gives a p-value for D being smaller.
     random_sets : int
         Random attribute sets that an effect is compared with; 0: none.
     max_lost : float

@@ -131,8 +131,12 @@ def _found(cosines: ArrayLike, n: int, k: int, confidence: float) -> _Found:
     spread = float(s.std(ddof=1))
     d = test.D / spread if spread > flat else math.nan
     s_w = math.sqrt(float((_centred(s, n) ** 2).sum()) / max(N - 2, 1))
-    if test.p_value is None or not s_w > flat:  # targets that are all alike say nothing about others
+    if test.p_value is None or math.isnan(d):
         return _Found(Estimate(d, None, None, confidence), test.df, None)
+    if not s_w > flat:  # targets that are all alike say nothing about the spread of others: only the sign is known
+        most = math.sqrt(N * (N - 1) / (n * m))
+        low, high = _of_sign(-most, most, test.p_value <= 1.0 - confidence, test.D)
+        return _Found(Estimate(d, min(low, d), max(high, d), confidence), test.df, None)
     t = float(stdtrit(test.df, 0.5 + confidence / 2.0))
     of_D, of_s = _left_out(table, s, n, k)
     var_s = max(_variance(of_s), s_w * s_w / (2 * (N - 2)))  # no less than normal associations give
@@ -140,12 +144,16 @@ def _found(cosines: ArrayLike, n: int, k: int, confidence: float) -> _Found:
     covariance = min(max(targets + attributes - residual, -largest), largest)
     low, high = _fieller(test.D, s_w, test.V, var_s, covariance, t)
     low, high = (_expected(end, math.sqrt(test.V) / s_w, math.sqrt(var_s) / s_w, n, m) for end in (low, high))
-    if test.p_value <= 1.0 - confidence:  # what rounding may not decide
-        low, high = (max(low, _TINY), high) if test.D > 0.0 else (low, min(high, -_TINY))
-    else:
-        low, high = min(low, 0.0), max(high, 0.0)
+    low, high = _of_sign(low, high, test.p_value <= 1.0 - confidence, test.D)
     changes = _sum(1.0 / s_w, of_D, -test.D / s_w**2, of_s)
     return _Found(Estimate(d, min(low, d), max(high, d), confidence), test.df, changes)
+
+
+def _of_sign(low: float, high: float, significant: bool, D: float) -> tuple[float, float]:
+    """An interval that leaves out 0 where the test is significant, and only there, which rounding may not decide."""
+    if not significant:
+        return min(low, 0.0), max(high, 0.0)
+    return (max(low, _TINY), high) if D > 0.0 else (low, min(high, -_TINY))
 
 
 def _fieller(D: float, s: float, V: float, var_s: float, covariance: float, t: float) -> tuple[float, float]:

@@ -31,6 +31,7 @@ __all__ = [
     "Design",
     "Sizes",
     "Sought",
+    "d_of",
     "largest_d",
     "smallest_detectable",
     "words_needed",
@@ -82,9 +83,7 @@ class Design:
 
     def d_of(self, D: float) -> float:
         """The d by word of a D."""
-        n, m = self.sizes[:2]
-        squares = (n + m - 2) * self.spread**2 + n * m / (n + m) * D * D
-        return D / math.sqrt(squares / (n + m - 1)) if squares > 0.0 else 0.0
+        return d_of(D, self.spread, *self.sizes[:2])
 
     def D_of(self, d: float) -> float:
         """The D of a d by word."""
@@ -142,6 +141,12 @@ class Design:
         V_T, V_A, V_E = parts[:2].sum(axis=0), parts[2:4].sum(axis=0), parts[4:].sum(axis=0)
         V = np.maximum(V_T + V_A - V_E, np.maximum(V_T, V_A))
         return V, V * V / ((parts * parts) / np.array(free)[:, None]).sum(axis=0)
+
+
+def d_of(D: float, spread: float, n: int, m: int) -> float:
+    """The d by word of a D, with n and m target words whose associations have this standard deviation in their sets."""
+    squares = (n + m - 2) * spread**2 + n * m / (n + m) * D * D
+    return D / math.sqrt(squares / (n + m - 1)) if squares > 0.0 else 0.0
 
 
 def largest_d(n: int, m: int) -> float:

@@ -110,8 +110,11 @@ def _check(name: str, value: Any, rule: Rule) -> None:
     inside = low < value < high if rule.open else low <= value <= high
     if inside and math.isfinite(value):
         return
+    least, most = ("above", "below") if rule.open else ("at least", "at most")
     if rule.high is None:
-        raise UsageError(f"{name} must be at least {rule.low:g}, got {value}")
+        raise UsageError(f"{name} must be {least} {rule.low:g}, got {value}")
     if rule.low is None:
-        raise UsageError(f"{name} must be at most {rule.high:g}, got {value}")
+        raise UsageError(f"{name} must be {most} {rule.high:g}, got {value}")
+    if rule.open:
+        raise UsageError(f"{name} must be above {rule.low:g} and below {rule.high:g}, got {value}")
     raise UsageError(f"{name} must lie between {rule.low:g} and {rule.high:g}, got {value}")

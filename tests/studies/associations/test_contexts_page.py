@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.pages.pages import Drawing, Page
-from tests.results.made_runs import contexts, with_rows, with_settings
+from tests.results.made_runs import contexts, d_span, with_rows, with_settings
 from tests.studies.associations.publish_runs import measured_in_contexts
 
 from biassay.models.base import Identity
@@ -76,7 +76,7 @@ def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: P
         if r["status"] == "refused":
             assert (effect, p, by_word) == ("refused", "–", "–")
             continue
-        assert effect == f"{r['effect_size_by_word']:.2f} {r['d_low']:.2f} to {r['d_high']:.2f}"
+        assert effect == f"{r['effect_size_by_word']:.2f} {d_span(r['d_low'], r['d_high'], r['num_words'])}"
         assert is_p(p, r["p_value_crossed"])
         assert p.count("*") == r["significant_crossed"] + r["significant_crossed_holm"]
         assert is_p(by_word, r["p_value_by_word"])
@@ -99,7 +99,7 @@ def test_the_numbers_of_the_script_are_those_of_the_results(run: Run, page: Page
             continue
         c, cells = r.contextual, cells_of(page, place)
         assert cells["d"] == f"{r.effect_size_by_word:.2f}"
-        assert cells["95% interval"] == f"{r.d_low:.2f} to {r.d_high:.2f}"
+        assert cells["95% interval"] == d_span(r.d_low, r.d_high, r.num_words)
         assert is_p(cells["p"], r.p_value_crossed or 0.0)
         assert is_p(cells["p, Holm"], r.p_value_crossed_holm or 0.0)
         assert is_p(cells["p for these attribute words"], r.p_value_by_word or 0.0)

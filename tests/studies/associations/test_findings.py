@@ -14,8 +14,10 @@ from tests.results.made_runs import as_refused, result, run_of
 
 from biassay.results.findings import STANDINGS, count
 from biassay.stats.crossed import crossed_test
+from biassay.studies.associations.equivalence import margin_as_d
 from biassay.studies.associations.lead import effect_of
-from biassay.studies.associations.marks import SIGNS, lead_p, legend, mark_of
+from biassay.studies.associations.marks import SIGNS, lead_p, legend, mark_of, sides
+from biassay.studies.associations.numbers import other_lead
 
 LOW, HIGH = 0.001, 0.4
 NOT_CROSSED: dict[str, Any] = dict.fromkeys(("D", "D_low", "D_high", "d_low", "d_high", "p_value_crossed"))
@@ -156,12 +158,63 @@ def test_what_could_be_shown_not_to_matter_is_the_margin_at_which_p_is_alpha(mar
     assert found.interval is not None
     numbers = {"D": found.D, "D_low": found.interval[0], "D_high": found.interval[1], "df_crossed": found.df}
     p = found.p_equivalence(margin)
-    row = crossed(p=found.p_value, p_equivalence=p, **numbers)
-    (one,) = run_of("one", [row], settings={"equivalence": margin}).findings()
+    row = crossed(p=found.p_value, p_equivalence=p, margin=margin, **numbers)
+    (one,) = run_of("one", [row], settings={"equivalence": 1.5}).findings()
     assert one.bound is not None
     assert found.p_equivalence(one.bound) == pytest.approx(0.05, rel=1e-9)
     assert (one.margin, one.p_values["equivalence"]) == (margin, p)
     assert (one.bound <= margin) is (p is not None and p <= 0.05) is (margin == 0.2)
+
+
+def test_a_margin_is_also_told_as_the_d_it_would_be() -> None:
+    """The effect size of targets with the same spread, moved so far apart that D is the margin."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(0.0, 0.05, 7), rng.normal(0.01, 0.05, 9)
+    words = {"X": {f"x{i}": v for i, v in enumerate(x)}, "Y": {f"y{i}": v for i, v in enumerate(y)}}
+    row = crossed(p=HIGH, D=0.0042, margin=0.02, p_equivalence=0.0051, associations=words)
+    moved = np.concatenate([x - x.mean() + 0.02, y - y.mean()])
+    d = margin_as_d(row)
+    assert d == pytest.approx(0.02 / moved.std(ddof=1), rel=1e-12)
+    (one,) = run_of("one", [row]).findings()
+    assert re.findall(r"\d\.\d+", one.notes[0]) == ["0.004", "0.02", f"{d:.2f}", "0.005"]
+    (papers,) = run_of("one", [dataclasses.replace(row, protocol="may2019", smallest_effect=1.2)]).findings()
+    assert (papers.notes, papers.margin, papers.smallest) == ((), None, None)
+    assert margin_as_d(dataclasses.replace(row, associations={})) is None
+
+
+def test_a_double_star_is_explained_wherever_it_stands() -> None:
+    """Of a metric of four sets, of an older run that has no families, and of one p-value alone."""
+    four = run_of("one", [result("m", f"t{i}", LOW, **NOT_CROSSED) for i in range(3)]).results
+    assert {row.family for row in four} == {3}
+    assert ("**" in legend(four), "3" in legend(four)) == (True, True)
+    older = [dataclasses.replace(row, family=None) for row in four]
+    assert {mark_of(row) for row in older} == {2}
+    assert "**" in legend(older)
+    (alone,) = run_of("one", [result(p=LOW, protocol="may2019")], settings={"protocol": "may2019"}).results
+    assert "1 p-value " in legend([alone])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([{}], []),
+        ([{}, {"protocol": "may2019"}], ["protocol"]),
+        ([{}, NOT_CROSSED], ["crossed"]),
+        ([{}, UNKNOWN | {"protocol": "may2019"}, UNKNOWN, NOT_CROSSED], ["not known", "protocol", "crossed"]),
+    ],
+)
+def test_why_other_numbers_lead_is_told(given: list[dict[str, Any]], said: list[str]) -> None:
+    text = other_lead([result("m", f"t{i}", **{"p": LOW} | own) for i, own in enumerate(given)])
+    assert bool(text) is bool(said)
+    assert {why for why in ("not known", "protocol", "crossed") if why in text} == set(said)
+
+
+@pytest.mark.parametrize(("alternative", "one_sided"), [("greater", 1), ("two-sided", 0)])
+def test_it_is_told_in_which_direction_p_values_look(alternative: str, one_sided: int) -> None:
+    text = sides([crossed(alternative=alternative)])
+    assert (text.count("one-sided"), text.count("two-sided")) == (one_sided, 2 - one_sided)
+    assert "two-sided" not in sides([crossed(protocol="may2019")])
+    assert sides([as_refused(crossed())]) == ""
 
 
 @pytest.mark.parametrize(("shared", "notes"), [(None, 0), (0.11, 1), (0.5, 0), (1.0, 0)])

@@ -19,6 +19,7 @@ from biassay.runs.loading import load_data
 from biassay.runs.run import Run
 from biassay.runs.showing import gather
 from biassay.studies.associations.gathering import only_tests, put_together
+from biassay.studies.associations.marks import mark_of
 from biassay.studies.associations.records import Result
 
 
@@ -68,6 +69,43 @@ def test_under_a_protocol_of_the_papers_holm_runs_over_the_rows_of_all_runs() ->
     assert [(r.p_value_holm, r.significant_holm) for r in rows] == holm_of(rows, 0.01)
     assert parts["a"].results[1].significant_holm
     assert [r.significant_holm for r in rows if (r.model, r.test) == ("m", "t2")] == [False]
+
+
+@pytest.mark.parametrize("order", [("paper", "own"), ("own", "paper")])
+def test_of_mixed_protocols_each_row_is_corrected_as_its_own_has_it(order: tuple[str, str]) -> None:
+    """Rows of the papers' protocols over all of them, others over the tests about people of their model."""
+    paper = [
+        result(model, f"t{i}", p, protocol="may2019", about=about, alpha=0.01)
+        for model in "mn"
+        for i, (p, about) in enumerate([(0.001, "people"), (0.0024, "method"), (0.4, "people")])
+    ]
+    own = [
+        result(model, f"u{i}", p, about=about)
+        for model in "mno"
+        for i, (p, about) in enumerate([(0.001, "people"), (0.004, "method"), (0.004, "people")])
+    ]
+    parts = {"paper": run_of("paper", paper, settings={"protocol": "may2019"}), "own": run_of("own", own)}
+    rows = put_together({name: parts[name] for name in order}, mixed=True).run.results
+    of_papers = [row for row in rows if row.protocol == "may2019"]
+    assert [(row.p_value_holm, row.significant_holm) for row in of_papers] == holm_of(of_papers, 0.01)
+    assert {row.family for row in of_papers} == {6}
+    for model in "mno":
+        about = [row for row in rows if row.protocol == "exact" and row.model == model and row.about == "people"]
+        assert [(row.p_value_crossed_holm, row.significant_crossed_holm) for row in about] == holm_of(about, 0.01)
+        assert {row.family for row in about} == {2}
+    assert {row.family for row in rows if row.protocol == "exact" and row.about == "method"} == {None}
+    stars = {(row.model, row.test): mark_of(row) for row in rows}
+    assert [stars["m", name] for name in ("t0", "t1", "t2", "u0", "u1", "u2")] == [2, 2, 0, 2, 1, 2]
+    assert all(stars["n", name] == stars["m", name] for name in ("t0", "t1", "t2", "u0", "u1", "u2"))
+
+
+def test_a_margin_is_that_of_its_own_run(tmp_path: Path) -> None:
+    margins = 0.01, None, 0.4
+    parts = {str(m): biassay.run("glove", "weat6", equivalence=m, cache=tmp_path) for m in margins}
+    run = put_together(parts).run
+    assert tuple(row.margin for row in run.results) == margins
+    assert tuple(one.margin for one in Run(run.manifest, run.tables, run.arrays).findings()) == margins
+    assert [row.p_equivalence is None for row in run.results] == [False, True, False]
 
 
 def test_intervals_follow_the_level_of_what_is_put_together(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from biassay.pages.charts.style import PRINT
 from biassay.results.gathering import Gathered
 from biassay.runs.run import Run
 from biassay.runs.showing import render_report
-from biassay.studies.associations.marks import lead_p, legend, mark_of, p_by_text, p_by_word
+from biassay.studies.associations.marks import lead_p, legend, mark_of, p_by_text, p_by_word, sides
 from biassay.studies.associations.page import forest_figures
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.view import RunView
@@ -225,7 +225,7 @@ def test_words_that_were_lost_stand_in_the_terminal(measured: Run) -> None:
 
 
 def test_what_signs_mean_stands_below_the_table_and_in_how_it_was_made(measured: Run, page: Page) -> None:
-    said = " ".join(legend(ordered(measured)).replace("   ", "; ").split())
+    said = f"{legend(ordered(measured), '; ')}; {sides(measured.results)}"
     assert page.explained("Signs") == [said]
     assert page.text.count(said) == 2
 

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.results.made_runs import as_refused, with_rows
+from tests.results.made_runs import as_refused, d_span, with_rows
 from tests.studies.associations.publish_runs import (
     changed,
     measured_in_contexts,
@@ -71,7 +71,7 @@ def test_numbers_and_stars_are_those_of_the_crossed_test(run: Run) -> None:
             continue
         assert None not in (r.effect_size_by_word, r.d_low, r.d_high, r.p_value_crossed, r.p_value_by_word)
         d, interval, p, by_word = cells[r.test]
-        assert (d, interval) == (Cell(f"{r.effect_size_by_word:.2f}"), Cell(f"{r.d_low:z.2f} to {r.d_high:z.2f}"))
+        assert (d, interval) == (Cell(f"{r.effect_size_by_word:.2f}"), Cell(d_span(r.d_low, r.d_high, r.num_words)))
         stars = (r.p_value_crossed <= 0.05) + (corrected.get(r.test, 1.0) <= 0.05)  # type: ignore[operator]
         assert p == Cell(format_p(r.p_value_crossed), "*" * stars)
         assert by_word == Cell(p_by_word(r))
@@ -213,7 +213,7 @@ def test_over_contexts_the_crossed_test_leads_too(in_contexts: Run) -> None:
         for r in (r for r in in_contexts.results if r.model == model and r.status == "measured"):
             d, interval, p, _ = by_test(table)[r.test][4 * place : 4 * place + 4]
             assert d.text == f"{r.effect_size_by_word:z.2f}"
-            assert interval.text == f"{r.d_low:z.2f} to {r.d_high:z.2f}"
+            assert interval.text == d_span(r.d_low, r.d_high, r.num_words)
             assert p.text == format_p(r.p_value_crossed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from biassay.results.tables import Column, Format, TableSpec
+from biassay.studies.associations.marks import BY_WORD
 from biassay.studies.associations.records import Diagnostics, Result
 
 __all__ = ["COLUMNS", "DIAGNOSTICS", "PAPER_COLUMNS", "RESULTS"]
@@ -58,11 +59,16 @@ _OWN = (
     Column("share_targets", "of targets", "Share of target words in the variance of D.", "share"),
     Column("share_attributes", "of attributes", "Share of attribute words.", "share"),
     Column("share_residual", "residual", "Share of what is neither.", "share"),
-    Column("smallest_effect", "smallest d", "The d that the test would have detected in 80 of 100 cases.", "number"),
+    Column("var_targets", "variance, targets", "Of a target's association, from word to word.", "number"),
+    Column("var_attributes", "variance, attributes", "Of an attribute's association, from word to word.", "number"),
+    Column("var_residual", "variance, residual", "Of a single cosine beyond both.", "number"),
+    Column("smallest_effect", "80% power", "A true d of this size would be found in 80 of 100 such tests.", "number"),
     Column("share_random", "random sets", "Random attribute sets of these sizes with an effect as large.", "share"),
-    Column("p_equivalence", "p, equivalence", "Of the hypothesis that D is as large as the margin given.", "p"),
+    Column("random_sets", "sets drawn", "How many random attribute sets were drawn.", "count"),
+    Column("margin", "margin", "A D that would not matter, in cosine units.", "number"),
+    Column("p_equivalence", "p, equivalence", "Of the hypothesis that D is as large as the margin.", "p"),
     Column("shared_templates", "shared", "How much of their texts X and Y have in common.", "share"),
-    Column("p_value_by_word", "p, these attributes", "Exact, for these attribute words: splits of target words.", "p"),
+    Column("p_value_by_word", BY_WORD, "By word, exact: would a random split of the target words do as well?", "p"),
     Column("log10_p_value_by_word", "log10 p by word", "Its logarithm.", "number"),
     Column("p_route_by_word", "route by word", "How it was computed."),
     Column("p_error_by_word", "error by word", "Bound of its relative error.", "p"),
@@ -76,7 +82,7 @@ _OWN = (
     Column("significant_by_word", "by word", "p by word at or below alpha.", "flag"),
     Column("significant_by_word_holm", "by word, Holm", "The same after correction.", "flag"),
     Column("protocol", "protocol", "How the p-value by text was found."),
-    Column("alternative", "alternative", "One direction (greater) or both (two-sided)."),
+    Column("alternative", "alternative", "Of p by word and by text: one direction (greater) or both (two-sided)."),
     Column("alpha", "alpha", "Level of significance.", "number"),
     Column("seed", "seed", "Of what was drawn.", "count"),
     Column("source", "source", "The collection of the test."),

@@ -30,8 +30,8 @@ class AssociationDifference(Record):
     ``interval_...`` is paired and crossed: the same words, of targets and of attributes, are a sample for both.
     ``simultaneous_...`` is wider: with the confidence of the comparison all intervals of a family hold together, which
     are those of tests about people on all models compared, ``family`` of them. A check of the method stands outside.
-    ``detectable`` is the difference that the interval would have shown in 80 of 100 cases. None: not to be said, for
-    the reason given.
+    A true difference of ``detectable`` would be found in 80 of 100 such comparisons. None: not to be said, for the
+    reason given.
     """
 
     test: str

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
-from biassay.stats.power import smallest_detectable
+from biassay.stats.power import POWER, smallest_detectable
 from biassay.studies.associations.settings import Settings
 
 __all__ = ["COSINES", "crossed_fields"]
@@ -29,8 +29,10 @@ def crossed_fields(
     size = crossed_effect(cosines, n, k, confidence=1.0 - settings.level)
     targets, attributes, residual = found.shares or (None, None, None)
     low, high = found.interval or (None, None)
-    margin = settings.equivalence
-    seen = found.components and smallest_detectable(found.components, found.sizes, settings.level)
+    margin, parts = settings.equivalence, found.components
+    seen = None
+    if parts is not None and settings.level < POWER:  # beyond, chance alone finds as much
+        seen = smallest_detectable(parts, found.sizes, settings.level)
     return {
         "D": found.D,
         "D_low": low,
@@ -42,6 +44,10 @@ def crossed_fields(
         "share_targets": targets,
         "share_attributes": attributes,
         "share_residual": residual,
+        "var_targets": parts and parts.targets,
+        "var_attributes": parts and parts.attributes,
+        "var_residual": parts and parts.residual,
         "smallest_effect": seen[1] if seen else None,
+        "margin": margin,
         "p_equivalence": None if margin is None else found.p_equivalence(margin),
     }

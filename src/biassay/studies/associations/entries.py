@@ -39,8 +39,15 @@ def entry(result: Result, run: RunData) -> Indexed:
         dataset_name=result.title or result.test,
         config="",
         args=made,
-        metrics=tuple(Metric(name, said, getattr(result, name)) for name, said in _METRICS[lead_of(result)]),
+        metrics=tuple(Metric(name, said, getattr(result, name)) for name, said in _named(result)),
     )
+
+
+def _named(result: Result) -> tuple[tuple[str, str], ...]:
+    names = _METRICS[lead_of(result)]
+    if result.margin is None or result.p_equivalence is None or lead_of(result) != "crossed":
+        return names
+    return *names, ("p_equivalence", f"p-value, D smaller than {result.margin:g} (cosine units)")
 
 
 def asked(run: RunData, results: Sequence[Result]) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from scipy.stats import t
-
 from biassay.pages.formats import concept
 from biassay.pages.sentences import MANY_MODELS
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.labels import model_key, model_labels
+from biassay.studies.associations.equivalence import bound_of, equivalence_of
 from biassay.studies.associations.intervals import contributions
 from biassay.studies.associations.lead import effect_of, interval_of, lead_of, standing_of
+from biassay.studies.associations.numbers import largest
 from biassay.studies.associations.records import Result
 
 __all__ = ["direction_of", "findings_in_short", "findings_of"]
@@ -24,20 +24,20 @@ _SHARED = 0.5  # of their texts
 
 def findings_of(run: RunData, label: str | None = None) -> Sequence[Finding]:
     """One finding per model and test, of one model or of all."""
-    labels, margin = model_labels(run), run.manifest.settings.equivalence
+    labels = model_labels(run)
     rows = ((row, labels[model_key(row)]) for row in run.results)
-    return [_finding(row, own, _evidence(row), margin) for row, own in rows if label in (None, own)]
+    return [_finding(row, own, _evidence(row)) for row, own in rows if label in (None, own)]
 
 
 def findings_in_short(run: RunData) -> Sequence[Finding]:
     """The same as `findings_of`; of very many models without words, which nobody could read."""
-    labels, margin = model_labels(run), run.manifest.settings.equivalence
+    labels = model_labels(run)
     if len(labels) <= MANY_MODELS:
         return findings_of(run)
-    return [_finding(row, labels[model_key(row)], (), margin) for row in run.results]
+    return [_finding(row, labels[model_key(row)], ()) for row in run.results]
 
 
-def _finding(row: Result, label: str, evidence: tuple[str, ...], margin: float | None) -> Finding:
+def _finding(row: Result, label: str, evidence: tuple[str, ...]) -> Finding:
     low, high = interval_of(row) or (None, None)
     standing = standing_of(row)
     crossed = lead_of(row) == "crossed"
@@ -55,25 +55,21 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...], margin: float |
         confidence=1.0 - row.alpha,
         unit=row.unit,
         p_values=_p_values(row),
-        smallest=row.smallest_effect if standing == "not shown" else None,
+        smallest=row.smallest_effect if crossed and standing == "not shown" else None,
         reason=row.reason,
         evidence=evidence,
-        margin=margin if crossed else None,
-        bound=_bound(row) if crossed else None,
+        margin=row.margin if crossed else None,
+        bound=bound_of(row) if crossed else None,
         share_random=row.share_random if crossed else None,
+        random_sets=row.random_sets if crossed else None,
+        limit=largest(row) if crossed else None,
         notes=tuple(_notes(row)),
     )
 
 
-def _bound(row: Result) -> float | None:
-    """The smallest margin in cosine units for which an equivalence test at the level of the row would hold."""
-    if row.D is None or row.D_high is None or row.df_crossed is None:
-        return None
-    error = (row.D_high - row.D) / t.ppf(1.0 - row.alpha / 2.0, row.df_crossed)
-    return float(abs(row.D) + t.ppf(1.0 - row.alpha, row.df_crossed) * error)
-
-
 def _notes(row: Result) -> Iterator[str]:
+    if said := equivalence_of(row):
+        yield said
     if row.shared_templates is not None and row.shared_templates < _SHARED:
         yield (
             f"{concept(row.targ1)} and {concept(row.targ2)} stand in different sentences: a difference of grammar "

@@ -28,6 +28,7 @@ GIVEN = "given as words"
 """What stands in place of a pattern for a test that was given as a dict of words."""
 
 _FOR_CONTEXTS = ("n_samples", "mode", "window", "dtype", "min_contexts", "vectors")
+_LARGEST_MARGIN = 2.0
 _HOW_FOUND = ("file_format", "field", "document", "html", "language", "ignore_case", "openings")
 
 
@@ -67,6 +68,7 @@ def open_inputs(settings: Settings) -> AssociationInputs:
             f"metric {settings.metric} is a score of four sets, whose p-value is by permutation; protocol "
             f"{settings.protocol} is for associations of single texts"
         )
+    _check_equivalence(settings)
     contexts = None if settings.contexts is None else _contexts(settings.contexts)
     patterns = settings.tests
     if contexts is None:
@@ -91,6 +93,22 @@ def open_inputs(settings: Settings) -> AssociationInputs:
     records = {test.name: test_record(test, pattern) for test, pattern in chosen}
     source = None if contexts is None else contexts_record(Path(settings.contexts or ""), contexts)
     return AssociationInputs(settings, tests, InputsRecord(tuple(records.values()), source), contexts)
+
+
+def _check_equivalence(settings: Settings) -> None:
+    """A margin that means nothing, or that nothing would be made of, is refused."""
+    if settings.equivalence is None:
+        return
+    if settings.metric == "cosine" and settings.equivalence >= _LARGEST_MARGIN:
+        raise UsageError(
+            f"equivalence must be below {_LARGEST_MARGIN:g}, got {settings.equivalence:g}: it is a D in cosine "
+            "units, not a d; differences that do not matter are some hundredths"
+        )
+    if settings.of_papers or metric_named(settings.metric).unit != "d":
+        why = f"protocol {settings.protocol}" if settings.of_papers else f"metric {settings.metric}"
+        raise UsageError(
+            f"equivalence is a question to the crossed test, which does not lead under {why}; leave it out"
+        )
 
 
 def _refuse_without_contexts(settings: Settings) -> None:

@@ -55,6 +55,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         associations=_plain(measured.associations),
         shared_templates=measured.shared_templates,
         share_random=measured.share_random,
+        random_sets=None if measured.share_random is None else settings.random_sets,
         **(crossed_fields(found.cosines, found.num_words, settings) if found else {}),
     )
 

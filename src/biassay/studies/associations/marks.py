@@ -10,8 +10,23 @@ from biassay.studies.associations.lead import cannot_reach, corrected_p_of, lead
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
-__all__ = ["NOT_MEASURED", "SIGNS", "UNREACHABLE", "lead_p", "legend", "mark_of", "p_by_text", "p_by_word", "sign"]
+__all__ = [
+    "BY_WORD",
+    "NOT_MEASURED",
+    "SIDES",
+    "SIGNS",
+    "UNREACHABLE",
+    "lead_p",
+    "legend",
+    "mark_of",
+    "p_by_text",
+    "p_by_word",
+    "sides",
+    "sign",
+]
 
+BY_WORD = "p for these attribute words"
+SIDES = {"greater": "one-sided, in the direction of the test", "two-sided": "two-sided"}
 UNREACHABLE, NOT_MEASURED = 3, 4
 SIGNS = ("", "*", "**", "‡", "")
 
@@ -37,24 +52,50 @@ def legend(results: Sequence[Result], between: str = "   ") -> str:
     """What the signs mean in a table of these results, and over which family is corrected."""
     alphas = sorted({result.alpha for result in results}) or [0.05]
     said = [f"* p at most {' or '.join(f'{alpha:g}' for alpha in alphas)}"]
-    if family := _family(results):
-        said.append(f"** also after Holm's correction over {family}")
-    if UNREACHABLE in map(mark_of, results):
+    marks = set(map(mark_of, results))
+    family = _family(results)
+    if family or 2 in marks:
+        said.append("** also after Holm's correction" + (f" over {family}" if family else ""))
+    if UNREACHABLE in marks:
         said.append("‡ too few words")
     return between.join(said)
 
 
+def sides(results: Sequence[Result]) -> str:
+    """In which direction the p-values of a table of these results look."""
+    leads = {lead_of(result) for result in results if result.status == "measured"}
+    others = (
+        {"word": BY_WORD, "text": "p by text"} if "crossed" not in leads else {"crossed": BY_WORD, "text": "p by text"}
+    )
+    names = [name for lead, name in others.items() if lead in leads]
+    which = " or ".join(
+        dict.fromkeys(SIDES.get(r.alternative, r.alternative) for r in results if r.status == "measured")
+    )
+    own = [f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {which}"] if names else []
+    return "; ".join((["p is two-sided"] if "crossed" in leads else []) + own)
+
+
 def _family(results: Sequence[Result]) -> str:
     """Which tests are corrected together, and how many they are."""
+    of_papers = [result for result in results if result.protocol in PAPERS]
+    others = [result for result in results if result.protocol not in PAPERS]
+    by_text, by_model = (_sizes_of(rows) for rows in (of_papers, others))
+    said = [] if not by_text else [f"{'' if by_text == '1' else 'all '}{by_text} p-value{_s(by_text)} by text"]
+    if by_model:
+        checks = "; checks of the method stand outside" if any(r.about == "method" for r in others) else ""
+        each = " of each model" if len({model_key(result) for result in others}) > 1 else ""
+        said.append(f"{by_model} test{_s(by_model)} about people{each}{checks}")
+    return " or ".join(said)
+
+
+def _sizes_of(results: Sequence[Result]) -> str:
+    """The sizes of families, from the smallest to the largest."""
     sizes = sorted({result.family for result in results if result.family})
-    if not sizes:
-        return ""
-    number = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-    if any(result.protocol in PAPERS for result in results):
-        return f"all {number} p-values of the run"
-    checks = "; checks of the method stand outside" if any(result.about == "method" for result in results) else ""
-    each = " of each model" if len({model_key(result) for result in results}) > 1 else ""
-    return f"{number} test{'' if sizes[-1] == 1 else 's'} about people{each}{checks}"
+    return " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1]))) if sizes else ""
+
+
+def _s(number: str) -> str:
+    return "" if number == "1" else "s"
 
 
 def lead_p(result: Result) -> str:

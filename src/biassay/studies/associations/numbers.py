@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from biassay.pages.formats import decimals, interval_text, percent
+from biassay.stats.power import largest_d
 from biassay.studies.associations.lead import Lead, effect_of, interval_of, lead_of, lead_of_table
-from biassay.studies.associations.marks import lead_p, p_by_word, sign
+from biassay.studies.associations.marks import BY_WORD, lead_p, p_by_word, sign
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.settings import PAPERS
 
-__all__ = ["BY_WORD", "OTHER", "Number", "column_names", "numbers_of", "other_lead"]
+__all__ = ["OTHER", "Number", "column_names", "d_interval", "largest", "numbers_of", "other_lead"]
 
 Number = tuple[str, str]
 """A number as it is read, and its marks."""
-BY_WORD = "p for these attribute words"
 OTHER = "†"
-_P = {"word": "p by word", "text": "p by text"}
+_P = {"word": BY_WORD, "text": "p by text"}
+_WHY = {
+    "word": "by word, for there is no crossed test of it",
+    "text": "by text, for the words of its texts are not known",
+}
+_PAPERS = "by text, which leads under its protocol"
 
 
 def column_names(results: Sequence[Result]) -> tuple[str, ...]:
@@ -38,11 +44,23 @@ def numbers_of(result: Result | None, lead: Lead) -> tuple[Number, ...]:
     p = lead_p(result).removesuffix(mark), mark
     if lead != "crossed":
         return effect, p
-    return effect, (interval_text(*(interval_of(result) or (None, None))), ""), p, (p_by_word(result), "")
+    return effect, (d_interval(result) if interval_of(result) else "–", ""), p, (p_by_word(result), "")
+
+
+def largest(result: Result) -> float | None:
+    """How far from 0 d can be with so many target words; None: of another unit, or not known."""
+    n, m = (result.num_words.get(role, 0) for role in "XY")
+    return largest_d(n, m) if result.unit == "d" and n and m else None
+
+
+def d_interval(result: Result) -> str:
+    """The interval of d by word."""
+    return interval_text(result.d_low, result.d_high, largest(result))
 
 
 def other_lead(results: Sequence[Result]) -> str:
-    """What is said of results that have no crossed test, in a table of those that have."""
+    """What is said of results whose effect size and p-value are not those that lead in the table, and why."""
     lead = lead_of_table(results)
-    others = {lead_of(result) for result in results if result.status == "measured"} - {lead}
-    return f"{OTHER} by {' or by '.join(sorted(others))}, for there is no crossed test of it" if others else ""
+    others = [r for r in results if r.status == "measured" and lead_of(r) != lead]
+    why = dict.fromkeys(_PAPERS if r.protocol in PAPERS else _WHY[lead_of(r)] for r in others)
+    return f"{OTHER} {' or '.join(sorted(why))}" if why else ""

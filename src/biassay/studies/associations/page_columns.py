@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from biassay.pages.formats import decimals, format_p, interval_text, shown
 from biassay.studies.associations.columns import COLUMNS
 from biassay.studies.associations.lead import corrected_p_of, effect_of
-from biassay.studies.associations.marks import lead_p, p_by_text, p_by_word
+from biassay.studies.associations.marks import BY_WORD, lead_p, p_by_text, p_by_word
+from biassay.studies.associations.numbers import d_interval
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.view import EFFECTS, LEADING, RunView
 from biassay.studies.associations.words_contexts import context_range
@@ -47,7 +48,7 @@ def p_columns(view: RunView) -> list[PageColumn]:
     """The p-value that leads, with its sign, and the one for these attribute words, where it is another."""
     lead = view.lead
     first = PageColumn(LEADING[lead], _P[lead or "crossed"], lead_p)
-    second = PageColumn("p for these attribute words", _FOR_THESE, p_by_word)
+    second = PageColumn(BY_WORD, _FOR_THESE, p_by_word)
     return [first] if lead == "word" or not _any(second, view.results) else [first, second]
 
 
@@ -75,7 +76,7 @@ def _leading(view: RunView) -> list[PageColumn]:
         first,
         PageColumn(f"{first.label}, Holm", "After Holm's correction over its family.", _corrected),
         *rest,
-        _own("share_random"),
+        _own("share_random", _random),
     ]
 
 
@@ -88,7 +89,7 @@ def _crossed(view: RunView) -> list[PageColumn]:
     confidence = view.confidence
     led = [
         _own("effect_size_by_word"),
-        PageColumn(f"d, {confidence}", "Of d with other words of the same kinds.", _d_interval),
+        PageColumn(f"d, {confidence}", "Of d with other words of the same kinds.", d_interval),
         _own("p_value_crossed", label="p, crossed"),
     ]
     return [
@@ -99,7 +100,8 @@ def _crossed(view: RunView) -> list[PageColumn]:
         _own("share_targets", label="target words"),
         _own("share_attributes", label="attribute words"),
         _own("share_residual"),
-        _own("smallest_effect"),
+        *([] if view.lead == "text" else [_own("smallest_effect")]),
+        _own("margin", lambda r: "–" if r.margin is None else f"{r.margin:g}"),
         _own("p_equivalence"),
     ]
 
@@ -108,7 +110,7 @@ def _others(view: RunView) -> list[PageColumn]:
     by_word = [
         _own("p_value_by_word_holm"),
         _own("p_value_by_word_opposite"),
-        _own("p_floor_by_word", label="smallest p by word"),
+        _own("p_floor_by_word"),
     ]
     if view.over_contexts:
         return by_word
@@ -147,8 +149,10 @@ def _D_interval(row: Result) -> str:
     return "–" if row.D_low is None else f"{_cosine(row.D_low)} to {_cosine(row.D_high)}"
 
 
-def _d_interval(row: Result) -> str:
-    return interval_text(row.d_low, row.d_high)
+def _random(row: Result) -> str:
+    if row.share_random == 0.0 and row.random_sets:
+        return f"<{100.0 / row.random_sets:.2g}%"
+    return shown("share", row.share_random)
 
 
 def _papers_holm(row: Result) -> str:

@@ -12,6 +12,7 @@ from biassay.stats.power import ALPHA, POWER, Design, Sizes, Sought, largest_d, 
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.stimuli.typical import typical_components
+from biassay.studies.associations.records import Result
 
 __all__ = ["Power", "power", "sizes_of"]
 
@@ -29,8 +30,8 @@ class Power:
     components : Components
         How associations vary from word to word.
     smallest_d, smallest_D : float or None
-        The smallest effect that is found with the power wanted: d by word, and D in the units of the components. None:
-        none is, for there are too few words for a p-value.
+        The smallest effect that is found with the power wanted: d by word, and D in the units of the components, which
+        are cosine units for those of a result. None: none is, for there are too few words for a p-value.
     largest_d : float
         What d cannot reach with so many target words.
     effect : float or None
@@ -75,8 +76,9 @@ def power(
     effect : float, optional
         A true effect, as d by word: how likely is it found, and how many words would find it?
     components : Components, or a result that has them, optional
-        How associations vary from word to word: those of a result (``biassay.weat(...).crossed``) plan the next test on
-        the same model. By default what is typical of the test or, of sizes alone, of tests of words.
+        How associations vary from word to word: those of a result (``biassay.weat(...).crossed``, or a row of
+        ``biassay.run(...).results``) plan the next test on the same model, and D is in cosine units then. By default
+        what is typical of the test or, of sizes alone, of tests of words.
     alpha : float
         Level of the test, two-sided.
     power : float
@@ -134,12 +136,15 @@ def sizes_of(test: Test) -> Sizes:
 
 
 def _components(given: object) -> Components:
-    """Components themselves, or those of a crossed test or of an association."""
+    """Components themselves, or those of a crossed test, of an association or of a result of a run."""
+    if isinstance(given, Result):
+        parts = [part for part in (given.var_targets, given.var_attributes, given.var_residual) if part is not None]
+        given = Components(*parts) if len(parts) == 3 else None
     for name in ("crossed", "components"):
         given = getattr(given, name, given)
     if not isinstance(given, Components):
         raise UsageError(
             f"components must be Components or a result that has them, got {type(given).__name__}"
-            + ("; there are none where a set has one word" if given is None else "")
+            + ("; there are none where a set has one word, or there was no crossed test" if given is None else "")
         )
     return given

@@ -32,6 +32,7 @@ from biassay.studies.associations.gathering import gather, only_tests
 from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of, p_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
+from biassay.studies.associations.settings import PAPERS
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 from biassay.studies.associations.terminal import print_associations
 from biassay.studies.associations.view import RunView
@@ -65,7 +66,8 @@ class AssociationPresenter(Presenter):
             yield "associations-over-contexts", associations_table(run)
             yield "pooled-effects", pooled_table(run)
         else:
-            yield "associations-by-text" if run.manifest.settings.of_papers else "associations", associations_table(run)
+            by_text = bool(run.results) and all(row.protocol in PAPERS for row in run.results)
+            yield "associations-by-text" if by_text else "associations", associations_table(run)
 
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
         for one in gathered:

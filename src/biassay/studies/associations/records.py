@@ -46,14 +46,16 @@ class Result(Record):
     be with so many words; ``p_value_by_word_opposite`` is that of the opposite direction, where the test is one-sided
     and the effect by word negative. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha,
     before and after Holm's correction over its family; ``..._by_word`` the same for ``p_value_by_word``, and
-    ``..._crossed`` for ``p_value_crossed``. A family are the tests about people on one model, ``family`` their number;
-    under the papers' protocols all rows. A check of the method stands outside and is not corrected.
+    ``..._crossed`` for ``p_value_crossed``. A family are the tests about people on one model, ``family`` how many
+    p-values of those that lead; all rows of the papers' protocols are one. A check of the method stands outside and is
+    not corrected.
 
     ``D`` to ``share_residual`` are of the crossed test, which takes target and attribute words as samples: D in cosine
     units with its interval, the interval of the effect size by word, and what target words, attribute words and the
-    residual add to the variance of D. ``smallest_effect`` is the effect size that the test would have detected in 80 of
-    100 cases. ``share_random`` says how often random attribute words give an effect as large. ``p_equivalence`` is of
-    the margin that was asked for. ``shared_templates`` is how much of their texts X and Y have in common.
+    residual add to the variance of D; ``var_...`` are the variances behind it, from which the next test can be planned.
+    A true effect size of ``smallest_effect`` would be found in 80 of 100 such tests. ``share_random`` says how many of
+    ``random_sets`` random attribute sets give an effect as large. ``p_equivalence`` is of D being as large as
+    ``margin``, in cosine units. ``shared_templates`` is how much of their texts X and Y have in common.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
@@ -133,6 +135,11 @@ class Result(Record):
     share_random: float | None = None
     p_equivalence: float | None = None
     shared_templates: float | None = None
+    var_targets: float | None = None
+    var_attributes: float | None = None
+    var_residual: float | None = None
+    margin: float | None = None
+    random_sets: int | None = None
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,10 @@ class Settings:
     metric: str = setting("cosine", "How vectors become associations; packages may add others.")
     protocol: Protocol = setting("exact", "How p-values are found.", choices=PROTOCOLS)
     alternative: Alternative = setting(
-        "greater", "Whether associations count in the tested direction or in either one.", choices=ALTERNATIVES
+        "greater",
+        "Of the p-values for these attribute words and by text: whether associations count in the tested direction or "
+        "in either one. The crossed p is always two-sided.",
+        choices=ALTERNATIVES,
     )
     alpha: float | None = setting(
         None,
@@ -45,7 +48,7 @@ class Settings:
     )
     equivalence: float | None = setting(
         None,
-        "Also test that D is smaller than this, in cosine units: a difference that would not matter.",
+        "Also test that D is smaller than this: a difference of mean cosines, below 2, that would not matter.",
         low=0.0,
         open=True,
         metavar="DELTA",

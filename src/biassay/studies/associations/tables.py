@@ -13,9 +13,10 @@ from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import cells, tsv_lines
 from biassay.studies.associations.columns import PAPER_COLUMNS
+from biassay.studies.associations.equivalence import equivalence_of
 from biassay.studies.associations.lead import Lead, lead_of_table
-from biassay.studies.associations.marks import legend, p_by_text, sign
-from biassay.studies.associations.numbers import BY_WORD, column_names, numbers_of, other_lead
+from biassay.studies.associations.marks import BY_WORD, SIDES, legend, p_by_text, sign
+from biassay.studies.associations.numbers import column_names, numbers_of, other_lead
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import ABSENCE
 
@@ -31,7 +32,6 @@ _CONTEXTS = {
 }
 _OF_TEMPLATES = {"bleached": "sent", "unbleached": "sent (u)"}
 _LONG = 48  # characters of a model's name, beyond which it stands below the table
-_SIDES = {"greater": "one-sided", "two-sided": "two-sided"}
 _SHORT = {BY_WORD: "p by word"}
 
 
@@ -68,7 +68,7 @@ def associations_table(run: RunData) -> Table:
             )
             for title, tests in groups.items()
         ),
-        signs=(*_other(run), *_blanks(run, labels)),
+        signs=(*_other(run), *_small(run, labels), *_blanks(run, labels)),
     )
 
 
@@ -145,19 +145,19 @@ def _caption(run: RunData, lead: Lead) -> str:
 
 def _how(run: RunData, lead: Lead) -> Iterable[str]:
     """Which numbers there are, and what they take for an observation."""
-    made = run.manifest.settings
-    sides = " or ".join(dict.fromkeys(_SIDES.get(r.alternative, r.alternative) for r in run.results))
+    protocols = " and ".join(dict.fromkeys(r.protocol for r in run.results))
+    sides = " or ".join(dict.fromkeys(SIDES.get(r.alternative, r.alternative) for r in run.results))
     exact = f", {found}" if (found := _exactness(run)) else ""
     if lead == "text":
         yield "Every text is an observation."
-        yield f"Protocol {made.protocol}, {sides}; it takes texts of one word to be independent, which they are not."
+        yield f"Protocol {protocols}, {sides}; it takes texts of one word to be independent, which they are not."
     if lead == "crossed":
         _, confidence, *_ = column_names(run.results)
         yield f"d: effect size, over words whose texts are averaged; {confidence}: its interval."
         yield "Interval and p (crossed test, two-sided) take target words and attribute words as samples."
-        yield f"p by word: for these attribute words; of splits of the target words, {sides}{exact}."
+        yield f"p by word: {BY_WORD}, of splits of the target words, {sides}{exact}."
     if lead == "word":
-        yield f"Words are observations: the texts of a word are averaged. p by word is {sides}{exact}."
+        yield f"Words are observations: the texts of a word are averaged. p by word: {BY_WORD}, {sides}{exact}."
 
 
 def _pooled_caption(run: RunData) -> str:
@@ -188,6 +188,13 @@ def _sentences(*sentences: str) -> str:
 def _other(run: RunData) -> Iterable[str]:
     if said := other_lead(run.results):
         yield f"{said}."
+
+
+def _small(run: RunData, labels: Mapping[Key, str]) -> Iterable[str]:
+    """What is shown to be smaller than a margin, where that was asked."""
+    for row in run.results:
+        if row.p_equivalence is not None and row.p_equivalence <= row.alpha and (said := equivalence_of(row)):
+            yield clean(f"{row.test} on {labels[model_key(row)]}: {said}.")
 
 
 def _blanks(run: RunData, labels: Mapping[Key, str]) -> Iterable[str]:

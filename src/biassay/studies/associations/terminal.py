@@ -15,8 +15,8 @@ from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.lead import Lead, lead_of_table
-from biassay.studies.associations.marks import legend
-from biassay.studies.associations.numbers import BY_WORD, column_names, numbers_of, other_lead
+from biassay.studies.associations.marks import BY_WORD, legend, sides
+from biassay.studies.associations.numbers import column_names, numbers_of, other_lead
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.words import headline, meaning, unfinished
 from biassay.studies.associations.words_lost import assumptions, lost_lines
@@ -31,7 +31,7 @@ _Labels = Sequence[tuple[tuple[str, str, str | None], str]]
 def print_associations(run: RunData, console: Console) -> None:
     """Print the table, what its signs mean, and the findings in words."""
     shown: list[RenderableType] = [Text(unfinished(run), style="yellow")] if unfinished(run) else []
-    signs = "   ".join(filter(None, [legend(run.results), other_lead(run.results)]))
+    signs = "   ".join(filter(None, [legend(run.results), other_lead(run.results), sides(run.results)]))
     shown += [*run_tables(run, console.width), Text(signs, style="dim")]
     labels = model_labels(run)
     reasons = [f"{labels[model_key(r)]}, {r.test}: {r.status}: {r.reason}" for r in run.results if r.reason]

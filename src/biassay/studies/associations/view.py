@@ -6,18 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from biassay.pages.formats import concept, decimals, format_p, interval_text
+from biassay.pages.formats import concept, decimals, format_p, of_cases
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.lead import Lead, corrected_p_of, effect_of, interval_of, lead_of
-from biassay.studies.associations.marks import lead_p, legend, p_by_word
+from biassay.studies.associations.marks import BY_WORD, lead_p, legend, p_by_word, sides
+from biassay.studies.associations.numbers import d_interval
 from biassay.studies.associations.records import Result
 
 __all__ = ["EFFECTS", "LEADING", "RunView", "is_check", "random_share"]
 
 EFFECTS: Mapping[Lead | None, str] = {"crossed": "d", "word": "effect", "text": "effect by text", None: "effect"}
-LEADING: Mapping[Lead | None, str] = {"crossed": "p", "word": "p by word", "text": "p by text", None: "p"}
+LEADING: Mapping[Lead | None, str] = {"crossed": "p", "word": BY_WORD, "text": "p by text", None: "p"}
 """What the effect size and the p-value that lead are called; None: not the same for all results."""
 
 
@@ -30,7 +31,7 @@ def random_share(result: Result) -> str:
     """How large an effect is, in words; nothing where it is not known."""
     if result.share_random is None:
         return ""
-    return f"random attribute words give an effect as large in {result.share_random:.1%} of cases"
+    return f"random attribute words do as well in {of_cases(result.share_random, result.random_sets)}"
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ class RunView:
 
     @property
     def signs(self) -> str:
-        """What the signs beside p-values mean."""
-        return legend(self.results).replace("   ", "; ")
+        """What the signs beside p-values mean, and in which direction these look."""
+        return "; ".join(filter(None, [legend(self.results, "; "), sides(self.results)]))
 
     def label(self, result: Result) -> str:
         return self.labels[model_key(result)]
@@ -96,7 +97,7 @@ class RunView:
         return (r for test in self.tests if (r := self.cells.get((test.test, label))) is not None)
 
     def interval(self, result: Result) -> str:
-        return interval_text(*(interval_of(result) or (None, None)))
+        return d_interval(result) if interval_of(result) else "–"
 
     @staticmethod
     def p_crossed(result: Result) -> str:
@@ -111,7 +112,7 @@ class RunView:
         interval = f", {self.confidence} {self.interval(result)}" if interval_of(result) else ""
         corrected = corrected_p_of(result)
         after = "" if corrected is None else f" (after correction {format_p(corrected)})"
-        by_word = "" if lead == "word" else f", for these attribute words {p_by_word(result)}"
+        by_word = "" if lead == "word" else f", {BY_WORD} {p_by_word(result)}"
         share = f" {said[0].upper()}{said[1:]}." if (said := random_share(result)) else ""
         return (
             f"{name}. {result.title}. {EFFECTS[lead]} {decimals(effect_of(result))}{interval}; {LEADING[lead]} "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from biassay.pages.formats import counted
 from biassay.results.data import RunData
 from biassay.results.labels import model_labels
-from biassay.studies.associations.lead import lead_of_table
+from biassay.studies.associations.lead import lead_of, lead_of_table
+from biassay.studies.associations.marks import BY_WORD
 
 __all__ = ["ABSENCE", "headline", "meaning", "unfinished"]
 
@@ -19,8 +20,12 @@ _CONCEPTS = (
     "is of: target words and attribute words both count as samples, so that the answer is about the concepts."
 )
 _THESE_WORDS = (
-    "Do these targets differ towards these attribute words? That is p by word; towards words drawn at random they "
+    f"Do these targets differ towards these attribute words? That is {BY_WORD}; towards words drawn at random they "
     "often do."
+)
+_ORDINARY = (
+    "Where p is small and random attribute words often do as well, the association with these concepts is there, but "
+    "ordinary in size: the targets differ as much towards many other words."
 )
 _THESE_TEXTS = (
     "Do these texts differ? That is p by text, the papers' own: it counts every text as an observation, speaks of "
@@ -34,7 +39,9 @@ def meaning(run: RunData) -> str:
     units = " or ".join(dict.fromkeys(row.unit for row in run.results)) or "d"
     asked = {"crossed": (_CONCEPTS, _THESE_WORDS), "word": (_THESE_WORDS,), "text": (_THESE_TEXTS,)}
     corpus = "" if run.manifest.inputs.contexts is None else _ON_CORPUS
-    said = (_EFFECT.format(unit=units), *asked[lead_of_table(run.results)], corpus, ABSENCE)
+    drawn = any(row.share_random is not None and lead_of(row) == "crossed" for row in run.results)
+    size = _ORDINARY if drawn else ""
+    said = (_EFFECT.format(unit=units), *asked[lead_of_table(run.results)], size, corpus, ABSENCE)
     return " ".join(filter(None, said))
 
 
