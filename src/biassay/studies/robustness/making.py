@@ -28,6 +28,7 @@ def asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]:
     return {
         "model": identity.name,
         "options": identity.options,
+        "model_revision": identity.revision,
         "test": test.name,
         "title": test.title,
         "about": test.about,
@@ -43,24 +44,27 @@ def asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]:
 def rows_of(found: Sequence[Measured], about: dict[str, Any], settings: Settings) -> Iterator[Specification]:
     """One row a specification."""
     for one in found:
-        n, _, k, _ = one.sizes
-        crossed = crossed_test(one.cosines, n, k, confidence=1.0 - settings.alpha)
-        effect = crossed_effect(one.cosines, n, k, confidence=1.0 - settings.alpha)
         yield Specification(
-            model=about["model"],
-            options=about["options"],
-            test=about["test"],
+            **{name: about[name] for name in ("model", "options", "model_revision", "test")},
             kind=one.kind,
             reading=one.reading,
             similarity=one.similarity,
             template=one.template,
             words=one.words,
-            d=None if math.isnan(effect.effect_size) else effect.effect_size,
-            d_low=effect.low,
-            d_high=effect.high,
-            p_value_crossed=crossed.p_value,
+            **_numbers(one, 1.0 - settings.alpha),
             num_words=dict(zip(ROLES, one.sizes, strict=True)),
         )
+
+
+def _numbers(one: Measured, confidence: float) -> dict[str, Any]:
+    """The effect, its interval and its p-value; None all of them where there is no effect to speak of."""
+    n, _, k, _ = one.sizes
+    if one.is_known:
+        effect = crossed_effect(one.cosines, n, k, confidence=confidence)
+        if not math.isnan(effect.effect_size):
+            p_value = crossed_test(one.cosines, n, k, confidence=confidence).p_value
+            return {"d": effect.effect_size, "d_low": effect.low, "d_high": effect.high, "p_value_crossed": p_value}
+    return dict.fromkeys(("d", "d_low", "d_high", "p_value_crossed"))
 
 
 def measured_row(
@@ -68,8 +72,11 @@ def measured_row(
 ) -> Result:
     """What all specifications of a test say together."""
     first = rows[0]
-    sign = math.copysign(1.0, first.d) if first.d is not None else 0.0
-    joint = joint_test(np.stack([one.scores for one in found if one.kind in _CHOICES]), found[0].sizes[0], rng=rng)
+    if first.d is None:
+        return Result(**about, status="failed", reason="all target words have one association, so that d is undefined")
+    sign = math.copysign(1.0, first.d)
+    scores = [one.scores for one in found if one.kind in _CHOICES and one.is_known]
+    joint = joint_test(np.stack(scores), found[0].sizes[0], rng=rng)
     choices = [row for row in rows if row.kind in _CHOICES and row.d is not None]
     left = [row for row in rows if row.kind == "word" and row.d is not None]
     weakest = min(left, key=lambda row: sign * (row.d or 0.0), default=None)
@@ -78,12 +85,15 @@ def measured_row(
         status="measured",
         reason=None,
         d=first.d,
+        d_low=first.d_low,
+        d_high=first.d_high,
+        p_value_crossed=first.p_value_crossed,
         choices=len(choices),
         d_median=_number(joint.median),
         d_smallest=min((row.d for row in choices if row.d is not None), default=None),
         d_largest=max((row.d for row in choices if row.d is not None), default=None),
-        share_sign=_share([_agrees(row, sign) for row in choices]),
-        share_significant=_share([_agrees(row, sign) and _significant(row, about["alpha"]) for row in choices]),
+        same_sign=sum(_agrees(row, sign) for row in choices),
+        significant=sum(_agrees(row, sign) and _significant(row, about["alpha"]) for row in choices),
         p_joint=_number(joint.p_value),
         without_word=None if weakest is None else weakest.words.removeprefix("without "),
         d_without_word=None if weakest is None else weakest.d,
@@ -118,14 +128,14 @@ def _number(value: float) -> float | None:
 
 
 def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
-    """Holm's correction of the joint p-values over the tests about people of each model."""
+    """Holm's correction of the crossed p-values over the tests about people of each model, as in association tests."""
     families: dict[Any, list[int]] = {}
     for i, row in enumerate(results):
-        if row.about == "people" and row.p_joint is not None:
+        if row.about == "people" and row.p_value_crossed is not None:
             families.setdefault(model_key(row), []).append(i)
-    rows = [dataclasses.replace(row, p_joint_holm=None, family=None) for row in results]
+    rows = [dataclasses.replace(row, p_value_crossed_holm=None, family=None) for row in results]
     for places in families.values():
-        adjusted = holm([results[i].p_joint or 0.0 for i in places], alpha).adjusted
+        adjusted = holm([results[i].p_value_crossed or 0.0 for i in places], alpha).adjusted
         for i, p in zip(places, adjusted.tolist(), strict=True):
-            rows[i] = dataclasses.replace(rows[i], p_joint_holm=p, family=len(places))
+            rows[i] = dataclasses.replace(rows[i], p_value_crossed_holm=p, family=len(places))
     return tuple(rows)

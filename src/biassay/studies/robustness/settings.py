@@ -29,7 +29,11 @@ class Settings:
         metavar="READING ...",
     )
     similarities: tuple[str, ...] = setting(
-        tuple(SIMILARITIES), "Ways to compare vectors.", choices=tuple(SIMILARITIES), many=True
+        tuple(SIMILARITIES),
+        f"Ways to compare vectors, beside cosine: {', '.join(SIMILARITIES)}.  [default: all]",
+        choices=tuple(SIMILARITIES),
+        many=True,
+        metavar="NAME ...",
     )
     n_subsets: int = setting(20, "Random halves of the words.", low=0, option="n-subsets")
     alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)

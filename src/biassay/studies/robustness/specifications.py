@@ -21,13 +21,14 @@ __all__ = ["FREQUENCY", "TOKENS", "Material", "Measured", "of_reading", "of_word
 
 TOKENS, FREQUENCY = "equal tokens", "equal frequency"
 _FACTOR = 2.0  # between ranks of about equal frequency
+_SAME = 1e-6  # difference of cosines
 _FEWEST = 4  # words in a set of a subset or of matched words
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A specification and its cosines of words, rows X and Y, columns A and B."""
+    """A specification and its cosines of words, rows X and Y, columns A and B; NaN of what has no direction."""
 
     kind: Kind
     reading: str
@@ -36,6 +37,14 @@ class Measured:
     words: str
     cosines: Floats
     sizes: tuple[int, int, int, int]
+
+    @property
+    def is_known(self) -> bool:
+        return bool(np.isfinite(self.cosines).all())
+
+    def repeats(self, other: Measured) -> bool:
+        """Does it give the same cosines of words?"""
+        return np.allclose(self.cosines, other.cosines, rtol=0.0, atol=_SAME)
 
     @property
     def scores(self) -> Floats:
@@ -68,9 +77,9 @@ def of_reading(
     material: Material, reading: str, similarity: str, units: Mapping[str, Floats], *, first: bool
 ) -> Iterator[Measured]:
     """One reading by one similarity, ``units`` by role; the first of all also with each template by itself."""
-    if not all(np.isfinite(units[role]).all() for role in ROLES):
-        raise DegenerateError(f"{similarity} leaves nothing of some vectors, so that they have no direction")
     found = Measured("model", reading, similarity, "", "", *_of_words(units, material.texts))
+    if first and not found.is_known:
+        raise DegenerateError("some vectors have no direction")
     yield found
     if first:
         yield from _templates(material, units, found)
