@@ -33,7 +33,11 @@ CLAIMS = (
         "crossed p",
         "associations",
         "p (crossed)",
-        ("associations.results.p_value_crossed", "robustness.specifications.p_value_crossed"),
+        (
+            "associations.results.p_value_crossed",
+            "robustness.results.p_value_crossed",
+            "robustness.specifications.p_value_crossed",
+        ),
         "The concepts are associated: other target and attribute words of the same kinds would show it too. Two-sided.",
         "No association of the concepts: D is 0 on average over draws of all words.",
         "word, on both sides",
@@ -57,6 +61,8 @@ CLAIMS = (
         (
             "associations.results.d_low",
             "associations.results.d_high",
+            "robustness.results.d_low",
+            "robustness.results.d_high",
             "robustness.specifications.d_low",
             "robustness.specifications.d_high",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +15,27 @@ from biassay.errors import UsageError
 if TYPE_CHECKING:
     from biassay.cli.progress import Bars, Lines
 
-__all__ = ["TestsTakeMany", "check_new_file", "console_for_tables", "engine_options", "listener_for", "open_engine"]
+__all__ = ["TakesMany", "check_new_file", "console_for_tables", "engine_options", "listener_for", "open_engine"]
 
 
-class TestsTakeMany(click.Command):
-    """Lets ``--tests`` take all words up to the next option."""
+class TakesMany(click.Command):
+    """Lets ``--tests``, or the options that are named, take all words up to the next option."""
 
-    __test__ = False
+    def __init__(self, *args: Any, several: Collection[str] = ("--tests",), **rest: Any) -> None:
+        super().__init__(*args, **rest)
+        self._several = several
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []
-        taking = False
+        taking = ""
         for i, arg in enumerate(args):
             if arg.startswith("-"):
-                taking = arg == "--tests" or arg.startswith("--tests=")
-                if arg != "--tests" or i + 1 == len(args) or args[i + 1].startswith("-"):
+                name = arg.partition("=")[0]
+                taking = name if name in self._several else ""
+                if arg != taking or i + 1 == len(args) or args[i + 1].startswith("-"):
                     spread.append(arg)
             elif taking:
-                spread += ["--tests", arg]
+                spread += [taking, arg]
             else:
                 spread.append(arg)
         return super().parse_args(ctx, spread)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
+from biassay.cli.common import TakesMany, console_for_tables, listener_for
 from biassay.cli.reporting import print_files, report_options
 from biassay.runs.reporting import compare_runs
 from biassay.runs.showing import presenter_of
@@ -14,7 +14,7 @@ from biassay.runs.showing import presenter_of
 __all__ = ["command"]
 
 
-@click.command("compare", cls=TestsTakeMany)
+@click.command("compare", cls=TakesMany)
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN RUN ...")
 @click.option("--baseline", metavar="MODEL", help="With which model the others are compared.  [default: the first]")
 @click.option("--out", type=click.Path(path_type=Path), help="A page with the comparison and the runs.")

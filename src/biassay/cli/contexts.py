@@ -12,7 +12,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.common import TestsTakeMany, console_for_tables, engine_options, listener_for, open_engine
+from biassay.cli.common import TakesMany, console_for_tables, engine_options, listener_for, open_engine
 from biassay.cli.group_coverage import coverage_as_json, coverage_table
 from biassay.runs.corpus import DEFAULT_TESTS, Scan, find_contexts
 from biassay.stimuli.abc import Abc, load_abc
@@ -23,7 +23,7 @@ from biassay.texts.group_coverage import abc_coverage, abc_words
 __all__ = ["command"]
 
 
-@click.command("contexts", cls=TestsTakeMany)
+@click.command("contexts", cls=TakesMany)
 @click.argument("corpus", nargs=-1, required=True, metavar="CORPUS ...")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The Parquet file to write.")
 @click.option(

@@ -13,7 +13,7 @@ import click
 
 from biassay.studies.settings import Rule, rules_of
 
-__all__ = ["how_options", "resume_options", "settings_options"]
+__all__ = ["how_options", "resume_options", "settings_options", "several_options"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -49,6 +49,11 @@ def settings_options(settings: type, *, but: tuple[str, ...] = ()) -> Decorator:
     return lambda command: _decorated(options, command)
 
 
+def several_options(settings: type) -> tuple[str, ...]:
+    """The names of those options that hold several values."""
+    return tuple(name for setting, rule in rules_of(settings).items() if rule.many for name in _names(setting, rule))
+
+
 def how_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """``--out`` and ``--resume``, and where and how it runs."""
     return _decorated((*_NEW, *_HOW), command)
@@ -66,7 +71,7 @@ def _decorated(options: Any, command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _option(field: dataclasses.Field[Any], rule: Rule, kind: Any) -> Decorator:
-    names = [f"--{name.replace('_', '-')}" for name in (rule.option or field.name, *rule.aliases)]
+    names = _names(field.name, rule)
     shown: Mapping[str, Any] = {"help": rule.help, "metavar": rule.metavar}
     if kind is bool:
         names[0] += f"/--{rule.off}" if rule.off else ""
@@ -85,6 +90,10 @@ def _option(field: dataclasses.Field[Any], rule: Rule, kind: Any) -> Decorator:
         show_default=default is not None,
         **shown,
     )
+
+
+def _names(setting: str, rule: Rule) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name in (rule.option or setting, *rule.aliases)]
 
 
 def _plain(kind: Any) -> Any:

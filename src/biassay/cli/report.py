@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from biassay.cli.common import TestsTakeMany, console_for_tables, listener_for
+from biassay.cli.common import TakesMany, console_for_tables, listener_for
 from biassay.cli.reporting import print_files, print_run, report_options
 from biassay.runs.reporting import report_runs
 
 __all__ = ["command"]
 
 
-@click.command("report", cls=TestsTakeMany)
+@click.command("report", cls=TakesMany)
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN ...")
 @click.option(
     "--out",

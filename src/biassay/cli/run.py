@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from biassay.cli.common import TestsTakeMany
+from biassay.cli.common import TakesMany
 from biassay.cli.options import how_options, settings_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.runs.associations import run
@@ -15,7 +15,7 @@ from biassay.studies.associations.settings import Settings
 __all__ = ["command"]
 
 
-@click.command("run", cls=TestsTakeMany)
+@click.command("run", cls=TakesMany)
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @settings_options(Settings)
 @click.option("--two-sided", is_flag=True, help="The same as --alternative two-sided, of the same p-values.")

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from biassay.cli.options import how_options, settings_options
+from biassay.cli.common import TakesMany
+from biassay.cli.options import how_options, settings_options, several_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.runs.functions import measure
 from biassay.runs.run import Run
@@ -17,7 +18,7 @@ __all__ = ["command_of"]
 
 _MODELS = (
     "A MODEL is a string such as hf:NAME: `biassay models` lists them all. A name of your own may stand in front: "
-    "NAME=MODEL."
+    "NAME=MODEL. Models come before options that take several values."
 )
 
 
@@ -34,7 +35,10 @@ def command_of(name: str) -> click.Command:
         finish(carried_out(partial(_measured, name), models, given, how), how)
 
     models = click.argument("models", nargs=-1, metavar="MODEL ...")
-    return click.command(name, help=f"{study.title} (from the package {study.package}).\n\n{_MODELS}")(models(command))
+    text = f"{study.title} (from the package {study.package}).\n\n{_MODELS}"
+    several = several_options(study.types.settings)
+    made: click.Command = click.command(name, TakesMany, help=text, several=several)(models(command))
+    return made
 
 
 def _measured(name: str, models: tuple[str, ...], **given: Any) -> Run:

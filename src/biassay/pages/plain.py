@@ -18,7 +18,7 @@ from biassay.pages.plain_differences import (
     in_short,
     paper_differences,
 )
-from biassay.pages.plain_tables import paper_table, print_run, printed, section_of, used
+from biassay.pages.plain_tables import paper_table, print_run, printed, section_of, shown_first, used
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.metadata import Indexed, Metric
@@ -30,7 +30,7 @@ from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_labels
-from biassay.results.tables import Column, TableSpec, cells, tsv_lines
+from biassay.results.tables import TableSpec, cells, tsv_lines
 
 __all__ = ["Plain"]
 
@@ -60,7 +60,10 @@ class Plain(Presenter):
             summary=statements(self._findings(run)),
             meaning=_MEANING,
             sections=[
-                *(section_of(spec.name, spec.title, *used(spec, run), renderer) for spec in self._tables),
+                *(
+                    section_of(spec.name, spec.title, *used(spec, run), renderer, folded=spec.detail)
+                    for spec in self._tables
+                ),
                 renderer.section("plain_made", "How it was made", manifest=run.manifest, settings=settings),
             ],
         )
@@ -71,12 +74,13 @@ class Plain(Presenter):
 
     def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
         run = gathered.run
-        tables = [printed(spec.title, *_first(spec, run)) for spec in self._tables]
+        tables = [printed(spec.title, *shown_first(spec, run)) for spec in self._tables if not spec.detail]
         print_run(console, f"{self._title}: {self._headline(run)}", tables, statements(self._findings(run)))
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         for spec in self._tables:
-            yield f"{gathered.run.manifest.study}-{spec.name}", paper_table(spec, gathered.run)
+            if not spec.detail:
+                yield f"{gathered.run.manifest.study}-{spec.name}", paper_table(spec, gathered.run)
 
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
         for one in gathered:
@@ -122,12 +126,6 @@ class Plain(Presenter):
         for spec in self._tables:
             if spec.number:
                 yield spec, [row for row in comparison.tables["differences"] if row.table == spec.name]
-
-
-def _first(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
-    """The columns that a person sees first, and the rows."""
-    columns, rows = used(spec, run)
-    return [column for column in columns if not spec.shown or column.name in spec.shown], rows
 
 
 def _code(name: str) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "printed",
     "said",
     "section_of",
+    "shown_first",
     "side_by_side",
     "used",
 ]
@@ -41,14 +42,28 @@ def used(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
     return filled(spec.columns_of(run), rows), rows
 
 
+def shown_first(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
+    """Of these columns those that a person sees first."""
+    columns, rows = used(spec, run)
+    return [column for column in columns if not spec.shown or column.name in spec.shown], rows
+
+
 def filled(columns: Iterable[Column], rows: Sequence[Any]) -> list[Column]:
     """The columns in which anything stands."""
     return [column for column in columns if any(column.value(row) not in ("", None, (), {}) for row in rows)]
 
 
-def section_of(name: str, title: str, columns: Sequence[Column], rows: Sequence[Any], renderer: Renderer) -> Section:
+def section_of(
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[Any],
+    renderer: Renderer,
+    *,
+    folded: bool = False,
+) -> Section:
     """A table of a page."""
-    section = renderer.section("table", title, **cells_of(title, columns, rows))
+    section = renderer.section("table", title, **cells_of(title, columns, rows), folded=folded and len(rows))
     return Section(f"{renderer.anchor}-{name}", section.title, section.body)
 
 

@@ -17,7 +17,9 @@ _SAID: dict[Standing, str] = {
     "opposite": "runs opposite to what the test looks for",
     "described": "described, not tested",
     "not shown": "not shown",
+    "too few": "too few words to tell",
 }
+_SILENT: tuple[Standing, ...] = ("not shown", "too few")
 _HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
 _MOST = 8  # lines of one standing
 _FEW = 3  # of what is not shown, beyond which it is only counted
@@ -54,6 +56,7 @@ def _beside(finding: Finding) -> Iterator[str]:
         yield f"random attribute words do as well in {of_cases(finding.share_random, finding.random_sets)}"
     if finding.smallest is not None:
         yield _would_be_found(f"{finding.unit} of {decimals(finding.smallest)}")
+    yield from finding.survives
     yield from finding.notes
 
 
@@ -174,15 +177,16 @@ def points(findings: Sequence[Finding]) -> list[_Point]:
     if _models(findings) > 1:
         return _over_models(people, _models(findings))
     few = [one for one in people if one.smallest is not None]
-    told = [o for o in people if o.standing != "not shown" or (o in few and len(few) <= _FEW) or _within(o)]
+    few = few if len(few) <= _FEW else []
+    told = [o for o in people if o.standing not in _SILENT or o.survives or o in few or _within(o)]
     return [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing])]
 
 
 def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
     """The same said by several tests is one line, with the numbers of the largest effect."""
-    lines: dict[str, list[Finding]] = {}
+    lines: dict[tuple[str, ...], list[Finding]] = {}
     for one in sorted(findings, key=lambda one: -abs(one.effect or 0.0)):
-        lines.setdefault(one.direction or one.title, []).append(one)
+        lines.setdefault((one.direction or one.title, *one.survives), []).append(one)
     for first, *others in list(lines.values())[:_MOST]:
         also = f"; also {', '.join(one.item for one in others)}" if others else ""
         yield _said(first), f" ({first.item}{also})"

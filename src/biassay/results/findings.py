@@ -68,6 +68,8 @@ class Finding(Record):
         Why it was not measured.
     evidence : tuple of str
         Words or traits that it rests on, strongest first.
+    survives : tuple of str
+        Where it was measured in many ways: what becomes of it in them. It is told whatever the standing.
     notes : tuple of str
         What must be known beside it.
     """
@@ -93,6 +95,7 @@ class Finding(Record):
     share_random: float | None = None
     random_sets: int | None = None
     limit: float | None = None
+    survives: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -64,6 +64,8 @@ class TableSpec:
         The column by which models are compared, row by row; none: the table is not compared.
     shown : tuple of str
         Columns that a person sees first, in a notebook or a terminal; none: all of them.
+    detail : bool
+        Whether it holds details: folded on a page, in a file, and neither in a terminal nor in a paper.
     """
 
     name: str
@@ -74,6 +76,7 @@ class TableSpec:
     key: tuple[str, ...] = ()
     number: str = ""
     shown: tuple[str, ...] = ()
+    detail: bool = False
 
     def columns_of(self, run: RunData) -> tuple[Column, ...]:
         return self.columns(run) if callable(self.columns) else self.columns

@@ -40,7 +40,7 @@ def robustness(
         own layer. One pass through the model gives them all.
     similarities : list of str
         Of ``cosine``, ``centred`` (without the mean of frequent words), ``components`` (also without their three
-        principal components) and ``rank`` (Spearman's correlation).
+        principal components) and ``rank`` (Spearman's correlation). The first specification is always by cosine.
     n_subsets : int
         Random halves of the words.
     alpha : float
@@ -51,8 +51,9 @@ def robustness(
     Returns
     -------
     Run
-        ``results`` say for every test how many choices agree, with one joint p-value; the table ``specifications``
-        holds every choice.
+        ``results`` say of every test what `biassay.run` says of it (d, its interval and the crossed p-value), how many
+        choices agree with that, and one joint p-value, which speaks of these attribute words. The table
+        ``specifications`` holds every choice.
 
     References
     ----------
@@ -63,8 +64,8 @@ def robustness(
     --------
     >>> import biassay
     >>> found = biassay.robustness("glove", "weat6").results[0]
-    >>> found.choices, found.share_sign, found.p_joint < 0.001
-    (4, 1.0, True)
+    >>> found.choices, found.same_sign, found.p_value_crossed < 0.001, found.p_joint < 0.001
+    (4, 4, True, True)
     """
     given = {"tests": several(tests), "readings": several(readings), "similarities": several(similarities)}
     return measured_by("robustness", models, locals(), given)

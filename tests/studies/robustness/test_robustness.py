@@ -1,7 +1,8 @@
-"""Robustness on real word vectors: every choice against the same measured by itself."""
+"""Robustness on real word vectors and on a small transformer: every choice against the same measured by itself."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,25 +10,49 @@ import pytest
 
 import biassay
 from biassay.errors import BiassayError, UnknownNameError
+from biassay.pages.sentences import points
 from biassay.runs.run import Run
 from biassay.stats.joint import joint_test
 from biassay.studies.robustness.records import Specification
 
+TESTS = ["weat6", "weat9", "sent-weat7", "weat1", "weat7"]
+
 
 @pytest.fixture(scope="module")
 def glove() -> Run:
-    return biassay.robustness("glove", ["weat6", "weat9", "sent-weat7", "weat1"])
+    return biassay.robustness("glove", TESTS)
 
 
 def of(run: Run, test: str, *kinds: str) -> list[Specification]:
     return [row for row in run.tables["specifications"] if row.test == test and row.kind in kinds]
 
 
-def test_the_first_specification_is_the_run(glove: Run) -> None:
-    for plain in biassay.run("glove", ["weat6", "sent-weat7"]).results:
-        first = of(glove, plain.test, "model")[0]
-        assert (first.d, first.p_value_crossed) == pytest.approx((plain.effect_size_by_word, plain.p_value_crossed))
-        assert (first.d_low, first.d_high) == pytest.approx((plain.d_low, plain.d_high))
+def test_the_first_specification_and_the_findings_are_those_of_run(glove: Run) -> None:
+    plain = biassay.run("glove", TESTS)
+    for mine, row in zip(glove.results, plain.results, strict=True):
+        first = of(glove, row.test, "model")[0]
+        numbers = (row.effect_size_by_word, row.d_low, row.d_high, row.p_value_crossed)
+        assert (first.d, first.d_low, first.d_high, first.p_value_crossed) == pytest.approx(numbers)
+        assert (mine.d, mine.d_low, mine.d_high, mine.p_value_crossed) == pytest.approx(numbers)
+        assert mine.p_value_crossed_holm == pytest.approx(row.p_value_crossed_holm)
+        assert (mine.family, mine.model_revision) == (row.family, row.model_revision)
+    shown = [(one.item, one.standing, one.direction, one.effect) for one in glove.findings()]
+    assert [one[:3] for one in shown] == [(one.item, one.standing, one.direction) for one in plain.findings()]
+    assert [one[3] for one in shown] == pytest.approx([one.effect for one in plain.findings()])
+    assert {one[:2] for one in shown} >= {("weat6", "corrected"), ("weat7", "not shown")}
+
+
+def test_a_finding_says_what_it_survives_whatever_its_standing(glove: Run) -> None:
+    for row, one in zip(glove.results, glove.findings(), strict=True):
+        said = " ".join(one.survives)
+        for number in (row.d_median, row.d_smallest, row.d_largest, row.d_without_word):
+            assert f"{number:.2f}" in said
+        assert f"{row.same_sign} of {row.choices}" in said
+        assert row.without_word in said
+        assert one.p_values["joint, for these attribute words"] == row.p_joint
+        assert not one.evidence
+    told = {name for _, name in points(glove.findings())}
+    assert told == {f" ({row.test})" for row in glove.results if row.about == "people"}
 
 
 def test_choices_are_counted_and_summed_up(glove: Run) -> None:
@@ -37,11 +62,9 @@ def test_choices_are_counted_and_summed_up(glove: Run) -> None:
         assert result.choices == len(choices)
         assert (result.d_smallest, result.d_largest) == (min(effects), max(effects))
         assert result.d_median == pytest.approx(np.median(effects))
-        assert result.share_sign == pytest.approx(np.mean(np.sign(effects) == np.sign(effects[0])))
+        same = np.sign(effects) == np.sign(effects[0])
         sure = [row.p_value_crossed is not None and row.p_value_crossed <= 0.05 for row in choices]
-        assert result.share_significant == pytest.approx(
-            np.mean(np.array(sure) & (np.sign(effects) == np.sign(effects[0])))
-        )
+        assert (result.same_sign, result.significant) == (same.sum(), (same & sure).sum())
 
 
 def test_kinds_of_specifications(glove: Run) -> None:
@@ -69,23 +92,15 @@ def test_a_word_left_out_is_the_test_without_it(glove: Run) -> None:
 
 def test_only_tests_about_people_are_corrected(glove: Run) -> None:
     people = [row for row in glove.results if row.about == "people"]
-    expected = biassay.holm([row.p_joint for row in people]).adjusted
-    assert [row.p_joint_holm for row in people] == pytest.approx(expected.tolist())
-    assert [row.family for row in glove.results] == [3, 3, 3, None]
+    expected = biassay.holm([row.p_value_crossed for row in people]).adjusted
+    assert [row.p_value_crossed_holm for row in people] == pytest.approx(expected.tolist())
+    assert [row.family for row in glove.results] == [4, 4, 4, None, 4]
 
 
 def test_the_joint_p_value_is_that_of_the_median(glove: Run) -> None:
     assert glove.results[0].p_joint == pytest.approx(2 / 12870)  # no split of weat6 does as well, in either direction
     assert 0.0 < glove.results[1].p_joint < 0.05
     assert joint_test(np.eye(2, 8), 4).p_value > 0.05
-
-
-def test_findings_say_how_many_agree(glove: Run) -> None:
-    finding = glove.findings()[0]
-    assert (finding.item, finding.standing, finding.unit) == ("weat6", "corrected", "median d")
-    assert finding.effect == glove.results[0].d_median
-    assert not finding.evidence  # these are words, and a choice is none
-    assert all(number in finding.notes[0] for number in ("100%", "4"))
 
 
 def test_one_seed_one_answer_and_a_folder_holds_everything(tmp_path: Path) -> None:
@@ -109,3 +124,21 @@ def test_a_test_with_too_many_words_lost_is_refused_alone(tmp_path: Path) -> Non
     run = biassay.robustness(f"vectors:{file}?case=fold", ["weat6", "weat1"])
     assert [row.status for row in run.results] == ["measured", "refused"]
     assert run.findings()[1].standing == "not measured"
+
+
+def test_a_test_whose_words_are_not_known_is_refused_alone(tmp_path: Path) -> None:
+    test = biassay.select_tests("weat6")[0]
+    texts = {f"{kind}{i}": [f"It is {word}." for word in test.concept(role).words]
+             for kind, i, role in (("targ", 1, "X"), ("targ", 2, "Y"), ("attr", 1, "A"), ("attr", 2, "B"))}  # fmt: skip
+    file = tmp_path / "given.json"
+    file.write_text(json.dumps({name: {"category": name, "examples": own} for name, own in texts.items()}))
+    assert not biassay.select_tests(str(file))[0].tells_words
+    run = biassay.robustness("glove", [str(file), "weat6"])
+    assert [(row.test, row.status) for row in run.results] == [("given", "refused"), ("weat6", "measured")]
+    assert "which words" in (run.results[0].reason or "")
+
+
+def test_cosine_comes_first_whatever_is_asked(glove: Run) -> None:
+    run = biassay.robustness("glove", "weat6", similarities="rank", n_subsets=0)
+    assert [row.similarity for row in of(run, "weat6", "model")] == ["cosine", "rank"]
+    assert run.results[0].d == glove.results[0].d

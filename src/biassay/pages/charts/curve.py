@@ -11,29 +11,27 @@ from biassay.pages.charts.style import Style
 
 __all__ = ["CurvePoint", "curve"]
 
+_WIDTH = 6.6  # of a letter in a browser; it may be wider than where the figure is laid out
 _NAMES = ("not significant", "significant")
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """``choices`` are what the specification consists of, one of every kind; empty: none of the kind.
-
-    Each has a row below the curve, those of a kind together.
-    """
+    """``choices`` are what the specification consists of, by kind; each is a row below the curve."""
 
     effect: float
     low: float | None
     high: float | None
     significant: bool
-    choices: tuple[str, ...]
+    choices: tuple[tuple[str, str], ...]
     tip: str
 
 
 def curve(name: str, title: str, points: Sequence[CurvePoint], style: Style, *, axis: str = "d") -> Figure:
     """Points from the smallest effect to the largest."""
     shown = sorted((point for point in points if math.isfinite(point.effect)), key=lambda point: point.effect)
-    kinds = zip(*(point.choices for point in points), strict=True)
-    rows = list(dict.fromkeys(choice for kind in kinds for choice in kind if choice))
+    rows = _rows(points)
+    extent = _WIDTH * max((len(_label(choice)) for choice in rows), default=0)
     values = [
         {
             "place": i,
@@ -46,16 +44,15 @@ def curve(name: str, title: str, points: Sequence[CurvePoint], style: Style, *, 
         for i, point in enumerate(shown)
     ]
     chosen = [
-        {"place": i, "choice": choice, "row": rows.index(choice), "found": _NAMES[point.significant]}
+        {"place": i, "choice": _label(choice), "row": rows.index(choice), "found": _NAMES[point.significant]}
         for i, point in enumerate(shown)
         for choice in point.choices
-        if choice
     ]
     colour = {
         "field": "found",
         "type": "nominal",
         "scale": {"domain": list(_NAMES), "range": [style.found[0], style.found[2]]},
-        "legend": {"title": None, "orient": "top", "direction": "horizontal"},
+        "legend": {"title": None, "orient": "top", "direction": "horizontal", "columnPadding": 30},
     }
     x = {
         "field": "place",
@@ -96,7 +93,7 @@ def curve(name: str, title: str, points: Sequence[CurvePoint], style: Style, *, 
                 "field": "choice",
                 "type": "nominal",
                 "sort": by_place("row"),
-                "axis": {"title": None, "ticks": False, "domain": False},
+                "axis": {"title": None, "ticks": False, "domain": False, "labelLimit": 0, "minExtent": extent},
             },
             "color": colour,
         },
@@ -110,3 +107,15 @@ def curve(name: str, title: str, points: Sequence[CurvePoint], style: Style, *, 
     }
     sure = sum(point.significant for point in shown)
     return Figure(name, f"{title}: {len(shown)} specifications, {sure} of them significant", spec)
+
+
+def _rows(points: Sequence[CurvePoint]) -> list[tuple[str, str]]:
+    """All choices, those of one kind together."""
+    found = dict.fromkeys(choice for point in points for choice in point.choices)
+    kinds = list(dict.fromkeys(kind for kind, _ in found))
+    return sorted(found, key=lambda choice: kinds.index(choice[0]))
+
+
+def _label(choice: tuple[str, str]) -> str:
+    kind, value = choice
+    return f"{kind}: {value}"

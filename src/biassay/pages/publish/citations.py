@@ -19,7 +19,7 @@ from biassay.results.data import RunData
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
 
-__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_source"]
+__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_source", "uses_of_tests"]
 
 _NOT_FIELDS = ("type", "cited_as")
 _NOT_STATED = "not stated"  # the citation of what a file without a source defines
@@ -145,6 +145,15 @@ def uses_of_source(citation: str, name: str, for_what: str) -> Iterator[Use]:
     for work, entry in _references().items():
         if entry["title"].casefold() in citation.casefold():
             yield Use(for_what, work)
+
+
+def uses_of_tests(runs: Iterable[RunData]) -> Iterator[Use]:
+    """The sources of the tests that runs were measured with."""
+    tests: dict[tuple[str, str], dict[str, None]] = {}
+    for test in (test for run in runs for test in run.manifest.inputs.tests):
+        tests.setdefault((test.citation, test.source), {})[test.name] = None
+    for (citation, source), names in tests.items():
+        yield from uses_of_source(citation, source, f"{'test' if len(names) == 1 else 'tests'} {', '.join(names)}")
 
 
 def _first_name_first(name: str) -> str:

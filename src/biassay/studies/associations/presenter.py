@@ -11,7 +11,7 @@ from biassay.pages.charts.drawing import Drawing
 from biassay.pages.charts.matrix import MatrixCell, matrix
 from biassay.pages.formats import decimals
 from biassay.pages.presenter import Presenter
-from biassay.pages.publish.citations import Use, uses_of_source
+from biassay.pages.publish.citations import Use, uses_of_tests
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.model_card import Card, card_of_findings
 from biassay.pages.section import Part, Renderer
@@ -81,11 +81,7 @@ class AssociationPresenter(Presenter):
         yield from (make for _, _, make in distribution_figures(view))
 
     def sources(self, runs: Sequence[RunData]) -> Iterator[Use]:
-        tests: dict[tuple[str, str], dict[str, None]] = {}
-        for test in (test for run in runs for test in run.manifest.inputs.tests):
-            tests.setdefault((test.citation, test.source), {})[test.name] = None
-        for (citation, source), names in tests.items():
-            yield from uses_of_source(citation, source, f"{'test' if len(names) == 1 else 'tests'} {', '.join(names)}")
+        return uses_of_tests(runs)
 
     def methods(self, run: RunData) -> Iterator[Use]:
         yield Use("the method WEAT", "caliskan2017")

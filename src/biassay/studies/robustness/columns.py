@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from biassay.results.tables import Column, TableSpec
+from biassay.results.data import RunData
+from biassay.results.labels import model_key, model_labels
+from biassay.results.tables import Column, TableSpec, pick
 from biassay.studies.robustness.records import Result, Specification
 
-__all__ = ["TABLES"]
+__all__ = ["NUMBERS", "SUMMARY", "TABLES"]
 
 _RESULTS = (
     Column("model", "model", "The model's name."),
     Column("options", "options", "Its settings."),
+    Column("model_revision", "revision", "Fingerprint of the model's weights."),
     Column("test", "test", "The name of the test."),
     Column("title", "title", "The test in words."),
     Column("status", "status", "Measured, refused (too many words lost) or failed (the statistic is undefined)."),
@@ -21,18 +24,24 @@ _RESULTS = (
     Column("attr1", "A", "The first attributes."),
     Column("attr2", "B", "The second attributes."),
     Column("d", "d", "Effect size by word of the model as it is, by cosine.", "number"),
-    Column("choices", "choices", "Specifications with all words: layers, poolings, similarities, templates.", "count"),
-    Column("d_median", "median d", "Of all choices.", "number"),
-    Column("d_smallest", "smallest d", "Of all choices.", "number"),
-    Column("d_largest", "largest d", "Of all choices.", "number"),
-    Column("share_sign", "same sign", "Choices with the sign of d.", "share"),
-    Column(
-        "share_significant", "and significant", "Choices with the sign of d and a crossed p at most alpha.", "share"
-    ),
-    Column("p_joint", "joint p", "Of the median over choices, target words relabelled in all at once; two-sided.", "p"),
-    Column("p_joint_holm", "joint p, Holm", "After Holm's correction over the tests about people of a model.", "p"),
+    Column("d_low", "d, low", "Of d with other words of the same kinds: lower end.", "number"),
+    Column("d_high", "d, high", "Upper end; the confidence is 1 - alpha.", "number"),
+    Column("p_value_crossed", "p", "Of d, with other words of the same kinds (crossed test); two-sided.", "p"),
+    Column("p_value_crossed_holm", "p, Holm", "After Holm's correction over the tests about people of a model.", "p"),
     Column("family", "family", "Tests that are corrected together; a check of the method stands outside.", "count"),
-    Column("without_word", "without", "The word without which least of the effect is left."),
+    Column("choices", "choices", "Layers, poolings, similarities and templates, with all words.", "count"),
+    Column("d_median", "median d", "Of all choices.", "number"),
+    Column("d_smallest", "min d", "Of all choices.", "number"),
+    Column("d_largest", "max d", "Of all choices.", "number"),
+    Column("same_sign", "same sign", "Choices with the sign of d.", "count"),
+    Column("significant", "significant", "Choices with the sign of d and a crossed p of at most alpha.", "count"),
+    Column(
+        "p_joint",
+        "joint p, these attributes",
+        "For these attribute words: of the median over choices, target words relabelled in all at once; two-sided.",
+        "p",
+    ),
+    Column("without_word", "weakest word", "The word without which least of the effect is left."),
     Column("d_without_word", "d without it", "What is left.", "number"),
     Column("share_sign_words", "words left out", "Same sign with each word left out in turn.", "share"),
     Column("share_sign_subsets", "halves", "Same sign with random halves of the words.", "share"),
@@ -43,13 +52,14 @@ _RESULTS = (
 _SPECIFICATIONS = (
     Column("model", "model", "The model's name."),
     Column("options", "options", "Its settings."),
+    Column("model_revision", "revision", "Fingerprint of the model's weights."),
     Column("test", "test", "The name of the test."),
     Column("kind", "kind", "What differs from the first: model, template, word, subset or matched."),
     Column("reading", "reading", "Layer and pooling; empty: the model's own."),
     Column("similarity", "similarity", "How vectors are compared."),
     Column("template", "template", "The only template; empty: all that words share."),
     Column("words", "words", "Which words; empty: all."),
-    Column("d", "d", "Effect size by word; empty: words cannot be told apart so.", "number"),
+    Column("d", "d", "Effect size by word; empty: not defined.", "number"),
     Column("d_low", "d, low", "Of d with other words of the same kinds: lower end.", "number"),
     Column("d_high", "d, high", "Upper end; the confidence is 1 - alpha.", "number"),
     Column("p_value_crossed", "p", "Crossed test, two-sided.", "p"),
@@ -58,15 +68,53 @@ _SPECIFICATIONS = (
 TABLES = (
     TableSpec(
         "results",
-        "What associations survive",
+        "Every number of the tests",
         Result,
         _RESULTS,
         key=("test",),
         number="d_median",
         shown=(
-            *("model", "options", "test", "d", "choices", "d_median", "d_smallest", "d_largest"),
-            *("share_sign", "share_significant", "p_joint", "p_joint_holm", "without_word", "d_without_word"),
+            *("model", "options", "test", "status", "d", "p_value_crossed", "d_median", "d_smallest", "d_largest"),
+            *("choices", "same_sign", "significant", "p_joint", "without_word"),
         ),
+        detail=True,
     ),
-    TableSpec("specifications", "Specifications", Specification, _SPECIFICATIONS),
+    TableSpec("specifications", "Every specification", Specification, _SPECIFICATIONS, detail=True),
 )
+
+
+def _range(row: Result) -> tuple[float | None, float | None]:
+    return row.d_smallest, row.d_largest
+
+
+def _of(row: Result, count: int | None) -> str | None:
+    return None if count is None else f"{count:,} of {row.choices:,}"
+
+
+NUMBERS = (
+    *pick(_RESULTS, "d", "p_value_crossed"),
+    Column("d_median", "median d", "Over choices of layer, pooling, similarity and template.", "number"),
+    Column("range", "range", "The smallest and the largest d of them.", "interval", _range),
+    Column("same_sign", "same sign", "Choices with the sign of d.", "count", lambda row: _of(row, row.same_sign)),
+    Column(
+        "significant",
+        "significant",
+        "Choices with the sign of d and a p of at most alpha.",
+        "count",
+        lambda row: _of(row, row.significant),
+    ),
+    *pick(_RESULTS, "p_joint"),
+)
+"""What a person reads of a test."""
+
+
+def _short(run: RunData) -> tuple[Column, ...]:
+    """These numbers and the weakest word; models are named where there are several."""
+    labels = model_labels(run)
+    model = Column("model", "model", "The model.", get=lambda row: labels[model_key(row)])
+    named = (model,) if len(labels) > 1 else ()
+    return (*named, *pick(_RESULTS, "test"), *NUMBERS, *pick(_RESULTS, "without_word", "reason"))
+
+
+SUMMARY = TableSpec("summary", "What the tests survive", None, _short, rows=lambda run: run.results)
+"""For a terminal and a page; nothing in it is stored."""

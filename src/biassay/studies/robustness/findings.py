@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from biassay.pages.formats import concept, counted
+from biassay.pages.formats import concept, counted, decimals, format_p, interval_text
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
@@ -14,7 +14,7 @@ __all__ = ["findings_of"]
 
 
 def findings_of(run: RunData) -> Sequence[Finding]:
-    """One finding per model and test: the median effect over all choices, and whether they hold together."""
+    """One finding per model and test: the same as that of association tests, and what it survives."""
     labels = model_labels(run)
     return [_finding(row, labels[model_key(row)]) for row in run.results]
 
@@ -27,35 +27,47 @@ def _finding(row: Result, label: str) -> Finding:
         topic=row.topic,
         about=row.about,
         standing=_standing(row),
-        direction=_direction(row) if row.d_median is not None else "",
-        effect=row.d_median,
-        unit="median d",
-        p_values={"joint": row.p_joint, "joint, corrected": row.p_joint_holm},
+        direction=_direction(row) if row.d is not None else "",
+        effect=row.d,
+        low=row.d_low,
+        high=row.d_high,
+        confidence=1.0 - row.alpha,
+        p_values={
+            "crossed": row.p_value_crossed,
+            "crossed, corrected": row.p_value_crossed_holm,
+            "joint, for these attribute words": row.p_joint,
+        },
         reason=row.reason,
-        notes=_notes(row),
+        survives=tuple(_survives(row)) if row.d is not None else (),
     )
 
 
 def _standing(row: Result) -> Standing:
-    if row.d_median is None or row.p_joint is None:
+    """That of the model as it is, by the crossed test."""
+    if row.d is None:
         return "not measured"
-    if row.p_joint > row.alpha:
+    if row.p_value_crossed is None:
+        return "too few"
+    if row.p_value_crossed > row.alpha:
         return "not shown"
-    if row.d_median < 0.0:
+    if row.d < 0.0:
         return "opposite"
-    return "corrected" if row.p_joint_holm is not None and row.p_joint_holm <= row.alpha else "uncorrected"
+    corrected = row.p_value_crossed_holm
+    return "uncorrected" if corrected is None or corrected > row.alpha else "corrected"
 
 
 def _direction(row: Result) -> str:
     first, second = concept(row.attr1), concept(row.attr2)
-    if (row.d_median or 0.0) < 0.0:
+    if (row.d or 0.0) < 0.0:
         first, second = second, first
     return f"{concept(row.targ1)} associated with {first}, {concept(row.targ2)} with {second}"
 
 
-def _notes(row: Result) -> tuple[str, ...]:
-    """In how many choices it is the same."""
-    if row.share_sign is None or row.share_significant is None:
-        return ()
-    same, choices = f"{row.share_sign:.0%}", counted(row.choices, "choice")
-    return (f"same sign in {same} of {choices}, and significant in {row.share_significant:.0%}",)
+def _survives(row: Result) -> Iterator[str]:
+    """In how many choices it is the same, how large, and without which word least is left."""
+    of = f"same sign in {row.same_sign:,} of {counted(row.choices, 'choice')}"
+    yield f"{of}, significant in {row.significant:,}"
+    yield f"median d = {decimals(row.d_median)} ({interval_text(row.d_smallest, row.d_largest)})"
+    if row.without_word is not None:
+        yield f"without {row.without_word} d = {decimals(row.d_without_word)}, the least with any one word left out"
+    yield f"joint p for these attribute words = {format_p(row.p_joint)}"

@@ -28,6 +28,7 @@ def asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]:
     return {
         "model": identity.name,
         "options": identity.options,
+        "model_revision": identity.revision,
         "test": test.name,
         "title": test.title,
         "about": test.about,
@@ -44,9 +45,7 @@ def rows_of(found: Sequence[Measured], about: dict[str, Any], settings: Settings
     """One row a specification."""
     for one in found:
         yield Specification(
-            model=about["model"],
-            options=about["options"],
-            test=about["test"],
+            **{name: about[name] for name in ("model", "options", "model_revision", "test")},
             kind=one.kind,
             reading=one.reading,
             similarity=one.similarity,
@@ -57,13 +56,15 @@ def rows_of(found: Sequence[Measured], about: dict[str, Any], settings: Settings
         )
 
 
-def _numbers(one: Measured, confidence: float) -> dict[str, float | None]:
-    if not one.defined:
-        return dict.fromkeys(("d", "d_low", "d_high", "p_value_crossed"))
+def _numbers(one: Measured, confidence: float) -> dict[str, Any]:
+    """The effect, its interval and its p-value; None all of them where there is no effect to speak of."""
     n, _, k, _ = one.sizes
-    effect = crossed_effect(one.cosines, n, k, confidence=confidence)
-    p = crossed_test(one.cosines, n, k, confidence=confidence).p_value
-    return {"d": _number(effect.effect_size), "d_low": effect.low, "d_high": effect.high, "p_value_crossed": p}
+    if one.is_known:
+        effect = crossed_effect(one.cosines, n, k, confidence=confidence)
+        if not math.isnan(effect.effect_size):
+            p_value = crossed_test(one.cosines, n, k, confidence=confidence).p_value
+            return {"d": effect.effect_size, "d_low": effect.low, "d_high": effect.high, "p_value_crossed": p_value}
+    return dict.fromkeys(("d", "d_low", "d_high", "p_value_crossed"))
 
 
 def measured_row(
@@ -72,9 +73,9 @@ def measured_row(
     """What all specifications of a test say together."""
     first = rows[0]
     if first.d is None:
-        return Result(**about, status="failed", reason=_undefined(first))
+        return Result(**about, status="failed", reason="all target words have one association, so that d is undefined")
     sign = math.copysign(1.0, first.d)
-    scores = [one.scores for one in found if one.kind in _CHOICES and one.defined]
+    scores = [one.scores for one in found if one.kind in _CHOICES and one.is_known]
     joint = joint_test(np.stack(scores), found[0].sizes[0], rng=rng)
     choices = [row for row in rows if row.kind in _CHOICES and row.d is not None]
     left = [row for row in rows if row.kind == "word" and row.d is not None]
@@ -84,12 +85,15 @@ def measured_row(
         status="measured",
         reason=None,
         d=first.d,
+        d_low=first.d_low,
+        d_high=first.d_high,
+        p_value_crossed=first.p_value_crossed,
         choices=len(choices),
         d_median=_number(joint.median),
         d_smallest=min((row.d for row in choices if row.d is not None), default=None),
         d_largest=max((row.d for row in choices if row.d is not None), default=None),
-        share_sign=_share([_agrees(row, sign) for row in choices]),
-        share_significant=_share([_agrees(row, sign) and _significant(row, about["alpha"]) for row in choices]),
+        same_sign=sum(_agrees(row, sign) for row in choices),
+        significant=sum(_agrees(row, sign) and _significant(row, about["alpha"]) for row in choices),
         p_joint=_number(joint.p_value),
         without_word=None if weakest is None else weakest.words.removeprefix("without "),
         d_without_word=None if weakest is None else weakest.d,
@@ -101,11 +105,6 @@ def measured_row(
 
 
 _CHOICES: tuple[Kind, ...] = ("model", "template")
-
-
-def _undefined(row: Specification) -> str:
-    reading = f" ({row.reading})" if row.reading else ""
-    return f"by {row.similarity}, the model{reading} gives all targets the same association, or vectors no direction"
 
 
 def _agrees(row: Specification, sign: float) -> bool:
@@ -129,14 +128,14 @@ def _number(value: float) -> float | None:
 
 
 def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
-    """Holm's correction of the joint p-values over the tests about people of each model."""
+    """Holm's correction of the crossed p-values over the tests about people of each model, as in association tests."""
     families: dict[Any, list[int]] = {}
     for i, row in enumerate(results):
-        if row.about == "people" and row.p_joint is not None:
+        if row.about == "people" and row.p_value_crossed is not None:
             families.setdefault(model_key(row), []).append(i)
-    rows = [dataclasses.replace(row, p_joint_holm=None, family=None) for row in results]
+    rows = [dataclasses.replace(row, p_value_crossed_holm=None, family=None) for row in results]
     for places in families.values():
-        adjusted = holm([results[i].p_joint or 0.0 for i in places], alpha).adjusted
+        adjusted = holm([results[i].p_value_crossed or 0.0 for i in places], alpha).adjusted
         for i, p in zip(places, adjusted.tolist(), strict=True):
-            rows[i] = dataclasses.replace(rows[i], p_joint_holm=p, family=len(places))
+            rows[i] = dataclasses.replace(rows[i], p_value_crossed_holm=p, family=len(places))
     return tuple(rows)

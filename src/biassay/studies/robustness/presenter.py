@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
-
-from rich.console import Console
 
 from biassay.pages.charts.curve import CurvePoint, curve
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.style import Style
 from biassay.pages.formats import decimals, format_p, interval_text
 from biassay.pages.plain import Plain
+from biassay.pages.publish.citations import Use, uses_of_tests
+from biassay.pages.publish.layout import Table
 from biassay.pages.section import Part, Renderer
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
+from biassay.studies.robustness.columns import SUMMARY
+from biassay.studies.robustness.paper import paper_table
 from biassay.studies.robustness.records import Result, Specification
 
 __all__ = ["RobustnessPresenter"]
 
 _MOST = 40
 _MEANING = (
-    "A choice is a layer, a pooling, a similarity or a template; with all words of a test there are as many effects as "
-    "choices. The joint p-value asks whether their median could come about if target words went with X and Y by "
-    "chance: "
-    "it speaks of these attribute words, and takes into account that all choices share the same words. Other words: "
-    "each left out in turn, random halves, and words that are alike in tokens or frequency."
+    "d, its interval and p are those of biassay run: the model as it is, and other words of the same kinds. That p "
+    "alone decides whether an association holds. A choice is a layer, a pooling, a similarity or a template, with all "
+    "words of the test. The joint p asks whether the median over choices could come about if target words went with X "
+    "and Y by chance; it speaks of these attribute words, and says nothing of other ones. Other words: each left out "
+    "in turn, random halves, and words that are alike in tokens or frequency."
 )
+_KINDS = ("reading", "similarity", "template")
 
 
 class RobustnessPresenter(Plain):
@@ -41,15 +43,26 @@ class RobustnessPresenter(Plain):
         section = renderer.section("curves", "Specification curves", figures=renderer.figures(made), shown=len(made))
         return dataclasses.replace(part, meaning=_MEANING, sections=[section, *part.sections])
 
-    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
-        """Results alone: specifications are many, and stand on the page and in the folder of a run."""
-        Plain(self._title, self._tables[:1], self._findings).print(gathered, console)
+    def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
+        yield "robustness-results", paper_table(gathered.run)
+
+    def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
+        return (file for file in super().files(gathered) if file[0] != f"robustness-{SUMMARY.name}")
+
+    def sources(self, runs: Sequence[RunData]) -> Iterator[Use]:
+        return uses_of_tests(runs)
+
+    def methods(self, run: RunData) -> Iterator[Use]:
+        yield Use("the method WEAT", "caliskan2017")
+        yield Use("specification curves", "simonsohn2020")
+        if any(row.p_value_crossed_holm is not None for row in run.results):
+            yield Use("correction for the number of tests", "holm1979")
 
     def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         run = gathered.run
         labels = model_labels(run)
         for place, row in enumerate(run.results):
-            points = [_point(one, row.alpha) for one in _of(run, row) if one.kind in ("model", "template")]
+            points = _points([one for one in _of(run, row) if one.kind in ("model", "template")], row.alpha)
             if len(points) > 1:
                 title = f"{row.test} on {labels[model_key(row)]}"
                 yield partial(_drawn, f"curve-{place + 1}-{row.test}", title, points)
@@ -59,13 +72,20 @@ def _of(run: RunData, row: Result) -> Iterator[Specification]:
     return (
         one
         for one in run.tables.get("specifications", ())
-        if (one.model, one.options, one.test) == (row.model, row.options, row.test) and one.d is not None
+        if (model_key(one), one.test) == (model_key(row), row.test) and one.d is not None
     )
 
 
-def _point(one: Specification, alpha: float) -> CurvePoint:
-    choices = (one.reading, one.similarity, one.template)
-    tip = f"{', '.join(filter(None, choices))}: d {decimals(one.d)}, {interval_text(one.d_low, one.d_high)}"
+def _points(found: Sequence[Specification], alpha: float) -> list[CurvePoint]:
+    """What every specification consists of; where templates are chosen, all of them are a choice too."""
+    varied = any(one.template for one in found)
+    return [_point(one, one.template or ("all" if varied else ""), alpha) for one in found]
+
+
+def _point(one: Specification, template: str, alpha: float) -> CurvePoint:
+    values = (one.reading, one.similarity, template)
+    choices = tuple((kind, value) for kind, value in zip(_KINDS, values, strict=True) if value)
+    tip = f"{', '.join(value for _, value in choices)}: d {decimals(one.d)}, {interval_text(one.d_low, one.d_high)}"
     return CurvePoint(
         one.d or 0.0,
         one.d_low,

@@ -21,11 +21,13 @@ of the words; words of equal frequency or number of tokens."""
 class Specification(Record):
     """One way to measure a test: what was chosen, and what came of it.
 
-    ``words`` says which words were taken; empty: all of them.
+    ``words`` says which words were taken; empty: all of them. ``d`` is None where vectors have no direction, or all
+    target words one association.
     """
 
     model: str
     options: str
+    model_revision: str | None
     test: str
     kind: Kind
     reading: str
@@ -43,15 +45,17 @@ class Specification(Record):
 class Result(Record):
     """One test on one model over all its specifications.
 
-    ``choices`` are the specifications that use all words: of the kinds model and template. ``share_sign`` of them have
-    the sign of the first, which is the model as it is by cosine; ``share_significant`` have it and are significant
-    (crossed). ``p_joint`` is of their median effect, under a common relabelling of target words; ``p_joint_holm`` after
-    Holm's correction over the tests about people of the model. ``without_word`` is the word without which the effect is
-    nearest to zero, or crosses it most, and ``d_without_word`` what is left of it.
+    ``d``, its interval and ``p_value_crossed`` are of the first specification, the model as it is by cosine: the same
+    as in association tests, and corrected in the same families. ``choices`` are the specifications that use all words
+    and have a number, of the kinds model and template; none gives the same cosines as another. ``same_sign`` of them
+    have the sign of the first, and ``significant`` have it and a crossed p of at most alpha. ``p_joint`` is of their
+    median effect, under a common relabelling of target words: it speaks of these attribute words. ``without_word`` is
+    the word without which the effect is nearest to zero, or crosses it most, and ``d_without_word`` what is left of it.
     """
 
     model: str
     options: str
+    model_revision: str | None
     test: str
     title: str
     status: Literal["measured", "refused", "failed"]
@@ -63,15 +67,18 @@ class Result(Record):
     attr1: str
     attr2: str
     d: float | None = None
+    d_low: float | None = None
+    d_high: float | None = None
+    p_value_crossed: float | None = None
+    p_value_crossed_holm: float | None = None
+    family: int | None = None
     choices: int = 0
     d_median: float | None = None
     d_smallest: float | None = None
     d_largest: float | None = None
-    share_sign: float | None = None
-    share_significant: float | None = None
+    same_sign: int | None = None
+    significant: int | None = None
     p_joint: float | None = None
-    p_joint_holm: float | None = None
-    family: int | None = None
     without_word: str | None = None
     d_without_word: float | None = None
     share_sign_words: float | None = None

@@ -23,20 +23,17 @@ class Settings:
     )
     readings: tuple[str, ...] = setting(
         (),
-        "A layer and pooling, for instance layer=3&pool=mean; may be given several times.  [default: up to 8 layers, "
-        "and every pooling of the model's own layer]",
+        "Layers and poolings, for instance layer=3&pool=mean.  [default: up to 8 layers, and every pooling of the "
+        "model's own layer]",
         many=True,
-        option="reading",
-        aliases=("readings",),
-        metavar="READING",
+        metavar="READING ...",
     )
     similarities: tuple[str, ...] = setting(
         tuple(SIMILARITIES),
-        "A way to compare vectors; may be given several times.  [default: all]",
+        f"Ways to compare vectors, beside cosine: {', '.join(SIMILARITIES)}.  [default: all]",
         choices=tuple(SIMILARITIES),
         many=True,
-        option="similarity",
-        aliases=("similarities",),
+        metavar="NAME ...",
     )
     n_subsets: int = setting(20, "Random halves of the words.", low=0, option="n-subsets")
     alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)

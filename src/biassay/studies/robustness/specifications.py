@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.errors import DegenerateError
 from biassay.stats.matching import matched
 from biassay.stimuli.model import ROLES
 from biassay.studies.associations.averaging import mean_rows
@@ -20,13 +21,14 @@ __all__ = ["FREQUENCY", "TOKENS", "Material", "Measured", "of_reading", "of_word
 
 TOKENS, FREQUENCY = "equal tokens", "equal frequency"
 _FACTOR = 2.0  # between ranks of about equal frequency
+_SAME = 1e-6  # difference of cosines
 _FEWEST = 4  # words in a set of a subset or of matched words
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A specification and its cosines of words, rows X and Y, columns A and B; NaN: of vectors without a direction."""
+    """A specification and its cosines of words, rows X and Y, columns A and B; NaN of what has no direction."""
 
     kind: Kind
     reading: str
@@ -37,8 +39,12 @@ class Measured:
     sizes: tuple[int, int, int, int]
 
     @property
-    def defined(self) -> bool:
+    def is_known(self) -> bool:
         return bool(np.isfinite(self.cosines).all())
+
+    def repeats(self, other: Measured) -> bool:
+        """Does it give the same cosines of words?"""
+        return np.allclose(self.cosines, other.cosines, rtol=0.0, atol=_SAME)
 
     @property
     def scores(self) -> Floats:
@@ -72,6 +78,8 @@ def of_reading(
 ) -> Iterator[Measured]:
     """One reading by one similarity, ``units`` by role; the first of all also with each template by itself."""
     found = Measured("model", reading, similarity, "", "", *_of_words(units, material.texts))
+    if first and not found.is_known:
+        raise DegenerateError("some vectors have no direction")
     yield found
     if first:
         yield from _templates(material, units, found)

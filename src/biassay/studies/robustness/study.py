@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
+from biassay.errors import DegenerateError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
@@ -19,7 +20,7 @@ from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.inputs import test_record
 from biassay.studies.associations.over_texts import usable_texts
-from biassay.studies.robustness.columns import TABLES
+from biassay.studies.robustness.columns import SUMMARY, TABLES
 from biassay.studies.robustness.making import asked, measured_row, rows_of, with_corrections
 from biassay.studies.robustness.readings import chosen_readings
 from biassay.studies.robustness.records import InputsRecord, Result
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
 
 __all__ = ["STUDY"]
+
+_NO_WORDS = "the file does not say which words its texts are made from, and so they cannot be varied"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,20 +60,21 @@ class _Robustness(Study):
     def presenter(self) -> Presenter:
         from biassay.studies.robustness.presenter import RobustnessPresenter
 
-        return RobustnessPresenter(self.title, self.types.tables, self.findings)
+        return RobustnessPresenter(self.title, (SUMMARY, *self.types.tables), self.findings)
 
     def open(self, settings: Settings) -> _Inputs:
         chosen = [(test, one) for one in (settings.tests or ("",)) for test in select_tests([one] if one else [])]
-        tests = tuple(dict.fromkeys(test for test, _ in chosen if test.tells_words))
-        records = {test.name: test_record(test, pattern) for test, pattern in chosen if test.tells_words}
+        tests = tuple(dict.fromkeys(test for test, _ in chosen))
+        records = {test.name: test_record(test, pattern) for test, pattern in chosen}
         return _Inputs(settings, tests, InputsRecord(tuple(records.values())))
 
     def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
         return ("texts",)
 
     def requests(self, inputs: _Inputs, abilities: Abilities) -> Requests:
-        texts = [text.text for texts in inputs.texts.values() for text in texts]
-        texts += [text for test in inputs.tests for text in random_texts(test)]
+        asked = [test for test in inputs.tests if test.tells_words]
+        texts = [text.text for test in asked for text in inputs.texts[test.name]]
+        texts += [text for test in asked for text in random_texts(test)]
         return Requests(tuple(dict.fromkeys(texts)), readings=chosen_readings(inputs.settings.readings, abilities))
 
     def measure(self, inputs: _Inputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
@@ -102,16 +106,23 @@ def _read(found: Sequence[_Measuring], reading: str, settings: Settings, model: 
     """All tests by one reading; a text is changed once for all tests that have it."""
     groups: dict[tuple[str, ...], list[_Measuring]] = {}
     for one in found:
-        if one.refused is None:
+        if one.reason is None:
             groups.setdefault(random_texts(one.test), []).append(one)
     for background, tests in groups.items():
         texts = list(dict.fromkeys(text for one in tests for text in one.texts))
         rows = {text: row for row, text in enumerate(texts)}
         vectors, frequent = model.texts(texts, reading).vectors, model.texts(background, reading).vectors
-        for name in settings.similarities:
+        if not settings.readings and reading != model.abilities.own_reading and _are_one(vectors):
+            continue
+        for name in dict.fromkeys(("cosine", *settings.similarities)):
             units = directions(name, vectors, frequent)
             for one in tests:
                 one.read(reading, name, units, rows)
+
+
+def _are_one(vectors: NDArray[np.floating]) -> bool:
+    """Do all texts have one vector, as at the first token before the first layer?"""
+    return bool(np.abs(vectors - vectors[0]).max() <= 1e-6 * np.abs(vectors).max())
 
 
 class _Measuring:
@@ -119,36 +130,54 @@ class _Measuring:
 
     def __init__(self, inputs: _Inputs, test: Test, model: Answers) -> None:
         self._settings, self.test = inputs.settings, test
+        self._asked = asked(test, model.identity, self._settings)
+        self._failed: str | None = None
+        self._found: list[Measured] = []
+        self.lost: Mapping[str, tuple[str, ...]] = {}
+        self._refused: str | None = None if test.tells_words else _NO_WORDS
+        if self._refused is not None:
+            return
         texts = inputs.texts[test.name]
         encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
         usable = usable_texts(test, texts, encoded, self._settings.max_lost, model.abilities.lost_hint)
-        kept, self.lost, self.refused = usable
+        kept, self.lost, self._refused = usable
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
         shared = sharing(texts.X, texts.Y)
         chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
         self._material = Material(chosen, model.tokens, model.ranks)
-        self._asked = asked(test, model.identity, self._settings)
-        self._found: list[Measured] = []
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not measured."""
+        return self._refused or self._failed
 
     @property
     def texts(self) -> Iterator[str]:
         return (text.text for texts in self._material.texts.values() for text in texts)
 
     def read(self, reading: str, similarity: str, units: NDArray[np.float64], rows: Mapping[str, int]) -> None:
-        """One reading by one similarity: ``rows`` are the places of texts in ``units``."""
+        """One reading by one similarity, unless it repeats another; ``rows`` are the places of texts in ``units``."""
         texts = self._material.texts
         own = {role: units[[rows[text.text] for text in texts[role]]] for role in ROLES}
-        self._found += of_reading(self._material, reading, similarity, own, first=not self._found)
+        try:
+            for one in of_reading(self._material, reading, similarity, own, first=not self._found):
+                if not any(one.repeats(other) for other in self._found):
+                    self._found.append(one)
+        except DegenerateError as error:
+            self._failed = f"{reading}: {error}" if reading else str(error)
 
     def rows(self) -> Iterator[Event]:
-        if self.refused is not None:
-            yield Row("results", Result(**self._asked, status="refused", reason=self.refused))
+        if (reason := self.reason) is not None:
+            yield Row(
+                "results", Result(**self._asked, status="failed" if self._refused is None else "refused", reason=reason)
+            )
             return
         rng = np.random.default_rng(seed_of(self._settings.seed, self.test.name, "robustness"))
         found = [*self._found, *of_words(self._material, self._found[0], self._settings.n_subsets, rng)]
         rows = list(rows_of(found, self._asked, self._settings))
-        yield Row("results", measured_row(found, rows, self._asked, rng))
-        for row in rows:
+        result = measured_row(found, rows, self._asked, rng)
+        yield Row("results", result)
+        for row in rows if result.status == "measured" else ():
             yield Row("specifications", row)
 
 

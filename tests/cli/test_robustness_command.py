@@ -1,0 +1,40 @@
+"""``biassay robustness``: options that take several words, one table in the terminal, files for a paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Cli
+
+
+def test_options_take_several_words(cli: Cli) -> None:
+    code, stdout, _ = cli(
+        *("robustness", "glove", "--similarities", "cosine", "rank", "--n-subsets", "0"),
+        *("--tests", "weat6", "weat7", "--json", "--quiet", "--tests=weat8", "weat9"),
+    )
+    assert code == 0
+    tables = json.loads(stdout)
+    assert [row["test"] for row in tables["results"]] == ["weat6", "weat7", "weat8", "weat9"]
+    assert {row["similarity"] for row in tables["specifications"]} == {"cosine", "rank"}
+
+
+def test_a_paper_has_one_table_and_the_specifications_in_a_file(cli: Cli, tmp_path: Path) -> None:
+    assert cli("robustness", "glove", "--tests", "weat6", "weat7", "--out", tmp_path / "run", "--quiet")[0] == 0
+    assert cli("report", tmp_path / "run", "--publish", tmp_path / "paper", "--quiet")[0] == 0
+    assert {path.name for path in (tmp_path / "paper").glob("*.t*")} == {
+        *("robustness-results.tex", "robustness-results.tsv", "robustness-specifications.tsv"),
+    }
+    lines = (tmp_path / "paper" / "robustness-results.tex").read_text().splitlines()
+    (weat7,) = [line for line in lines if line.startswith("weat7")]
+    assert [cell.strip(" \\") for cell in weat7.split("&")] == [
+        *("weat7", "1.28", "0.107", "1.20", "1.09 to 1.35", "4 of 4", "0 of 4", "0.008"),
+    ]
+    assert "simonsohn2020" in (tmp_path / "paper" / "references.bib").read_text()
+
+
+def test_the_terminal_shows_a_line_a_test(cli: Cli) -> None:
+    _, stdout, _ = cli("robustness", "glove", "--tests", "weat6", "weat7")
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in stdout.splitlines() if line[:1] == "│"]
+    assert [row[0] for row in rows] == ["weat6", "weat7"]
+    assert rows[1][1:] == ["1.28", "0.107", "1.20", "1.09 to 1.35", "4 of 4", "0 of 4", "0.008", "male"]

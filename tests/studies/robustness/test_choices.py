@@ -1,0 +1,97 @@
+"""Which readings of a model are choices: those that have a number, and each once."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import biassay
+from biassay.answers.answers import Abilities, Answers
+from biassay.answers.codecs import TEXTS
+from biassay.answers.store import AnswerStore
+from biassay.models.base import Encoded, Identity
+from biassay.models.readings import Reading
+from biassay.studies.robustness.records import Result, Specification
+from biassay.studies.robustness.settings import Settings
+from biassay.studies.robustness.study import STUDY
+from biassay.studies.study import Row
+
+OWN = ("2", "cls")
+READINGS = [OWN, ("0", "cls"), ("1", "cls"), ("2", "first"), ("2", "last"), ("2", "max")]
+Vectors = NDArray[np.float64]
+
+
+def vector(text: str, layer: str, pool: str) -> Vectors:
+    """Layer 0 gives every text one vector, the last token is the first, and "career" has no largest values."""
+    if (layer, pool) == ("0", "cls"):
+        return np.arange(1.0, 13.0)
+    if pool == "max" and text == "career":
+        return np.zeros(12)
+    name = f"{text} {layer} {'first' if pool == 'last' else pool}"
+    return np.random.default_rng(zlib.crc32(name.encode())).normal(size=12)
+
+
+def named(layer: str, pool: str) -> str:
+    return f"layer={layer}&pool={pool}"
+
+
+def measured(own: tuple[str, str] = OWN, **asked: Any) -> tuple[Result, list[Specification]]:
+    """The result of weat6 and its specifications of all words, on a model of these readings."""
+    inputs = STUDY.open(Settings(tests=("weat6",), n_subsets=0, **asked))
+    made = {one: Identity("layered", "test", "1", (("layer", one[0]), ("pool", one[1]))) for one in READINGS}
+    readings = tuple(Reading((("layer", one[0]), ("pool", one[1])), made[one]) for one in READINGS)
+    abilities = Abilities(readings=readings, own_reading=named(*own))
+    texts = STUDY.requests(inputs, abilities).texts
+    kept = {named(*one): AnswerStore(None).of(made[one], TEXTS) for one in READINGS}
+    for one in READINGS:
+        table = np.array([vector(text, *one) for text in texts], dtype=np.float32)
+        kept[named(*one)].add(texts, Encoded.of(table))
+    answers = Answers(made[own], abilities, kept_texts=kept, asked_texts=texts)
+    rows = [event for event in STUDY.measure(inputs, answers, [answers]) if isinstance(event, Row)]
+    (result,) = [event.record for event in rows if event.table == "results"]
+    return result, [event.record for event in rows if event.table == "specifications" and event.record.kind == "model"]
+
+
+def readings_of(rows: Sequence[Specification], *, known: bool) -> list[str]:
+    return [row.reading for row in rows if (row.d is not None) == known]
+
+
+def test_by_default_one_vector_is_no_choice_and_the_same_cosines_are_one() -> None:
+    result, rows = measured(similarities=("cosine",))
+    assert readings_of(rows, known=True) == ["layer=2&pool=cls", "layer=1&pool=cls", "layer=2&pool=first"]
+    assert readings_of(rows, known=False) == ["layer=2&pool=max"]
+    assert (result.status, result.choices, result.model_revision) == ("measured", 3, "1")
+    assert result.d_median == pytest.approx(np.median([row.d for row in rows if row.d is not None]))
+
+
+def test_a_reading_that_was_asked_for_has_a_row_without_a_number() -> None:
+    result, rows = measured(readings=("layer=0&pool=cls", "layer=1&pool=cls"))
+    empty = [row for row in rows if row.reading == "layer=0&pool=cls"]
+    assert [row.similarity for row in empty] == ["cosine", "centred", "components"]  # by rank all are 1 again
+    assert {(row.d, row.d_low, row.d_high, row.p_value_crossed) for row in empty} == {(None, None, None, None)}
+    assert (result.status, result.choices) == ("measured", 8)
+
+
+@pytest.mark.parametrize("own", [("0", "cls"), ("2", "max")])
+def test_only_the_own_reading_fails_a_test(own: tuple[str, str]) -> None:
+    result, rows = measured(own)
+    assert (result.status, result.d, rows) == ("failed", None, [])
+    assert result.reason
+
+
+@pytest.mark.extras
+def test_a_transformer_is_measured_without_its_constant_layer(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from tests.models.tiny_models import save_tiny
+
+    run = biassay.robustness(f"hf:{save_tiny('roberta', tmp_path)}?pool=cls", "weat6", n_subsets=0)
+    assert run.results[0].status == "measured"
+    read = {row.reading for row in run.tables["specifications"]}
+    assert "layer=0&pool=cls" not in read
+    assert {"layer=1&pool=cls", "layer=-1&pool=mean"} < read
