@@ -25,6 +25,7 @@ from tests.pages.figures import (
 )
 
 from biassay.errors import MissingExtraError
+from biassay.pages.charts.curve import CurvePoint, curve
 from biassay.pages.charts.distribution import P_NAMES, bins_of, distribution
 from biassay.pages.charts.drawing import SCHEMA, Figure, can_draw, drawn
 from biassay.pages.charts.forest import FOUND, forest
@@ -155,6 +156,19 @@ def test_the_points_of_a_curve_are_the_rates_of_its_counts() -> None:
         ("b", 0.0, 0.5, "b: the threshold in use, 1"),
     ]
     assert figure.description == ("group: a has an area under the curve of 0.83; b has an area under the curve of 0.25")
+
+
+def test_a_specification_curve_goes_up_and_its_choices_stand_by_kind() -> None:
+    chosen = [(("layer", "2"), ("by", "cosine")), (("layer", "1"), ("by", "rank")), (("layer", "2"), ("by", "rank"))]
+    effects = [0.5, -0.2, math.nan]
+    given = [CurvePoint(d, -1.0, 1.0, d > 0, of, "tip") for d, of in zip(effects, chosen, strict=True)]
+    upper, lower = curve("c", "title", given, PRINT).spec["vconcat"]
+    assert [(v["place"], v["effect"], v["found"]) for v in upper["data"]["values"]] == [
+        *((0, -0.2, "not significant"), (1, 0.5, "significant")),
+    ]
+    assert {(v["place"], v["choice"], v["row"]) for v in lower["data"]["values"]} == {
+        *((0, "layer: 1", 1), (0, "by: rank", 3), (1, "layer: 2", 0), (1, "by: cosine", 2)),
+    }
 
 
 def test_a_profile_is_stretched_to_its_largest_value() -> None:

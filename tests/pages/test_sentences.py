@@ -42,6 +42,14 @@ def test_the_surest_and_then_the_largest_are_named_first() -> None:
     assert names([finding("e", "not shown", 2.0), finding("f", "too few", 2.0), finding("g", "described")]) == ["g"]
 
 
+def test_what_a_finding_survives_is_said_whatever_its_standing_and_never_put_together() -> None:
+    standings = ("corrected", "not shown", "too few")
+    given = [finding(f"{s}{i}", s, direction="way", survives=(f"{i} of 4",)) for s in standings for i in (1, 2)]
+    told = points(given)
+    assert [name.strip(" ()") for _, name in told] == [one.item for one in given]
+    assert all(one.survives[0] in text for one, (text, _) in zip(given, told, strict=True))
+
+
 def test_of_one_standing_eight_are_named_and_the_others_listed() -> None:
     many = [finding(f"t{i}", effect=i / 10) for i in range(11)]
     *first, rest = names(many)
