@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from biassay.pages.formats import concept
 from biassay.pages.sentences import MANY_MODELS
@@ -48,7 +49,7 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...]) -> Finding:
         topic=row.topic or "other",
         about=row.about or "people",
         standing=standing,
-        direction=direction_of(row) if row.effect_size is not None else "",
+        direction=direction_of(row, effect_of(row)) if row.effect_size is not None else "",
         effect=effect_of(row),
         low=low,
         high=high,
@@ -95,10 +96,23 @@ def _p_values(row: Result) -> dict[str, float | None]:
     return found if row.p_equivalence is None else {**found, "equivalence": row.p_equivalence}
 
 
-def direction_of(row: Result) -> str:
+class _Asked(Protocol):
+    """The names of the four sets of a test."""
+
+    @property
+    def targ1(self) -> str: ...
+    @property
+    def targ2(self) -> str: ...
+    @property
+    def attr1(self) -> str: ...
+    @property
+    def attr2(self) -> str: ...
+
+
+def direction_of(row: _Asked, effect: float | None) -> str:
     """Which targets go with which attributes, as the effect has it."""
     first, second = concept(row.attr1), concept(row.attr2)
-    if (effect_of(row) or 0.0) < 0.0:
+    if (effect or 0.0) < 0.0:
         first, second = second, first
     targets = concept(row.targ1)
     verb = "goes" if targets.endswith(_SINGULAR) else "go"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biassay.pages.formats import concept, counted, decimals, format_p, interval_text
+from biassay.pages.formats import counted, decimals, format_p, interval_text
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
+from biassay.studies.associations.findings import direction_of
 from biassay.studies.robustness.records import Result
 
 __all__ = ["findings_of"]
@@ -27,7 +28,7 @@ def _finding(row: Result, label: str) -> Finding:
         topic=row.topic,
         about=row.about,
         standing=_standing(row),
-        direction=_direction(row) if row.d is not None else "",
+        direction=direction_of(row, row.d) if row.d is not None else "",
         effect=row.d,
         low=row.d_low,
         high=row.d_high,
@@ -54,13 +55,6 @@ def _standing(row: Result) -> Standing:
         return "opposite"
     corrected = row.p_value_crossed_holm
     return "uncorrected" if corrected is None or corrected > row.alpha else "corrected"
-
-
-def _direction(row: Result) -> str:
-    first, second = concept(row.attr1), concept(row.attr2)
-    if (row.d or 0.0) < 0.0:
-        first, second = second, first
-    return f"{concept(row.targ1)} associated with {first}, {concept(row.targ2)} with {second}"
 
 
 def _survives(row: Result) -> Iterator[str]:
