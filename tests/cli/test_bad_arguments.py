@@ -56,7 +56,7 @@ def test_missing_extra_names_the_command_that_installs_it(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--alpha", "0", "alpha must lie between 0 and 1, got 0.0"),
+        ("--alpha", "0", "alpha must be above 0 and below 1, got 0.0"),
         ("--alpha", "1", "alpha"),
         ("--alpha", "nan", "alpha"),
         ("--alpha", "a", "'a' is not a valid float"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.results.made_runs import d_span
 
 from biassay.runs.associations import run_ceat
 from biassay.runs.corpus import find_contexts
@@ -38,7 +39,7 @@ def test_the_table_is_what_the_folder_holds(ceat: Cli, model: str, other: str, t
     of_models = [shown[first : first + 4] for first in range(0, len(shown), 4)]
     for (d, interval, p, by_word), result in zip(of_models, stored(out), strict=True):
         assert d == f"{result['effect_size_by_word']:z.2f}"
-        assert interval == f"{result['d_low']:z.2f} to {result['d_high']:z.2f}"
+        assert interval == d_span(result["d_low"], result["d_high"], result["num_words"])
         for cell, value in ((p, result["p_value_crossed"]), (by_word, result["p_value_by_word"])):
             # two digits, or three decimals: half a unit in the last place
             exact = {"rel": 0.05, "abs": 0.0005 if value >= 0.001 else 0.0}
@@ -193,7 +194,7 @@ def test_wrong_usage(cli: Cli, model: str, place: Path, tmp_path: Path) -> None:
         ((model, *contexts, "--draw", "fxied"), "'fxied' is not one of 'random', 'fixed'"),
         ((model, *contexts, "--dtype", "int8"), "'int8' is not one of 'float16', 'float32'"),
         ((model, *contexts, "--tests", "sent-weat6"), "'weat6' is the same with words"),
-        ((model, *contexts, "--alpha", 2), "alpha must lie between 0 and 1"),
+        ((model, *contexts, "--alpha", 2), "alpha must be above 0 and below 1"),
         ((model, *contexts, "--out", tmp_path / "full"), "is not an empty folder"),
         ((f"{model}?pool=mean", *contexts), "there is nothing to pool"),
         ((model, *contexts, "--address", "127.0.0.1:6379"), "--address is for --engine ray"),

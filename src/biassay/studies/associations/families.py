@@ -73,9 +73,7 @@ def _corrected(rows: Sequence[Result], name: str, alpha: float) -> Correction:
 
 def _sizes(rows: Sequence[Result]) -> list[int]:
     """For each row how many p-values of the kind that leads there are corrected together."""
-    claimed = (
-        {lead_of(row) for row in rows} if rows[0].protocol in PAPERS else {lead_of(row) for row in rows} - {"text"}
-    )
+    claimed = {lead_of(row) for row in rows if lead_of(row) != "text" or row.protocol in PAPERS}
     sizes = {lead: sum(getattr(row, _LEADING[lead]) is not None for row in rows) for lead in claimed}
     return [sizes.get(lead_of(row), max(sizes.values(), default=0)) for row in rows]
 

@@ -62,17 +62,15 @@ def legend(results: Sequence[Result], between: str = "   ") -> str:
 
 
 def sides(results: Sequence[Result]) -> str:
-    """In which direction the p-values of a table of these results look."""
-    leads = {lead_of(result) for result in results if result.status == "measured"}
-    others = (
-        {"word": BY_WORD, "text": "p by text"} if "crossed" not in leads else {"crossed": BY_WORD, "text": "p by text"}
-    )
-    names = [name for lead, name in others.items() if lead in leads]
-    which = " or ".join(
-        dict.fromkeys(SIDES.get(r.alternative, r.alternative) for r in results if r.status == "measured")
-    )
-    own = [f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {which}"] if names else []
-    return "; ".join((["p is two-sided"] if "crossed" in leads else []) + own)
+    """In which direction the p-values in a table of these results look."""
+    measured = [result for result in results if result.status == "measured"]
+    leads = set(map(lead_of, measured))
+    names = [BY_WORD] * bool(leads - {"text"}) + ["p by text"] * ("text" in leads)
+    if not names:
+        return ""
+    which = " or ".join(dict.fromkeys(SIDES.get(result.alternative, result.alternative) for result in measured))
+    crossed = "p is two-sided; " if "crossed" in leads else ""
+    return f"{crossed}{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {which}"
 
 
 def _family(results: Sequence[Result]) -> str:

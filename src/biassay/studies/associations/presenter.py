@@ -32,7 +32,6 @@ from biassay.studies.associations.gathering import gather, only_tests
 from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of, p_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
-from biassay.studies.associations.settings import PAPERS
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 from biassay.studies.associations.terminal import print_associations
 from biassay.studies.associations.view import RunView
@@ -66,7 +65,7 @@ class AssociationPresenter(Presenter):
             yield "associations-over-contexts", associations_table(run)
             yield "pooled-effects", pooled_table(run)
         else:
-            by_text = bool(run.results) and all(row.protocol in PAPERS for row in run.results)
+            by_text = bool(run.results) and RunView(gathered).of_papers
             yield "associations-by-text" if by_text else "associations", associations_table(run)
 
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:

@@ -14,6 +14,7 @@ from biassay.studies.associations.lead import Lead, corrected_p_of, effect_of, i
 from biassay.studies.associations.marks import BY_WORD, lead_p, legend, p_by_word, sides
 from biassay.studies.associations.numbers import d_interval
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.settings import PAPERS
 
 __all__ = ["EFFECTS", "LEADING", "RunView", "is_check", "random_share"]
 
@@ -79,6 +80,11 @@ class RunView:
         """Which numbers lead, where it is the same for all results."""
         leads = {lead_of(r) for r in self.run.results if r.status == "measured"}
         return leads.pop() if len(leads) == 1 else None
+
+    @property
+    def of_papers(self) -> bool:
+        """Whether all results are as the papers have them."""
+        return all(r.protocol in PAPERS for r in self.run.results)
 
     @property
     def confidence(self) -> str:
