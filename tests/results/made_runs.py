@@ -115,7 +115,9 @@ def some_samples(place: int, test: str, seed: int = 0, count: int = 5) -> dict[s
 def with_rows(run: Run, rows: Iterable[Result], **given: Any) -> Run:
     """The same run with other rows; ``given`` changes its manifest."""
     rows = tuple(rows)
-    tables = {**run.tables, "results": rows} if rows else {"results": ()}
+    of = {(r.model, r.options, r.model_revision, r.test) for r in rows}
+    known = (r for r in run.tables.get("diagnostics", ()) if (r.model, r.options, r.model_revision, r.test) in of)
+    tables = {"results": rows, "diagnostics": tuple(known)} if rows else {"results": ()}
     return Run(dataclasses.replace(run.manifest, **given), tables, run.arrays)
 
 

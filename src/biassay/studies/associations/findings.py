@@ -10,24 +10,29 @@ from biassay.pages.sentences import MANY_MODELS
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.labels import model_key, model_labels
+from biassay.studies.associations.diagnostics import warnings_of
 from biassay.studies.associations.equivalence import bound_of, equivalence_of
 from biassay.studies.associations.intervals import contributions
 from biassay.studies.associations.lead import effect_of, interval_of, lead_of, standing_of
 from biassay.studies.associations.numbers import largest
-from biassay.studies.associations.records import Result
+from biassay.studies.associations.records import Diagnostics, Result
 
 __all__ = ["direction_of", "findings_in_short", "findings_of"]
 
 _WORDS = 5
 _SINGULAR = ("disease", "math", "science")  # of the labels of targets
-_SHARED = 0.5  # of their texts
 
 
 def findings_of(run: RunData, label: str | None = None) -> Sequence[Finding]:
     """One finding per model and test, of one model or of all."""
     labels = model_labels(run)
+    known = {(model_key(one), one.test): one for one in run.tables.get("diagnostics", ())}
     rows = ((row, labels[model_key(row)]) for row in run.results)
-    return [_finding(row, own, _evidence(row)) for row, own in rows if label in (None, own)]
+    return [
+        _finding(row, own, _evidence(row), known.get((model_key(row), row.test)))
+        for row, own in rows
+        if label in (None, own)
+    ]
 
 
 def findings_in_short(run: RunData) -> Sequence[Finding]:
@@ -38,7 +43,7 @@ def findings_in_short(run: RunData) -> Sequence[Finding]:
     return [_finding(row, labels[model_key(row)], ()) for row in run.results]
 
 
-def _finding(row: Result, label: str, evidence: tuple[str, ...]) -> Finding:
+def _finding(row: Result, label: str, evidence: tuple[str, ...], known: Diagnostics | None = None) -> Finding:
     low, high = interval_of(row) or (None, None)
     standing = standing_of(row)
     crossed = lead_of(row) == "crossed"
@@ -64,18 +69,14 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...]) -> Finding:
         share_random=row.share_random if crossed else None,
         random_sets=row.random_sets if crossed else None,
         limit=largest(row) if crossed else None,
-        notes=tuple(_notes(row)),
+        notes=tuple(_notes(row, known)),
     )
 
 
-def _notes(row: Result) -> Iterator[str]:
+def _notes(row: Result, known: Diagnostics | None) -> Iterator[str]:
     if said := equivalence_of(row):
         yield said
-    if row.shared_templates is not None and row.shared_templates < _SHARED:
-        yield (
-            f"{concept(row.targ1)} and {concept(row.targ2)} stand in different sentences: a difference of grammar "
-            "cannot be told from one of meaning"
-        )
+    yield from warnings_of(row, known)
 
 
 def _p_values(row: Result) -> dict[str, float | None]:
