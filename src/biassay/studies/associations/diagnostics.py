@@ -104,7 +104,7 @@ def _of_words(row: Result, found: Diagnostics, x: str, y: str) -> Iterator[str]:
 def _unequal(row: Result) -> Iterator[str]:
     """Exchangeability is more than equal means."""
     x, y = (list(row.associations.get(role, {}).values()) for role in "XY")
-    if min(len(x), len(y)) < 2:
+    if min(len(x), len(y)) < 2 or not np.isfinite([*x, *y]).all():
         return
     spreads = float(np.std(x, ddof=1)), float(np.std(y, ddof=1))
     sizes = max(len(x), len(y)) / min(len(x), len(y))
