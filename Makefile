@@ -69,6 +69,7 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/robustness.py
 	$(BIN)/python benchmarks/ceat.py
 	$(BIN)/python benchmarks/scan.py
 	$(BIN)/python benchmarks/discovery.py

