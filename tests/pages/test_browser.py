@@ -23,7 +23,7 @@ from biassay.results.data import RunData
 from biassay.runs.run import Run
 from biassay.runs.showing import compared, render_report
 from biassay.studies.associations.families import with_corrections
-from biassay.studies.associations.lead import effect_of
+from biassay.studies.associations.lead import d_interval, effect_of
 from biassay.studies.associations.marks import lead_p, mark_of, p_by_word
 from biassay.studies.associations.records import Result
 
@@ -135,7 +135,7 @@ def test_the_table_of_all_tests_shows_the_numbers_of_the_records(run: Run, opene
                 continue
             effect, *interval = cells[0].split("\n")
             assert float(effect) == pytest.approx(r.effect_size_by_word, abs=0.005 + 1e-9)
-            assert interval == ([] if r.d_low is None else [f"{decimals(r.d_low)} to {decimals(r.d_high)}"])
+            assert interval == ([] if r.d_low is None else [d_interval(r)])
             assert cells[1:] == [lead_p(r), p_by_word(r)]
 
 
@@ -166,7 +166,7 @@ def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: C
         else:
             assert dict(zip(MAIN, cells[2:], strict=True)) == {
                 "effect": decimals(r.effect_size_by_word),
-                "interval": "–" if r.d_low is None else f"{decimals(r.d_low)} to {decimals(r.d_high)}",
+                "interval": "–" if r.d_low is None else d_interval(r),
                 "p": lead_p(r),
                 "p, Holm": format_p(r.p_value_crossed_holm),
                 "p for these attribute words": p_by_word(r),

@@ -11,6 +11,7 @@ from biassay.files import printable
 from biassay.results.tables import Format
 
 __all__ = [
+    "ANY",
     "concept",
     "counted",
     "decimals",
@@ -21,6 +22,8 @@ __all__ = [
     "shown",
 ]
 
+ANY = "any"
+"""An interval that leaves nothing out."""
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COMMON = re.compile(  # words of the published labels that are no proper names
     r"\b(?:Achievement|Angry|Antonyms|Arts|Career|Competent|Disease|Emergent|Family|Female|Flowers|Hostile|Incompetent|"
@@ -63,7 +66,7 @@ def interval_text(low: float | None, high: float | None, most: float | None = No
     if low is None or high is None:
         return "–"
     is_any = most is not None and (decimals(low), decimals(high)) == (decimals(-most), decimals(most))
-    return "any" if is_any else f"{decimals(low)} to {decimals(high)}"
+    return ANY if is_any else f"{decimals(low)} to {decimals(high)}"
 
 
 def percent(share: float) -> str:

@@ -25,6 +25,7 @@ LIMIT = (
     "and test nothing."
 )
 _LARGEST = 5
+_LONGEST = 80
 _Numbers = dict[str, dict[tuple[str, str], Any]]
 
 
@@ -71,9 +72,17 @@ def _unlike(runs: Mapping[str, RunData]) -> Iterator[str]:
     for part in ("settings", "inputs"):
         records = {name: getattr(run.manifest, part) for name, run in runs.items()}
         for field in dataclasses.fields(next(iter(records.values()))):
-            values = {name: str(getattr(record, field.name)) for name, record in records.items()}
-            if len(set(values.values())) > 1:
-                yield f"{field.name}: " + ", ".join(f"{value[:80]} in {name}" for name, value in values.items())
+            values = {name: getattr(record, field.name) for name, record in records.items()}
+            if len(set(map(str, values.values()))) > 1:
+                yield f"{field.name}: " + ", ".join(f"{_short(value)} in {name}" for name, value in values.items())
+
+
+def _short(value: Any) -> str:
+    """A setting as a person reads it: of records their names."""
+    if isinstance(value, tuple):
+        value = ", ".join(str(getattr(one, "name", one)) for one in value) or "none"
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _numbers(runs: Mapping[str, RunData], specs: Sequence[TableSpec]) -> _Numbers:

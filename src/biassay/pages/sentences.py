@@ -135,7 +135,7 @@ def _too_few(findings: Sequence[Finding]) -> str:
 
 def _equivalent(findings: Sequence[Finding]) -> str:
     """Of how many it is shown that they do not matter, where that was asked; and what the others could show."""
-    asked = [one for one in findings if one.margin is not None]
+    asked = [one for one in findings if one.margin is not None and one.bound is not None]
     if not asked:
         return ""
     margins = sorted({f"{one.margin:g}" for one in asked}, key=float)
@@ -147,7 +147,8 @@ def _equivalent(findings: Sequence[Finding]) -> str:
     if not beyond:
         return f"{text}."
     ends = dict.fromkeys(f"{end:.3f}" for end in (beyond[0], beyond[-1]))
-    return f"{text}; elsewhere only to be smaller than {' to '.join(ends)}."
+    left = "of the others" if within else "of them"
+    return f"{text}; {left} only that it is smaller than {' to '.join(ends)}."
 
 
 def _within(finding: Finding) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Card", "card_of_findings", "model_card", "version_of"]
 
-_OTHER = "Nothing was measured of other words, groups or languages, nor of what the model does in an application."
+_OTHER = "Nothing was measured of other groups or languages, nor of what the model does in an application."
 
 
 @dataclass(frozen=True)

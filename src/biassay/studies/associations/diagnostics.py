@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from biassay.pages.formats import concept, decimals, format_p
 from biassay.stats.leave_one_out import effects_without, p_without
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.lead import standing_of
+from biassay.studies.associations.lead import lead_of, standing_of
 from biassay.studies.associations.records import Diagnostics, Result
 
 __all__ = ["HALF", "diagnosed", "warnings_of"]
@@ -84,7 +84,7 @@ def warnings_of(row: Result, found: Diagnostics | None) -> Iterator[str]:
         )
     if standing_of(row) not in ("corrected", "uncorrected", "opposite"):
         return
-    if found is not None:
+    if found is not None and lead_of(row) == "crossed":
         yield from _of_words(row, found, x, y)
     yield from _unequal(row)
 

@@ -74,7 +74,7 @@ def _about(model: str, rows: Sequence[AssociationDifference], baseline: str) -> 
     people, checks = parted(rows)
     counts = _counted(people)
     text = f"{model}: of {counted(counts[1], 'difference')} from {baseline} in tests about people, "
-    text += f"intervals that leave out zero: {counts[0]} (by chance about {counts[1] / 20:.1f}), "
+    text += f"intervals that leave out zero: {counts[0]} (by chance about {counts[1] / 20:.2g}), "
     text += f"simultaneously: {sum(apart(row) == 2 for row in people)}."
     if checks:
         text += " In checks of the method: {} of {}.".format(*_counted(checks))

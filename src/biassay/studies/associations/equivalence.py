@@ -13,6 +13,8 @@ from biassay.studies.associations.records import Result
 
 __all__ = ["bound_of", "equivalence_of", "margin_as_d"]
 
+_WIDE = 0.8
+
 
 def bound_of(row: Result) -> float | None:
     """The smallest margin in cosine units for which an equivalence test at the level of the row would hold."""
@@ -38,6 +40,7 @@ def equivalence_of(row: Result) -> str:
         return ""
     is_shown = "shown" if row.p_equivalence <= row.alpha else "not shown"
     d = margin_as_d(row)
-    as_d = "" if d is None else f", here a d of {decimals(d)}"
+    wide = ": too wide a margin to say much" if d is not None and d >= _WIDE and is_shown == "shown" else ""
+    as_d = "" if d is None else f", here a d of {decimals(d)}{wide}"
     size = f"smaller than {row.margin:g} (cosine{as_d})"
     return f"D = {row.D:z.3f}, {is_shown} to be {size}, p = {format_p(row.p_equivalence)}"

@@ -13,8 +13,7 @@ from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.diagnostics import warnings_of
 from biassay.studies.associations.equivalence import bound_of, equivalence_of
 from biassay.studies.associations.intervals import contributions
-from biassay.studies.associations.lead import effect_of, interval_of, lead_of, standing_of
-from biassay.studies.associations.numbers import largest
+from biassay.studies.associations.lead import effect_of, interval_of, largest, lead_of, standing_of
 from biassay.studies.associations.records import Diagnostics, Result
 
 __all__ = ["direction_of", "findings_in_short", "findings_of"]

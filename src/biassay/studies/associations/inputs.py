@@ -102,7 +102,7 @@ def _check_equivalence(settings: Settings) -> None:
     if settings.metric == "cosine" and settings.equivalence >= _LARGEST_MARGIN:
         raise UsageError(
             f"equivalence must be below {_LARGEST_MARGIN:g}, got {settings.equivalence:g}: it is a D in cosine "
-            "units, not a d; differences that do not matter are some hundredths"
+            "units, not a d; what is small differs by model: see D of its tests"
         )
     if settings.of_papers or metric_named(settings.metric).unit != "d":
         why = f"protocol {settings.protocol}" if settings.of_papers else f"metric {settings.metric}"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from biassay.pages.formats import interval_text
 from biassay.results.findings import Standing
+from biassay.stats.power import largest_d
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
@@ -17,8 +19,10 @@ __all__ = [
     "Lead",
     "cannot_reach",
     "corrected_p_of",
+    "d_interval",
     "effect_of",
     "interval_of",
+    "largest",
     "lead_of",
     "lead_of_table",
     "p_of",
@@ -101,3 +105,14 @@ def cannot_reach(row: Result) -> bool:
     if lead == "crossed":
         return row.p_value_crossed is None
     return lead == "word" and row.significant_by_word is False and (row.p_floor_by_word or 0.0) > row.alpha
+
+
+def largest(result: Result) -> float | None:
+    """How far from 0 d can be with so many target words; None: of another unit, or not known."""
+    n, m = (result.num_words.get(role, 0) for role in "XY")
+    return largest_d(n, m) if result.unit == "d" and n and m else None
+
+
+def d_interval(result: Result) -> str:
+    """The interval of d by word."""
+    return interval_text(result.d_low, result.d_high, largest(result))

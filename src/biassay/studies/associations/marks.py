@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from biassay.pages.formats import format_p
+from biassay.pages.formats import ANY, format_p
 from biassay.results.labels import model_key
-from biassay.studies.associations.lead import cannot_reach, corrected_p_of, lead_of, p_of, standing_of
+from biassay.studies.associations.lead import cannot_reach, corrected_p_of, d_interval, lead_of, p_of, standing_of
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
@@ -58,6 +58,8 @@ def legend(results: Sequence[Result], between: str = "   ") -> str:
         said.append("** also after Holm's correction" + (f" over {family}" if family else ""))
     if UNREACHABLE in marks:
         said.append("‡ too few words")
+    if any(lead_of(result) == "crossed" and d_interval(result) == ANY for result in results):
+        said.append(f"{ANY}: with other words d could be anything")
     return between.join(said)
 
 

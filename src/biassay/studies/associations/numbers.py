@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from biassay.pages.formats import decimals, interval_text, percent
-from biassay.stats.power import largest_d
-from biassay.studies.associations.lead import Lead, effect_of, interval_of, lead_of, lead_of_table
+from biassay.pages.formats import decimals, percent
+from biassay.studies.associations.lead import Lead, d_interval, effect_of, interval_of, lead_of, lead_of_table
 from biassay.studies.associations.marks import BY_WORD, lead_p, p_by_word, sign
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
-__all__ = ["OTHER", "Number", "column_names", "d_interval", "largest", "numbers_of", "other_lead"]
+__all__ = ["OTHER", "Number", "column_names", "numbers_of", "other_lead"]
 
 Number = tuple[str, str]
 """A number as it is read, and its marks."""
@@ -45,17 +44,6 @@ def numbers_of(result: Result | None, lead: Lead) -> tuple[Number, ...]:
     if lead != "crossed":
         return effect, p
     return effect, (d_interval(result) if interval_of(result) else "–", ""), p, (p_by_word(result), "")
-
-
-def largest(result: Result) -> float | None:
-    """How far from 0 d can be with so many target words; None: of another unit, or not known."""
-    n, m = (result.num_words.get(role, 0) for role in "XY")
-    return largest_d(n, m) if result.unit == "d" and n and m else None
-
-
-def d_interval(result: Result) -> str:
-    """The interval of d by word."""
-    return interval_text(result.d_low, result.d_high, largest(result))
 
 
 def other_lead(results: Sequence[Result]) -> str:

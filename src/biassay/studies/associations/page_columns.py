@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from biassay.pages.formats import decimals, format_p, interval_text, shown
 from biassay.studies.associations.columns import COLUMNS
-from biassay.studies.associations.lead import corrected_p_of, effect_of
+from biassay.studies.associations.lead import corrected_p_of, d_interval, effect_of
 from biassay.studies.associations.marks import BY_WORD, lead_p, p_by_text, p_by_word
-from biassay.studies.associations.numbers import d_interval
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.view import EFFECTS, LEADING, RunView
 from biassay.studies.associations.words_contexts import context_range

@@ -37,7 +37,16 @@ from biassay.studies.associations.terminal import print_associations
 from biassay.studies.associations.view import RunView
 from biassay.studies.associations.words import meaning
 
-__all__ = ["AssociationPresenter"]
+__all__ = ["CROSSED", "AssociationPresenter"]
+
+
+CROSSED = (
+    Use("words as samples of what they stand for (p)", "clark1973"),
+    Use("target words and attribute words as crossed samples (p)", "judd2012"),
+    Use("degrees of freedom of the crossed test", "satterthwaite1946"),
+    Use("the interval of d", "fieller1954"),
+)
+"""What the crossed test rests on."""
 
 
 class AssociationPresenter(Presenter):
@@ -90,10 +99,7 @@ class AssociationPresenter(Presenter):
             yield Use("the method CEAT", "guo2021")
         leads = {lead_of(row) for row in run.results if p_of(row) is not None}
         if "crossed" in leads:
-            yield Use("words as samples of what they stand for (p)", "clark1973")
-            yield Use("target words and attribute words as crossed samples (p)", "judd2012")
-            yield Use("degrees of freedom of the crossed test", "satterthwaite1946")
-            yield Use("the interval of d", "fieller1954")
+            yield from CROSSED
         if any(corrected_p_of(row) is not None for row in run.results):
             yield Use("correction for the number of tests", "holm1979")
         if "text" not in leads and any(row.p_value_by_word_holm is not None for row in run.results):

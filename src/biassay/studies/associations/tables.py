@@ -50,7 +50,9 @@ def associations_table(run: RunData) -> Table:
     for result in run.results:
         # Unbleached sentences ask more than their words do, and keep a title of their own.
         same = result.test if result.template == "unbleached" else result.variant_of or result.test
-        groups.setdefault(titles.get(same, result.title), {}).setdefault(result.test, result)
+        title = titles.get(same, result.title)
+        is_check = result.about == "method" and lead != "text"
+        groups.setdefault(f"Check of the method: {title}" if is_check else title, {}).setdefault(result.test, result)
     return Table(
         caption=_caption(run, lead),
         stub=("Test", "Context"),
@@ -66,10 +68,15 @@ def associations_table(run: RunData) -> Table:
                     for test, any_ in sorted(tests.items(), key=lambda item: list(_CONTEXTS).index(_context(item[1])))
                 ),
             )
-            for title, tests in groups.items()
+            for title, tests in sorted(groups.items(), key=lambda group: _is_check(group[1], lead))
         ),
         signs=(*_other(run), *_small(run, labels), *_blanks(run, labels)),
     )
+
+
+def _is_check(tests: Mapping[str, Result], lead: Lead) -> bool:
+    """Checks of the method stand last, but in the papers' own table."""
+    return lead != "text" and all(result.about == "method" for result in tests.values())
 
 
 def pooled_table(run: RunData) -> Table:

@@ -59,10 +59,15 @@ def _table(run: RunData, labels: _Labels) -> Table:
             fits = {"width": _BY_WORD_WIDTH} if name == BY_WORD else {"no_wrap": True}
             table.add_column(name, justify="right", **fits)
     lead = lead_of_table(run.results)
-    for test, title in dict.fromkeys((r.test, r.title) for r in run.results):
+    people = dict.fromkeys((r.test, r.title) for r in run.results if r.about != "method")
+    checks = dict.fromkeys((r.test, r.title) for r in run.results if r.about == "method")
+    for test, title in (*people, *checks):
+        if checks and people and (test, title) == next(iter(checks)):
+            table.add_section()
         rows = [cells.get((test, key)) for key, _ in labels]
+        what = f"check of the method: {title}" if (test, title) in checks else title
         table.add_row(
-            Text.assemble(printable(test), "\n", (printable(title), "dim")),
+            Text.assemble(printable(test), "\n", (printable(what), "dim")),
             *(text for row in rows for text in _cells(row, lead)),
         )
     return table

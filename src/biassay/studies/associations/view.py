@@ -10,9 +10,8 @@ from biassay.pages.formats import concept, decimals, format_p, of_cases
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
-from biassay.studies.associations.lead import Lead, corrected_p_of, effect_of, interval_of, lead_of
+from biassay.studies.associations.lead import Lead, corrected_p_of, d_interval, effect_of, interval_of, lead_of
 from biassay.studies.associations.marks import BY_WORD, lead_p, legend, p_by_word, sides
-from biassay.studies.associations.numbers import d_interval
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 

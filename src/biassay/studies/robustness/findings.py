@@ -63,5 +63,7 @@ def _survives(row: Result) -> Iterator[str]:
     yield f"{of}, significant in {row.significant:,}"
     yield f"median d = {decimals(row.d_median)} ({interval_text(row.d_smallest, row.d_largest)})"
     if row.without_word is not None:
-        yield f"without {row.without_word} d = {decimals(row.d_without_word)}, the least with any one word left out"
+        turned = (row.d_without_word or 0.0) * (row.d or 0.0) < 0.0
+        least = "of the other sign" if turned else "the least with any one word left out"
+        yield f"without {row.without_word} d = {decimals(row.d_without_word)}, {least}"
     yield f"joint p for these attribute words = {format_p(row.p_joint)}"

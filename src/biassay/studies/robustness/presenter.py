@@ -17,6 +17,7 @@ from biassay.pages.section import Part, Renderer
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
+from biassay.studies.associations.presenter import CROSSED
 from biassay.studies.robustness.columns import SUMMARY
 from biassay.studies.robustness.paper import paper_table
 from biassay.studies.robustness.records import Result, Specification
@@ -54,6 +55,7 @@ class RobustnessPresenter(Plain):
 
     def methods(self, run: RunData) -> Iterator[Use]:
         yield Use("the method WEAT", "caliskan2017")
+        yield from CROSSED
         yield Use("specification curves", "simonsohn2020")
         if any(row.p_value_crossed_holm is not None for row in run.results):
             yield Use("correction for the number of tests", "holm1979")

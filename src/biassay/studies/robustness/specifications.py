@@ -134,14 +134,14 @@ def _subsets(first: Measured, n_subsets: int, rng: np.random.Generator) -> Itera
 
 
 def _alike(material: Material, first: Measured) -> Iterator[Measured]:
-    """Target words that are alike in what may be taken for meaning."""
+    """Target words that are alike in what may be taken for meaning; none where all words are alike already."""
     x, y = material.words("X"), material.words("Y")
     for name, known, factor in ((TOKENS, material.tokens, 1.0), (FREQUENCY, material.ranks, _FACTOR)):
         values = known([*x, *y])
         if values is None:
             continue
         of_x, of_y = matched(values[: len(x)].tolist(), values[len(x) :].tolist(), factor)
-        if min(len(of_x), len(of_y)) >= _FEWEST:
+        if min(len(of_x), len(of_y)) >= _FEWEST and len(of_x) + len(of_y) < len(x) + len(y):
             kept = {"X": of_x, "Y": of_y, "A": list(range(first.sizes[2])), "B": list(range(first.sizes[3]))}
             yield _part(first, kept, "matched", name)
 
