@@ -10,9 +10,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from docs_reference import explained_members, write_pages  # noqa: E402
-
 import biassay  # noqa: E402
+from docs_reference import explained_members, write_pages  # noqa: E402
 
 write_pages()
 

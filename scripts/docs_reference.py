@@ -114,21 +114,20 @@ def catalogue_pages() -> dict[str, str]:
     pages = {f"catalogue/{test.name}.md": _test_page(test, aliases) for test in tests}
     parts = [
         "# Catalogue of tests\n",
-        f"{len(tests)} association tests, each with its words, its source and what it can detect. A test of your own is "
-        "a file: [tests and files](../../tests.md).\n",
+        f"{len(tests)} association tests, each with its words, its source and what it can detect. A test of your own "
+        "is a file: [tests and files](../../tests.md).\n",
     ]
     for topic, stands_for in topics().items():
         if rows := [test for test in tests if test.topic == topic]:
             listed = "".join(f"| [{escaped(t.name)}](<{t.name}.md>) | {escaped(t.title)} |\n" for t in rows)
-            parts.append(
-                f"## {topic.capitalize()}\n\n{escaped(stands_for).capitalize()}.\n\n| test | asks |\n|---|---|\n{listed}"
-            )
+            head = f"## {topic.capitalize()}\n\n{escaped(stands_for).capitalize()}."
+            parts.append(f"{head}\n\n| test | asks |\n|---|---|\n{listed}")
     names = "\n".join(test.name for test in tests)
     parts.append(f"```{{toctree}}\n:hidden:\n\n{names}\n```\n")
     return {"catalogue/index.md": "\n".join(parts), **pages}
 
 
-def _test_page(test: Test, aliases: Mapping[str | None, str]) -> str:
+def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
     words = "".join(
         f"| {ROLE_NAMES[role]} ({role}) | {escaped(concept.label)} | {escaped(', '.join(concept.words))} |\n"
         for role in ROLES
