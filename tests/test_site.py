@@ -1,4 +1,4 @@
-"""The docs as a site: every page can be reached, what is made from code says what the code does, and Sphinx builds it."""
+"""The docs as a site: every page is reached, what is made from code is true, and Sphinx builds it."""
 
 from __future__ import annotations
 
