@@ -83,7 +83,7 @@ bench: $(VENV)/.test
 
 # The site, in build/docs; a warning is an error.
 docs-build: .venv-docs/.done
-	.venv-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	.venv-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --write-all docs build/docs
 
 # The same, to read on this machine alone: http://127.0.0.1:8000, or another port (make docs PORT=8001).
 PORT ?= 8000

@@ -20,6 +20,7 @@ from biassay.cli import _biassay as command_line
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.description import topics
 from biassay.stimuli.model import ROLES, Test
+from biassay.stimuli.typical import models_measured
 from biassay.texts.sentences import texts_of
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "generated"
@@ -32,17 +33,11 @@ def made_pages() -> dict[str, str]:
 
 
 def write_pages(folder: Path = PAGES) -> None:
-    """All pages into the folder; one that has not changed is left as it is, so that a second build is quick."""
-    pages = made_pages()
-    for old in [*folder.glob("*.md"), *folder.glob("catalogue/*.md")]:
-        if str(old.relative_to(folder)) not in pages:
-            old.unlink()
-    shutil.rmtree(folder / "api", ignore_errors=True)  # Sphinx writes these
-    (folder / "catalogue").mkdir(parents=True, exist_ok=True)
-    for name, content in pages.items():
-        path = folder / name
-        if not path.is_file() or path.read_text(encoding="utf-8") != content:
-            path.write_text(content, encoding="utf-8")
+    """All pages, in place of what the folder held."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "catalogue").mkdir(parents=True)
+    for name, content in made_pages().items():
+        (folder / name).write_text(content, encoding="utf-8")
 
 
 def functions() -> str:
@@ -56,7 +51,7 @@ def functions() -> str:
     ]
     for kind, names in by_kind.items():
         listed = "\n".join(f"   {name}" for name in names)
-        directives = f".. currentmodule:: biassay\n\n.. autosummary::\n   :toctree: api\n\n{listed}"
+        directives = f".. currentmodule:: biassay\n\n.. autosummary::\n   :toctree: api\n   :nosignatures:\n\n{listed}"
         parts.append(f"## {kind}\n\n```{{eval-rst}}\n{directives}\n```\n")
     return "\n".join(parts)
 
@@ -85,12 +80,10 @@ def commands() -> str:
     for context in _contexts(top):
         command, path = context.command, context.command_path
         usage = " ".join([path, *command.collect_usage_pieces(context)])
-        text = "\n\n".join(escaped(" ".join(part.split())) for part in (command.help or "").split("\n\n"))
-        parts.append(f"{'##' if context.parent is top else '###'} {path}\n\n{text.strip()}\n\n```text\n{usage}\n```\n")
-        records = [record for p in command.params if (record := p.get_help_record(context)) and record[1]]
-        if records:
-            rows = "".join(f"| {_code(name)} | {escaped(' '.join(text.split()))} |\n" for name, text in records)
-            parts.append(f"| option | does |\n|---|---|\n{rows}")
+        text = "\n\n".join(map(_plain, (command.help or "").split("\n\n"))).strip()
+        parts.append(f"{'##' if context.parent is top else '###'} {path}\n\n{text}\n\n```text\n{usage}\n```\n")
+        records = (record for p in command.params if (record := p.get_help_record(context)) and record[1])
+        parts.extend(f"`{name}`\n: {_plain(does)}\n" for name, does in records)
     return "\n".join(parts)
 
 
@@ -119,9 +112,9 @@ def catalogue_pages() -> dict[str, str]:
     ]
     for topic, stands_for in topics().items():
         if rows := [test for test in tests if test.topic == topic]:
-            listed = "".join(f"| [{escaped(t.name)}](<{t.name}.md>) | {escaped(t.title)} |\n" for t in rows)
+            listed = "".join(f"- [{escaped(t.title)}](<{t.name}.md>) (`{t.name}`)\n" for t in rows)
             head = f"## {topic.capitalize()}\n\n{escaped(stands_for).capitalize()}."
-            parts.append(f"{head}\n\n| test | asks |\n|---|---|\n{listed}")
+            parts.append(f"{head}\n\n{listed}")
     names = "\n".join(test.name for test in tests)
     parts.append(f"```{{toctree}}\n:hidden:\n\n{names}\n```\n")
     return {"catalogue/index.md": "\n".join(parts), **pages}
@@ -148,8 +141,12 @@ def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
         "run": "only when it or its collection is named" if source.supplementary else "by default",
     }
     rows = "".join(f"| {name} | {value} |\n" for name, value in facts.items() if value)
-    title = f"# {escaped(test.title)}\n\n`{test.name}`\n"
-    parts = [title, f"| | |\n|---|---|\n{rows}", f"## Words\n\n| set | concept | words |\n|---|---|---|\n{words}"]
+    title = f"# {escaped(test.title)}\n"
+    parts = [
+        title,
+        f"| test | `{test.name}` |\n|---|---|\n{rows}",
+        f"## Words\n\n| set | concept | words |\n|---|---|---|\n{words}",
+    ]
     if test.level == "sentence":
         parts.append(f"## For example\n\n{_example(test)}\n")
     command = f"```text\nbiassay run MODEL --tests {test.name}\n```\n"
@@ -170,8 +167,9 @@ def _detects(test: Test) -> str:
     if found.smallest_d is None:
         return f"With so few words ({sizes} in X, Y, A and B) there is no crossed p-value: no effect is found."
     return (
-        f"With {sizes} words in X, Y, A and B, on a typical model, a true d of **{found.smallest_d:.2f}** is found in "
-        f"{found.wanted:.0%} of cases (crossed test, alpha {found.alpha:g}, two-sided). d stays below "
+        f"With {sizes} words in X, Y, A and B a true d of **{found.smallest_d:.2f}** is found in "
+        f"{found.wanted:.0%} of cases (crossed test, alpha {found.alpha:g}, two-sided), on a typical model: the median of "
+        f"{', '.join(models_measured())}. d stays below "
         f"{found.largest_d:.2f} with so many target words. What this means: [null results]"
         "(../../explanation/null-results.md)."
     )
@@ -182,8 +180,10 @@ def escaped(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|$~#])", r"\\\1", text)
 
 
-def _code(text: str) -> str:
-    return f"`{text}`".replace("|", "\\|")
+def _plain(text: str) -> str:
+    """A paragraph of help as Markdown; what stands between backticks is code."""
+    parts = " ".join(text.split()).split("`")
+    return "`".join(part if i % 2 else escaped(part) for i, part in enumerate(parts))
 
 
 if __name__ == "__main__":
