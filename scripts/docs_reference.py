@@ -167,11 +167,10 @@ def _detects(test: Test) -> str:
     if found.smallest_d is None:
         return f"With so few words ({sizes} in X, Y, A and B) there is no crossed p-value: no effect is found."
     return (
-        f"With {sizes} words in X, Y, A and B a true d of **{found.smallest_d:.2f}** is found in "
-        f"{found.wanted:.0%} of cases (crossed test, alpha {found.alpha:g}, two-sided), on a typical model: the median of "
-        f"{', '.join(models_measured())}. d stays below "
-        f"{found.largest_d:.2f} with so many target words. What this means: [null results]"
-        "(../../explanation/null-results.md)."
+        f"With {sizes} words in X, Y, A and B a true d of **{found.smallest_d:.2f}** is found in {found.wanted:.0%} of "
+        f"cases (crossed test, alpha {found.alpha:g}, two-sided), on a typical model: the median of "
+        f"{', '.join(models_measured())}. d stays below {found.largest_d:.2f} with so many target words. What this "
+        "means: [null results](../../explanation/null-results.md)."
     )
 
 
