@@ -170,7 +170,8 @@ def _detects(test: Test) -> str:
         f"With {sizes} words in X, Y, A and B a true d of **{found.smallest_d:.2f}** is found in {found.wanted:.0%} of "
         f"cases (crossed test, alpha {found.alpha:g}, two-sided), on a typical model: the median of "
         f"{', '.join(models_measured())}. d stays below {found.largest_d:.2f} with so many target words. What this "
-        "means: [null results](../../explanation/null-results.md)."
+        "means: [null results](../../explanation/null-results.md). What is said against such tests: "
+        "[criticism](../../explanation/criticism.md)."
     )
 
 
