@@ -1,4 +1,4 @@
-# Four commands do everything: `make demo`, `make demo-ceat`, `make demo-report` and `make test`. Each makes its own environment in .venv.
+# `make demo`, `make demo-ceat`, `make demo-report` and `make test` make their own environment in .venv, `make docs` in .venv-docs.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 EXAMPLE := examples/plugin
 
-.PHONY: demo demo-ceat demo-report test test-core check lint bench clean
+.PHONY: demo demo-ceat demo-report test test-core check lint bench docs docs-build clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -27,6 +27,11 @@ $(VENV)/.test: pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)
 	$(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) --editable . pytest pytest-xdist hypothesis
 	.venv-core/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --editable $(EXAMPLE)
+	touch $@
+
+.venv-docs/.done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) --editable ".[docs]"
 	touch $@
 
 demo: $(VENV)/.demo
@@ -76,5 +81,14 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/survey.py
 
+# The site, in build/docs; a warning is an error.
+docs-build: .venv-docs/.done
+	.venv-docs/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --write-all docs build/docs
+
+# The same, to read on this machine alone: http://127.0.0.1:8000, or another port (make docs PORT=8001).
+PORT ?= 8000
+docs: docs-build
+	.venv-docs/bin/python -m http.server --bind 127.0.0.1 --directory build/docs $(PORT)
+
 clean:
-	rm -rf $(VENV) .venv-core runs build dist
+	rm -rf $(VENV) .venv-core .venv-docs docs/generated runs build dist

@@ -19,7 +19,8 @@ from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)
+PAGES = [ROOT / "README.md", *WRITTEN]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -56,14 +57,14 @@ def corpus_and_model(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_python_examples_run(page: Path) -> None:
     for example in blocks(page, "python"):
         exec(compile(example, str(page), "exec"), {})
 
 
 @pytest.mark.extras
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_run(
     page: Path, empty_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,13 +75,19 @@ def test_commands_run(
     if re.search(r"reviews\.csv|my-language-model", page.read_text()):
         corpus_and_model(empty_folder)
     (empty_folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
+    printed = ""
     for block in blocks(page, "console"):
         for line in block.splitlines():
             command, *arguments = shlex.split(line.removeprefix("$ "))
             assert command == "biassay"
             with pytest.raises(SystemExit) as stop:
                 main(arguments)
-            assert stop.value.code == 0, (line, capsys.readouterr().err)
+            said = capsys.readouterr()
+            assert stop.value.code == 0, (line, said.err)
+            printed += f"{said.out}\n"
+    if page.parent.name == "tutorials":  # what they quote is what is printed, but for line breaks
+        for quoted in blocks(page, "text"):
+            assert " ".join(quoted.split()) in " ".join(printed.split())
 
 
 def test_the_pages_have_examples() -> None:

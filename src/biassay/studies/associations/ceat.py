@@ -49,10 +49,10 @@ class ContextualAssociation:
         The effect size of those averages. Averaging removes the contexts' noise, so it lies further from zero.
     interval : (float, float) or None
         Where the pooled effect size would lie with other words of the same kinds, by resampling words.
-    x, y, a, b : (|X|,), (|Y|,), (|A|,), (|B|,) float64
+    x, y, a, b : (n,), (m,), (k,), (l,) float64
         Averaged over contexts: of the targets the association with A rather than B, of the attributes the mean cosine
         with X rather than Y.
-    cosines : (|X| + |Y|, |A| + |B|) float64
+    cosines : (n + m, k + l) float64
         Mean cosines of words over all their contexts.
     pool_sizes : (words,) int64
         Contexts of every word, in the order X, Y, A, B.

@@ -1,0 +1,126 @@
+"""The docs as a site: every page is reached, what is made from code is true, and Sphinx builds it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+
+import biassay
+from biassay.cli import main
+from biassay.stimuli.catalogue import catalogue
+from biassay.stimuli.model import ROLES
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_reference", ROOT / "scripts" / "docs_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def made(script: ModuleType) -> dict[str, str]:
+    pages: dict[str, str] = script.made_pages()
+    return pages
+
+
+def written_pages() -> dict[str, str]:
+    """Pages of the repository by their place in docs/."""
+    pages = (page for page in DOCS.rglob("*.md") if "generated" not in page.parts)
+    return {page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in pages}
+
+
+def test_every_page_is_in_one_table_of_contents(made: dict[str, str]) -> None:
+    pages = written_pages() | {f"generated/{name}": content for name, content in made.items()}
+    listed = []
+    for name, content in pages.items():
+        for line in "".join(TOCTREE.findall(content)).splitlines():
+            if line and not line.startswith(":"):
+                entry = match[1] if (match := re.search(r"<(.+)>$", line)) else line
+                place = (DOCS / name).parent.joinpath(f"{entry}.md").resolve()
+                listed.append(place.relative_to(DOCS.resolve()).as_posix())
+    assert sorted(listed) == sorted(pages.keys() - {"index.md"})
+
+
+def test_links_between_pages_lead_somewhere(made: dict[str, str]) -> None:
+    pages = written_pages() | {f"generated/{name}": content for name, content in made.items()}
+    places = {(DOCS / name).resolve() for name in pages}
+    for name, content in pages.items():
+        for link in re.findall(r"(?<!\\)\]\(<?([^)>#]+)", content):
+            if not link.startswith("https://"):
+                place = (DOCS / name).parent.joinpath(link).resolve()
+                assert place in places or place.exists(), (name, link)
+
+
+def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest_effect(made: dict[str, str]) -> None:
+    tests = {name: test for name, test in catalogue().tests.items() if test.alias_of is None}
+    assert {name for name in made if name.startswith("catalogue/")} == {
+        "catalogue/index.md",
+        *(f"catalogue/{name}.md" for name in tests),
+    }
+    for name, test in tests.items():
+        page = re.sub(r"\\(.)", r"\1", made[f"catalogue/{name}.md"])
+        for role in ROLES:
+            assert f"| {test.concept(role).label} | {', '.join(test.concept(role).words)} |" in page
+        assert test.source.citation in page
+        assert test.source.licence in page
+        smallest = biassay.power(name).smallest_d
+        assert re.findall(r"true d of \*\*(.+)\*\*", page) == ([] if smallest is None else [f"{smallest:.2f}"])
+    assert "`C6`" in made["catalogue/weat6.md"]
+    assert "**1.36**" in made["catalogue/weat6.md"]
+
+
+def test_commands_have_all_options_of_their_help(made: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    sections = re.split(r"^##+ ", made["commands.md"], flags=re.MULTILINE)[1:]
+    by_command = {section.partition("\n")[0]: section for section in sections}
+    assert {"biassay run", "biassay survey serve", "biassay tests power"} <= by_command.keys()
+    for command, section in by_command.items():
+        with pytest.raises(SystemExit):
+            main([*command.split()[1:], "--help"])
+        options = re.findall(r"^  (--[\w-]+)", click.unstyle(capsys.readouterr().out), re.MULTILINE)
+        for option in options:
+            assert option in section or option == "--help", (command, option)
+
+
+def test_every_public_name_is_in_the_reference(made: dict[str, str], script: ModuleType) -> None:
+    assert sorted(re.findall(r"^   (\w+)$", made["functions.md"], re.MULTILINE)) == sorted(biassay.__all__)
+    run = script.explained_members()["Run"]
+    assert (run["report"], run["load"], run["results"]) == ("automethod", "automethod", "autoproperty")
+    assert script.explained_members()["Association"]["crossed"] == "autoproperty"
+
+
+@pytest.mark.extras
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path, script: ModuleType) -> None:
+    for part in ("docs", "scripts"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("generated", "__pycache__"))
+    build = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", "site"]
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for name in script.made_pages():
+        assert (tmp_path / "site" / "generated" / name).with_suffix(".html").is_file()
+    for name in biassay.__all__:
+        assert (tmp_path / "site" / "generated" / "api" / f"biassay.{name}.html").is_file()
+    page = (tmp_path / "site" / "generated" / "catalogue" / "weat6.html").read_text(encoding="utf-8")
+    assert "John, Paul, Mike" in unescape(page)
+    for html in (tmp_path / "site").rglob("*.html"):
+        loaded = re.findall(
+            r"<(?:script|img|link)[^>]*(?:src|href)=\"(https?:[^\"]+)", html.read_text(encoding="utf-8")
+        )
+        assert not loaded, (html, loaded)
