@@ -17,6 +17,7 @@ from biassay.cli import main
 from biassay.models.static import frequent_words
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
+from biassay.texts.sentences import texts_of
 
 ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)
@@ -96,12 +97,25 @@ def test_the_pages_have_examples() -> None:
 
 
 def test_the_test_file_in_the_docs_is_valid_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (content,) = blocks(ROOT / "docs" / "tests.md", "toml")
+    content, _ = blocks(ROOT / "docs" / "tests.md", "toml")
     (tmp_path / "animals.toml").write_text(content)
     with pytest.raises(SystemExit) as stop:
         main(["run", "glove", "--tests", "animals.toml"])
     assert stop.value.code == 0
     assert "animals-seen" in capsys.readouterr().out
+
+
+def test_the_forms_in_the_docs_make_right_sentences(tmp_path: Path) -> None:
+    _, forms = blocks(ROOT / "docs" / "tests.md", "toml")
+    words = '[concepts.one]\nwords = ["midwives", "wife"]\n[concepts.two]\nwords = ["hourly", "unicorn"]\n'
+    test = '[tests.own]\nX = "one"\nY = "two"\nA = "pleasant"\nB = "unpleasant"\ntargets = "needed"\n'
+    (tmp_path / "own.toml").write_text(forms + words + test)
+    (own,) = biassay.select_tests(str(tmp_path / "own.toml"))
+    texts = texts_of(own)
+    assert [text.text for text in texts.X] == [
+        *("We need a midwife.", "Midwives are near.", "We need a wife.", "Wives are near.")
+    ]
+    assert [text.text for text in texts.Y if "need" in text.text] == ["We need an hourly.", "We need a unicorn."]
 
 
 def test_the_groups_in_the_docs_are_valid_and_can_be_searched(tmp_path: Path) -> None:

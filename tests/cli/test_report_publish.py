@@ -24,7 +24,7 @@ def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, 
     code, stdout, _ = cli("report", folder, two, "--out", tmp_path / "p.html", "--publish", paper, "--format", "svg")
     assert code == 0
     found = {name for name in names(paper) if not name.startswith("figures/")}
-    cards = {"model-card-glove.md", "model-card-vectors_mine.txt_case_keep.md"}
+    cards = {"model-card-glove.md", "model-card-mine.txt.md"}
     assert found - cards == TABLES | OTHERS
     assert len(found) == len(TABLES | OTHERS) + 2
     assert f"{len(names(paper))} files written to {paper}" in stdout

@@ -73,8 +73,8 @@ def test_the_hub_reads_the_numbers_of_a_run(run: Run) -> None:
 @pytest.mark.extras
 def test_the_hub_reads_the_numbers_of_one_model_over_contexts() -> None:
     run = measured_in_contexts()
-    name, numbers = index_of(model_card(run, "two (layer=-1)"))
-    assert name == "two (layer=-1)"
+    name, numbers = index_of(model_card(run, "two"))
+    assert name == "two"
     assert numbers == numbers_of(run, "two")
     assert len(numbers) == 15
 

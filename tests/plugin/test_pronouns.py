@@ -57,7 +57,7 @@ def test_the_p_value_is_that_of_all_splits(book: Path, own: Path) -> None:
 def test_findings(measured: Run, book: Path, own: Path) -> None:
     assert [(one.model, one.standing, one.about) for one in measured.findings()] == [
         ("short", "corrected", "people"),
-        ("long (n=5)", "corrected", "people"),
+        ("long", "corrected", "people"),
     ]
     assert [one.effect for one in measured.findings()] == [row.effect_size for row in measured.tables["models"]]
     turned = biassay.measure("pronouns", f"letters:{book}", {"first": "she", "second": "he"}).findings()[0]
@@ -210,7 +210,7 @@ def test_report_and_publish(cli: Cli, measured: Run, tmp_path: Path) -> None:
     assert {"pronouns-results.tex", "pronouns-models.md", "pronouns-results.tsv", "model-card-short.md"} <= names
     assert (tmp_path / "paper" / "pronouns-results.tsv").read_text() == measured.table().to_tsv()
     assert (tmp_path / "paper" / "pronouns-results.md").read_text().count("\n| ") == 22
-    card = (tmp_path / "paper" / "model-card-long_n_5.md").read_text()
+    card = (tmp_path / "paper" / "model-card-long.md").read_text()
     assert repr(measured.tables["models"][1].effect_size) in card
 
 
@@ -226,7 +226,7 @@ def test_models_are_compared_row_by_row(cli: Cli, measured: Run, tmp_path: Path)
         "compare",
         folder,
         "--baseline",
-        "long (n=5)",
+        "long",
         "--out",
         tmp_path / "page.html",
         "--publish",
@@ -234,7 +234,7 @@ def test_models_are_compared_row_by_row(cli: Cli, measured: Run, tmp_path: Path)
     )
     code, stdout, _ = cli(*arguments, "--json")
     found = json.loads(stdout)
-    assert (code, found["baseline"], len(found["differences"])) == (0, "long (n=5)", 21)
+    assert (code, found["baseline"], len(found["differences"])) == (0, "long", 21)
     numbers = {(row.model, row.occupation): row.log_odds for row in measured.results}
     for row in found["differences"][:20]:
         assert row["difference"] == numbers["short", row["item"]] - numbers["long", row["item"]]
@@ -249,7 +249,7 @@ def test_runs_with_other_settings_are_compared_only_if_asked(measured: Run, book
     with pytest.raises(UsageError, match=r"alpha.*0\.05.*0\.01"):
         biassay.compare(measured, other)
     found = biassay.compare(measured, other, mixed=True)
-    assert (found.models, len(found.notes)) == (["long (n=5)", "other"], 1)
+    assert (found.models, len(found.notes)) == (["long", "other"], 1)
     assert {row.difference for row in found.tables["differences"] if row.model == "other"} == {0.0}
     one = biassay.measure("pronouns", {"one": f"letters:{book}"})
     with pytest.raises(UsageError, match="one"):

@@ -264,8 +264,12 @@ FAULTS = [
     ('colour = "red", size = "small"', 'colour = "red", size = "large"', r"'red-large' and 'red-small' are both r"),
     ('size = "small", colour = "blue"', 'size = "tiny", colour = "blue"', r"there is no group of red and tiny; every "),
     ('size = "small", colour = "blue"', 'size = "small", hue = "blue"', r"blue-small: stands in size, hue, the f"),
-    ('size = "small", colour = "blue"', 'colour = "blue"', r"blue-small\.belongs: .*two categories, got only 'col"),
-    ("belongs = { size", "# { size", r"field groups\.blue-small\.belongs: .* at least two categories, got 0"),
+    (
+        'size = "small", colour = "blue"',
+        'colour = "blue"',
+        r"field groups\.blue-small: stands in colour, the first group in",
+    ),
+    ("belongs = { size", "# { size", r"field groups\.blue-small\.belongs: .* at least one category, got none"),
     ('size = "small", colour = "blue"', 'size = 3, colour = "blue"', r"blue-small\.belongs\.size: expected a text"),
     ('{ size = "small", colour = "blue" }', '"small"', r"blue-small\.belongs: expected a table of fields, got str"),
 ]
@@ -345,4 +349,13 @@ def test_the_line_of_other_faults_is_told(old: str, new: str, line: str, tmp_pat
     path.write_text(OWN.replace(old, new))
     number = 1 + path.read_text().splitlines().index(line)
     with pytest.raises(StimulusError, match=rf"faulty\.toml: line {number}: field "):
+        load_grouping(path)
+
+
+def test_one_category_has_no_emergent_words(tmp_path: Path) -> None:
+    path = write(tmp_path / "own.toml", cells_of(race="abc"))
+    grouping = load_grouping(path)
+    assert [group.belongs for group in grouping.groups] == [{"race": value} for value in "abc"]
+    path.write_text(path.read_text() + 'biases = ["bold"]\nemergent = ["bold"]\n')
+    with pytest.raises(StimulusError, match=r"\.emergent: the group stands in one category only, 'race'"):
         load_grouping(path)

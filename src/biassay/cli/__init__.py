@@ -32,7 +32,7 @@ _COMMANDS = {
     "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),
     "compare": ("biassay.cli.compare", "How the models of runs differ."),
     "survey": ("biassay.cli.survey", "Ask people how groups are seen: the human study."),
-    "tests": ("biassay.cli.tests", "List, show, check and export the tests."),
+    "tests": ("biassay.cli.tests", "List, find, show, check and export the tests."),
     "models": ("biassay.cli.models", "Families of models, and which can be used now."),
     "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),
 }

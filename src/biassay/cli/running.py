@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from biassay.cli.common import console_for_tables, listener_for, open_engine
-from biassay.errors import BiassayError, UsageError
+from biassay.errors import BiassayError, UnknownNameError, UsageError
 from biassay.pages.html import REPORT
 from biassay.results.storage import MANIFEST, read_content
 from biassay.runs.folders import is_unfinished
@@ -22,6 +22,7 @@ from biassay.runs.functions import resume
 from biassay.runs.models import must_be_given
 from biassay.runs.run import Run
 from biassay.runs.showing import print_run
+from biassay.stimuli.catalogue import select_tests
 
 __all__ = ["How", "carried_out", "finish"]
 
@@ -58,7 +59,7 @@ def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Map
         _refuse_beside_resume()
     kept = {"cache": how.cache, "vectors": given.get("vectors")}
     engine = open_engine(how.engine, how.address)
-    with _hinting_resume(how, kept), listener_for(quiet=how.quiet) as listener:
+    with _telling_tests("tests" in given), _hinting_resume(how, kept), listener_for(quiet=how.quiet) as listener:
         if how.resumed is not None:
             return resume(how.resumed, models or None, engine=engine, listener=listener, **kept)
         return measure(models, **given, out=how.out, cache=how.cache, engine=engine, listener=listener)
@@ -74,6 +75,25 @@ def _refuse_beside_resume() -> None:
     ]
     if given:
         raise click.UsageError(f"--resume takes its settings from the run; leave out {', '.join(given)}")
+
+
+@contextmanager
+def _telling_tests(has_tests: bool) -> Iterator[None]:
+    """If what stands where models stand is no model but a test, say so."""
+    try:
+        yield
+    except UnknownNameError as error:
+        if has_tests and error.kind == "model" and _is_test(error.name):
+            message = f"{error.name!r} is no model but a test; models come first: MODEL ... --tests {error.name}"
+            raise UsageError(message) from error
+        raise
+
+
+def _is_test(name: str) -> bool:
+    try:
+        return bool(select_tests(name))
+    except UsageError:
+        return False
 
 
 @contextmanager

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from biassay.cli.options import how_options, settings_options
+from biassay.cli.common import TakesMany
+from biassay.cli.listing import print_records
+from biassay.cli.options import how_options, settings_options, several_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.runs.stereotypes import stereotypes
+from biassay.stimuli.abc import groups_named, load_abc, paired_groups, pairs_named, templates_named
 from biassay.studies.stereotypes.settings import Settings
 
 __all__ = ["command"]
 
 
-@click.command("stereotypes")
+@click.command("stereotypes", cls=TakesMany, several=several_options(Settings))
 @click.argument("models", nargs=-1, metavar="MODEL ...")
 @settings_options(Settings)
+@click.option(
+    "--list", "listed", type=click.Choice(("groups", "templates", "traits")), help="Show what can be named, and stop."
+)
 @how_options
-def command(models: tuple[str, ...], annotators: tuple[str, ...], **given: Any) -> None:
+def command(models: tuple[str, ...], annotators: tuple[str, ...], listed: str | None, **given: Any) -> None:
     """What language models associate with social groups along agency, beliefs and communion (the ABC model).
 
     A MODEL is a masked or causal language model, `hf:NAME`. For --measure ceat alone it may be any model that gives a
-    word a vector in its context, `hf:NAME` or `elmo:DIR`.
+    word a vector in its context, `hf:NAME` or `elmo:DIR`. Models come before options that take several values.
     """
     how = How.taken_from(given)
+    if listed is not None:
+        print_records(_known(listed, given), as_json=how.as_json)
+        return
     if not models and how.resumed is None:
         raise click.UsageError("name at least one MODEL: biassay stereotypes hf:NAME")
     for pair in annotators:
@@ -32,3 +43,23 @@ def command(models: tuple[str, ...], annotators: tuple[str, ...], **given: Any) 
             raise click.UsageError(f"--annotators is written FIELD=VALUE, got {pair!r}")
     given["annotators"] = [(field, value) for field, _, value in (pair.partition("=") for pair in annotators)]
     finish(carried_out(stereotypes, models, given, how), how)
+
+
+def _known(listed: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Groups, templates or traits, those of the user's files too; --group and --template choose among them."""
+    abc = load_abc([Path(file) for file in given["files"]])
+    if listed == "templates":
+        return [
+            {"template": one.name, "kind": one.kind, "text": one.text}
+            for one in templates_named(abc, given["templates"])
+        ]
+    if listed == "traits":
+        return [
+            {"pair": one.name, "dimension": one.dimension, "left": one.left_adjectives, "right": one.right_adjectives}
+            for one in pairs_named(abc)
+        ]
+    among = (*abc.groups, *paired_groups(abc)) if given["intersections"] else abc.groups
+    return [
+        {"group": one.name, "domain": one.domain, "one": one.singular, "several": one.plural, "rated": bool(one.human)}
+        for one in groups_named(abc, given["groups"], among)
+    ]

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from biassay.cli.common import check_new_file
 from biassay.cli.tests_power import show_power
+from biassay.cli.tests_search import search, show_concepts
 from biassay.errors import UsageError
 from biassay.files import write_atomically
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
@@ -23,7 +24,7 @@ from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.groups import Grouping
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.words_lost import assumption
-from biassay.texts.sentences import assumed_words, digest_of, given_texts, texts_of
+from biassay.texts.sentences import assumed_words, digest_of, given_texts, guessed_sentences, texts_of
 
 __all__ = ["command"]
 
@@ -32,10 +33,11 @@ _ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attribut
 
 @click.group("tests")
 def command() -> None:
-    """List, show, check and export the tests, and say what they can detect."""
+    """List, find, show, check and export the tests, and say what they can detect."""
 
 
-command.add_command(show_power)
+for _one in (search, show_concepts, show_power):
+    command.add_command(_one)
 
 
 @command.command("list")
@@ -100,6 +102,13 @@ def validate_file(file: Path) -> None:
         click.echo(f"{file}: {test.name}: valid, {test.level} level, texts: {sizes}")
         if assumed := assumed_words(test):
             click.echo(f"{file}: {test.name}: {assumption(assumed)}; 'biassay tests show' lists all")
+        if guessed := guessed_sentences(test):
+            click.echo(
+                f"{file}: {test.name}: articles and plurals made by rule; read these, and list those that are wrong"
+            )
+            click.echo("under 'articles' or 'plurals' of the template set (docs/tests.md, Articles and plurals):")
+            for word, sentences in guessed.items():
+                click.echo(f"  {word}: {' '.join(sentences)}")
 
 
 @command.command("export")

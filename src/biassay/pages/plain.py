@@ -29,7 +29,7 @@ from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
-from biassay.results.labels import model_labels
+from biassay.results.labels import model_labels, record_labels
 from biassay.results.tables import TableSpec, cells, tsv_lines
 
 __all__ = ["Plain"]
@@ -138,4 +138,4 @@ def _setting(run: RunData, name: str) -> str:
 
 
 def _labels(run: RunData) -> list[str]:
-    return list(model_labels(run).values()) or [record.name for record in run.manifest.models]
+    return list(model_labels(run).values()) or record_labels(run)

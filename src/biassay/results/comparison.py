@@ -10,6 +10,7 @@ from typing import Any
 from biassay.errors import UnknownNameError, UsageError
 from biassay.results.codec import to_json
 from biassay.results.gathering import Gathered
+from biassay.results.labels import short_name
 from biassay.results.tables import html_table
 
 __all__ = ["CONFIDENCE", "Comparison", "choose_baseline", "find_unlike"]
@@ -66,9 +67,11 @@ def _plain(value: Any) -> str:
 
 
 def choose_baseline(labels: Sequence[str], baseline: str | None) -> str:
-    """The model given, or the first; there must be another to compare it with."""
+    """The model given, by its label or as it was typed, or the first; there must be another to compare it with."""
     if len(labels) < 2:
         raise UsageError(f"there is one model only ({', '.join(labels)}); name another run to compare it with")
+    if baseline is not None and baseline not in labels and short_name(baseline) in labels:
+        return short_name(baseline)
     if baseline is not None and baseline not in labels:
         raise UnknownNameError("model", baseline, labels, f"(models of these runs: {', '.join(labels)})")
     return baseline or labels[0]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.results.data import ModelRecord, RunData, is_of
-from biassay.results.labels import numbered
+from biassay.results.data import RunData, is_of
+from biassay.results.labels import numbered, record_labels
 
 __all__ = ["Slice", "by_model", "labelled"]
 
@@ -45,14 +45,13 @@ class Slice:
         return [Slice(one.label, row, one.tables, one.arrays) for row, one in found]
 
 
-def by_model(run: RunData, label: Callable[[ModelRecord], str]) -> list[Slice]:
+def by_model(run: RunData) -> list[Slice]:
     """The models that have rows, in the order of the manifest, each with a label of its own."""
     found: list[Slice] = []
-    for place, record in enumerate(run.manifest.models):
+    for place, (record, label) in enumerate(zip(run.manifest.models, record_labels(run), strict=True)):
         tables = {name: tuple(row for row in rows if is_of(row, record)) for name, rows in run.tables.items()}
         if any(tables.values()):
-            own = numbered(label(record), {one.label for one in found})
-            found.append(Slice(own, record, tables, run.arrays_of(place)))
+            found.append(Slice(label, record, tables, run.arrays_of(place)))
     return found
 
 

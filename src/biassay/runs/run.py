@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from biassay.pages.formats import counted
 from biassay.results.codec import to_json
 from biassay.results.data import RunData
 from biassay.results.frames import to_frame_of
+from biassay.results.labels import ModelKey, model_key, model_labels, record_labels
 from biassay.results.storage import as_json, write_run
 from biassay.runs.listener import PathLike
 from biassay.runs.loading import load_data
@@ -52,20 +53,21 @@ class Run(RunData):
         return tuple(self.study.types.tables[0].rows_of(self))
 
     def __repr__(self) -> str:
-        models = ", ".join(record.name for record in self.manifest.models)
+        models = ", ".join(record_labels(self))
         return f"Run({self.manifest.study} of {models}; {counted(len(self.results), 'row')}, {self.manifest.status})"
 
     def __getitem__(self, item: str) -> Run:
         """The run of one part only: a model, a test, a group, a measure. Corrections stay those over the whole run."""
         if not isinstance(item, str):
             raise UsageError(f"a part of a run is named by a text, such as run['weat6']; got {item!r}")
-        is_model = item in {record.name for record in self.manifest.models}
-        part = self._of_model(item) if is_model else self.study.only(self, item)
+        keys = {key for key, label in model_labels(self).items() if item in (label, key[0])}
+        is_model = keys or item in {record.name for record in self.manifest.models}
+        part = self._of_models(keys) if is_model else self.study.only(self, item)
         manifest = dataclasses.replace(part.manifest, run_id=f"{self.manifest.run_id}/{item}")  # no state of the run
         return Run(manifest, part.tables, part.arrays)
 
-    def _of_model(self, name: str) -> RunData:
-        tables = {table: tuple(row for row in rows if row.model == name) for table, rows in self.tables.items()}
+    def _of_models(self, keys: Collection[ModelKey]) -> RunData:
+        tables = {name: tuple(row for row in rows if model_key(row) in keys) for name, rows in self.tables.items()}
         return dataclasses.replace(self, tables=tables)
 
     def __iter__(self) -> Iterator[Any]:

@@ -26,6 +26,7 @@ __all__ = ["NamePermutations", "PermutedTails"]
 
 _F32 = NDArray[np.float32]
 _WORDS_AT_ONCE = 256  # with so many permutations, the arrays of one step stay in a core's cache
+_NOTHING = 1e-9  # of a length: what rounding leaves of zero
 _TINY = np.float32(1e-30)  # where a variance is zero, so is what is divided by it
 
 
@@ -215,11 +216,16 @@ def _additive_basis(groups: NDArray[np.intp], categories: NDArray[np.intp]) -> N
 def _excess_contrasts(
     groups: NDArray[np.intp], additive: NDArray[np.float64], targets: Sequence[int]
 ) -> NDArray[np.float64]:
-    """For every target the unit column that measures its excess over the sum of its categories."""
+    """For every target the unit column that measures its excess over the sum of its categories.
+
+    It is zero where the categories leave nothing over, as a single one does: every excess is then 0, with a p of 1.
+    """
     inside = (groups[:, None] == np.asarray(targets)).astype(np.float64)
     inside -= inside.mean(axis=0)
     excess = inside - additive @ (additive.T @ inside)
-    return np.asarray(excess / np.linalg.norm(excess, axis=0))
+    size = np.linalg.norm(excess, axis=0)
+    left = size > _NOTHING * np.linalg.norm(inside, axis=0)
+    return np.asarray(np.where(left, excess / np.where(left, size, 1.0), 0.0))
 
 
 def _permuted_columns(columns: NDArray[np.float64], orders: NDArray[np.intp]) -> _F32:

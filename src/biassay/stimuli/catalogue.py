@@ -132,6 +132,7 @@ def _matching(pattern: object, known: Catalogue) -> tuple[Test, ...]:
         return tests_of(pattern)
     if not isinstance(pattern, str):
         raise UsageError(f"expected the name of a test, a pattern, a file or a dict of words, got {kind(pattern)}")
+    pattern = _as_spelt(pattern, known)
     if pattern in known.tests:
         return (known.tests[pattern],)
     if pattern in known.collections:
@@ -142,7 +143,35 @@ def _matching(pattern: object, known: Catalogue) -> tuple[Test, ...]:
         return load_tests(Path(pattern))
     found = tuple(known.tests[name] for name in fnmatch.filter(known.tests, pattern))
     if not found:
-        names = [*known.tests, *known.collections, *known.topics]
-        hint = "('biassay tests list' shows all; a file ends in .json or .toml; models are named before --tests)"
-        raise UnknownNameError("test", pattern, names, hint)
+        raise _unknown(pattern, known)
     return found
+
+
+def _as_spelt(pattern: str, known: Catalogue) -> str:
+    """The name of a test, collection or topic that differs in case only, if there is just one."""
+    names = dict.fromkeys((*known.tests, *known.collections, *known.topics))
+    same = [name for name in names if name.casefold() == pattern.casefold()]
+    return same[0] if pattern not in names and len(same) == 1 else pattern
+
+
+def _unknown(pattern: str, known: Catalogue) -> UnknownNameError:
+    """Offers the pattern where the name is how several tests begin, and else near names and files beside it."""
+    longer = [name for name in known.tests if name.casefold().startswith(pattern.casefold())]
+    if pattern and longer:
+        like = f"{longer[0][: len(pattern)]}*" if len(longer) > 1 else longer[0]
+        hint = f"({len(longer)} tests begin so)" if len(longer) > 1 else ""
+        return UnknownNameError("test", pattern, [like], hint, like=like)
+    names = [*known.tests, *known.collections, *known.topics, *_files_beside(pattern)]
+    hint = "('biassay tests list' shows all; a file ends in .json or .toml; models are named before --tests)"
+    return UnknownNameError("test", pattern, names, hint)
+
+
+def _files_beside(pattern: str) -> list[str]:
+    """Files of tests in the folder that is named, as they would be typed."""
+    folder = Path(pattern).parent
+    try:
+        files = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in _FILE_ENDINGS)
+    except (OSError, ValueError):
+        return []
+    front = pattern[: len(pattern) - len(Path(pattern).name)]
+    return [f"{front}{name}" for name in files]

@@ -1,4 +1,4 @@
-"""Groups of people that stand in several categories at once, say race by gender, and what was validated of them."""
+"""Groups of people that stand in one category or in several, say race by gender, and what was validated of them."""
 
 from __future__ import annotations
 
@@ -135,10 +135,15 @@ def _read_group(reader: FieldReader, name: str, value: Any) -> _GroupEntry:
     where = f"groups.{name}"
     fields = reader.table(value, where, _GROUP_KEYS)
     belongs = reader.texts_by_name(fields.get("belongs", {}), f"{where}.belongs")
-    if len(belongs) < 2:
-        got = f"{len(belongs)} categories" if len(belongs) != 1 else f"only {belongs[0][0]!r}"
+    if not belongs:
         example = 'belongs = { race = "...", gender = "..." }'
-        reader.fail(f"{where}.belongs", f"a group stands in at least two categories, got {got}; write {example}")
+        reader.fail(f"{where}.belongs", f"a group stands in at least one category, got none; write {example}")
+    if len(belongs) == 1 and "emergent" in fields:
+        reader.fail(
+            f"{where}.emergent",
+            f"the group stands in one category only, {belongs[0][0]!r}, and emergent words are those of no category by "
+            "itself: leave them out, or name a second category",
+        )
     label = reader.string(fields["label"], f"{where}.label") if "label" in fields else None
     lists = {
         key: _words(reader, fields[key], f"{where}.{key}") if key in fields else ()

@@ -12,7 +12,7 @@ from biassay.errors import StimulusError
 from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateClass, TemplateSet, Test
 from biassay.texts.varying import what_varies
 
-__all__ = ["TestTexts", "Text", "assumed_words", "digest_of", "forms", "given_texts", "texts_of"]
+__all__ = ["TestTexts", "Text", "assumed_words", "digest_of", "forms", "given_texts", "guessed_sentences", "texts_of"]
 
 _SLOT = re.compile(r"\{(T|a T|Ts|she|her|She|Her)\}")
 _PRONOUNS = {
@@ -110,6 +110,30 @@ def forms(texts: Iterable[Text]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
+def guessed_sentences(test: Test) -> dict[str, tuple[str, ...]]:
+    """By word, a sentence for each of its forms that a rule makes: the article by the first letter, the plural."""
+    found: dict[str, tuple[str, ...]] = {}
+    for role in ROLES:
+        concept, templates = test.concept(role), test.templates(role)
+        if templates is None or concept.given:
+            continue
+        for word in concept.words:
+            made: dict[str, str] = {}
+            for template in _class_of(word, templates).templates:
+                for slot in _SLOT.findall(template):
+                    if _is_guessed(slot, word, templates):
+                        made.setdefault(slot, _fill(template, word, concept, templates)[0])
+            if made:
+                found.setdefault(word, tuple(dict.fromkeys(made.values())))
+    return found
+
+
+def _is_guessed(slot: str, word: str, templates: TemplateSet) -> bool:
+    if slot == "Ts":
+        return not any(word in pair for pair in templates.plurals)
+    return slot == "a T" and not _singular(word, templates).startswith(tuple(start for start, _ in templates.articles))
+
+
 def _concept_texts(concept: Concept, templates: TemplateSet | None) -> Iterator[Text]:
     for given in concept.given:
         yield Text(given.text, given.word or given.text, _without_word(given), (given.span,) if given.span else ())
@@ -187,8 +211,9 @@ def _singular(word: str, templates: TemplateSet) -> str:
 
 
 def _plural(word: str, templates: TemplateSet) -> str:
-    if word in dict(templates.plurals):
-        return word
+    for many, one in templates.plurals:
+        if word in (one, many):
+            return many
     for one, many in (("woman", "women"), ("man", "men")):
         if re.search(rf"\b{one}\b", word):
             return re.sub(rf"\b{one}\b", many, word)

@@ -267,7 +267,7 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
     two = with_rows(two, tuple(r for r in two.results if r.model == "two"))
     arrays = {f"0/{name.removeprefix('1/')}": array for name, array in two.arrays.items() if name.startswith("1/")}
     found = compared({"a": one, "b": two})
-    assert [(r.model, r.test) for r in rows_of(found)] == [("two (layer=-1)", t) for t in ("C6", "C9", "C10", "C1")]
+    assert [(r.model, r.test) for r in rows_of(found)] == [("two", t) for t in ("C6", "C9", "C10", "C1")]
     two = dataclasses.replace(two, arrays=arrays)
     for r in rows_of(found)[:3]:
         words = in_common(of(one, r.test), of(two, r.test))
@@ -276,4 +276,4 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
         assert r.difference == pytest.approx(sizes[1] - sizes[0])
         assert sizes[0] == pytest.approx(of(one, r.test).effect_size_by_word)
         assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
-    assert rows_of(found)[3].reason == "not measured on one (layer=-1) and two (layer=-1)"
+    assert rows_of(found)[3].reason == "not measured on one and two"

@@ -33,7 +33,7 @@ from biassay.studies.associations.words_lost import lost_lines
 
 HOSTILE = "<script>alert(1)</script>"
 N = 120
-LABELS = ("one (layer=-1)", "two (layer=-1)")
+LABELS = ("one", "two")
 TESTS = select_tests(["C6", "C9", "C10", "C1"])
 
 

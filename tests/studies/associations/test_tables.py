@@ -220,7 +220,7 @@ def test_over_contexts_the_crossed_test_leads_too(in_contexts: Run) -> None:
 def test_pooled_effects_are_those_of_the_results(in_contexts: Run) -> None:
     table = pooled_table(in_contexts)
     assert [span.columns for span in table.models] == [("d", "p")] * 2
-    assert [span.title for span in table.models] == ["one (layer=-1)", "two (layer=-1)"]
+    assert [span.title for span in table.models] == ["one", "two"]
     rows = by_test(table)
     measured = {r.test: r.title for r in in_contexts.results if r.status == "measured"}
     assert list(rows) == [f"{test}: {title}" for test, title in measured.items()]
@@ -247,8 +247,8 @@ def test_what_one_model_was_measured_with_has_a_row_for_all(in_contexts: Run) ->
     cells = next(cells for stub, cells in by_test(table).items() if stub.startswith("C9: "))
     assert cells[:2] == (Cell("–"),) * 2
     assert Cell("–") not in cells[2:]
-    assert "– not measured on one (layer=-1): C9, C1." in table.notes
-    assert "– not measured on two (layer=-1): C1." in table.notes
+    assert "– not measured on one: C9, C1." in table.notes
+    assert "– not measured on two: C1." in table.notes
 
 
 def test_the_nine_columns_are_the_papers_and_hold_the_results(run: Run) -> None:

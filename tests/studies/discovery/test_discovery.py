@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import biassay
+from biassay.errors import UsageError
 from biassay.studies.discovery.view import group_of, groups_of
 
 from . import planted_words as made_up
@@ -165,3 +167,25 @@ def test_against_every_group_only_words_of_this_group_are_found(place: Path) -> 
     assert excess[0] == excess[1]
     alone, among = (discovered(place, groups, compare="every") for groups in ("red-women", ["blue-men", "red-women"]))
     assert numbers(alone) == numbers(among["red-women"])
+
+
+def test_groups_of_one_category_have_words_and_no_emergent_ones(place: Path, tmp_path: Path) -> None:
+    """What is associated does not depend on the categories, so that it is that of the same groups in two."""
+    tables = (
+        f'[groups.{g}]\nbelongs = {{ kind = "{g}" }}\nnames = {json.dumps(names)}\n' for g, names in NAMES.items()
+    )
+    (tmp_path / "one.toml").write_text("\n".join(tables))
+    one = discovered(place, groups=tmp_path / "one.toml", threshold=1.3)
+    two = discovered(place, threshold=1.3)
+    kept = ("word", "scores", "score", "p_value", "q_value", "associated")
+    first, second = ([[getattr(word, name) for name in kept] for word in run.results] for run in (one, two))
+    assert first == second
+    assert one.tables["groups"][0].num_associated == two.tables["groups"][0].num_associated > 0
+    assert two.tables["groups"][0].num_emergent > 0
+    for word in one.results:
+        assert (word.eibd, word.emergent, word.p_value_excess, word.q_value_excess) == (False, False, 1.0, 1.0)
+    assert one.tables["groups"][0].num_eibd == one.tables["groups"][0].num_emergent == 0
+    assert one.findings()[0].standing == two.findings()[0].standing == "corrected"
+    assert one.report(tmp_path / "page.html").stat().st_size > 0
+    with pytest.raises(UsageError, match="one category"):
+        discovered(place, groups=tmp_path / "one.toml", rule="all")

@@ -36,7 +36,7 @@ def test_a_finding_counts_the_words_of_a_group_and_names_the_first(found: biassa
     for finding, row in zip(found.findings(), found.tables["groups"], strict=True):
         words = [word.word for word in found.results if word.group == row.group and word.associated]
         assert len(words) == row.num_associated >= 5
-        assert (finding.model, finding.item, finding.title) == ("vectors:v.txt", row.group, row.label)
+        assert (finding.model, finding.item, finding.title) == ("v.txt", row.group, row.label)
         assert (finding.topic, finding.about, finding.standing) == ("colour, gender", "people", "corrected")
         assert (finding.effect, finding.unit, finding.evidence) == (len(words), "words", tuple(words[:5]))
 

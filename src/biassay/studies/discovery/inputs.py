@@ -74,6 +74,8 @@ def open_inputs(settings: Settings) -> DiscoveryInputs:
     if not settings.group:
         raise UsageError(f"name at least one group: {', '.join(group.name for group in grouping.groups)}")
     targets = tuple(grouping.group(name) for name in dict.fromkeys(settings.group))
+    if settings.rule == "all" and len(targets[0].belongs) == 1:
+        raise UsageError(f"{grouping.name}: the groups stand in one category only, so that --rule all has no meaning")
     listed = _listed(settings)
     record = InputsRecord(
         grouping=grouping.name,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UnknownNameError
-from biassay.results.data import ModelRecord, RunData
-from biassay.results.slices import Slice, by_model
+from biassay.results.data import RunData
+from biassay.results.slices import by_model as models_of
 from biassay.studies.discovery.records import CurveRow, GroupRow, ValidatedRow, WordRow
 
 __all__ = ["GroupView", "group_of", "groups_of", "models_of"]
@@ -44,16 +44,6 @@ class GroupView:
         rated, mark = _RATED[curve.task], _DETECTED[curve.task]
         found = [getattr(word, rated) for word in self.validated if getattr(word, mark)]
         return f"{sum(found)} of {self.num_rated(curve)}, and {len(found) - sum(found)} others"
-
-
-def models_of(run: RunData) -> list[Slice]:
-    """Models by name, with their settings where two have the same."""
-    names = [record.name for record in run.manifest.models]
-
-    def label(record: ModelRecord) -> str:
-        return f"{record.name} ({record.options})" if names.count(record.name) > 1 else record.name
-
-    return by_model(run, label)
 
 
 def groups_of(run: RunData) -> list[GroupView]:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from biassay.results.data import ModelRecord, RunData
-from biassay.results.slices import Slice, by_model
+from biassay.results.slices import Slice
+from biassay.results.slices import by_model as models_of
 from biassay.studies.stereotypes.records import AlignmentRow, GroupAlignmentRow
 
 __all__ = ["by_group", "closest", "measure_name", "measures_of", "models_of", "overall", "pilot_of"]
 
 _NAMES = {"ilps": "ILPS", "ilps-star": "ILPS*", "set": "SeT", "ceat": "CEAT"}
-_NOT_SHOWN = "head"  # which of a model's heads fills blanks follows from its kind
 
 
 def measure_name(measure: str) -> str:
     return _NAMES.get(measure, measure)
-
-
-def models_of(run: RunData) -> list[Slice]:
-    """The models that were measured, with their settings."""
-
-    def label(record: ModelRecord) -> str:
-        settings = ";".join(f"{name}={value}" for name, value in record.settings.items() if name != _NOT_SHOWN)
-        return f"{record.name} ({settings})" if settings else record.name
-
-    return by_model(run, label)
 
 
 def measures_of(model: Slice) -> list[Slice]:

@@ -1,0 +1,165 @@
+"""Finding tests, concepts, groups, templates and traits, and names that are nearly right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from biassay.stimuli.abc import groups_named, load_abc, paired_groups
+from biassay.stimuli.catalogue import catalogue, load_tests
+from biassay.stimuli.model import ROLES
+from biassay.texts.sentences import texts_of
+
+from .conftest import Cli
+
+
+def test_tests_are_found_by_what_stands_in_them(cli: Cli) -> None:
+    code, stdout, _ = cli("tests", "search", "john", "SCIENCE", "--json")
+    found = {one["name"]: one["found"] for one in json.loads(stdout)}
+    expected = {
+        name
+        for name, test in catalogue().tests.items()
+        if test.alias_of is None
+        and "John" in {word for role in ROLES for word in test.concept(role).words}
+        and "science" in {word for role in ROLES for word in test.concept(role).words}
+    }
+    assert (code, set(found)) == (0, expected)
+    assert found["weat8b"] == {
+        "title": [catalogue().tests["weat8b"].title],
+        "labels": ["Science"],
+        "X": ["science"],
+        "A": ["John"],
+    }
+    for where, word, name in (
+        ("topic", "health", "weat9"),
+        ("collection", "may2019", "sent-weat1"),
+        ("name", "c1", "C1"),
+    ):
+        assert (
+            where in {one["name"]: one["found"] for one in json.loads(cli("tests", "search", word, "--json")[1])}[name]
+        )
+    assert (cli("tests", "search", "zzzz")[0], json.loads(cli("tests", "search", "zzzz", "--json")[1])) == (0, [])
+    assert cli("tests", "search")[0] == cli("tests", "search", " ")[0] == 2
+
+
+def test_concepts_are_listed_with_their_words_and_tests(cli: Cli) -> None:
+    listed = {one["concept"]: one for one in json.loads(cli("tests", "concepts", "--json")[1])}
+    assert list(listed) == list(catalogue().concepts)
+    for name, concept in catalogue().concepts.items():
+        assert tuple(listed[name]["words"]) == concept.words
+    (career,) = json.loads(cli("tests", "concepts", "career", "--json")[1])
+    assert career == listed["career"]
+    assert {"weat6", "sent-weat6", "EM-EF-career"} <= set(career["tests"])
+    assert not {"weat7", "C6"} & set(career["tests"])
+    assert [one["concept"] for one in json.loads(cli("tests", "concepts", "care*", "--json")[1])] == ["career"]
+    code, _, stderr = cli("tests", "concepts", "carer")
+    assert (code, "'career'" in stderr) == (2, True)
+    assert len(cli("tests", "concepts")[1].splitlines()) > len(listed)
+
+
+def test_names_of_tests_that_are_nearly_right(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [one["name"] for one in json.loads(cli("tests", "list", "WEAT6", "--json")[1])] == ["weat6"]
+    assert cli("tests", "list", "GENDER", "--json")[1] == cli("tests", "list", "gender", "--json")[1]
+    for given, offered in (("weat", "weat*"), ("WEAT", "weat*"), ("sent-", "sent-*"), ("weat1x", "weat1")):
+        code, _, stderr = cli("tests", "list", given)
+        assert (code, f"did you mean '{offered}'" in stderr) == (2, True), stderr
+    (tmp_path / "pets.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for command in ("power", "list", "show"):
+        for given in ("pets.tom", "./pets.tom", (tmp_path / "pets").with_suffix(".tom")):
+            code, _, stderr = cli("tests", command, given)
+            assert (code, f"did you mean '{given}l'" in stderr) == (2, True), stderr
+
+
+def test_sentences_with_forms_made_by_rule_are_shown(cli: Cli, tmp_path: Path) -> None:
+    content = """
+[concepts.care]
+words = ["midwives", "wife", "doctor"]
+[concepts.law]
+words = ["hourly", "unicorn", "judges"]
+[sets.needed]
+templates = ["We need {a T}.", "I see {a T}.", "{Ts} are near.", "The {T} came."]
+plurals = { %s }
+articles = { %s }
+[tests.jobs]
+X = "care"
+Y = "law"
+A = "pleasant"
+B = "unpleasant"
+targets = "needed"
+"""
+    path = tmp_path / "jobs.toml"
+
+    def shown(plurals: str = "", articles: str = "") -> list[str]:
+        path.write_text(content % (plurals, articles))
+        code, stdout, _ = cli("tests", "validate", path)
+        assert code == 0
+        return [line.strip() for line in stdout.splitlines() if line.startswith("  ")]
+
+    assert shown() == [
+        "midwives: We need a midwives. Midwiveses are near.",
+        "wife: We need a wife. Wifes are near.",
+        "doctor: We need a doctor. Doctors are near.",
+        "hourly: We need a hourly. Hourlies are near.",
+        "unicorn: We need an unicorn. Unicorns are near.",
+        "judges: We need a judges. Judgeses are near.",
+    ]
+    plurals = 'midwives = "midwife", wives = "wife", judges = "judge"'
+    articles = 'hour = "an", uni = "a", judge = "a", doctor = "a"'
+    assert shown(plurals, articles) == [
+        "midwives: We need a midwife.",
+        "wife: We need a wife.",
+        "doctor: Doctors are near.",
+        "hourly: Hourlies are near.",
+        "unicorn: Unicorns are near.",
+    ]
+    (test,) = load_tests(path)
+    targets = (text for role in "XY" for text in texts_of(test).role(role))
+    made = [text.text for text in targets if text.template in ("{Ts} are near.", "We need {a T}.")]
+    assert made == [
+        *("We need a midwife.", "Midwives are near.", "We need a wife.", "Wives are near."),
+        *("We need a doctor.", "Doctors are near.", "We need an hourly.", "Hourlies are near."),
+        *("We need a unicorn.", "Unicorns are near.", "We need a judge.", "Judges are near."),
+    ]
+
+
+def test_a_test_in_the_place_of_a_model_is_named(cli: Cli, tmp_path: Path) -> None:
+    for command, name in (("run", "weat6"), ("run", "gender"), ("robustness", "WEAT6"), ("run", "sent-*")):
+        code, _, stderr = cli(command, "glove", name, "--out", tmp_path / "run")
+        assert (code, f"--tests {name}" in stderr) == (2, True), stderr
+    code, _, stderr = cli("run", "glove", "no-such", "--out", tmp_path / "run")
+    assert (code, "--tests" in stderr) == (2, False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_groups_templates_and_traits_are_listed(cli: Cli) -> None:
+    def listed(command: str, what: str, *args: object) -> list[dict[str, object]]:
+        code, stdout, _ = cli(command, "--list", what, *args, "--json")
+        assert code == cli(command, "--list", what, *args)[0] == 0
+        return list(json.loads(stdout))
+
+    abc = load_abc()
+    assert [one["group"] for one in listed("stereotypes", "groups")] == [group.name for group in abc.groups]
+    assert [one["template"] for one in listed("stereotypes", "templates")] == [one.name for one in abc.templates]
+    traits = listed("stereotypes", "traits")
+    assert [(one["pair"], tuple(one["left"])) for one in traits] == [
+        (one.name, one.left_adjectives) for one in abc.pairs
+    ]
+    chosen = [one["group"] for one in listed("stereotypes", "groups", "--group", "age", "religion")]
+    assert chosen == [group.name for group in groups_named(abc, ["age", "religion"])]
+    every = listed("stereotypes", "groups", "--intersections")
+    assert len(every) == len(abc.groups) + len(paired_groups(abc))
+    grouping = catalogue().groupings["guo2021-groups"]
+    for one, group in zip(listed("discover", "groups"), grouping.groups, strict=True):
+        assert (one["group"], one["names"], one["race"]) == (group.name, list(group.names), group.belongs["race"])
+    assert cli("stereotypes", "--list", "groups", "--group", "no-such")[0] == 2
+    assert cli("discover", "--list", "traits")[0] == 2
+
+
+def test_several_groups_follow_one_option(cli: Cli) -> None:
+    names = ["african-american-females", "mexican-american-males"]
+    code, stdout, stderr = cli("discover", "glove", "--group", *names, "--permutations", 19, "--json")
+    assert code == 0, stderr
+    assert [one["group"] for one in json.loads(stdout)["groups"]] == names
