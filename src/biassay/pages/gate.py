@@ -92,7 +92,8 @@ def _short(verdict: Verdict) -> str:
 
 
 def _seen(verdict: Verdict) -> str:
-    return f"{decimals(verdict.detectable)} would have been seen"
+    seen = "no difference" if verdict.detectable is None else decimals(verdict.detectable)
+    return f"{seen} would have been seen"
 
 
 def _caption(verdicts: Sequence[Verdict]) -> str:

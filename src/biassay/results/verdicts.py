@@ -33,9 +33,9 @@ class Verdict(Record):
     ``difference`` is that of absolute effect sizes, new less old, over the words that both models know; ``low`` and
     ``high`` are its interval, which holds with all others of the ``family`` at once with a confidence of 1 - ``level``.
     *Worse*: the interval lies above 0 and the difference above the margin. *No worse*: the interval ends at the margin
-    or below. *Cannot tell*: neither; a true difference of ``detectable`` would be called worse in 80 of 100 such
-    comparisons. *Lost*: measured on the old model and not on the new one. *Not measured*: on neither. None: not to be
-    said, for the reason given.
+    or below. *Cannot tell*: neither; as far as these words tell, a true difference of ``detectable`` would be called
+    worse in 80 of 100 such comparisons (None: no difference would). *Lost*: measured on the old model and not on the
+    new one. *Not measured*: on neither. Other numbers that are None are not to be said, for the reason given.
     """
 
     test: str

@@ -8,7 +8,8 @@ from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.verdicts import Outcome, Verdict, check_limits
-from biassay.stats.crossed_effect import Difference, crossed_difference
+from biassay.stats.crossed_effect import crossed_difference
+from biassay.stats.stronger import smallest_stronger
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.intervals import Pair, cosines_of, pair
 from biassay.studies.associations.records import Result
@@ -45,16 +46,7 @@ def verdicts_of(found: Comparison, *, margin: float, level: float) -> tuple[Verd
         if new is None or not _has_interval(difference):
             made.append(plain)
         else:
-            paired = _paired(old, new, gathered.run)
-            of_d = crossed_difference(
-                paired.first,
-                paired.second,
-                paired.sizes[0],
-                paired.sizes[2],
-                confidence=1.0 - level / family,
-                absolute=True,
-            )
-            made.append(_judged(plain, of_d, family))
+            made.append(_judged(plain, _paired(old, new, gathered.run), family))
     return tuple(made)
 
 
@@ -97,19 +89,23 @@ def _plain(
     return Verdict(old.test, old.title, baseline, label, outcome, reason, *effects, margin, level)
 
 
-def _judged(plain: Verdict, of_d: Difference, family: int) -> Verdict:
-    if of_d.low is None or of_d.high is None:
-        return dataclasses.replace(plain, difference=of_d.difference, reason="too few words in common for an interval")
-    half = (of_d.high - of_d.low) / 2.0
-    least = None if of_d.detectable is None else of_d.detectable + max(0.0, plain.margin - half)
+def _judged(plain: Verdict, both: Pair, family: int) -> Verdict:
+    words, confidence = (both.sizes[0], both.sizes[2]), 1.0 - plain.level / family
+    found = crossed_difference(both.first, both.second, *words, confidence=confidence, absolute=True)
+    if found.low is None or found.high is None:
+        return dataclasses.replace(plain, difference=found.difference, reason="too few words in common for an interval")
+    outcome = judged(found.difference, found.low, found.high, plain.margin)
+    detectable = None
+    if outcome == "cannot tell":
+        detectable = smallest_stronger(both.first, both.second, *words, confidence=confidence, margin=plain.margin)
     return dataclasses.replace(
         plain,
-        outcome=judged(of_d.difference, of_d.low, of_d.high, plain.margin),
-        effect_baseline=of_d.first.effect_size,
-        effect_model=of_d.second.effect_size,
-        difference=of_d.difference,
-        low=of_d.low,
-        high=of_d.high,
-        detectable=least,
+        outcome=outcome,
+        effect_baseline=found.first.effect_size,
+        effect_model=found.second.effect_size,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        detectable=detectable,
         family=family,
     )
