@@ -57,7 +57,7 @@ def test_differences_are_those_of_the_words_in_the_folders(cli: Cli, one: Path, 
 def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
     code, stdout, stderr = cli("compare", one, two)
     assert (code, stderr) == (0, "")
-    assert stdout.startswith(f"{MINE} compared with glove\n")
+    assert f"\n{MINE} compared with glove\n" in stdout
     rows = told(cli("compare", one, two, "--json")[1])["associations"]
     for cells, row in zip(table(stdout), rows, strict=True):
         zero_out = [row[f"{kind}_low"] > 0 or row[f"{kind}_high"] < 0 for kind in ("interval", "simultaneous")]

@@ -17,6 +17,7 @@ from biassay.pages.section import Part, Renderer
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
+from biassay.results.verdicts import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,6 +90,10 @@ class Presenter(ABC):
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         """All models with one of them."""
         raise UsageError(f"{', '.join(runs)}: runs of this kind cannot be compared; `biassay report` shows them")
+
+    def verdicts(self, comparison: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
+        """Whether the other models are worse than the first, test by test."""
+        return ()
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
         """The part of a page about a comparison."""

@@ -12,11 +12,19 @@ from biassay.results.codec import to_json
 from biassay.results.gathering import Gathered
 from biassay.results.labels import short_name
 from biassay.results.tables import html_table
+from biassay.results.verdicts import Verdict, failing, verdict_sentence
 
 __all__ = ["CONFIDENCE", "Comparison", "choose_baseline", "find_unlike"]
 
 CONFIDENCE = 0.95
-_ALWAYS = ("associations", "agreements", "words", "notes", "results")  # keys of the JSON that scripts may count on
+_ALWAYS = (
+    "associations",
+    "agreements",
+    "words",
+    "verdicts",
+    "notes",
+    "results",
+)  # keys of the JSON that scripts may count on
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,6 +32,7 @@ class Comparison:
     """All differences from one model, in tables of records that name their ``model``.
 
     ``results`` are those that the differences are of, where runs were put together; ``gathered`` is what is compared.
+    ``verdicts`` say of each test whether the other model is worse, where the study has such verdicts.
     """
 
     study: str
@@ -33,6 +42,7 @@ class Comparison:
     results: tuple[Any, ...] = ()
     gathered: tuple[Gathered, ...] = ()
     confidence: float = CONFIDENCE
+    verdicts: tuple[Verdict, ...] = ()
 
     def __repr__(self) -> str:
         rows = sum(map(len, self.tables.values()))
@@ -43,10 +53,30 @@ class Comparison:
         """The models that are compared with the first."""
         return list(dict.fromkeys(row.model for rows in self.tables.values() for row in rows))
 
+    @property
+    def verdict(self) -> str:
+        """Whether the other models are worse, in a sentence each; empty: nothing is said of it."""
+        return verdict_sentence(self.verdicts)
+
+    def failed(self, fail_if: str = "worse") -> tuple[Verdict, ...]:
+        """The tests that fail a gate; none: it is passed.
+
+        Parameters
+        ----------
+        fail_if : {"worse", "not-shown"}
+            Whether a test fails that is worse, or one that is not shown to be no worse. One that was measured on the
+            old model and not on the new one fails in either case.
+
+        Returns
+        -------
+        tuple of Verdict
+        """
+        return failing(self.verdicts, fail_if)
+
     def to_json(self) -> str:
         """The differences as JSON, and the results that they are of."""
-        given = {**self.tables, "notes": self.notes, "results": self.results}
-        about = {"baseline": self.baseline, "confidence": self.confidence}
+        given = {**self.tables, "verdicts": self.verdicts, "notes": self.notes, "results": self.results}
+        about = {"baseline": self.baseline, "verdict": self.verdict, "confidence": self.confidence}
         return to_json(about | dict.fromkeys(_ALWAYS, ()) | given)
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from biassay.errors import RunFolderError, UsageError
+from biassay.errors import UsageError
 from biassay.files import write_atomically
 from biassay.pages.html import REPORT, render_page
 from biassay.pages.publish.files import FIGURE_FORMATS, publish
@@ -16,9 +16,12 @@ from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.storage import as_json
+from biassay.results.verdicts import LEVEL, MARGIN, check_limits
+from biassay.runs.engine import How
 from biassay.runs.listener import Listener, PathLike, Silent
 from biassay.runs.loading import load_data, name_folders
 from biassay.runs.showing import compared, gather, presented, presenter_of
+from biassay.runs.sides import only_tests_of, sides
 from biassay.studies.registry import study_named
 
 __all__ = ["Report", "compare", "compare_runs", "report", "report_runs"]
@@ -68,7 +71,7 @@ def report_runs(
 
 
 def compare_runs(
-    folders: Sequence[PathLike],
+    given: Sequence[str],
     *,
     baseline: str | None = None,
     out: PathLike | None = None,
@@ -76,14 +79,17 @@ def compare_runs(
     formats: Sequence[str] = FIGURE_FORMATS,
     tests: Sequence[str] = (),
     mixed: bool = False,
+    margin: float = MARGIN,
+    level: float = LEVEL,
+    cache: PathLike | None = None,
     listener: Listener | None = None,
 ) -> tuple[Comparison, Report]:
-    """Compare the models of runs with one of them; a page only if ``out`` names it."""
-    found = _loaded(folders, tests)
+    """Compare models, and those of run folders, with the first of them; a page only if ``out`` names it."""
     if out is not None:
         _check_page(Path(out))
     _check_folder(published, None if out is None else Path(out))
-    comparison = compared(found, baseline=baseline, mixed=mixed)
+    how = How(cache=cache, listener=listener or Silent())
+    comparison = _compared(given, baseline, tests, mixed, margin, level, how)
     if out is not None:
         page = render_page(presented(comparison.gathered), (presenter_of(comparison.study), comparison))
         write_atomically(Path(out), page.encode())
@@ -95,15 +101,7 @@ def _loaded(folders: Sequence[PathLike], tests: Sequence[str]) -> dict[str, RunD
     if not folders:
         raise UsageError("name at least one run folder")
     paths = [Path(folder) for folder in folders]
-    whole = {name: load_data(path) for name, path in zip(name_folders(paths), paths, strict=True)}
-    for name, run in whole.items():
-        if not any(run.tables.values()):
-            raise RunFolderError(f"{name}: no results yet; go on with it by `biassay resume`, or leave it out")
-    found = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in whole.items()}
-    empty = [name for name, run in found.items() if not any(run.tables.values())]
-    if empty:
-        raise UsageError(f"{', '.join(empty)}: no test there is named {' or '.join(tests)}")
-    return found
+    return only_tests_of({name: load_data(path) for name, path in zip(name_folders(paths), paths, strict=True)}, tests)
 
 
 def _check_page(page: Path) -> None:
@@ -173,31 +171,65 @@ def report(runs: PathLike | RunData | Sequence[PathLike | RunData], out: PathLik
 
 
 def compare(
-    *runs: PathLike | RunData, baseline: str | None = None, tests: Sequence[str] = (), mixed: bool = False
+    *runs: object,
+    baseline: str | None = None,
+    tests: str | Sequence[str] = (),
+    mixed: bool = False,
+    margin: float = MARGIN,
+    level: float = LEVEL,
+    cache: PathLike | None = None,
+    listener: Listener | None = None,
 ) -> Comparison:
-    """Compare the models of runs or run folders of one study with one of them.
+    """Compare the models of runs of one study with one of them, and say whether they are worse.
 
     Parameters
     ----------
-    *runs : run or path
+    *runs : run, path of a run folder, or model
+        A model, as in `biassay.run`, is measured first: with the tests of the first run, or those that are named.
     baseline : str, optional
         The label of the model with which the others are compared; by default the first.
-    tests : list of str
+    tests : str or list of str
         Of association tests: names or patterns of those that are compared.
     mixed : bool
         Whether runs that differ in protocol or stimuli are compared all the same.
+    margin : float
+        Of verdicts: by how much an absolute effect size may grow before that matters.
+    level : float
+        Of verdicts: the probability that any of them is wrong.
+    cache : path, optional
+        Where answers of models are kept; by default the user's cache folder.
+    listener : Listener, optional
+        Gets progress and notices of models that are measured.
 
     Returns
     -------
     Comparison
+        With ``verdicts``, ``verdict`` in a sentence, and ``failed("worse")``, the tests that would fail a gate.
 
     Examples
     --------
     >>> import biassay
     >>> compared = biassay.compare(biassay.run(["glove", "use"], "weat6"))
+    >>> [row.test for row in compared.verdicts]
+    ['weat6']
     """
-    named = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in _named(runs).items()}
-    return compared(named, baseline=baseline, mixed=mixed)
+    how = How(cache=cache, listener=listener or Silent())
+    return _compared(runs, baseline, (tests,) if isinstance(tests, str) else tests, mixed, margin, level, how)
+
+
+def _compared(
+    given: Sequence[object],
+    baseline: str | None,
+    tests: Sequence[str],
+    mixed: bool,
+    margin: float,
+    level: float,
+    how: How,
+) -> Comparison:
+    check_limits(margin, level)
+    if not given:
+        raise UsageError("name two runs or models to compare")
+    return compared(sides(given, tests, how), baseline=baseline, mixed=mixed, margin=margin, level=level)
 
 
 def _named(runs: Sequence[PathLike | RunData]) -> dict[str, RunData]:

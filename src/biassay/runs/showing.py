@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from biassay.pages.presenter import Presenter, Shown
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered, check_distinct
+from biassay.results.verdicts import LEVEL, MARGIN
 from biassay.studies.registry import study_named
 
 __all__ = ["compared", "gather", "presented", "presenter_of", "print_run", "render_report", "write_page"]
@@ -48,8 +50,15 @@ def gather(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[Gathered
     return sorted(found, key=place)
 
 
-def compared(runs: Mapping[str, RunData], *, baseline: str | None = None, mixed: bool = False) -> Comparison:
-    """Compare the models of runs of one study with one of them, by default the first.
+def compared(
+    runs: Mapping[str, RunData],
+    *,
+    baseline: str | None = None,
+    mixed: bool = False,
+    margin: float = MARGIN,
+    level: float = LEVEL,
+) -> Comparison:
+    """Compare the models of runs of one study with one of them, by default the first, and judge them.
 
     Runs that differ in protocol or stimuli are refused unless ``mixed``.
     """
@@ -60,7 +69,9 @@ def compared(runs: Mapping[str, RunData], *, baseline: str | None = None, mixed:
             "one page"
         )
     check_distinct(runs)
-    return presenter_of(studies.pop()).compare(runs, baseline=baseline, mixed=mixed)
+    presenter = presenter_of(studies.pop())
+    found = presenter.compare(runs, baseline=baseline, mixed=mixed)
+    return dataclasses.replace(found, verdicts=presenter.verdicts(found, margin=margin, level=level))
 
 
 def render_report(run: RunData) -> str:

@@ -263,7 +263,12 @@ def _ends(first: _Found, second: _Found, absolute: bool) -> tuple[float, float] 
         return low, high
     # |x2| - |x1| is the larger of min(x2 - x1, x2 + x1) and min(x1 - x2, -x1 - x2)
     least, most = float((x2 + x1).min()), float((x2 + x1).max())
-    return min(max(low, -most), max(-high, least)), max(min(high, most), min(-low, -least))
+    low, high = min(max(low, -most), max(-high, least)), max(min(high, most), min(-low, -least))
+    return max(low, -_farthest(first.estimate)), min(high, _farthest(second.estimate))
+
+
+def _farthest(estimate: Estimate) -> float:
+    return max(abs(estimate.low or 0.0), abs(estimate.high or 0.0))
 
 
 def _turns(first: Estimate, second: Estimate, half: float) -> Floats:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.results.made_runs import with_rows
+from tests.results.made_runs import result, run_of, with_rows
 
 from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
@@ -111,3 +112,25 @@ def cut(run: Run, test: str, words: Mapping[str, Collection[str]]) -> NDArray[np
     near = cosine(run, test)
     targets, attributes = ([(role, w) for role in side for w in words[role]] for side in ("XY", "AB"))
     return np.array([[near(*target, *attribute) for attribute in attributes] for target in targets])
+
+
+def simulated(
+    rng: np.random.Generator, size: int, tests: int, effect: float, more: float = 0.0, shared: float = 0.7
+) -> list[Run]:
+    """Two models that share so much of the variance; the second has ``more`` effect. Every test has other words."""
+    side = np.repeat([0.5, -0.5], size)
+    words = {role: {f"{role}{i}": 0.0 for i in range(size)} for role in "XYAB"}
+
+    def drawn() -> NDArray[np.float64]:
+        targets, attributes = rng.normal(size=2 * size), rng.normal(size=2 * size)
+        noise = rng.normal(size=(2 * size, 2 * size))
+        return 0.05 * np.outer(targets, side) + 0.05 * np.outer(side, attributes) + 0.08 * noise
+
+    arrays: list[dict[str, NDArray[np.float64]]] = [{}, {}]
+    for i in range(tests):
+        common = math.sqrt(shared) * drawn()
+        for own_effect, of_model in zip((effect, effect + more), arrays, strict=True):
+            own = math.sqrt(1.0 - shared) * drawn()
+            of_model[f"0/t{i}/cosines"] = own_effect * np.outer(side, side) + common + own
+    rows = [[result(name, f"t{i}", associations=words) for i in range(tests)] for name in ("one", "two")]
+    return [run_of(str(i), own, of_model) for i, (own, of_model) in enumerate(zip(rows, arrays, strict=True))]

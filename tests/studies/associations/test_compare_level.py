@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from tests.results.made_runs import result, run_of
-from tests.studies.associations.compared_runs import rows_of
+from tests.studies.associations.compared_runs import rows_of, simulated
 
 import biassay
-from biassay.runs.run import Run
-
-
-def simulated(rng: np.random.Generator, size: int, tests: int, effect: float) -> list[Run]:
-    """Two models that differ by noise alone; every test has other words."""
-    side = np.repeat([0.5, -0.5], size)
-    words = {role: {f"{role}{i}": 0.0 for i in range(size)} for role in "XYAB"}
-
-    def drawn() -> NDArray[np.float64]:
-        targets, attributes = rng.normal(size=2 * size), rng.normal(size=2 * size)
-        noise = rng.normal(size=(2 * size, 2 * size))
-        return 0.05 * np.outer(targets, side) + 0.05 * np.outer(side, attributes) + 0.08 * noise
-
-    arrays: list[dict[str, NDArray[np.float64]]] = [{}, {}]
-    for i in range(tests):
-        shared = effect * np.outer(side, side) + math.sqrt(0.7) * drawn()
-        for of_model in arrays:
-            of_model[f"0/t{i}/cosines"] = shared + math.sqrt(0.3) * drawn()
-    rows = [[result(name, f"t{i}", associations=words) for i in range(tests)] for name in ("one", "two")]
-    return [run_of(str(i), own, of_model) for i, (own, of_model) in enumerate(zip(rows, arrays, strict=True))]
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.comparing import lay_out_comparison, print_differences
 from biassay.pages.formats import counted, decimals, interval_text
+from biassay.pages.gate import gate_statements
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
@@ -120,7 +121,8 @@ def differences_part(found: Comparison, renderer: Renderer) -> Part:
         figures=figures,
         baseline=found.baseline,
     )
-    return lay_out_comparison(found, difference_statements(found), [section], MEANING_OF_DIFFERENCES)
+    said = [*gate_statements(found.verdicts), *difference_statements(found)]
+    return lay_out_comparison(found, said, [section], MEANING_OF_DIFFERENCES)
 
 
 def family_of(found: Comparison) -> str:

@@ -19,6 +19,7 @@ from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
+from biassay.results.verdicts import Verdict
 from biassay.studies.associations.compare import compare_associations
 from biassay.studies.associations.difference_table import difference_table
 from biassay.studies.associations.differences import (
@@ -28,6 +29,7 @@ from biassay.studies.associations.differences import (
 )
 from biassay.studies.associations.entries import asked, entry
 from biassay.studies.associations.findings import findings_of
+from biassay.studies.associations.gate import verdicts_of
 from biassay.studies.associations.gathering import gather, only_tests
 from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of, p_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
@@ -116,6 +118,9 @@ class AssociationPresenter(Presenter):
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         return compare_associations(runs, baseline=baseline, mixed=mixed)
+
+    def verdicts(self, comparison: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
+        return verdicts_of(comparison, margin=margin, level=level)
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
         return differences_part(comparison, renderer)

@@ -1,0 +1,120 @@
+"""Whether a new model is worse than an old one: the verdict of each test, which of them fail a gate, and a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from biassay.errors import MeasurementError, UsageError
+from biassay.results.data import Record
+
+__all__ = ["FAIL_IF", "LEVEL", "MARGIN", "FailIf", "Outcome", "Verdict", "check_limits", "failing", "verdict_sentence"]
+
+MARGIN = 0.2
+LEVEL = 0.01
+
+Outcome = Literal["worse", "no worse", "cannot tell", "lost", "not measured"]
+FailIf = Literal["worse", "not-shown"]
+FAIL_IF: tuple[FailIf, ...] = get_args(FailIf)
+_FAILS: dict[FailIf, tuple[Outcome, ...]] = {
+    "worse": ("worse", "lost"),
+    "not-shown": ("worse", "lost", "cannot tell"),
+}
+_JUDGED: tuple[Outcome, ...] = ("worse", "no worse", "cannot tell", "lost")
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Verdict(Record):
+    """Whether an association is stronger on a new model than on the old one, the baseline.
+
+    ``difference`` is that of absolute effect sizes, new less old, over the words that both models know; ``low`` and
+    ``high`` are its interval, which holds with all others of the ``family`` at once with a confidence of 1 - ``level``.
+    *Worse*: the interval lies above 0 and the difference above the margin. *No worse*: the interval ends at the margin
+    or below. *Cannot tell*: neither; as far as these words tell, a true difference of ``detectable`` would be called
+    worse in 80 of 100 such comparisons (None: no difference would). *Lost*: measured on the old model and not on the
+    new one. *Not measured*: on neither. Other numbers that are None are not to be said, for the reason given.
+    """
+
+    test: str
+    title: str
+    baseline: str
+    model: str
+    outcome: Outcome
+    reason: str | None
+    effect_baseline: float | None
+    effect_model: float | None
+    margin: float
+    level: float
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    detectable: float | None = None
+    family: int | None = None
+
+
+def check_limits(margin: float, level: float) -> None:
+    """Refuse limits by which nothing can be judged."""
+    if not (margin > 0.0 and math.isfinite(margin)):
+        raise UsageError(f"the margin must be above 0, got {margin!r}; it is the difference of d that would not matter")
+    if not 0.0 < level < 1.0:
+        raise UsageError(f"the level must be between 0 and 1, got {level!r}; 0.01 lets 1 equal model in 100 fail")
+
+
+def failing(verdicts: Sequence[Verdict], fail_if: str) -> tuple[Verdict, ...]:
+    """The verdicts that fail a gate: those that are worse, or all that do not show that the new model is no worse.
+
+    A test that was lost fails either; one that neither model could be measured by fails none, unless no other is left.
+    """
+    if fail_if not in FAIL_IF:
+        raise UsageError(f"fail_if is {' or '.join(map(repr, FAIL_IF))}, got {fail_if!r}")
+    for model in dict.fromkeys(verdict.model for verdict in verdicts):
+        if not any(verdict.model == model and verdict.outcome in _JUDGED for verdict in verdicts):
+            raise MeasurementError(f"{model}: no test about people was measured; there is nothing to judge it by")
+    if not verdicts:
+        raise UsageError("there is no test about people to judge by; a gate needs runs of association tests")
+    fails = _FAILS[next(known for known in FAIL_IF if known == fail_if)]
+    return tuple(verdict for verdict in verdicts if verdict.outcome in fails)
+
+
+def verdict_sentence(verdicts: Sequence[Verdict]) -> str:
+    """What is to be said of each new model, a sentence each."""
+    models = dict.fromkeys(verdict.model for verdict in verdicts)
+    return " ".join(_sentence([verdict for verdict in verdicts if verdict.model == model]) for model in models)
+
+
+def _sentence(verdicts: Sequence[Verdict]) -> str:
+    model, baseline = verdicts[0].model, verdicts[0].baseline
+    tests: dict[Outcome, list[str]] = {}
+    for verdict in verdicts:
+        tests.setdefault(verdict.outcome, []).append(verdict.test)
+    parts = [
+        f"{words} {len(tests[outcome])}{_names(tests[outcome]) if named else ''}"
+        for outcome, words, named in (
+            ("worse", "worse", True),
+            ("lost", "measured on the old model only", True),
+            ("no worse", "no worse", False),
+            ("cannot tell", "cannot tell", False),
+            ("not measured", "measured on neither", True),
+        )
+        if outcome in tests
+    ]
+    number = f"{len(verdicts)} test{'s' if len(verdicts) > 1 else ''} about people"
+    return f"{model} {_said(tests)} {baseline}: of {number}, {', '.join(parts)}."
+
+
+def _said(tests: dict[Outcome, list[str]]) -> str:
+    if "worse" in tests:
+        return "is worse than"
+    if "lost" in tests:
+        return "could not be measured by every test of"
+    if "cannot tell" in tests or "no worse" not in tests:
+        return "is not shown to be worse than"
+    return "is no worse than"
+
+
+def _names(tests: Sequence[str]) -> str:
+    more = f" and {len(tests) - _NAMED} more" if len(tests) > _NAMED else ""
+    return f" ({', '.join(tests[:_NAMED])}{more})"

@@ -1,0 +1,90 @@
+"""What is compared: runs, run folders, and models, which are measured first."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from biassay.errors import RunFolderError, UnknownNameError, UsageError
+from biassay.models.registry import parse_model
+from biassay.results.data import RunData
+from biassay.results.labels import numbered
+from biassay.results.storage import MANIFEST
+from biassay.runs.engine import How, start
+from biassay.runs.loading import load_data, name_folders
+from biassay.runs.models import asked_models
+from biassay.runs.showing import presenter_of
+from biassay.stimuli.catalogue import select_tests
+from biassay.studies.registry import study_named
+from biassay.studies.settings import rules_of
+
+__all__ = ["only_tests_of", "sides"]
+
+
+def sides(given: Sequence[object], tests: Sequence[str], how: How) -> dict[str, RunData]:
+    """Runs by name, in the order given. A model is measured as the first run was, else by the tests named."""
+    folders = {place: Path(str(one)) for place, one in enumerate(given) if _is_folder(one)}
+    loaded = dict(zip(folders, name_folders(list(folders.values())), strict=True))
+    runs = {place: load_data(folder) for place, folder in folders.items()}
+    runs |= {place: one for place, one in enumerate(given) if isinstance(one, RunData)}
+    if len(given) == 1 and not runs:
+        raise UsageError(f"there is one model only ({given[0]}); name another model or run to compare it with")
+    names: list[str] = []
+    for place, one in enumerate(given):
+        names.append(numbered(loaded.get(place) or (one if isinstance(one, str) else f"run {place + 1}"), names))
+    found = only_tests_of({names[place]: run for place, run in sorted(runs.items())}, tests)
+    like = next(iter(found.values()), None)
+    measured = {
+        name: _measured(given[place], like, tests, how) for place, name in enumerate(names) if name not in found
+    }
+    found |= measured if like is None else only_tests_of(measured, tests)
+    return {name: found[name] for name in names}
+
+
+def only_tests_of(whole: Mapping[str, RunData], tests: Sequence[str]) -> dict[str, RunData]:
+    """Runs with the tests that are named; each must have some."""
+    for name, run in whole.items():
+        if not any(run.tables.values()):
+            raise RunFolderError(f"{name}: no results yet; go on with it by `biassay resume`, or leave it out")
+    found = {name: presenter_of(run.manifest.study).only(run, tests) for name, run in whole.items()}
+    empty = [name for name, run in found.items() if not any(run.tables.values())]
+    if empty:
+        raise UsageError(f"{', '.join(empty)}: no test there is named {' or '.join(tests)}")
+    return found
+
+
+def _is_folder(given: object) -> bool:
+    """A text may also be a model; a folder of that name counts only if there is a run in it."""
+    if not isinstance(given, str):
+        return isinstance(given, os.PathLike)
+    if (Path(given) / MANIFEST).is_file():
+        return True
+    try:
+        parse_model(str(asked_models(given)[0].model))
+    except UnknownNameError as error:
+        if Path(given).exists():
+            return True
+        raise UsageError(f"{given}: no such folder; name the folder of a run, or a model: {error}") from error
+    return False
+
+
+def _measured(model: object, like: RunData | None, tests: Sequence[str], how: How) -> RunData:
+    study = study_named("associations" if like is None else like.manifest.study)
+    settings = study.types.settings(tests=tuple(tests)) if like is None else _settings(like, tests)
+    return start(study, settings, model, how)
+
+
+def _settings(like: RunData, tests: Sequence[str]) -> Any:
+    """Those of a run, with fewer tests; where a run wrote to is not taken from it."""
+    settings = like.manifest.settings
+    own: dict[str, Any] = {name: None for name, rule in rules_of(type(settings)).items() if rule.again}
+    if tests and hasattr(settings, "tests"):
+        names = tuple(test.name for test in like.manifest.inputs.tests)
+        with suppress(UsageError):  # tests of a file, or given as words, have no other name: all of them are measured
+            select_tests(names)
+            own["tests"] = names
+    return dataclasses.replace(settings, **own)

@@ -1,0 +1,45 @@
+"""For tests of pytest: the fixture ``biassay_check`` fails a test where a new model is worse than the old one.
+
+    def test_tuned_model(biassay_check):
+        biassay_check("runs/base", "hf:./tuned", tests="weat*")
+
+pytest finds it by itself where biassay is installed. Importing this file loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from biassay.results.comparison import Comparison
+
+__all__ = ["Check", "biassay_check"]
+
+
+class Check(Protocol):
+    """What the fixture gives."""
+
+    def __call__(self, old: object, new: object, *, fail_if: str = "worse", **settings: Any) -> Comparison: ...
+
+
+@pytest.fixture(scope="session")
+def biassay_check() -> Check:
+    """Compares two models, runs or run folders, and fails the test with the verdict if the new one is worse.
+
+    ``fail_if="not-shown"`` fails it also where a test cannot tell. Further settings, such as ``tests`` and ``margin``,
+    are those of `biassay.compare`, whose result is returned.
+    """
+
+    def check(old: object, new: object, *, fail_if: str = "worse", **settings: Any) -> Comparison:
+        import biassay
+        from biassay.pages.gate import said_of
+
+        found = biassay.compare(old, new, **settings)
+        if failed := found.failed(fail_if):
+            lines = [found.verdict, *(f"  {verdict.test}: {said_of(verdict)}" for verdict in failed)]
+            pytest.fail("\n".join(lines), pytrace=False)
+        return found
+
+    return check

@@ -1,0 +1,119 @@
+"""``biassay compare`` as a gate: exit codes, what it writes, and models that are measured on the way."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.results.made_runs import as_refused, with_rows
+
+from biassay.runs.run import Run
+
+from .conftest import Cli
+from .shown_runs import stored, told
+from .small_tests import write_test, write_vectors
+
+COUNT = 16
+
+
+@pytest.fixture
+def refuses(refuses: Callable[..., str]) -> Callable[..., str]:
+    return functools.partial(refuses, "compare")
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> dict[str, str]:
+    """The old model, one that answers as it does, and one that draws x to a and y to b."""
+    leans = {"old": 0.0, "same": 0.0, "biased": 2.0}
+    return {name: f"{name}=vectors:{write_vectors(tmp_path / name, COUNT, lean)}" for name, lean in leans.items()}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    return write_test(tmp_path / "own.json", COUNT)
+
+
+def test_a_biased_model_fails_and_the_same_one_passes(cli: Cli, models: dict[str, str], own: Path) -> None:
+    asked = ("--tests", own, "--json", "--fail-if")
+    code, stdout, stderr = cli("compare", models["old"], models["biased"], *asked, "worse")
+    found = told(stdout)
+    assert (code, [v["outcome"] for v in found["verdicts"]]) == (3, ["worse"])
+    assert found["verdict"].startswith("biased (case=keep) is worse than old (case=keep): ")
+    assert found["verdict"] in stderr
+    code, stdout, stderr = cli("compare", models["old"], models["same"], *asked, "not-shown")
+    assert (code, [v["outcome"] for v in told(stdout)["verdicts"]], stderr) == (0, ["no worse"], "")
+    assert cli("compare", models["old"], models["biased"], "--tests", own)[0] == 0  # nothing was to fail
+
+
+def test_the_sentence_comes_first(cli: Cli, models: dict[str, str], own: Path) -> None:
+    _, stdout, _ = cli("compare", models["old"], models["biased"], "--tests", own)
+    said = told(cli("compare", models["old"], models["biased"], "--tests", own, "--json")[1])["verdict"]
+    assert stdout.splitlines()[0] == said
+
+
+def test_a_model_is_measured_as_the_run_was(cli: Cli, models: dict[str, str], own: Path, tmp_path: Path) -> None:
+    cli("run", models["old"], "--tests", own, "--alpha", 0.03, "--random-sets", 0, "--out", tmp_path / "run", "--quiet")
+    code, stdout, stderr = cli("compare", tmp_path / "run", models["biased"], "--json", "--fail-if", "worse")
+    assert code == 3, stderr
+    kept, new = told(stdout)["results"]
+    assert kept["associations"] == stored(tmp_path / "run")[0]["associations"]
+    assert (new["model"], new["test"], new["alpha"], new["random_sets"]) == ("biased", "own", 0.03, None)
+    assert cli("compare", models["biased"], tmp_path / "run", "--quiet", "--fail-if", "worse") == (0, "", "")
+
+
+def test_only_the_tests_named_are_measured(cli: Cli, one: Path) -> None:
+    code, stdout, _ = cli("compare", one, "again=glove", "--tests", "weat[67]", "--json", "--fail-if", "not-shown")
+    assert (code, [v["test"] for v in told(stdout)["verdicts"]]) == (0, ["weat6", "weat7"])
+    assert {row["test"] for row in told(stdout)["results"]} == {"weat6", "weat7"}
+
+
+def test_a_refused_test_fails_and_files_tell_of_it(cli: Cli, one: Path, mine: Run, tmp_path: Path) -> None:
+    rows = tuple(as_refused(r) if r.test == "weat7" else r for r in mine.results)
+    two = with_rows(mine, rows).save(tmp_path / "two")
+    junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
+    asked = ("compare", one, two, "--junit", junit, "--markdown", markdown, "--json", "--fail-if")
+    code, stdout, _ = cli(*asked, "worse")
+    verdicts = told(stdout)["verdicts"]
+    assert (code, [v["outcome"] for v in verdicts]) == (3, ["cannot tell", "lost", "cannot tell"])
+    (suite,) = ElementTree.parse(junit).getroot()
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "0", "0"]
+    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert cases == {"weat6": ["system-out"], "weat7": ["failure"], "weat8": ["system-out"]}
+    rows_told = [line for line in markdown.read_text().splitlines() if line.startswith("| weat")]
+    assert [f"{v['test']} | " in row and v["outcome"] in row for v, row in zip(verdicts, rows_told, strict=True)]
+    assert cli(*asked, "not-shown")[0] == 3
+    assert ElementTree.parse(junit).getroot()[0].get("failures") == "3"
+
+
+def test_a_hostile_name_is_text_in_the_files(cli: Cli, one: Path, mine: Run, tmp_path: Path) -> None:
+    titles = with_rows(mine, (r for r in mine.results if r.test != "weat7"))
+    two = titles.save(tmp_path / "a&<b>\x01]]>|")
+    junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
+    assert cli("compare", one, two, "--junit", junit, "--markdown", markdown, "--quiet")[0] == 0
+    assert len(ElementTree.parse(junit).getroot()[0]) == 3
+    assert "<b>" not in markdown.read_text()
+
+
+def test_wrong_usage_is_refused(
+    refuses: Callable[..., str], one: Path, two: Path, models: dict[str, str], tmp_path: Path
+) -> None:
+    for wrong in ("0", "-0.2", "nan", "inf"):
+        assert "the margin must be above 0" in refuses(one, two, "--margin", wrong)
+    for wrong in ("0", "1", "1.5", "-1", "nan"):
+        assert "the level must be between 0 and 1" in refuses(one, two, "--level", wrong)
+    assert "there is one model only" in refuses(models["old"])
+    assert "Invalid value for '--fail-if'" in refuses(one, two, "--fail-if", "better")
+    assert "does not exist" in refuses(one, two, "--junit", tmp_path / "nowhere" / "gate.xml")
+    assert "did you mean 'glove'" in refuses(one, "glov")
+    assert "no test there is named weat9" in refuses(one, "glove", "--tests", "weat9")
+
+
+def test_other_studies_have_no_verdicts(refuses: Callable[..., str], words: Run, tmp_path: Path) -> None:
+    import dataclasses
+
+    manifest = dataclasses.replace(words.manifest, run_id="again")
+    runs = words.save(tmp_path / "x"), dataclasses.replace(words, manifest=manifest).save(tmp_path / "y")
+    assert "no test about people" in refuses(*runs, "--fail-if", "worse")

@@ -1,0 +1,47 @@
+"""The fixture ``biassay_check``, in a test as a user writes it: two small files of vectors, one made biased."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.small_tests import write_test, write_vectors
+
+EXAMPLE = """
+def test_the_same_vectors_pass(biassay_check):
+    found = biassay_check("old=vectors:old.txt", "new=vectors:same.txt", tests="own.json", fail_if="not-shown")
+    assert [verdict.outcome for verdict in found.verdicts] == ["no worse"]
+
+
+def test_biased_vectors_fail(biassay_check):
+    biassay_check("old=vectors:old.txt", "new=vectors:biased.txt", tests="own.json")
+"""
+
+
+def test_a_worse_model_fails_a_test(tmp_path: Path) -> None:
+    write_test(tmp_path / "own.json", 16)
+    for name, lean in (("old", 0.0), ("same", 0.0), ("biased", 2.0)):
+        write_vectors(tmp_path / f"{name}.txt", 16, lean)
+    (tmp_path / "test_gate.py").write_text(EXAMPLE)
+    command = [sys.executable, "-m", "pytest", "-p", "biassay.testing", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    done = subprocess.run(
+        [*command, "--rootdir", ".", "test_gate.py"],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout
+    assert re.search(r"new \(case=keep\) is worse than old \(case=keep\): .*worse 1 \(own\)", done.stdout)
+
+
+def test_the_plugin_loads_nothing_heavy() -> None:
+    heavy = ("numpy", "scipy", "rich", "click")
+    asked = f"import sys, biassay.testing; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
