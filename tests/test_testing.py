@@ -37,7 +37,7 @@ def test_a_worse_model_fails_a_test(tmp_path: Path) -> None:
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 1 passed" in done.stdout
-    assert re.search(r"new \(case=keep\) is worse than old \(case=keep\): .*worse 1 \(own\)", done.stdout)
+    assert re.search(r"new is worse than old: .*worse 1 \(own\)", done.stdout)
 
 
 def test_the_plugin_loads_nothing_heavy() -> None:
