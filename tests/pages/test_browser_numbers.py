@@ -1,0 +1,260 @@
+"""The numbers of a page in a real browser: tables, matrix, filters, words."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import pytest
+from tests.pages.browser import Opened
+from tests.pages.many_models import with_models
+from tests.results.made_runs import with_rows
+
+from biassay.pages.formats import decimals, format_p
+from biassay.runs.run import Run
+from biassay.studies.associations.families import with_corrections
+from biassay.studies.associations.lead import d_interval, effect_of
+from biassay.studies.associations.marks import lead_p, mark_of, p_by_word
+from biassay.studies.associations.records import Result
+
+pytestmark = pytest.mark.extras
+
+MARKS = {"·": (False, False), "*": (True, False), "**": (True, True)}
+MAIN = ("effect", "interval", "p", "p, Holm", "p for these attribute words", "random sets")
+
+
+def ordered(run: Run) -> list[Result]:
+    """As they stand on the page: checks of the method at the end."""
+    return [*(r for r in run.results if r.about != "method"), *(r for r in run.results if r.about == "method")]
+
+
+def test_the_table_of_all_tests_shows_the_numbers_of_the_records(run: Run, opened: Callable[..., Opened]) -> None:
+    rows = {row[0].split("\n")[0]: row[1:] for row in opened(run).table("#texts-all_tests table")}
+    assert list(rows) == list(dict.fromkeys(r.test for r in ordered(run)))
+    for place, model in enumerate(dict.fromkeys(r.model for r in run.results)):
+        for r in (r for r in run.results if r.model == model):
+            cells = rows[r.test][3 * place : 3 * place + 3]
+            if r.effect_size is None:
+                assert cells == [r.status, "–", "–"]
+                continue
+            effect, *interval = cells[0].split("\n")
+            assert float(effect) == pytest.approx(r.effect_size_by_word, abs=0.005 + 1e-9)
+            assert interval == ([] if r.d_low is None else [d_interval(r)])
+            assert cells[1:] == [lead_p(r), p_by_word(r)]
+
+
+def test_checks_of_the_method_stay_below_their_title(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    checks = {r.test for r in run.results if r.about == "method"}
+    assert checks
+    for column in (1, 2):
+        one.page.locator(f"#texts-all_tests thead tr:nth-child(2) th:nth-child({column}) button").click()
+        rows = one.page.locator("#texts-all_tests tbody tr").all_inner_texts()
+        (title,) = [at for at, row in enumerate(rows) if len(row.split("\n")) == 1 and row not in checks]
+        assert {row.split("\n")[0] for row in rows[title + 1 :]} == checks
+
+
+def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: Callable[..., Opened]) -> None:
+    assert len(nine.results) > 50
+    one = opened(nine)
+    place = one.page.locator("#texts-numbers")
+    rows = one.table("#texts-numbers table")
+    while place.get_by_role("button", name="Next").is_enabled():
+        place.get_by_role("button", name="Next").click()
+        rows += one.table("#texts-numbers table")
+    assert len(rows) == len(nine.results)
+    for cells, r in zip(rows, ordered(nine), strict=True):
+        assert (cells[0].split("\n")[0], cells[1]) == (r.test, r.model)
+        if r.effect_size is None:
+            assert cells[2:] == [r.status, *["–"] * (len(MAIN) - 1)]
+        else:
+            assert dict(zip(MAIN, cells[2:], strict=True)) == {
+                "effect": decimals(r.effect_size_by_word),
+                "interval": "–" if r.d_low is None else d_interval(r),
+                "p": lead_p(r),
+                "p, Holm": format_p(r.p_value_crossed_holm),
+                "p for these attribute words": p_by_word(r),
+                "random sets": "–" if r.share_random is None else f"{r.share_random:.1%}",
+            }
+
+
+def test_other_columns_are_shown_when_they_are_asked_for(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    place = one.page.locator("#texts-numbers")
+
+    def heads() -> list[str]:
+        return [head.replace("\xa0", " ") for head in place.locator("th:visible[scope=col]").all_inner_texts()]
+
+    def chosen(name: str) -> dict[tuple[str, str], dict[str, str]]:
+        place.get_by_label("Columns").select_option(label=name)
+        rows = one.table("#texts-numbers table")
+        return {(row[0].split("\n")[0], row[1]): dict(zip(heads(), row, strict=True)) for row in rows}
+
+    names = place.get_by_label("Columns").locator("option").all_inner_texts()
+    shown = {name: chosen(name) for name in names}
+    assert set().union(*(next(iter(cells.values())) for cells in list(shown.values())[:-1])) == set(heads())
+    for r in run.results:
+        if r.effect_size is None or r.D_low is None:
+            continue
+        cells = shown["all"][r.test, r.model]
+        assert (cells["D"], cells["D, 95%"]) == (f"{r.D:.3f}", f"{r.D_low:.3f} to {r.D_high:.3f}")
+        assert cells["df"] == decimals(r.df_crossed)
+        assert (cells["effect by text"], cells["p by text"]) == (decimals(r.effect_size), format_p(r.p_value))
+        shares = [float(cells[name].rstrip("%")) for name in ("target words", "attribute words", "residual")]
+        assert shares == pytest.approx(
+            [100 * (share or 0.0) for share in (r.share_targets, r.share_attributes, r.share_residual)], abs=0.051
+        )
+
+
+def test_the_matrix_marks_what_is_significant(run: Run, opened: Callable[..., Opened]) -> None:
+    few = dataclasses.replace(run.results[0], p_value_crossed=None, significant_crossed=None)
+    run = with_rows(run, (few, *run.results[1:]))
+    tests = list(dict.fromkeys(r.test for r in ordered(run)))
+    found = set()
+    for model, *marks in opened(run).table("#texts-matrix table"):
+        for test, mark in zip(tests, marks, strict=True):
+            r = next(r for r in run.results if (r.model, r.test) == (model, test))
+            found.add(mark)
+            if mark in MARKS:
+                assert MARKS[mark] == (bool(r.significant_crossed), bool(r.significant_crossed_holm))
+            else:
+                assert mark == ("–" if r.effect_size is None else "‡" if r is few else None)
+    assert {*MARKS, "–", "‡"} == found
+
+
+def test_cells_and_figures_say_their_numbers_to_who_points_at_them(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    r = run.results[0]
+    numbers = (decimals(r.effect_size_by_word), f"{decimals(r.d_low)} to {decimals(r.d_high)}", lead_p(r), p_by_word(r))
+    one.page.locator("#texts-matrix td[data-tip]").first.hover()
+    assert one.tip is not None
+    assert all(text in one.tip for text in (r.test, r.model, *numbers))
+    one.page.mouse.move(1, 1)
+    assert one.tip is None
+    one.page.locator("#texts-forest svg path[data-tip]").first.hover()
+    assert one.tip is not None
+    assert one.tip.startswith(f"{r.test} on {r.model}.")
+    assert all(text in one.tip for text in numbers)
+    assert all(text in one.page.locator("#texts-words").inner_text() for text in numbers)
+
+
+def test_the_matrix_is_walked_with_the_keyboard(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    page = one.page
+    page.locator("#texts-matrix [role=region]").focus()
+    page.keyboard.press("Tab")
+    first = one.tip
+    page.keyboard.press("ArrowRight")
+    assert one.tip is not None
+    assert one.tip != first
+    second = ordered(run)[1]
+    assert one.tip.startswith(f"{second.test} on {second.model}")
+    page.keyboard.press("ArrowDown")
+    assert one.tip.startswith(f"{second.test} on noisy 1")
+    page.keyboard.press("ArrowDown")  # there is no third model
+    assert one.tip.startswith(f"{second.test} on noisy 1")
+    page.keyboard.press("Escape")
+    assert one.tip is None
+
+
+def test_sorting_orders_numbers_and_leaves_what_is_missing_at_the_end(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    people = {r.test: effect_of(r) for r in run.results if r.model == "glove" and r.about != "method"}
+    effects = [effect for effect in people.values() if effect is not None]
+    assert 0 < len(effects) < len(people)
+    header = one.page.locator("#texts-all_tests thead tr:nth-child(2) th").first
+    for direction in ("ascending", "descending"):
+        header.get_by_role("button").click()
+        assert header.get_attribute("aria-sort") == direction
+        shown = [row[1].split("\n")[0] for row in one.table("#texts-all_tests table")][: len(people)]
+        assert shown[len(effects) :] == ["refused"] * (len(people) - len(effects))
+        numbers = [float(cell) for cell in shown[: len(effects)]]
+        assert numbers == sorted(numbers, reverse=direction == "descending")
+    p_header = one.page.locator("#texts-numbers th", has_text="p for these").first
+    p_header.get_by_role("button").click()
+    numbers = [float(row[6]) for row in one.table("#texts-numbers table") if row[6] != "–"]
+    assert numbers == sorted(numbers)
+
+
+def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    place = one.page.locator("#texts-numbers")
+    place.get_by_label("Find").fill("NOISY")
+    assert {row[1] for row in one.table("#texts-numbers table")} == {"noisy 1"}
+    for sought in ("noisy weat6", "  SENT\tfemale  glove ", "weat pleasant flowers noisy", "1 male"):
+        place.get_by_label("Find").fill(sought)
+        kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
+        held = [(r, f"{r.model} {r.test} {r.title}".lower()) for r in ordered(run)]
+        every = [(r.test, r.model) for r, text in held if all(word in text for word in sought.lower().split())]
+        assert kept == every
+        assert 0 < len(every) < len(run.results)
+    place.get_by_label("Find").fill("")
+    choices: dict[str, Callable[[Result], bool]] = {
+        "significant": lambda r: bool(r.significant_crossed),
+        "after correction": lambda r: bool(r.significant_crossed_holm),
+        "for these words only": lambda r: bool(r.significant_by_word) and not r.significant_crossed,
+        "not measured": lambda r: r.effect_size is None,
+    }
+    for label, is_kept in choices.items():
+        place.get_by_label("Show").select_option(label=label)
+        kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
+        assert kept == [(r.test, r.model) for r in ordered(run) if is_kept(r)]
+        assert kept
+    place.get_by_label("Find").fill("there is no such test")
+    assert one.table("#texts-numbers table") == []
+    assert "no results" in place.inner_text()
+    one.page.locator("#texts-matrix").get_by_label("Find").fill("glo")
+    assert [row[0] for row in one.table("#texts-matrix table")] == ["glove"]
+
+
+def test_many_models_are_shown_a_page_at_a_time(run: Run, opened: Callable[..., Opened]) -> None:
+    many = with_models(run, 120)
+    one = opened(many)
+    place = one.page.locator("#texts-matrix")
+    assert [row[0] for row in one.table("#texts-matrix table")][-1] == "noisy 49"
+    assert "1 to 50 of 120 models" in place.inner_text()
+    place.get_by_role("button", name="Next").click()
+    place.get_by_role("button", name="Next").click()
+    assert [row[0] for row in one.table("#texts-matrix table")] == [f"noisy {i}" for i in range(100, 120)]
+    place.get_by_label("Order").select_option("1")
+    counts = [row.count("**") for row in one.table("#texts-matrix table")]
+    assert counts == sorted(counts, reverse=True)
+    first = one.table("#texts-matrix table")[0]
+    marks = {r.test: mark_of(r) for r in many.results if r.model == first[0]}
+    assert first.count("**") == list(marks.values()).count(2)
+
+
+def test_words_add_up_to_the_effect_size_by_word(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    place = one.page.locator("#texts-words")
+    for r in (r for r in run.results if r.associations and r.effect_size_by_word is not None and r.model == "glove"):
+        place.get_by_label("Test").select_option(label=f"{r.test}: {r.title}")
+        shares = place.locator("td.number").all_inner_texts()
+        targets = len(r.associations["X"]) + len(r.associations["Y"])
+        assert len(shares) == sum(map(len, r.associations.values()))
+        # Each share is written to three decimals.
+        assert sum(map(float, shares[:targets])) == pytest.approx(r.effect_size_by_word, abs=0.0006 * targets)
+        words = place.locator("tbody th").all_inner_texts()
+        assert set(words[: len(r.associations["X"])]) == set(r.associations["X"])
+
+
+def test_numbers_that_are_none_are_shown_as_such(run: Run, opened: Callable[..., Opened]) -> None:
+    odd = (math.nan, math.inf, -math.inf)
+    results = tuple(
+        dataclasses.replace(
+            r,
+            effect_size=odd[i],
+            effect_size_by_word=odd[i],
+            p_value=math.nan,
+            log10_p_value=math.nan,
+            p_value_by_word=math.nan,
+            log10_p_value_by_word=math.nan,
+            p_value_crossed=math.nan,
+            associations={role: dict.fromkeys(words, odd[i]) for role, words in r.associations.items()},
+        )
+        for i, r in enumerate(ordered(run)[:3])
+    )
+    one = opened(with_rows(run, with_corrections(results, run.manifest.settings)))
+    assert [row[2] for row in one.table("#texts-numbers table")] == ["NaN", "inf", "-inf"]
+    assert one.page.locator("#texts-short").is_visible()
