@@ -10,6 +10,7 @@ from rich.console import Console
 
 from biassay.pages.comparing import lay_out_comparison, print_differences
 from biassay.pages.formats import counted, shown
+from biassay.pages.overview import overview
 from biassay.pages.plain_differences import (
     LIMIT,
     Difference,
@@ -52,13 +53,15 @@ class Plain(Presenter):
 
     def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         run = gathered.run
+        findings = self._findings(run)
         settings = {field.name: _setting(run, field.name) for field in dataclasses.fields(run.manifest.settings)}
         return Part(
             anchor=renderer.anchor,
             title=f"{self._title} in {', '.join(_labels(run))}",
             headline=self._headline(run),
-            summary=statements(self._findings(run)),
+            summary=statements(findings),
             meaning=_MEANING,
+            figure=overview(findings),
             sections=[
                 *(
                     section_of(spec.name, spec.title, *used(spec, run), renderer, folded=spec.detail)

@@ -33,16 +33,20 @@ class Statement:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and what stands below it, on demand unless it is ``open``."""
 
     anchor: str
     title: str
     body: Markup
+    open: bool = False
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one kind of run has to say. ``data`` is for the page's script."""
+    """What one kind of run has to say, ``figure`` first. ``data`` is for the page's script.
+
+    ``terms`` are words and signs of the sentences, with what they mean.
+    """
 
     anchor: str
     title: str
@@ -51,6 +55,8 @@ class Part:
     meaning: str
     sections: Sequence[Section]
     notes: Sequence[str] = ()
+    figure: Markup | None = None
+    terms: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
 

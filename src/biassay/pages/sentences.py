@@ -9,7 +9,7 @@ from biassay.pages.formats import counted, decimals, format_p, interval_text, of
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
-__all__ = ["MANY_MODELS", "in_short", "points", "statements"]
+__all__ = ["MANY_MODELS", "in_short", "points", "sentence", "statements"]
 
 _SAID: dict[Standing, str] = {
     "corrected": "holds after correction",
@@ -28,7 +28,7 @@ MANY_MODELS = 12
 _Point = tuple[str, str]
 
 
-def _said(finding: Finding) -> str:
+def sentence(finding: Finding) -> str:
     """One finding in a sentence, and what must be known beside it."""
     parts = (*_effect(finding), *_p(finding), _SAID[finding.standing])
     above = f" (above all {', '.join(finding.evidence[:3])})" if finding.evidence else ""
@@ -190,7 +190,7 @@ def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
         lines.setdefault((one.direction or one.title, *one.survives), []).append(one)
     for first, *others in list(lines.values())[:_MOST]:
         also = f"; also {', '.join(one.item for one in others)}" if others else ""
-        yield _said(first), f" ({first.item}{also})"
+        yield sentence(first), f" ({first.item}{also})"
     if len(lines) > _MOST:
         rest = [one for same in list(lines.values())[_MOST:] for one in same]
         yield f"{len(rest):,} more: {_SAID[rest[0].standing]}", f" ({', '.join(one.item for one in rest)})"

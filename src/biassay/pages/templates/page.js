@@ -94,25 +94,57 @@
     tip.style.left = Math.max(4, Math.min(x + 12, innerWidth - box.width - 4)) + "px";
     tip.style.top = (y + 16 + box.height > innerHeight ? Math.max(4, y - box.height - 12) : y + 16) + "px";
   }
-  const saying = (target) => (target.closest ? target.closest("[data-tip]") : null);
+  const saying = (target) => (target.closest ? target.closest("[data-tip], .strip") : null);
+  const meant = (mark) => mark.dataset.tip || mark.getAttribute("aria-label");
   const pointer = { x: -1, y: -1 };
   function pointed(target) {
     const mark = target && saying(target);
-    if (mark) tell(mark.dataset.tip, pointer.x, pointer.y); else if (!document.activeElement.dataset.tip) tell("");
+    if (mark) tell(meant(mark), pointer.x, pointer.y); else if (!saying(document.activeElement)) tell("");
   }
   document.addEventListener("pointermove", (event) => {
     pointer.x = event.clientX;
     pointer.y = event.clientY;
     pointed(event.target);
   });
+  document.addEventListener("click", (event) => {
+    pointer.x = event.clientX;
+    pointer.y = event.clientY;
+    if (pointer.x || pointer.y) pointed(event.target);
+  });
   document.addEventListener("focusin", (event) => {
     const mark = saying(event.target);
     if (!mark) { tell(""); return; }
     const box = mark.getBoundingClientRect();
-    tell(mark.dataset.tip, box.left, box.bottom - 8);
+    tell(meant(mark), box.left, box.bottom - 8);
   });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") tell(""); });
   document.addEventListener("scroll", () => pointed(document.elementFromPoint(pointer.x, pointer.y)), { passive: true });
+
+  // One stop for the keyboard in every figure; the arrow keys go on from there.
+  for (const figure of document.querySelectorAll(".effects")) {
+    const strips = () => [...figure.querySelectorAll(".strip")].filter((strip) => strip.getClientRects().length);
+    const [first] = strips();
+    if (first) first.setAttribute("tabindex", 0);
+    figure.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], shown = strips(), at = shown.indexOf(event.target);
+      if (!step || at < 0 || !shown[at + step]) return;
+      event.target.setAttribute("tabindex", -1);
+      shown[at + step].setAttribute("tabindex", 0);
+      shown[at + step].focus();
+      event.preventDefault();
+    });
+  }
+
+  // A link to what is folded opens it.
+  function unfold() {
+    const place = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!place) return;
+    const folded = place.querySelector(":scope > details");
+    if (folded) folded.open = true;
+    place.scrollIntoView();
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
 
   const theme = document.getElementById("theme"), themes = ["as the system", "light", "dark"];
   function useTheme(name) {

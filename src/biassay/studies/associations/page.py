@@ -13,12 +13,13 @@ from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.formats import counted, decimals
+from biassay.pages.overview import overview
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.lead import effect_of, interval_of
-from biassay.studies.associations.marks import UNREACHABLE, mark_of, p_by_text, p_by_word
+from biassay.studies.associations.marks import BY_WORD, UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_columns import p_columns
 from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words
 from biassay.studies.associations.records import Result
@@ -32,6 +33,10 @@ __all__ = ["MOST_MODELS", "distribution_figures", "forest_figures", "part_of"]
 
 MOST_MODELS = 12
 """More models are shown in the matrix, and not one beside the other."""
+_CAPTION = (
+    "Right of zero: the first named go with the first. “Male or female names, career or family” at +1.7 reads: male "
+    "names go with career, female names with family."
+)
 _MOST_LINES = 200
 _MOST_DISTRIBUTIONS = 150
 _MOST_ROWS = 16  # of words, that room is kept for
@@ -44,15 +49,18 @@ def part_of(view: RunView, renderer: Renderer) -> Part:
         decimals=decimals, effect_of=effect_of, p_by_text=p_by_text, p_by_word=p_by_word, random_share=random_share
     )
     sections = [one(view, renderer) for one in (_CONTEXTS if view.over_contexts else _TEXTS)]
+    findings = findings_in_short(view.run)
     models = ", ".join(view.models) if len(view.models) <= MOST_MODELS else counted(len(view.models), "model")
     return Part(
         anchor=renderer.anchor,
         title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
         headline=headline(view.run),
-        summary=statements(findings_in_short(view.run)),
+        summary=statements(findings),
         meaning=meaning(view.run),
         sections=[section for section in sections if section is not None],
         notes=_notes(view),
+        figure=overview(findings, _CAPTION),
+        terms=_terms(view),
         data=data_of(view),
     )
 
@@ -63,6 +71,25 @@ def _notes(view: RunView) -> list[str]:
     if view.gathered.differences:
         notes.append("These runs are not alike: " + "; ".join(view.gathered.differences) + ".")
     return notes
+
+
+def _terms(view: RunView) -> dict[str, str]:
+    """The words and signs of the sentences."""
+    crossed = {
+        f"{view.confidence} interval": "Encloses, with this confidence, the d that other words of the same kinds would "
+        "give, targets and attributes. It leaves out zero where p is small.",
+        "p": "Would other words of the same kinds, targets and attributes, show it too? The smaller p, the less likely "
+        "it comes from the choice of words alone.",
+        BY_WORD: "Would another split of the same target words do as well with these attribute words? It says nothing "
+        "about other attribute words.",
+        "random attribute words": "How often words drawn at random, in place of the attributes, give a d as large.",
+    }
+    return {
+        "d": "How much more the first targets go with the first attributes than the second targets do, in standard "
+        "deviations over the target words. 0 is none, 2 about the most there can be.",
+        **(crossed if view.lead == "crossed" else {}),
+        "* and **": view.signs,
+    }
 
 
 def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
@@ -110,15 +137,6 @@ def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
         "unreachable": codes.count(UNREACHABLE),
         "sizes": f"{min(sizes):.2f}, {statistics.median(sizes):.2f}, {max(sizes):.2f}" if sizes else "–",
     }
-
-
-def _forest(view: RunView, renderer: Renderer) -> Section | None:
-    made = [] if len(view.models) > MOST_MODELS else forest_figures(view)
-    if not made:
-        return None
-    figures = renderer.figures([make for _, make in made])
-    title = "Effect sizes with their intervals" if any(map(interval_of, view.results)) else "Effect sizes"
-    return renderer.section("forest", title, view=view, figures=figures)
 
 
 def forest_figures(view: RunView) -> list[tuple[str, Drawing]]:
@@ -238,8 +256,8 @@ def _made(view: RunView, renderer: Renderer) -> Section:
     return renderer.section("made", "How it was made", view=view, parts=view.gathered.parts, assumed=assumed)
 
 
-_TEXTS = (_all_tests, _only_these, _matrix, _by_test, _forest, _words, _numbers, _lost, _refused, _made)
+_TEXTS = (_all_tests, _only_these, _matrix, _by_test, _words, _numbers, _lost, _refused, _made)
 _CONTEXTS = (
-    *(_all_tests, _only_these, _matrix, _by_test, _forest, _words, _numbers),
+    *(_all_tests, _only_these, _matrix, _by_test, _words, _numbers),
     *(_distributions, _contexts_found, _refused, _made),
 )

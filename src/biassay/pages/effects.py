@@ -1,0 +1,136 @@
+"""A figure of effects in HTML: a row an item, models side by side in it; it fits any width and needs no library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from biassay.pages.section import environment
+
+__all__ = ["COLOURS", "Effect", "EffectRow", "EffectRows", "draw_effects"]
+
+COLOURS = 10
+"""Of models, that a page has."""
+_SHAPES = 4
+_LANES = 12  # of models; more are drawn in one
+_OPEN = 150  # lanes of a figure of which nothing is folded
+_NUMBERS = 3  # of models, for which there is room beside a row
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One model's: where it is drawn, how sure it is (2 holds after correction, 1 before it, 0 not shown), and a text."""
+
+    model: int
+    value: float
+    low: float | None
+    high: float | None
+    sure: int
+    text: str
+    number: str
+
+
+@dataclass(frozen=True)
+class EffectRow:
+    """What was asked in plain words, its code name, and the effects; ``aside`` is a word or two beside them."""
+
+    label: str
+    name: str
+    effects: tuple[Effect, ...]
+    aside: str = ""
+
+
+@dataclass(frozen=True)
+class EffectRows:
+    """Rows under a title; ``folded``: on demand only."""
+
+    title: str
+    rows: tuple[EffectRow, ...]
+    folded: bool = False
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From values to places in percent of the width."""
+
+    low: float
+    high: float
+    step: float
+
+    def at(self, value: float) -> str:
+        inside = min(max(value, self.low), self.high)
+        return f"{2.0 + 96.0 * (inside - self.low) / (self.high - self.low):.1f}%"
+
+    @property
+    def ticks(self) -> list[tuple[str, str]]:
+        first, last = math.ceil(self.low / self.step - 1e-9), math.floor(self.high / self.step + 1e-9)
+        return [(self.at(n * self.step), f"{n * self.step:z.10g}") for n in range(first, last + 1)]
+
+
+def draw_effects(
+    groups: Sequence[EffectRows],
+    models: Sequence[str],
+    *,
+    title: str,
+    caption: str,
+    sure: Sequence[str],
+    reach: float = 0.0,
+) -> Markup:
+    """The figure.
+
+    ``sure`` names what the marks show, from not shown to most sure; ``reach`` is how far the scale goes at least, to
+    both sides of 0.
+    """
+    lanes = min(len(models), _LANES)
+    rows = sum(len(group.rows) for group in groups)
+    scale = _scale([effect for group in groups for row in group.rows for effect in row.effects], reach)
+    few = len(models) <= _LANES
+    return Markup(
+        environment()
+        .get_template("effects.html")
+        .render(
+            groups=[(group, _is_open(place, group, rows * lanes)) for place, group in enumerate(groups)],
+            models=models if few else [],
+            title=title,
+            caption=caption,
+            sure=sure,
+            scale=scale,
+            height=_height(lanes) * lanes + 8 if few else 26,
+            place=lambda effect: 4 + _height(lanes) * (effect.model + 0.5) if few else 13,
+            shape=lambda model: model % _SHAPES,
+            colour=lambda model: model % COLOURS,
+            numbers=len(models) <= _NUMBERS,
+            asides=any(row.aside for group in groups for row in group.rows),
+            intervals=few,
+        )
+    )
+
+
+def _is_open(place: int, group: EffectRows, lanes: int) -> bool:
+    return place == 0 or not (group.folded or lanes > _OPEN)
+
+
+def _height(lanes: int) -> int:
+    """Of one lane, in pixels."""
+    return 14 if lanes <= 3 else 10 if lanes <= 6 else 8
+
+
+def _scale(effects: Sequence[Effect], reach: float) -> _Scale:
+    """To both sides of 0 unless nothing can lie below it."""
+    values = [effect.value for effect in effects]
+    ends = [end for effect in effects for end in (effect.low, effect.high) if end is not None]
+    most = max([reach, *map(abs, values)]) or 1.0
+    if not reach:  # nothing is known of the unit: intervals are shown whole
+        most = max([most, *map(abs, ends)])
+    low = 0.0 if not reach and min([0.0, *values, *ends]) >= 0.0 else -most
+    return _Scale(low, most, _step((most - low) / 4.0))
+
+
+def _step(about: float) -> float:
+    """A round number of at least this size."""
+    power = 10.0 ** math.floor(math.log10(about))
+    return next(size * power for size in (1.0, 2.0, 5.0, 10.0) if size * power >= about * (1.0 - 1e-9))
