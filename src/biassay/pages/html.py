@@ -33,7 +33,7 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
         .render(
             parts=parts,
             level=level,
-            style=Markup(_asset("page.css") + _asset("effects.css")),
+            style=Markup(_asset("page.css") + _asset("effects.css") + _asset("panels.css")),
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             data=Markup(_in_script(data)),

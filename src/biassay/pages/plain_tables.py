@@ -61,16 +61,21 @@ def section_of(
     renderer: Renderer,
     *,
     folded: bool = False,
+    turned: bool = False,
 ) -> Section:
     """A table of a page."""
-    section = renderer.section("table", title, **cells_of(title, columns, rows), folded=folded and len(rows))
+    cells = cells_of(title, columns, rows, turned=turned)
+    section = renderer.section("table", title, **cells, folded=folded and len(rows))
     return Section(f"{renderer.anchor}-{name}", section.title, section.body)
 
 
-def cells_of(label: str, columns: Sequence[Column], rows: Sequence[Any]) -> dict[str, Any]:
-    """What the template of a table is given; one of a study may include it."""
+def cells_of(label: str, columns: Sequence[Column], rows: Sequence[Any], *, turned: bool = False) -> dict[str, Any]:
+    """What the template of a table is given; one of a study may include it.
+
+    A table of many columns and few rows is ``turned``: what the first column names stands across.
+    """
     cells = [[shown(column.format, column.value(row)) for column in columns] for row in rows[:_ROWS]]
-    return {"label": label, "columns": columns, "rows": cells, "more": max(0, len(rows) - _ROWS)}
+    return {"label": label, "columns": columns, "rows": cells, "more": max(0, len(rows) - _ROWS), "turned": turned}
 
 
 def printed(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int = _PRINTED) -> RichTable:

@@ -30,23 +30,29 @@ _Point = tuple[str, str]
 
 def sentence(finding: Finding) -> str:
     """One finding in a sentence, and what must be known beside it."""
-    parts = (*_effect(finding), *_p(finding), _SAID[finding.standing])
+    parts = (*_effect(finding), *_p(finding), _said(finding))
     above = f" (above all {', '.join(finding.evidence[:3])})" if finding.evidence else ""
     return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 
 
+def _said(finding: Finding) -> str:
+    if finding.standing == "too few" and finding.unit == "words":
+        return "too few permutations to tell"
+    return _SAID[finding.standing]
+
+
 def _effect(finding: Finding) -> Iterator[str]:
-    if finding.effect is None:
+    """The number of words is told with what they go with."""
+    if finding.effect is None or finding.unit == "words":
         return
-    number = f"{finding.effect:,.0f}" if finding.unit == "words" else decimals(finding.effect)
     span = f" ({percent(finding.confidence)} {interval_text(finding.low, finding.high, finding.limit)})"
-    yield f"{finding.unit} = {number}{'' if finding.low is None else span}"
+    yield f"{finding.unit} = {decimals(finding.effect)}{'' if finding.low is None else span}"
 
 
 def _p(finding: Finding) -> Iterator[str]:
     """The first p-value that was computed; that of the crossed test needs no name."""
     known = [(name, value) for name, value in finding.p_values.items() if value is not None]
-    for name, value in known[:1] if finding.standing != "described" else ():
+    for name, value in known[:1] if finding.standing != "described" and finding.unit != "words" else ():
         asked = name.removeprefix("crossed").replace("by word", "for these attribute words")
         yield f"{f'p {asked}'.strip()} = {format_p(value)}"
 

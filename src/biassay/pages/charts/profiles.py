@@ -39,7 +39,7 @@ def profile(
         "field": "pair",
         "type": "nominal",
         "sort": list(pairs),
-        "axis": {"title": None, "domain": False, "ticks": False},
+        "axis": {"title": None, "domain": False, "ticks": False, "labelLimit": 0},
     }
     colour = {
         "field": "dimension",

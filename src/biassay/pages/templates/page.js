@@ -121,7 +121,7 @@
   document.addEventListener("scroll", () => pointed(document.elementFromPoint(pointer.x, pointer.y)), { passive: true });
 
   // One stop for the keyboard in every figure; the arrow keys go on from there.
-  for (const figure of document.querySelectorAll(".effects")) {
+  for (const figure of document.querySelectorAll(".effects, .panels")) {
     const strips = () => [...figure.querySelectorAll(".strip")].filter((strip) => strip.getClientRects().length);
     const [first] = strips();
     if (first) first.setAttribute("tabindex", 0);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
@@ -32,12 +32,32 @@ def _finding(view: GroupView, settings: Settings) -> Finding:
         topic=", ".join(view.row.belongs),
         about="people",
         standing=_standing(view.row, settings),
-        direction=f"words with names of {view.row.label}" if best else "",
+        direction=_direction(view.row, settings),
         effect=float(view.row.num_associated),
         unit="words",
         p_values={"corrected": _least(view, "q_value"), "excess, corrected": _least(view, "q_value_excess")},
         evidence=tuple(word.word for word in best),
+        notes=tuple(_beside(view.row, settings)),
     )
+
+
+def _direction(row: GroupRow, settings: Settings) -> str:
+    """How many words go with the names of the group, more than with those of one other group or of every one."""
+    goes = "goes" if row.num_associated <= 1 else "go"
+    of = f"{_how_many(row.num_associated)} of {row.num_words:,} words {goes} with the names of {row.label}"
+    return f"{of} more than with those of {'another' if settings.compare == 'any' else 'every other'} group"
+
+
+def _beside(row: GroupRow, settings: Settings) -> Iterator[str]:
+    """How many of them differ from every group, and how many are emergent."""
+    if row.num_associated:
+        if settings.compare == "any":
+            yield f"{_how_many(row.num_every)} of them more than with those of every other group"
+        yield f"{_how_many(row.num_emergent)} of them emergent"
+
+
+def _how_many(number: int) -> str:
+    return f"{number:,}" if number else "none"
 
 
 def _least(view: GroupView, name: str) -> float | None:

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from markupsafe import Markup
+
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.roc import roc
 from biassay.pages.charts.style import Style
+from biassay.pages.formats import decimals, format_p
+from biassay.pages.panels import Bar, Panel, Panels, draw_panels
 from biassay.pages.plain_tables import cells_of, filled, section_of
-from biassay.pages.section import Part, Renderer, Section
-from biassay.pages.sentences import statements
+from biassay.pages.section import Part, Renderer, Section, Statement
+from biassay.pages.sentences import sentence
 from biassay.results.data import RunData
 from biassay.studies.discovery.findings import findings_of
 from biassay.studies.discovery.making import CURVE_ARRAYS, array_name
-from biassay.studies.discovery.records import CurveRow
+from biassay.studies.discovery.records import CurveRow, WordRow
 from biassay.studies.discovery.shown import (
     MEANING,
     RULES,
+    TERMS,
+    Table,
     curve_table,
     group_table,
     headline,
-    notes_of,
+    lost_of,
+    most_against,
+    notes_about,
     rated_table,
+    score_table,
     word_table,
 )
 from biassay.studies.discovery.view import GroupView, groups_of, models_of
@@ -31,6 +41,9 @@ from biassay.studies.discovery.view import GroupView, groups_of, models_of
 __all__ = ["curve_of", "discovery_part", "roc_figures"]
 
 _SHOWN = 100
+_LEADING = 15
+_EMERGENT = "emergent: the categories of the group do not explain it"
+_TURNED = 6  # groups, for which there is room across
 
 
 def discovery_part(run: RunData, renderer: Renderer) -> Part:
@@ -42,16 +55,62 @@ def discovery_part(run: RunData, renderer: Renderer) -> Part:
         anchor=renderer.anchor,
         title=f"Words associated with groups in {', '.join(model.label for model in models_of(run)) or 'no model'}",
         headline=headline(run),
-        summary=statements(findings_of(run)),
+        summary=_said(run, views),
         meaning=MEANING,
         notes=[run.manifest.inputs.note],
+        figure=_figure(run, views),
+        terms=TERMS,
         sections=[
-            *renderer.notes(notes_of(run, views)),
-            section_of("groups", "Groups", filled(columns, rows), rows, renderer),
+            *renderer.notes(lost_of(run)),
+            section_of("groups", "Groups", filled(columns, rows), rows, renderer, turned=len(rows) <= _TURNED),
             *(_group(place, run, view, renderer) for place, view in enumerate(views)),
             renderer.section("discovery_made", "How it was made", manifest=run.manifest, vocabularies=vocabularies),
         ],
     )
+
+
+def _said(run: RunData, views: Sequence[GroupView]) -> list[Statement]:
+    """A sentence a group, with what keeps it from being misread."""
+    several = len(run.manifest.models) > 1
+    return [
+        Statement(
+            f"{one.model}: {sentence(one)}" if several else sentence(one),
+            tuple(notes_about(run, view)),
+            one.model if several else "",
+        )
+        for one, view in zip(findings_of(run), views, strict=True)
+    ]
+
+
+def _figure(run: RunData, views: Sequence[GroupView]) -> Markup | None:
+    """The words that lead in every group; of several models beside each other."""
+    if not views:
+        return None
+    models = list(dict.fromkeys(view.model for view in views))
+    order = list(dict.fromkeys(view.row.group for view in views))
+    panels = [
+        Panel(
+            view.row.label,
+            models.index(view.model),
+            tuple(_bar(run, word) for word in view.best_words(emergent=False, top=_LEADING)),
+            f"{view.row.num_associated:,} of {view.row.num_words:,} words, {view.row.num_emergent:,} of them emergent",
+        )
+        for view in sorted(views, key=lambda view: order.index(view.row.group))
+    ]
+    return draw_panels(
+        [Panels("", tuple(panels))],
+        models,
+        title="Words that go most with the names of a group, by score.",
+        caption="A score is against the one group that the word differs from most: tap it to see which.",
+        marks=("associated", _EMERGENT) if any(bar.marked for panel in panels for bar in panel.bars) else None,
+    )
+
+
+def _bar(run: RunData, word: WordRow) -> Bar:
+    emergent = f"\n{_EMERGENT}" if word.emergent else ""
+    most, q = most_against(run, word), format_p(word.q_value)
+    text = f"{word.word}: score {decimals(word.score)} against {most}, q = {q}{emergent}"
+    return Bar(word.word, word.score or 0.0, decimals(word.score), text, word.emergent)
 
 
 def roc_figures(run: RunData) -> list[Drawing]:
@@ -76,22 +135,26 @@ def curve_of(view: GroupView, row: CurveRow) -> Any:
 def _group(place: int, run: RunData, view: GroupView, renderer: Renderer) -> Section:
     figures = renderer.figures([partial(_drawn, "roc", view)]) if view.curves else []
     lists = [
-        (
-            kind,
-            total,
-            cells_of(f"{kind}, {view.title}", *word_table(run, view.best_words(emergent=emergent, top=_SHOWN))),
-        )
-        for kind, total, emergent in (
-            ("Associated words", view.row.num_associated, False),
-            ("Emergent words", view.row.num_emergent, True),
-        )
+        _list(run, view, "Associated words", view.row.num_associated, emergent=False),
+        _list(run, view, "Emergent words", view.row.num_emergent, emergent=True),
     ]
     section = renderer.section(
         "group",
         view.title,
         figures=figures,
-        curves=cells_of(f"Detection of rated words, {view.title}", *curve_table(run, view)) if view.curves else None,
-        rated=cells_of(f"Rated words, {view.title}", *rated_table(run, view)),
+        curves=_cells("Detection of rated words", view, curve_table(run, view), turned=True) if view.curves else None,
+        rated=_cells("Rated words", view, rated_table(run, view)),
+        scores=_cells("Scores of rated words", view, score_table(run, view.validated)),
         lists=lists,
     )
     return Section(f"{section.anchor}-{place + 1}", section.title, section.body)
+
+
+def _list(run: RunData, view: GroupView, kind: str, total: int, *, emergent: bool) -> tuple[Any, ...]:
+    words = view.best_words(emergent=emergent, top=_SHOWN)
+    scores = _cells(f"{kind} against every group", view, score_table(run, words))
+    return kind, total, _cells(kind, view, word_table(run, words)), scores
+
+
+def _cells(title: str, view: GroupView, table: Table, *, turned: bool = False) -> dict[str, Any]:
+    return cells_of(f"{title}, {view.title}", *table, turned=turned)

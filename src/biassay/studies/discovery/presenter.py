@@ -26,7 +26,7 @@ from biassay.results.tables import Column
 from biassay.studies.discovery.compare import compare_discoveries
 from biassay.studies.discovery.findings import findings_of
 from biassay.studies.discovery.page import discovery_part, roc_figures
-from biassay.studies.discovery.shown import MEANING, curve_table, group_table, headline, notes_of, word_table
+from biassay.studies.discovery.shown import MEANING, TERMS, curve_table, group_table, headline, notes_of, word_table
 from biassay.studies.discovery.view import GroupView, groups_of
 
 __all__ = ["DiscoveryPresenter"]
@@ -74,8 +74,8 @@ class DiscoveryPresenter(Presenter):
         views = [view for view in groups_of(run) if only is None or view.row.group in only]
         items = {(view.model, view.row.group) for view in views}
         findings = [one for one in findings_of(run) if (one.model, one.item) in items]
-        explained = word_table(run, (), scores=False)[0]
-        meaning = [*(f"{column.label}: {column.help}" for column in explained), MEANING]
+        explained = word_table(run, ())[0]
+        meaning = [*(f"{column.label}: {column.help}" for column in explained), TERMS["score"], MEANING]
         tables = list(_printed(run, views, top))
         notes = [*notes_of(run, views), run.manifest.inputs.note]
         print_run(console, headline(run), tables, statements(findings), notes, meaning)
@@ -127,7 +127,7 @@ def _printed(run: RunData, views: Sequence[GroupView], top: int) -> Iterator[Ren
             words = view.best_words(emergent=emergent, top=top)
             count = f"{total:,}" if len(words) == total else f"the first {len(words)} of {total:,}"
             title = f"{view.title}: {'emergent' if emergent else 'associated'} words ({count})"
-            yield printed(title, *word_table(run, words, scores=False), most=top) if words else Text(printable(title))
+            yield printed(title, *word_table(run, words), most=top) if words else Text(printable(title))
 
 
 def _entry(run: RunData, view: GroupView) -> Indexed:

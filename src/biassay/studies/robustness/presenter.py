@@ -9,7 +9,8 @@ from functools import partial
 from biassay.pages.charts.curve import CurvePoint, curve
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.style import Style
-from biassay.pages.formats import decimals, format_p, interval_text
+from biassay.pages.formats import counted, decimals, format_p, interval_text
+from biassay.pages.overview import overview
 from biassay.pages.plain import Plain
 from biassay.pages.publish.citations import Use, uses_of_tests
 from biassay.pages.publish.layout import Table
@@ -26,12 +27,19 @@ __all__ = ["RobustnessPresenter"]
 
 _MOST = 40
 _MEANING = (
-    "d, its interval and p are those of biassay run: the model as it is, and other words of the same kinds. That p "
-    "alone decides whether an association holds. A choice is a layer, a pooling, a similarity or a template, with all "
-    "words of the test. The joint p asks whether the median over choices could come about if target words went with X "
-    "and Y by chance; it speaks of these attribute words, and says nothing of other ones. Other words: each left out "
-    "in turn, random halves, and words that are alike in tokens or frequency."
+    "The p of the model as it is, with other words of the same kinds, alone decides whether an association holds; the "
+    "rest says what becomes of it if it is measured in other ways."
 )
+_CAPTION = "Of the model as it is. Right of zero: the first named go with the first. Other ways to measure are below."
+_TERMS = {
+    "d": "How much more the first targets go with the first attributes than the second targets do, in standard "
+    "deviations over the target words. d, its interval and p are those of biassay run.",
+    "choice": "A layer, a pooling, a similarity or a template, with all words of the test.",
+    "significant": "With the sign of d, and a p of at most alpha.",
+    "without a word": "Each word is left out in turn: named is the one without which least of the effect is left.",
+    "joint p": "Could the median over choices come about if target words went with X and Y by chance? It speaks of "
+    "these attribute words, and says nothing of other ones. It is in the table.",
+}
 _KINDS = ("reading", "similarity", "template")
 
 
@@ -42,7 +50,17 @@ class RobustnessPresenter(Plain):
         part = super().part(gathered, renderer)
         made = [make for _, make in zip(range(_MOST), self.figures(gathered), strict=False)]
         section = renderer.section("curves", "Specification curves", figures=renderer.figures(made), shown=len(made))
-        return dataclasses.replace(part, meaning=_MEANING, sections=[section, *part.sections])
+        return dataclasses.replace(
+            part,
+            meaning=_MEANING,
+            figure=overview(self._findings(gathered.run), _CAPTION),
+            terms=_TERMS,
+            sections=[section, *part.sections],
+        )
+
+    def _headline(self, run: RunData) -> str:
+        tests, ways = len({row.test for row in run.results}), len(run.tables.get("specifications", ()))
+        return f"{counted(len(run.manifest.models), 'model')}, {counted(tests, 'test')}; {counted(ways, 'measurement')}"
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         yield "robustness-results", paper_table(gathered.run)

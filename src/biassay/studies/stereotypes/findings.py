@@ -9,6 +9,7 @@ from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.slices import Slice
 from biassay.stats.multiple import holm
+from biassay.studies.stereotypes.centring import Trait, is_centred, singles, traits_of
 from biassay.studies.stereotypes.records import AlignmentRow, InputsRecord, ProfileRow
 from biassay.studies.stereotypes.view import closest, measure_name, measures_of, models_of, overall
 
@@ -35,19 +36,22 @@ def findings_of(run: RunData) -> Sequence[Finding]:
 
 def _agreement(label: str, row: AlignmentRow, corrected: float | None) -> Finding:
     low, high = row.tau_both or row.tau_groups or (None, None)
+    name, is_tested = measure_name(row.measure), None not in (row.tau, row.tau_shuffled, corrected)
     return Finding(
         model=label,
         item=row.measure,
-        title=f"{measure_name(row.measure)}: agreement with people's ratings of groups",
+        title=f"{name}: agreement with people's ratings of groups",
         topic="people's ratings",
         about="people",
         standing=_standing(row, corrected),
+        direction=f"{name} fits people's ratings of a group better than those of other groups" if is_tested else "",
         effect=row.tau,
         low=low,
         high=high,
         unit="tau",
         p_values={"groups shuffled": row.p_value_shuffled, "groups shuffled, corrected": corrected},
         reason="agreement with people is not defined" if row.tau is None else None,
+        notes=(f"with groups shuffled tau = {row.tau_shuffled:z.2f}",) if is_tested else (),
     )
 
 
@@ -63,40 +67,29 @@ def _standing(row: AlignmentRow, corrected: float | None) -> Standing:
 
 
 def _groups(model: Slice, inputs: InputsRecord) -> Iterator[Finding]:
-    """The traits that go most with every single group, by the measure that agrees best with people or comes first."""
+    """The traits that set every single group apart, by the measure that agrees best with people or comes first."""
     best = closest(model)
-    for profile in () if best is None else best["profiles"]:
-        if not profile.parts:
-            yield _group(model, profile, inputs)
+    profiles = [] if best is None else singles(best)
+    traits, more = traits_of(profiles, inputs), " more than with other groups" if is_centred(profiles) else ""
+    for profile in profiles:
+        yield _group(model, profile, traits[profile.group][:_TRAITS], more)
 
 
-def _group(model: Slice, profile: ProfileRow, inputs: InputsRecord) -> Finding:
-    known = [
-        (score, pair)
-        for score, pair in zip(profile.scores, inputs.pairs, strict=True)
-        if score is not None and math.isfinite(score)
-    ]
-    strongest = sorted(known, key=lambda cell: -abs(cell[0]))[:_TRAITS]
-    traits = tuple(_trait(score, pair, inputs) for score, pair in strongest)
+def _group(model: Slice, profile: ProfileRow, strongest: Sequence[Trait], more: str) -> Finding:
+    """The effect is the score of the first trait, less the mean of all groups where there are others."""
     return Finding(
         model=model.label,
         item=profile.group,
-        title=f"traits that go with {profile.group}, by {measure_name(profile.measure)}",
+        title=f"traits that go with {profile.group}{more}, by {measure_name(profile.measure)}",
         topic=profile.domain,
         about="people",
-        standing="described" if traits else "not measured",
-        direction=f"traits that go with {profile.group}" if traits else "",
-        effect=strongest[0][0] if strongest else None,
+        standing="described" if strongest else "not measured",
+        direction=f"traits that go with {profile.group}{more}" if strongest else "",
+        effect=strongest[0].beyond if strongest else None,
         unit="score",
-        reason=None if traits else _why_not(model, profile.group),
-        evidence=traits,
+        reason=None if strongest else _why_not(model, profile.group),
+        evidence=tuple(trait.name for trait in strongest),
     )
-
-
-def _trait(score: float, pair: str, inputs: InputsRecord) -> str:
-    """The trait of a pair that a score points to; an older run may not say which are its two."""
-    left, right = inputs.traits.get(pair, (f"{pair} (left)", f"{pair} (right)"))
-    return right if score >= 0.0 else left
 
 
 def _why_not(model: Slice, group: str) -> str:

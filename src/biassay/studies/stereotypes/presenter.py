@@ -39,6 +39,7 @@ from biassay.studies.stereotypes.shown import (
     people_notes,
     side_table,
     templates_text,
+    terms_of,
 )
 from biassay.studies.stereotypes.view import closest, measure_name, measures_of, models_of, overall
 
@@ -60,7 +61,8 @@ class StereotypePresenter(Presenter):
         models = models_of(run)
         tables = [table for model in models for table in _printed(run, model)]
         notes = [*notes_of(run, models), *people_notes(run)]
-        print_run(console, headline(run), tables, statements(findings_of(run)), notes, [MEANING])
+        meaning = [*(f"{term}: {told}" for term, told in terms_of(run).items()), MEANING]
+        print_run(console, headline(run), tables, statements(findings_of(run)), notes, meaning)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         table = agreement_table(gathered.run)

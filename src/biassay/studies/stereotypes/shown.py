@@ -7,13 +7,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from biassay.pages.formats import interval_text, shown
+from biassay.pages.formats import counted, interval_text, shown
 from biassay.pages.plain_tables import filled
 from biassay.pages.publish.layout import Cell, Group, Row, Span, clean
 from biassay.pages.publish.layout import Table as PaperTable
 from biassay.results.data import RunData
 from biassay.results.slices import Slice
 from biassay.results.tables import Column, leave_out, pick
+from biassay.studies.stereotypes.centring import is_centred, singles, traits_of
 from biassay.studies.stereotypes.columns import ORDERS, TABLES
 from biassay.studies.stereotypes.records import AlignmentRow, GroupAlignmentRow, InputsRecord, MeasureRow, ProfileRow
 from biassay.studies.stereotypes.view import by_group, measure_name, measures_of, models_of, overall
@@ -22,6 +23,7 @@ __all__ = [
     "AGREEMENT",
     "MEANING",
     "PAIRED",
+    "TERMS",
     "Table",
     "agreement_table",
     "alignment_table",
@@ -31,21 +33,30 @@ __all__ = [
     "people_notes",
     "side_table",
     "templates_text",
+    "terms_of",
 ]
 
 MEANING = (
-    "A score of a pair says how much more a group goes with the right trait than with the left one: by ILPS, ILPS* "
-    "and SeT how much more it raises the trait in the model's sentences, compared with the same sentence about "
-    "nobody in particular; by CEAT, where it was measured, how much closer the model puts it to the trait, each in its "
-    "own contexts from a corpus, in standard deviations of their cosines, and with what all groups share. A score "
-    "speaks of the model, not of people. tau compares the order of all scores with that of people's ratings: 0 is no "
-    "agreement, 1 the same order (after Botsch 2011 the paper calls 0.1 weak, 0.2 moderate, 0.3 strong). Where "
-    "templates were chosen on pilot groups, it is over the other groups, for on those it flatters. Part of it "
-    "comes from what all groups have in common: compare it with the tau of groups mistaken for each other. Its "
-    "interval says nothing about other traits or templates. P@3: of the three pairs in which a group ranks highest "
-    "and the three in which it ranks lowest, the share that people rate above and below 50. Agreement with people is "
-    "no virtue: people's ratings are stereotypes too."
+    "Scores speak of the model, not of people; by which traits a group stands out is described, not tested. Agreement "
+    "with people is no virtue: people's ratings are stereotypes too."
 )
+TERMS = {
+    "score": "Of a pair of traits: how much more a group goes with the right trait than with the left one. By ILPS, "
+    "ILPS* and SeT how much more it raises the trait in the model's sentences, compared with the same sentence about "
+    "nobody in particular; by CEAT how much closer the model puts it to the trait, each in its own contexts from a "
+    "corpus, in standard deviations of their cosines.",
+    "stands out": "The score less the mean of all groups that were asked, pair by pair: what all groups share is no "
+    "group's own. A group may stand out as cold and still be called warm, less than others are.",
+}
+_PEOPLE_TERMS = {
+    "tau": "Compares the order of all scores with that of people's ratings: 0 is no agreement, 1 the same order (after "
+    "Botsch 2011 the paper calls 0.1 weak, 0.2 moderate, 0.3 strong). Where templates were chosen on pilot groups, it "
+    "is over the other groups, for on those it flatters. Its interval says nothing about other traits or templates.",
+    "groups shuffled": "The tau of groups mistaken for each other: what all groups have in common. Only what goes "
+    "beyond it says that the model knows one group from another.",
+    "P@3": "Of the three pairs in which a group ranks highest and the three in which it ranks lowest, the share that "
+    "people rate above and below 50.",
+}
 Table = tuple[Sequence[Column], Sequence[Any]]
 PAIRED = ("orders", "dominance", "emergent", "rated")
 """The tables about paired groups."""
@@ -65,13 +76,21 @@ _SPECS = {spec.name: spec for spec in TABLES}
 _LEADING = 3
 
 
+def terms_of(run: RunData) -> dict[str, str]:
+    """The words of a page or a terminal, with what they mean."""
+    return {**TERMS, **(_PEOPLE_TERMS if run.tables.get("alignments") else {})}
+
+
 def headline(run: RunData) -> str:
     """What was asked."""
     inputs: InputsRecord = run.manifest.inputs
-    counts = f"{len(inputs.groups)} groups, {len(inputs.pairs)} pairs of traits"
+    counts = f"{counted(len(inputs.groups), 'group')}, {len(inputs.pairs)} pairs of traits"
     variant = ""
     if inputs.templates:
-        counts, variant = f"{counts}, {len(inputs.templates)} templates", f", variant {run.manifest.settings.variant}"
+        counts, variant = (
+            f"{counts}, {counted(len(inputs.templates), 'template')}",
+            f", variant {run.manifest.settings.variant}",
+        )
     if inputs.contexts is not None:
         counts += f", {inputs.contexts.rows:,} contexts"
     return f"{counts}; {', '.join(map(measure_name, inputs.measures))}{variant}"
@@ -107,20 +126,19 @@ def alignment_table(run: RunData, model: Slice, *names: str) -> Table:
 
 
 def leading_table(run: RunData, measure: Slice) -> Table:
-    """Single groups: the pairs that stand out, and how the group agrees with people."""
-    pairs, rated = run.manifest.inputs.pairs, {row.group: row for row in by_group(measure)}
-    rows = [row for row in measure["profiles"] if not row.parts]
+    """Single groups: the traits by which they stand out, and how the group agrees with people."""
+    rated = {row.group: row for row in by_group(measure)}
+    rows = singles(measure)
+    found = traits_of(rows, run.manifest.inputs)
     own = _SPECS["group_alignments"].columns_of(run)
 
-    def leading(profile: ProfileRow, sign: int) -> str:
-        known = [(score, pair) for score, pair in zip(profile.scores, pairs, strict=True) if score is not None]
-        ordered = sorted(known, key=lambda cell: sign * cell[0])
-        return ", ".join(f"{pair} {score:+.2f}" for score, pair in ordered[:_LEADING])
+    def leading(profile: ProfileRow) -> str:
+        return ", ".join(f"{trait.name} {trait.beyond:.2f}" for trait in found[profile.group][:_LEADING])
 
+    said = "Traits, and by how much its score goes beyond the mean of all groups."
     columns = [
         Column("group", "group", "The social group."),
-        Column("high", "highest pairs", "Towards the right trait.", get=lambda row: leading(row, -1)),
-        Column("low", "lowest pairs", "Towards the left trait.", get=lambda row: leading(row, 1)),
+        Column("traits", "stands out as", said if is_centred(rows) else "Traits, with their scores.", get=leading),
         *(_rated(column, rated) for column in pick(own, "tau", "precision", "pilot")),
     ]
     return filled(columns, rows), rows
