@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from biassay.pages.effects import EffectRow, EffectRows, draw_effects
 from biassay.pages.gate import said_of
-from biassay.pages.overview import CHECKS, SURE, effect_of_finding, overview
+from biassay.pages.overview import CHECKS, SURE, drawable, effect_of_finding, overview
 from biassay.results.comparison import Comparison
 from biassay.results.findings import Finding
 from biassay.results.verdicts import Outcome, Verdict
@@ -29,7 +29,7 @@ _TITLES: Mapping[Outcome, str] = {
 def comparison_figure(found: Comparison) -> Markup | None:
     """Effects on all models, the first of them the one that the others are compared with."""
     (gathered,) = found.gathered
-    findings = [one for one in findings_in_short(gathered.run) if one.effect is not None]
+    findings = drawable(findings_in_short(gathered.run))
     if not found.verdicts:
         return overview(findings)
     models = [found.baseline, *found.models]
