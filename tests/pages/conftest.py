@@ -27,23 +27,34 @@ def tab() -> Iterator[Opened]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return biassay.run("glove", tests=TESTS, cache=tmp_path_factory.mktemp("vectors"))
+
+
+@pytest.fixture(scope="module")
+def run(alone: Run) -> Run:
     """A real run, and a second model made from it by noise."""
-    found = biassay.run("glove", tests=TESTS, cache=tmp_path_factory.mktemp("vectors"))
-    return with_models(found, 2)
+    return with_models(alone, 2)
 
 
 @pytest.fixture(scope="module")
-def nine(run: Run) -> Run:
-    return with_models(run, 9)
+def nine(alone: Run) -> Run:
+    return with_models(alone, 9)
 
 
 @pytest.fixture(scope="module")
-def written(run: Run, nine: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+def many(alone: Run) -> Run:
+    """More models than are shown side by side."""
+    return with_models(alone, 13)
+
+
+@pytest.fixture(scope="module")
+def written(run: Run, nine: Run, many: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     """Pages that several tests open, by the identity of their run."""
     folder = tmp_path_factory.mktemp("pages")
     paths = {id(run): folder / "two models.html", id(nine): folder / "nine models.html"}
-    for found in (run, nine):
+    paths[id(many)] = folder / "many models.html"
+    for found in (run, nine, many):
         paths[id(found)].write_text(render_report(found), encoding="utf-8")
     return paths
 

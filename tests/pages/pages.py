@@ -12,7 +12,7 @@ from typing import Any
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col", "source", "wbr"}
 ADDRESSES = {"src", "href", "action", "data", "poster", "srcset", "background", "formaction", "xlink:href", "ping"}
-LOADING = {"link", "iframe", "img", "image", "use", "object", "embed", "base", "form", "video", "audio", "frame"}
+LOADING = {"link", "iframe", "img", "image", "object", "embed", "base", "form", "video", "audio", "frame"}
 LEVELS = ("h1", "h2", "h3", "h4", "h5")
 Where = tuple[str, str, str]
 
@@ -54,9 +54,11 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.terms: list[list[str]] = []
         self.drawings: list[Drawing] = []
+        self.strips: list[str] = []  # what the rows of a figure of effects say
         self.scripts: list[tuple[dict[str, str], list[str]]] = []
         self.policy = ""
         self._pieces: list[str] = []
+        self._figures: list[bool] = []
         self.feed(text)
         self.close()
         self._check()
@@ -86,6 +88,8 @@ class Page(HTMLParser):
         self.tags.append(tag)
         self.attributes += [(tag, name, value) for name, value in given.items()]
         self._check_attributes(tag, given)
+        if tag == "figure":
+            self._figures.append(given.get("class") == "effects")
         if tag not in VOID:
             self.open.append(tag)
         if "svg" in self.open:
@@ -115,7 +119,7 @@ class Page(HTMLParser):
         assert not [name for name in given if name.startswith("on")]
         assert not [value for name, value in given.items() if name == "style" and re.search(r"url\(|expression", value)]
         for name in ADDRESSES & set(given):
-            assert (tag, name) == ("a", "href")
+            assert (tag, name) in (("a", "href"), ("use", "href"))
             assert given[name].startswith("#")
             self.anchors.append(given[name][1:])
         self.ids += [given["id"]] if "id" in given else []
@@ -124,14 +128,18 @@ class Page(HTMLParser):
             self.policy = given["content"]
 
     def _draw(self, tag: str, given: dict[str, str]) -> None:
-        if tag == "svg":
+        if tag == "svg" and given.get("class") == "strip":
+            self.strips.append(given["aria-label"])
+        elif tag == "svg" and given.get("aria-hidden") != "true" and not self.hidden:
             assert given["role"] == "img"
             self.drawings.append(Drawing(self.where, given["aria-label"]))
-        elif "data-tip" in given and tag != "g":  # groups are axes and legends
+        elif "data-tip" in given and tag != "g" and not self.hidden:  # groups are axes and legends
             self.drawings[-1].marks.append((tag, given))
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+        if tag == "figure":
+            self._figures.pop()
 
     def handle_data(self, data: str) -> None:
         if "style" in self.open:
@@ -139,7 +147,8 @@ class Page(HTMLParser):
         elif "script" in self.open:
             self.scripts[-1][1].append(data)
         elif "svg" in self.open:
-            self.drawings[-1].text += data
+            if not self.hidden and self.drawings:
+                self.drawings[-1].text += data
         else:
             self._read(data)
 
@@ -157,8 +166,13 @@ class Page(HTMLParser):
             self.links[-1] += data
         if {"dt", "dd"} & around:
             self.terms[-1][-1] += data
-        if "figcaption" in around:
+        if "figcaption" in around and not self.hidden:
             self.drawings[-1].caption += data
+
+    @property
+    def hidden(self) -> bool:
+        """Is this place in a figure of effects, whose rows say what it shows?"""
+        return bool(self._figures and self._figures[-1])
 
     @property
     def where(self) -> Where:

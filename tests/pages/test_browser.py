@@ -24,7 +24,7 @@ HEAD_DISPLAYS = "[...document.querySelectorAll('thead button')].map((one) => get
 
 
 def test_the_page_opens_without_complaint_request_or_shift(run: Run, opened: Callable[..., Opened]) -> None:
-    page = opened(run).page
+    page = opened(run, folded=True).page
     page.wait_for_timeout(200)
     assert page.evaluate("window.shifted") == 0
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -33,7 +33,7 @@ def test_the_page_opens_without_complaint_request_or_shift(run: Run, opened: Cal
 def test_the_theme_follows_the_system_until_it_is_chosen(run: Run, opened: Callable[..., Opened]) -> None:
     one = opened(run, dark=True)
     ground = "getComputedStyle(document.body).backgroundColor"
-    ink = "getComputedStyle(document.querySelector('#texts-forest svg text')).fill"
+    ink = "getComputedStyle(document.querySelector('#texts-figure .axis text')).fill"
     dark, dark_ink = one.page.evaluate(ground), one.page.evaluate(ink)
     assert dark == "rgb(13, 17, 23)"
     button = one.page.get_by_role("button", name="Theme")
@@ -80,7 +80,7 @@ def test_heads_of_tables_are_on_every_printed_page(nine: Run, opened: Callable[.
     opened(nine).page.pdf(path=tmp_path / "page.pdf", format="A4")
     subprocess.run(["pdftotext", "-layout", "page.pdf"], cwd=tmp_path, check=True)
     pages = (tmp_path / "page.txt").read_text(encoding="utf-8").split("\f")
-    numbers = [page for page in pages if re.search(r"^(sent-)?weat\d +noisy ", page, re.MULTILINE)]
+    numbers = [page for page in pages if re.search(r"^Male or female names.* noisy \d ", page, re.MULTILINE)]
     assert len(numbers) > 1
     assert all(re.search(r"^ *test +model +d ", page, re.MULTILINE) for page in numbers)
 
@@ -101,15 +101,58 @@ def test_hostile_names_run_nothing(run: Run, opened: Callable[..., Opened]) -> N
     )
     models = tuple(dataclasses.replace(m, name=HOSTILE) for m in run.manifest.models)
     one = opened(with_rows(run, results, models=models, versions={HOSTILE: HOSTILE}))
-    for cell in one.page.locator("#texts-matrix td[data-tip]").all()[:3]:
-        cell.hover()
+    for strip in one.page.locator("#texts-figure .strip").all()[:3]:
+        strip.hover()
         assert HOSTILE in (one.tip or "")
-    one.page.locator("#texts-forest svg path[data-tip]").first.hover()
     one.page.locator("#texts-numbers").get_by_label("Find").fill(HOSTILE)
     assert one.page.evaluate("window.hacked") is None
     assert HOSTILE in one.page.locator("#texts-words").inner_text()
     assert one.page.locator("script").count() == 2
     assert one.page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_figure_is_seen_first_and_tables_on_demand(width: int, nine: Run, opened: Callable[..., Opened]) -> None:
+    page = opened(nine, width=width, folded=True).page
+    box = page.locator("#texts-figure .strip").first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 800  # of 900 pixels
+    assert page.locator("#texts-figure .strip .mark").first.is_visible()
+    assert not page.locator("main table").first.is_visible()
+    page.evaluate("location.hash = '#texts-all_tests'")
+    page.wait_for_selector("#texts-all_tests table", state="visible")
+
+
+def test_the_figure_shows_every_effect_where_it_is(run: Run, opened: Callable[..., Opened]) -> None:
+    page = opened(run).page
+    rows = page.evaluate(
+        "[...document.querySelectorAll('.effects .row')].map((row) => [row.querySelector('small').textContent,"
+        " [...row.querySelectorAll('use')].map((mark) => parseFloat(mark.getAttribute('x')))])"
+    )
+    measured = {r.test: [o.effect_size_by_word for o in run.results if o.test == r.test] for r in run.results}
+    assert dict(rows).keys() == {test for test, effects in measured.items() if None not in effects}
+    reach = max(2.0, *(abs(effect) for effects in measured.values() for effect in effects if effect is not None))
+    for test, places in rows:
+        assert [(place - 50.0) / 48.0 * reach for place in places] == pytest.approx(measured[test], abs=0.003)
+
+
+def test_labels_are_never_cut(nine: Run, opened: Callable[..., Opened]) -> None:
+    for width in (390, 1280):
+        page = opened(nine, width=width).page
+        cut = "[...document.querySelectorAll('.label, th')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
+        assert page.evaluate(f"{cut}.map((one) => one.textContent)") == []
+
+
+def test_rows_of_the_figure_are_walked_with_the_keyboard(run: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(run)
+    one.page.locator(".effects .strip").first.focus()
+    first = one.tip
+    one.page.keyboard.press("ArrowDown")
+    assert first is not None
+    assert one.tip is not None
+    assert one.tip != first
+    one.page.keyboard.press("ArrowUp")
+    assert one.tip == first
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -30,7 +30,7 @@ def ordered(run: Run) -> list[Result]:
 
 
 def test_the_table_of_all_tests_shows_the_numbers_of_the_records(run: Run, opened: Callable[..., Opened]) -> None:
-    rows = {row[0].split("\n")[0]: row[1:] for row in opened(run).table("#texts-all_tests table")}
+    rows = {row[0].split("\n")[-1]: row[1:] for row in opened(run).table("#texts-all_tests table")}
     assert list(rows) == list(dict.fromkeys(r.test for r in ordered(run)))
     for place, model in enumerate(dict.fromkeys(r.model for r in run.results)):
         for r in (r for r in run.results if r.model == model):
@@ -52,7 +52,7 @@ def test_checks_of_the_method_stay_below_their_title(run: Run, opened: Callable[
         one.page.locator(f"#texts-all_tests thead tr:nth-child(2) th:nth-child({column}) button").click()
         rows = one.page.locator("#texts-all_tests tbody tr").all_inner_texts()
         (title,) = [at for at, row in enumerate(rows) if len(row.split("\n")) == 1 and row not in checks]
-        assert {row.split("\n")[0] for row in rows[title + 1 :]} == checks
+        assert {row.split("\n")[1].split("\t")[0] for row in rows[title + 1 :]} == checks
 
 
 def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: Callable[..., Opened]) -> None:
@@ -65,7 +65,7 @@ def test_all_numbers_are_those_of_the_records_on_every_page(nine: Run, opened: C
         rows += one.table("#texts-numbers table")
     assert len(rows) == len(nine.results)
     for cells, r in zip(rows, ordered(nine), strict=True):
-        assert (cells[0].split("\n")[0], cells[1]) == (r.test, r.model)
+        assert (cells[0].split("\n")[-1], cells[1]) == (r.test, r.model)
         if r.effect_size is None:
             assert cells[2:] == [r.status, *["–"] * (len(MAIN) - 1)]
         else:
@@ -89,7 +89,7 @@ def test_other_columns_are_shown_when_they_are_asked_for(run: Run, opened: Calla
     def chosen(name: str) -> dict[tuple[str, str], dict[str, str]]:
         place.get_by_label("Columns").select_option(label=name)
         rows = one.table("#texts-numbers table")
-        return {(row[0].split("\n")[0], row[1]): dict(zip(heads(), row, strict=True)) for row in rows}
+        return {(row[0].split("\n")[-1], row[1]): dict(zip(heads(), row, strict=True)) for row in rows}
 
     names = place.get_by_label("Columns").locator("option").all_inner_texts()
     shown = {name: chosen(name) for name in names}
@@ -107,9 +107,9 @@ def test_other_columns_are_shown_when_they_are_asked_for(run: Run, opened: Calla
         )
 
 
-def test_the_matrix_marks_what_is_significant(run: Run, opened: Callable[..., Opened]) -> None:
-    few = dataclasses.replace(run.results[0], p_value_crossed=None, significant_crossed=None)
-    run = with_rows(run, (few, *run.results[1:]))
+def test_the_matrix_marks_what_is_significant(many: Run, opened: Callable[..., Opened]) -> None:
+    few = dataclasses.replace(many.results[0], p_value_crossed=None, significant_crossed=None)
+    run = with_rows(many, (few, *many.results[1:]))
     tests = list(dict.fromkeys(r.test for r in ordered(run)))
     found = set()
     for model, *marks in opened(run).table("#texts-matrix table"):
@@ -123,24 +123,27 @@ def test_the_matrix_marks_what_is_significant(run: Run, opened: Callable[..., Op
     assert {*MARKS, "–", "‡"} == found
 
 
-def test_cells_and_figures_say_their_numbers_to_who_points_at_them(run: Run, opened: Callable[..., Opened]) -> None:
-    one = opened(run)
+def test_cells_and_figures_say_their_numbers_to_who_points_at_them(
+    run: Run, many: Run, opened: Callable[..., Opened]
+) -> None:
     r = run.results[0]
-    numbers = (decimals(r.effect_size_by_word), f"{decimals(r.d_low)} to {decimals(r.d_high)}", lead_p(r), p_by_word(r))
-    one.page.locator("#texts-matrix td[data-tip]").first.hover()
+    effect, interval = decimals(r.effect_size_by_word), f"{decimals(r.d_low)} to {decimals(r.d_high)}"
+    one = opened(run)
+    one.page.locator(".effects .strip").first.hover()
     assert one.tip is not None
-    assert all(text in one.tip for text in (r.test, r.model, *numbers))
+    assert all(text in one.tip for text in (r.title, r.test, r.model, effect, interval, lead_p(r).rstrip("*")))
     one.page.mouse.move(1, 1)
     assert one.tip is None
-    one.page.locator("#texts-forest svg path[data-tip]").first.hover()
+    words = one.page.locator("#texts-words").inner_text()
+    assert all(text in words for text in (effect, interval, lead_p(r), p_by_word(r)))
+    one = opened(many)
+    one.page.locator("#texts-matrix td[data-tip]").first.hover()
     assert one.tip is not None
-    assert one.tip.startswith(f"{r.test} on {r.model}.")
-    assert all(text in one.tip for text in numbers)
-    assert all(text in one.page.locator("#texts-words").inner_text() for text in numbers)
+    assert all(text in one.tip for text in (r.test, r.model, effect, interval, lead_p(r), p_by_word(r)))
 
 
-def test_the_matrix_is_walked_with_the_keyboard(run: Run, opened: Callable[..., Opened]) -> None:
-    one = opened(run)
+def test_the_matrix_is_walked_with_the_keyboard(many: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(many)
     page = one.page
     page.locator("#texts-matrix [role=region]").focus()
     page.keyboard.press("Tab")
@@ -148,12 +151,13 @@ def test_the_matrix_is_walked_with_the_keyboard(run: Run, opened: Callable[..., 
     page.keyboard.press("ArrowRight")
     assert one.tip is not None
     assert one.tip != first
-    second = ordered(run)[1]
+    second = ordered(many)[1]
     assert one.tip.startswith(f"{second.test} on {second.model}")
     page.keyboard.press("ArrowDown")
     assert one.tip.startswith(f"{second.test} on noisy 1")
-    page.keyboard.press("ArrowDown")  # there is no third model
-    assert one.tip.startswith(f"{second.test} on noisy 1")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")  # there is no model above the first
+    assert one.tip.startswith(f"{second.test} on {second.model}")
     page.keyboard.press("Escape")
     assert one.tip is None
 
@@ -184,7 +188,7 @@ def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened])
     assert {row[1] for row in one.table("#texts-numbers table")} == {"noisy 1"}
     for sought in ("noisy weat6", "  SENT\tfemale  glove ", "weat pleasant flowers noisy", "1 male"):
         place.get_by_label("Find").fill(sought)
-        kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
+        kept = [(row[0].split("\n")[-1], row[1]) for row in one.table("#texts-numbers table")]
         held = [(r, f"{r.model} {r.test} {r.title}".lower()) for r in ordered(run)]
         every = [(r.test, r.model) for r, text in held if all(word in text for word in sought.lower().split())]
         assert kept == every
@@ -198,12 +202,16 @@ def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened])
     }
     for label, is_kept in choices.items():
         place.get_by_label("Show").select_option(label=label)
-        kept = [(row[0].split("\n")[0], row[1]) for row in one.table("#texts-numbers table")]
+        kept = [(row[0].split("\n")[-1], row[1]) for row in one.table("#texts-numbers table")]
         assert kept == [(r.test, r.model) for r in ordered(run) if is_kept(r)]
         assert kept
     place.get_by_label("Find").fill("there is no such test")
     assert one.table("#texts-numbers table") == []
     assert "no results" in place.inner_text()
+
+
+def test_the_matrix_keeps_the_models_asked_for(many: Run, opened: Callable[..., Opened]) -> None:
+    one = opened(many)
     one.page.locator("#texts-matrix").get_by_label("Find").fill("glo")
     assert [row[0] for row in one.table("#texts-matrix table")] == ["glove"]
 
@@ -229,7 +237,7 @@ def test_words_add_up_to_the_effect_size_by_word(run: Run, opened: Callable[...,
     one = opened(run)
     place = one.page.locator("#texts-words")
     for r in (r for r in run.results if r.associations and r.effect_size_by_word is not None and r.model == "glove"):
-        place.get_by_label("Test").select_option(label=f"{r.test}: {r.title}")
+        place.get_by_label("Test").select_option(label=f"{r.title} ({r.test})")
         shares = place.locator("td.number").all_inner_texts()
         targets = len(r.associations["X"]) + len(r.associations["Y"])
         assert len(shares) == sum(map(len, r.associations.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from markupsafe import Markup
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -29,15 +30,17 @@ def lay_out_comparison(
     statements: Sequence[Statement],
     sections: Sequence[Section],
     meaning: str = MEANING_OF_COMPARISONS,
+    figure: Markup | None = None,
 ) -> Part:
     """The part of a page."""
     return Part(
         anchor="comparison",
-        title=f"Compared with {comparison.baseline}",
-        headline=_headline(comparison),
+        title=_headline(comparison),
+        headline=comparison.verdict,
         summary=statements,
         meaning=meaning,
         sections=sections,
+        figure=figure,
         notes=[f"What is compared is not alike: {note}." for note in comparison.notes],
     )
 

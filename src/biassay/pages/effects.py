@@ -22,7 +22,7 @@ _NUMBERS = 3  # of models, for which there is room beside a row
 
 @dataclass(frozen=True)
 class Effect:
-    """One model's: where it is drawn, how sure it is (2 holds after correction, 1 before it, 0 not shown), and a text."""
+    """One model's: where it is drawn, and in words. ``sure``: 2 holds after correction, 1 before it, 0 not shown."""
 
     model: int
     value: float
@@ -35,12 +35,12 @@ class Effect:
 
 @dataclass(frozen=True)
 class EffectRow:
-    """What was asked in plain words, its code name, and the effects; ``aside`` is a word or two beside them."""
+    """What was asked in plain words, its code name, the effects, and what else is to be said of them."""
 
     label: str
     name: str
     effects: tuple[Effect, ...]
-    aside: str = ""
+    said: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,6 @@ def draw_effects(
             shape=lambda model: model % _SHAPES,
             colour=lambda model: model % COLOURS,
             numbers=len(models) <= _NUMBERS,
-            asides=any(row.aside for group in groups for row in group.rows),
             intervals=few,
         )
     )

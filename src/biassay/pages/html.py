@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -23,8 +24,9 @@ REPORT = "report.html"
 def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] | None = None) -> str:
     """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
     level = 2 if len(shown) + (compared is not None) == 1 else 3
-    parts = [] if compared is None else [_comparison_part(*compared, level)]
-    parts += _parts(shown, level)
+    parts = _parts(shown, level)
+    if compared is not None:  # its figure shows what theirs would
+        parts = [_comparison_part(*compared, level), *(dataclasses.replace(part, figure=None) for part in parts)]
     script = _asset("page.js")
     data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
     return (

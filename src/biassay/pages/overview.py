@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -12,7 +12,7 @@ from biassay.pages.formats import counted, decimals
 from biassay.pages.sentences import sentence
 from biassay.results.findings import Finding, Standing
 
-__all__ = ["CHECKS", "SURE", "effect_of_finding", "overview", "sureness"]
+__all__ = ["CHECKS", "SURE", "drawable", "effect_of_finding", "overview", "sureness"]
 
 SURE = ("not shown", "holds before correction only", "holds after correction")
 """What the marks of the figure show."""
@@ -25,7 +25,7 @@ _STARS = ("", " *", " **")
 
 def overview(findings: Sequence[Finding], caption: str = "") -> Markup | None:
     """The figure; None where there is no effect to draw."""
-    shown = [one for one in findings if one.effect is not None and math.isfinite(one.effect)]
+    shown = drawable(findings)
     if not shown:
         return None
     models = list(dict.fromkeys(one.model for one in findings))
@@ -40,6 +40,11 @@ def overview(findings: Sequence[Finding], caption: str = "") -> Markup | None:
         sure=_names_used(shown),
         reach=reach,
     )
+
+
+def drawable(findings: Iterable[Finding]) -> list[Finding]:
+    """Those whose effect is a number."""
+    return [one for one in findings if one.effect is not None and math.isfinite(one.effect)]
 
 
 def _names_used(findings: Sequence[Finding]) -> Sequence[str]:
@@ -81,12 +86,13 @@ def _row(findings: Sequence[Finding], models: Sequence[str]) -> EffectRow:
 def effect_of_finding(finding: Finding, model: int) -> Effect:
     """A finding as it is drawn."""
     effect = finding.effect or 0.0
+    known = all(end is not None and math.isfinite(end) for end in (finding.low, finding.high))
     number = f"{effect:,.0f}" if finding.unit == "words" else decimals(effect)
     return Effect(
         model,
         effect,
-        finding.low,
-        finding.high,
+        finding.low if known else None,
+        finding.high if known else None,
         sureness(finding),
         f"{finding.model}: {sentence(finding)}",
         number + _STARS[sureness(finding)],

@@ -67,7 +67,7 @@ def test_the_numbers_on_the_page_are_those_of_results_json(run: Run, tmp_path: P
     first, heads, *rows = page.table("All tests")
     assert first == ["Test", *LABELS]
     assert len(heads) == 6
-    by_test = {row[0].split()[0]: row[1:] for row in rows if len(row) > 1}
+    by_test = {row[0].split()[-1]: row[1:] for row in rows if len(row) > 1}
     assert list(by_test) == ["C6", "C9", "C10", "C1"]
     statuses = []
     for r in results:
@@ -265,4 +265,4 @@ def test_an_interval_that_is_no_number_does_not_stop_the_page(bound: float, run:
     contextual = dataclasses.replace(run.results[0].contextual, interval_low=-bound, interval_high=bound)  # type: ignore[type-var]
     ends = {"d_low": -bound, "d_high": bound, "D_low": -bound, "D_high": bound}
     one = dataclasses.replace(run.results[0], contextual=contextual, **ends)
-    assert "In short" in Page(render_report(with_rows(run, (one,)))).headings()
+    assert "In words" in Page(render_report(with_rows(run, (one,)))).headings()

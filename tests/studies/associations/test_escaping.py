@@ -55,7 +55,7 @@ def test_an_attribute_cannot_be_broken_out_of(measured: Run) -> None:
     run = with_rows(measured, tuple(dataclasses.replace(as_refused(r), reason=nasty) for r in measured.results))
     page = Page(render_report(run))
     assert nasty in page.text
-    assert ("td", "title", nasty) in page.attributes
+    assert ("td", "data-tip", nasty) in page.attributes
 
 
 @pytest.mark.parametrize("nasty", ["</script><script>alert(1)</script>", "<!--<script>", "]]>&amp;\u2028"])

@@ -156,7 +156,6 @@
   theme.hidden = false;
   theme.addEventListener("click", () => useTheme(themes[(themes.indexOf(theme.dataset.now) + 1) % themes.length]));
 
-  const shortened = (text) => (text.length > 24 ? text.slice(0, 12) + "…" + text.slice(-10) : text);
   function labelled(text, control) { return make("label", [text + " ", control]); }
   function choice(options) { return make("select", options.map((text, i) => make("option", text, { value: i }))); }
   function pager(show) {
@@ -199,7 +198,7 @@
     let order = rows.map((_, i) => i);
     const names = [["test"], ["model"], ...columns];
     const headers = names.map(([name, help], i) => {
-      const header = make("th", [], { scope: "col", title: help, class: i > 1 ? "number" : null });
+      const header = make("th", [], { scope: "col", "data-tip": help, class: i > 1 ? "number" : null });
       header.append(sortButton(name, () => {
         const direction = turned(header, headers);
         const value = (r) => (i === 0 ? tests[r[1]][0] : i === 1 ? models[r[0]] : r[i + 2]);
@@ -217,7 +216,7 @@
         const r = rows[at];
         const cells = columns.map((_, i) => i).filter(isShown).map((i, nth) => make("td", r.length > 5 ? r[i + 4] : nth ? "–" : r[4], { class: "number" }));
         if (part.reasons[at]) cells[0].dataset.tip = part.reasons[at];
-        return make("tr", [make("th", [tests[r[1]][0], make("small", tests[r[1]][1])], { scope: "row" }), make("td", models[r[0]]), ...cells]);
+        return make("tr", [make("th", [tests[r[1]][1] + " ", make("small", tests[r[1]][0])], { scope: "row" }), make("td", models[r[0]]), ...cells]);
       }));
     }
     for (const control of [words, which, sets]) control.addEventListener("input", () => { pages.from = 0; show(); });
@@ -250,7 +249,7 @@
       if (ordering.value === "2") kept.sort((a, b) => models[a].localeCompare(models[b], "en", { numeric: true }));
       const to = pages.update(kept.length, "models");
       body.replaceChildren(...kept.slice(pages.from, to).map((model) => make("tr", [
-        make("th", models[model], { scope: "row", title: models[model] }),
+        make("th", models[model], { scope: "row" }),
         ...tests.map((_, test) => {
           const at = cells[model][test];
           if (at === undefined) return make("td", "");
@@ -275,7 +274,7 @@
       if (next && next.matches("td[data-tip]")) { next.focus(); event.preventDefault(); }
     });
     for (const control of [ordering, words]) control.addEventListener("input", () => { pages.from = 0; show(); });
-    const head = make("tr", [make("th", "model", { scope: "col" }), ...tests.map((test) => make("th", make("span", shortened(test[0])), { scope: "col", title: `${test[0]}: ${test[1]}` }))]);
+    const head = make("tr", [make("th", "model", { scope: "col" }), ...tests.map((test) => make("th", make("span", test[0]), { scope: "col", "data-tip": `${test[0]}: ${test[1]}` }))]);
     place.replaceChildren(
       make("div", [labelled("Order", ordering), labelled("Find", words), ...pages.controls], { class: "controls" }),
       make("div", make("table", [make("thead", head), body]), { class: "scroll", role: "region", "aria-label": "Significance of all tests on all models", tabindex: 0 }),
@@ -288,7 +287,7 @@
     const { models, tests, rows } = part;
     const known = rows.map((_, at) => at).filter((at) => part.shares[at]);
     const ofTest = choice([]), ofModel = choice([]), bars = make("div", [], { class: "bars" }), chosen = make("p", "", { class: "chosen" }), told = make("p", "", { class: "soft" });
-    for (const test of [...new Set(known.map((at) => rows[at][1]))].sort((a, b) => a - b)) ofTest.append(make("option", `${tests[test][0]}: ${tests[test][1]}`, { value: test }));
+    for (const test of [...new Set(known.map((at) => rows[at][1]))].sort((a, b) => a - b)) ofTest.append(make("option", `${tests[test][1]} (${tests[test][0]})`, { value: test }));
     function fill() {
       const before = ofModel.value;
       const options = known.filter((at) => rows[at][1] === Number(ofTest.value)).map((at) => make("option", models[rows[at][0]], { value: rows[at][0] }));
@@ -300,7 +299,7 @@
       const at = known.find((one) => rows[one][1] === Number(ofTest.value) && rows[one][0] === Number(ofModel.value));
       if (at === undefined) return;
       const test = Number(ofTest.value), shares = part.shares[at];
-      chosen.textContent = `${tests[test][0]} on ${models[Number(ofModel.value)]}: ${tests[test][1]}`;
+      chosen.textContent = `${tests[test][1]} (${tests[test][0]}) on ${models[Number(ofModel.value)]}`;
       told.textContent = leading(part, rows[at]);
       bars.replaceChildren(...[0, 1, 2, 3].map((role) => {
         const pairs = part.words[test][role].map((word, i) => [word, shares[role][i]]).filter((pair) => pair[1] !== null).sort((a, b) => b[1] - a[1]);

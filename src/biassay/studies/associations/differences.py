@@ -19,6 +19,7 @@ from biassay.pages.gate import gate_statements
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
+from biassay.studies.associations.comparison_figure import comparison_figure
 from biassay.studies.associations.marks import SIGNS
 from biassay.studies.associations.page import MOST_MODELS
 
@@ -122,7 +123,7 @@ def differences_part(found: Comparison, renderer: Renderer) -> Part:
         baseline=found.baseline,
     )
     said = [*gate_statements(found.verdicts), *difference_statements(found)]
-    return lay_out_comparison(found, said, [section], MEANING_OF_DIFFERENCES)
+    return lay_out_comparison(found, said, [section], MEANING_OF_DIFFERENCES, comparison_figure(found))
 
 
 def family_of(found: Comparison) -> str:

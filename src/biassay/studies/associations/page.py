@@ -40,7 +40,6 @@ _CAPTION = (
 _MOST_LINES = 200
 _MOST_DISTRIBUTIONS = 150
 _MOST_ROWS = 16  # of words, that room is kept for
-_LONGEST_NAME = 24  # of the matrix: the script shortens others
 
 
 def part_of(view: RunView, renderer: Renderer) -> Part:
@@ -109,9 +108,9 @@ def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
 
 def _matrix(view: RunView, renderer: Renderer) -> Section | None:
     """Which tests are significant on which models; the script fills it in."""
-    if len(view.models) < 2:
+    if len(view.models) <= MOST_MODELS:
         return None
-    longest = min(_LONGEST_NAME, max(len(test.test) for test in view.tests))
+    longest = max(len(test.test) for test in view.tests)
     return renderer.section("matrix", "Significance at a glance", longest=longest, shown=min(len(view.models), 50))
 
 
