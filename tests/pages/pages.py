@@ -54,7 +54,7 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.terms: list[list[str]] = []
         self.drawings: list[Drawing] = []
-        self.strips: list[str] = []  # what the rows of a figure of effects say
+        self.strips: list[str] = []  # what the rows of a figure of effects or panels say
         self.scripts: list[tuple[dict[str, str], list[str]]] = []
         self.policy = ""
         self._pieces: list[str] = []
@@ -89,11 +89,13 @@ class Page(HTMLParser):
         self.attributes += [(tag, name, value) for name, value in given.items()]
         self._check_attributes(tag, given)
         if tag == "figure":
-            self._figures.append(given.get("class") == "effects")
+            self._figures.append(given.get("class") in ("effects", "panels"))
         if tag not in VOID:
             self.open.append(tag)
         if "svg" in self.open:
             self._draw(tag, given)
+        elif given.get("class") == "strip":
+            self.strips.append(given["aria-label"])
         elif tag in LEVELS:
             self.outline.append((int(tag[1]), ""))
         elif tag == "tr":
@@ -171,7 +173,7 @@ class Page(HTMLParser):
 
     @property
     def hidden(self) -> bool:
-        """Is this place in a figure of effects, whose rows say what it shows?"""
+        """Is this place in a figure of effects or panels, whose rows say what it shows?"""
         return bool(self._figures and self._figures[-1])
 
     @property

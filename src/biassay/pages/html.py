@@ -25,8 +25,11 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
     """The page of one or several runs. Names, words and reasons come from outside and are escaped."""
     level = 2 if len(shown) + (compared is not None) == 1 else 3
     parts = _parts(shown, level)
-    if compared is not None:  # its figure shows what theirs would
-        parts = [_comparison_part(*compared, level), *(dataclasses.replace(part, figure=None) for part in parts)]
+    if compared is not None:
+        first = _comparison_part(*compared, level)
+        if first.figure is not None:  # it shows what theirs would
+            parts = [dataclasses.replace(part, figure=None) for part in parts]
+        parts = [first, *parts]
     script = _asset("page.js")
     data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
     return (

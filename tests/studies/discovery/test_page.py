@@ -82,24 +82,49 @@ def test_the_words_on_the_page_are_those_of_the_record(found: Run, page: Page) -
         for heading, kind in (("Associated words", "associated"), ("Emergent words", "emergent")):
             words = [word for word in findings.words if getattr(word, kind)]
             header, *rows = page.table(findings.row.label, heading)
-            assert header[:8] == ["word", "score", "against", "p", "q", "categories", "EIBD", "q excess"]
-            assert len(rows) == min(100, len(words)) > 0
-            for row, word in zip(rows, words, strict=False):
-                scores = [f"{score:z.2f}" for score in (*word.scores.values(), *word.constituents.values())]
+            assert header == ["word", "score", "against", "p", "q", "categories", "EIBD", "q excess"]
+            shown = min(100, len(words))
+            assert len(rows) == 2 * shown + 1 > 1  # then the header of their scores against every group
+            for row, word in zip(rows[:shown], words, strict=False):
                 numbers = (word.score, max(word.constituents.values()))
                 assert [row[0], row[1], row[5]] == [word.word, *(f"{number:z.2f}" for number in numbers)]
                 p_values = (word.p_value, word.q_value, word.q_value_excess)
                 assert [float(row[i]) for i in (3, 4, 7)] == pytest.approx(p_values, rel=0.1, abs=6e-4)
                 most = max(word.scores, key=word.scores.__getitem__)
                 assert (row[2], row[6]) == (found.manifest.inputs.labels[most], "yes" if word.eibd else "no")
-                assert row[8:] == scores
-    assert max(len(rows) for rows in page.rows.values()) == 101  # a hundred words and the header
+            for row, word in zip(rows[shown + 1 :], words, strict=False):
+                scores = (*word.scores.values(), *word.constituents.values())
+                assert row == [word.word, *(f"{score:z.2f}" for score in scores)]
+    assert max(len(rows) for rows in page.rows.values()) == 202  # twice a hundred words and the header
+
+
+def test_the_figure_shows_the_leading_words_of_every_group_and_which_are_emergent(found: Run, page: Page) -> None:
+    leading = [word for view in groups_of(found) for word in [w for w in view.words if w.associated][:15]]
+    assert [word.emergent for word in leading].count(True) > 0
+    assert len(page.strips) == len(leading)
+    for strip, word in zip(page.strips, leading, strict=True):
+        most = found.manifest.inputs.labels[max(word.scores, key=word.scores.__getitem__)]
+        assert strip.startswith(f"{word.word}: score {word.score:.2f} against {most}, ")
+        assert ("emergent" in strip) is word.emergent
+    bars = [style for tag, name, style in page.attributes if (tag, name) == ("span", "style")]
+    largest = max(word.score or 0.0 for word in leading)
+    widths = [float(style.removeprefix("width: ").removesuffix("%")) for style in bars]
+    assert widths == pytest.approx([100 * (word.score or 0.0) / largest for word in leading], abs=0.051)
+    assert page.text.count("◆") == 1 + sum(word.emergent for word in leading)  # one explains it
+
+
+def test_a_sentence_a_group_counts_its_words(found: Run, page: Page) -> None:
+    for row in found.tables["groups"]:
+        (said,) = [item for item in page.items if f"with the names of {row.label}" in item]
+        assert said.startswith(f"{row.num_associated:,} of {row.num_words:,} words ")
+        assert f"{row.num_every or 'none'} of them more than with those of every other group" in said
+        assert f"{row.num_emergent} of them emergent" in said
 
 
 def test_the_validation_on_the_page_is_that_of_the_counts(found: Run, page: Page) -> None:
     for findings in groups_of(found):
-        rows = page.table(findings.row.label, "Words with known truth")
-        shown = {row[0]: row[1:] for row in rows[1:3]}
+        (_, *rules), *rows = page.table(findings.row.label, "Words with known truth")
+        shown = {rule: [row[place] for row in rows[:8]] for place, rule in enumerate(rules, start=1)}
         for name, curve in curves(findings):
             at = curve.thresholds.index(curve.chosen)
             tp, fp, fn, tn = (int(counts[at]) for counts in (curve.tp, curve.fp, curve.fn, curve.tn))
@@ -109,12 +134,12 @@ def test_the_validation_on_the_page_is_that_of_the_counts(found: Run, page: Page
             percents = [f"{100 * share / everything:.1f}%" for share in shares]
             detected = f"{tp} of {tp + fn}, and {fp} others"
             assert shown[name] == [f"{curve.area:.2f}", f"{curve.chosen:.2f}", detected, *percents]
-        words = {row[0]: row[1:] for row in rows[4:]}
-        assert list(words) == [word.word for word in findings.validated]
-        for word in findings.validated:
-            marks = (word.of_group, word.emergent_of_group, word.detected, word.detected_emergent)
-            scores = [f"{score:z.2f}" for score in (*word.scores.values(), *word.constituents.values())]
-            assert words[word.word] == [*("yes" if mark else "no" for mark in marks), *scores]
+        marked, scored = rows[9 : 9 + everything], rows[10 + everything :]
+        for word, marks, scores in zip(findings.validated, marked, scored, strict=True):
+            is_so = (word.of_group, word.emergent_of_group, word.detected, word.detected_emergent)
+            assert marks == [word.word, *("yes" if mark else "no" for mark in is_so)]
+            numbers = (*word.scores.values(), *word.constituents.values())
+            assert scores == [word.word, *(f"{score:z.2f}" for score in numbers)]
 
 
 @pytest.mark.extras
@@ -147,7 +172,7 @@ def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
 ) -> None:
     monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     without = Page(render_report(found))
-    assert "svg" not in without.tags
+    assert without.drawings == []
     assert without.text.count('pip install "biassay[figures]"') == len(groups_of(found))
     assert without.rows == page.rows
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import biassay
@@ -68,13 +69,16 @@ def test_the_best_measure_is_printed_group_by_group(asked: Asked, place: Place) 
     shown = {row[0]: row for row in rows if row[0] in GROUPS}
     taus = {row.group: row for row in found.tables["group_alignments"] if row.annotators == "all"}
     assert list(shown) == list(GROUPS)
-    for profile in found.tables["profiles"]:
+    profiles, inputs = found.tables["profiles"], found.manifest.inputs
+    means = np.mean([profile.scores for profile in profiles], axis=0)
+    for profile in profiles:
         row, own = shown[profile.group], taus.get(profile.group)
-        scores = list(zip(profile.scores, found.manifest.inputs.pairs, strict=True))
-        for cell, (score, pair) in zip(row[1:3], (max(scores), min(scores)), strict=True):
-            assert cell.startswith(f"{pair} {score:+.2f}")
+        apart = np.array(profile.scores) - means
+        most = int(np.argmax(np.abs(apart)))
+        trait = inputs.traits[inputs.pairs[most]][int(apart[most] > 0)]
+        assert row[1].startswith(f"{trait} {abs(apart[most]):.2f}, ")
         expected = [f"{own.tau:.2f}", f"{own.precision:.2f}", "yes" if own.pilot else "no"] if own else ["–"] * 3
-        assert row[3:] == expected
+        assert row[2:] == expected
 
 
 def test_json_holds_what_is_written(asked: Asked, place: Place, tmp_path: Path) -> None:

@@ -76,11 +76,26 @@ def test_a_group_is_described_by_its_strongest_traits_under_the_closest_measure(
     assert (north.standing, north.evidence, north.effect, north.topic) == (
         "described",
         ("cold", "wealthy"),
-        -2.0,
+        2.0,
         "land",
     )
     assert (by["south"].standing, by["south"].evidence) == ("not measured", ())
     assert by["south"].reason is not None
+
+
+def test_what_all_groups_share_is_no_groups_own() -> None:
+    """Both go with cold; less the mean of both, the second stands out as warm."""
+    rows = (
+        profile("ilps", "north", 0.5, -2.0),
+        profile("ilps", "south", 0.1, -1.0),
+        profile("ilps", "east", None, None),
+    )
+    _, by = found((), rows)
+    for group, traits, effect in (("north", ("cold", "wealthy"), 0.5), ("south", ("warm", "poor"), 0.5)):
+        assert by[group].evidence == traits
+        assert by[group].effect == pytest.approx(effect)
+    assert by["east"].standing == "not measured"
+    assert [row.scores for row in rows[:2]] == [(0.5, -2.0), (0.1, -1.0)]  # records stay as measured
 
 
 def test_a_model_of_which_nothing_was_measured_fails_the_command() -> None:

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.pages.pages import Page
 from tests.studies.showing import printed
 
 from biassay.runs.run import Run
 from biassay.runs.showing import render_report
+from biassay.studies.stereotypes.centring import centred, singles
 from biassay.studies.stereotypes.records import AlignmentRow
 from biassay.studies.stereotypes.view import by_group, closest, models_of
 
@@ -73,18 +75,50 @@ def table_of(page: Page, *where: str) -> list[dict[str, str]]:
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
+def turned_of(page: Page, *where: str) -> list[dict[str, str]]:
+    """The same of a table whose columns stand below each other, each with what it holds."""
+    rows = page.rows[where]  # type: ignore[index]
+    columns, *others = zip(*rows, strict=True)
+    return [dict(zip(columns, cells, strict=True)) for cells in others]
+
+
+def told(row: dict[str, str], label: str) -> str:
+    """The first cell of a label, whatever is said about it."""
+    return next(cell for name, cell in row.items() if name == label or name.startswith(f"{label} "))
+
+
+def profiles_of(page: Page, run: Run, name: str) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Cells of profiles by group and pair, from the tables of all dimensions; and their shades, in the same order."""
+    inputs, cells, shades = run.manifest.inputs, {}, {}
+    for dimension in dict.fromkeys(inputs.dimensions.values()):
+        where = (label_of(run), f"Profiles, {name}", dimension[:1].upper() + dimension[1:])
+        (_, *heads), *rows = page.rows[where]
+        own = [pair for pair in inputs.pairs if inputs.dimensions[pair] == dimension]
+        assert heads == [" – ".join(inputs.traits[pair]) for pair in own]
+        marks = iter(page.shades.get(where, ()))
+        for group, *line in rows:
+            found = dict(zip(own, (" ".join(cell.split()) for cell in line), strict=True))
+            cells.setdefault(group, {}).update(found)
+            if group != "Mean of all groups":
+                shades.update({(group, pair): next(marks) for pair in own if found[pair] != "–"})
+    ordered = {group: {pair: line[pair] for pair in inputs.pairs} for group, line in cells.items()}
+    return ordered, [shades[group, pair] for group in ordered for pair in inputs.pairs if (group, pair) in shades]
+
+
 def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page) -> None:
-    rows = table_of(page, label_of(found), "Agreement with people", "")
+    rows = turned_of(page, label_of(found), "Agreement with people", "")
     assert len(rows) == len(found.tables["alignments"]) == 6
     for row, a in zip(rows, found.tables["alignments"], strict=True):
-        assert (row["measure"], row["annotators"], row["people"]) == (
+        assert [told(row, name) for name in ("measure", "annotators", "people")] == [
             *(NAMES[a.measure], a.annotators, str(a.num_annotators)),
-        )
-        assert (row["tau"], row["95%, both"], row["p, shuffled"], row["p, cells"]) == (
+        ]
+        assert [told(row, name) for name in ("tau", "95%, both", "p, shuffled", "p, cells")] == [
             *(two(a.tau), span(a.tau_both), shown_p(a.p_value_shuffled), shown_p(a.p_value)),
-        )
-        assert (row["groups shuffled"], row["P@3"]) == (two(a.tau_shuffled), two(a.precision))
-        assert (row["tau with pilot"], row["tau on the pilot"]) == (two(a.tau_with_pilot), two(a.pilot_tau))
+        ]
+        assert [told(row, name) for name in ("groups shuffled", "P@3")] == [two(a.tau_shuffled), two(a.precision)]
+        assert [told(row, name) for name in ("tau with pilot", "tau on the pilot")] == [
+            *(two(a.tau_with_pilot), two(a.pilot_tau)),
+        ]
     for measure in measures(found):
         rows = table_of(page, label_of(found), f"Agreement by group, {NAMES[measure.label]}", "")
         assert [row["group"] for row in rows] == ["north", "south", "east", "baker", "smith"]
@@ -95,22 +129,60 @@ def test_the_agreement_on_the_page_is_that_of_the_record(found: Run, page: Page)
 
 def test_the_profiles_on_the_page_are_those_of_the_record(found: Run, page: Page) -> None:
     for record in measures(found):
-        model, name = label_of(found), NAMES[record.label]
-        header, *rows = page.rows[model, f"Profiles, {name}", ""]
-        assert header == ["Group", *found.manifest.inputs.pairs]
-        assert [row[0] for row in rows] == list(GROUPS)  # single groups; those paired are in the files
-        for row, profile in zip(rows, record["profiles"], strict=False):
-            people = profile.human or [None] * len(profile.scores)
+        cells, shades = profiles_of(page, found, NAMES[record.label])
+        assert list(cells) == ["Mean of all groups", *GROUPS]  # single groups; those paired are in the files
+        profiles = {p.group: p for p in record["profiles"] if not p.parts}
+        scores = np.array([profiles[group].scores for group in GROUPS])
+        means = scores.mean(axis=0)
+        assert [float(cell) for cell in cells["Mean of all groups"].values()] == pytest.approx(means, abs=0.0051)
+        for group in GROUPS:
+            people = profiles[group].human or [None] * len(means)
             shown = [f" {h:.0f}" if h is not None else "" for h in people]
-            assert [" ".join(cell.split()) for cell in row[1:]] == [
-                f"{score:.2f}{human}" for score, human in zip(profile.scores, shown, strict=True)
+            assert list(cells[group].values()) == [
+                f"{score:.2f}{human}" for score, human in zip(profiles[group].scores, shown, strict=True)
             ]
-        scores = [score for profile in record["profiles"] if not profile.parts for score in profile.scores]
-        shades = page.shades[model, f"Profiles, {name}", ""]
-        largest = max(abs(score) for score in scores)
-        for shade, score in zip(shades, scores, strict=True):
-            assert ("--plus" in shade) is (score >= 0)
-            assert float(shade.rpartition(" ")[2]) == pytest.approx(0.6 * abs(score) / largest, abs=0.0051)
+        apart = (scores - means).ravel()
+        assert len(shades) == apart.size
+        for shade, beyond in zip(shades, apart, strict=True):
+            assert abs(beyond) < 1e-12 or ("--plus" in shade) == (beyond > 0)
+            assert float(shade.rpartition(" ")[2]) == pytest.approx(0.6 * abs(beyond) / abs(apart).max(), abs=0.0051)
+
+
+def test_scores_are_centred_over_groups_pair_by_pair(found: Run) -> None:
+    for record in measures(found):
+        profiles = singles(record)
+        apart = np.array(list(centred(profiles).values()))
+        assert apart.sum(axis=0) == pytest.approx(0.0, abs=1e-12)
+        scores = np.array([row.scores for row in profiles])
+        # Differences between groups stay what they were.
+        assert apart - apart[0] == pytest.approx(scores - scores[0], abs=1e-12)
+        assert centred(profiles[:1]) == {profiles[0].group: profiles[0].scores}  # with none to compare with
+
+
+def test_the_figure_names_the_traits_by_which_every_group_stands_out(found: Run, page: Page) -> None:
+    best, inputs = closest(models_of(found)[0]), found.manifest.inputs
+    assert best is not None
+    profiles = {p.group: p for p in best["profiles"] if not p.parts}
+    scores = np.array([profile.scores for profile in profiles.values()])
+    apart = dict(zip(profiles, scores - scores.mean(axis=0), strict=True))
+    strips = [strip for strip in page.strips if "rather than" in strip]
+    domains = dict.fromkeys(profile.domain for profile in profiles.values())
+    order = [group for domain in domains for group, profile in profiles.items() if profile.domain == domain]
+    assert len(strips) == 5 * len(order)
+    for place, strip in enumerate(strips):
+        group, rank = order[place // 5], place % 5
+        pair = int(np.argsort(-np.abs(apart[group]))[rank])
+        beyond, score = apart[group][pair], profiles[group].scores[pair]
+        left, right = inputs.traits[inputs.pairs[pair]]
+        trait, other = (right, left) if beyond > 0 else (left, right)
+        assert strip.startswith(
+            f"{group}: {trait} rather than {other}, {abs(beyond):.2f} beyond the mean of 6 groups\n"
+        )
+        assert f"as measured {abs(score):.2f} towards {right if score > 0 else left}" in strip
+        human = (profiles[group].human or {pair: None})[pair]
+        assert (f"{human if beyond > 0 else 100 - human:.0f} of 100 towards {trait}" in strip) if human else True
+    agreements = [strip for strip in page.strips if strip not in strips]
+    assert len(agreements) == len(NAMES)  # of all people, one a measure
 
 
 def test_paired_groups_have_their_tables(found: Run, page: Page) -> None:
@@ -148,8 +220,9 @@ def test_without_people_there_is_no_agreement(place: Place) -> None:
     page, shown = Page(render_report(plain)), printed(plain, 250)
     assert {where[1] for where in page.rows} == {*(f"Profiles, {name}" for name in NAMES.values()), "What was asked"}
     assert "annotators" not in shown
-    rows = page.rows[label_of(plain), "Profiles, ILPS", ""]
-    assert rows[1][1:] == [f"{score:.2f}" for score in plain.tables["profiles"][0].scores]
+    cells, _ = profiles_of(page, plain, "ILPS")
+    first = plain.tables["profiles"][0]
+    assert list(cells[first.group].values()) == [f"{score:.2f}" for score in first.scores]
 
 
 def test_a_figure_of_every_group_has_what_people_and_the_model_say(found: Run, page: Page) -> None:
@@ -179,7 +252,7 @@ def test_without_the_library_that_draws_the_page_says_how_to_get_figures(
 ) -> None:
     monkeypatch.setattr("biassay.pages.section.can_draw", lambda: False)
     without = Page(render_report(found))
-    assert "svg" not in without.tags
+    assert without.drawings == []
     assert without.text.count('pip install "biassay[figures]"') == 1
     assert without.rows == page.rows
 
@@ -190,10 +263,12 @@ def test_what_is_not_defined_is_a_dash(found: Run) -> None:
     empty = changed(found, "alignments", lambda _: {**numbers, "num_groups": 0, "num_cells": 0})
     empty = changed(empty, "profiles", lambda _: {"scores": (None,) * 17})
     page, shown = Page(render_report(empty)), printed(empty, 250)
-    row = table_of(page, label_of(found), "Agreement with people", "")[0]
-    assert [row[name] for name in ("groups", "cells")] == ["0", "0"]
-    assert not {"tau", "p", "P@3"} & set(row)  # a column in which nothing stands is left out
-    assert page.rows[label_of(found), "Profiles, ILPS", ""][1] == [GROUPS[0], *["–"] * 17]
+    row = turned_of(page, label_of(found), "Agreement with people", "")[0]
+    assert [told(row, name) for name in ("groups", "cells")] == ["0", "0"]
+    # A column in which nothing stands is left out.
+    assert not [name for name in row if name.startswith(("tau", "p,", "P@3"))]
+    cells, _ = profiles_of(page, empty, "ILPS")
+    assert list(cells[GROUPS[0]].values()) == ["–"] * 17
     assert not {"nan", "None"} & set(re.findall(r"\w+", page.text + shown))
 
 
@@ -220,9 +295,10 @@ def test_hostile_names_go_through_as_text(place: Place, tmp_path: Path) -> None:
     page, shown = Page(text), printed(made, 250)
     assert not {"b", "i", "u"} & set(page.tags)
     assert HOSTILE not in text
-    rows = page.rows[label_of(made), "Profiles, ILPS", ""]
-    assert [row[0] for row in rows] == ["Group", HOSTILE, MARKUP]
-    assert rows[0][-1] == "<i>-[i]x"
+    rows = page.rows[label_of(made), "Profiles, ILPS", "Wit"]
+    assert [row[0] for row in rows] == ["Group", "Mean of all groups", HOSTILE, MARKUP]
+    assert rows[0][-1] == "<i> – [i]x"
+    assert len([strip for strip in page.strips if strip.startswith((f"{HOSTILE}: ", f"{MARKUP}: "))]) == 10
     firsts = {line.strip("│").split("│")[0].strip() for line in shown.splitlines() if line.startswith("│")}
     assert {HOSTILE, MARKUP} <= firsts
     for text_ in ("groups without a match here: </p>[/]", '"All [group] are so [trait] <b>[/]."'):

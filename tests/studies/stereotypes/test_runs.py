@@ -16,6 +16,7 @@ from biassay.errors import RefusedError, RunFolderError, StimulusError, UnknownN
 from biassay.results.slices import Slice
 from biassay.runs.listener import Silent
 from biassay.runs.run import Run
+from biassay.studies.stereotypes.view import closest, models_of
 
 from .asked_models import GROUPS, HUMAN_NAMES, TEMPLATES, Place, judgements, measures, numbers, profiles, save_masked
 
@@ -236,8 +237,14 @@ def test_a_part_of_a_run_is_about_one_measure_or_group(compared: Run) -> None:
     south = compared["south"]
     assert {row.group for row in south.results} == {"south"}
     assert [row for row in compared.results if row.group == "south"] == list(south.results)
-    whole = [finding for finding in compared.findings() if finding.item == "south"]
-    assert [finding for finding in south.findings() if finding.item == "south"] == whole
+    (alone,) = [finding for finding in south.findings() if finding.item == "south"]
+    (whole,) = [finding for finding in compared.findings() if finding.item == "south"]
+    assert (alone.standing, alone.topic, alone.unit) == (whole.standing, whole.topic, whole.unit)
+    # Without the other groups there is no mean to take from its scores.
+    best = closest(models_of(south)[0])
+    assert best is not None
+    (scores,) = [row.scores for row in best["profiles"]]
+    assert alone.effect == max(map(abs, scores))
     with pytest.raises(UnknownNameError, match="'south'"):
         _ = compared["suoth"]
 

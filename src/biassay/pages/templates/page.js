@@ -122,7 +122,7 @@
 
   // One stop for the keyboard in every figure; the arrow keys go on from there.
   for (const figure of document.querySelectorAll(".effects, .panels")) {
-    const strips = () => [...figure.querySelectorAll(".strip")].filter((strip) => strip.getClientRects().length);
+    const strips = () => [...figure.querySelectorAll(".strip")].filter((strip) => strip.checkVisibility());
     const [first] = strips();
     if (first) first.setAttribute("tabindex", 0);
     figure.addEventListener("keydown", (event) => {
