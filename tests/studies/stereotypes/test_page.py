@@ -145,7 +145,7 @@ def test_the_profiles_on_the_page_are_those_of_the_record(found: Run, page: Page
         assert len(shades) == apart.size
         for shade, beyond in zip(shades, apart, strict=True):
             assert abs(beyond) < 1e-12 or ("--plus" in shade) == (beyond > 0)
-            assert float(shade.rpartition(" ")[2]) == pytest.approx(0.6 * abs(beyond) / abs(apart).max(), abs=0.0051)
+            assert float(shade.rpartition(" ")[2]) == pytest.approx(0.5 * abs(beyond) / abs(apart).max(), abs=0.0051)
 
 
 def test_scores_are_centred_over_groups_pair_by_pair(found: Run) -> None:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from biassay.pages.formats import counted
 from biassay.pages.overview import overview
 from biassay.pages.panels import Bar, Panel, Panels, draw_panels
+from biassay.pages.sentences import MANY_MODELS
 from biassay.results.data import RunData
 from biassay.results.slices import Slice
 from biassay.studies.stereotypes.centring import Trait, is_centred, singles, traits_of
@@ -37,7 +38,8 @@ def figure_of(run: RunData, models: Sequence[Slice]) -> Markup | None:
 
 def _apart(run: RunData, models: Sequence[Slice]) -> Markup | None:
     """The traits by which every group stands out, by the measure that findings rest on."""
-    best = [(model.label, one) for model in models if (one := closest(model)) is not None and one["profiles"]]
+    known = [(model.label, one) for model in models if (one := closest(model)) is not None and one["profiles"]]
+    best = known[:MANY_MODELS]
     profiles = [singles(one) for _, one in best]
     if not any(profiles):
         return None
@@ -51,11 +53,13 @@ def _apart(run: RunData, models: Sequence[Slice]) -> Markup | None:
             panels[row.domain, row.group].append(panel)
     compared = any(map(is_centred, profiles))
     caption = _CAPTION.format(groups=counted(len(order), "group")) if compared else _ALONE
+    caption += "" if same else " Bars of every model reach to its largest."
+    caption += "" if best == known else f" The first {len(best)} of {len(known)} models."
     return draw_panels(
         list(_by_domain(panels)),
         [label if same else f"{label} ({name})" for (label, _), name in zip(best, names, strict=True)],
         title=f"Traits by which groups stand out, by {' or '.join(dict.fromkeys(names))}.",
-        caption=caption if same else f"{caption} Bars of every model reach to its largest.",
+        caption=caption,
     )
 
 
