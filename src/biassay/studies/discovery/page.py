@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from biassay.pages.plain_tables import cells_of, filled, section_of
 from biassay.pages.section import Part, Renderer, Section, Statement
 from biassay.pages.sentences import sentence
 from biassay.results.data import RunData
+from biassay.results.tables import leave_out, pick
 from biassay.studies.discovery.findings import findings_of
 from biassay.studies.discovery.making import CURVE_ARRAYS, array_name
 from biassay.studies.discovery.records import CurveRow, WordRow
@@ -49,7 +51,9 @@ _TURNED = 6  # groups, for which there is room across
 def discovery_part(run: RunData, renderer: Renderer) -> Part:
     """Everything about one search."""
     views, models = groups_of(run), run.tables.get("models", ())
-    columns, rows = group_table(run, views)
+    found, rows = group_table(run, views)
+    others = leave_out(filled(found, rows), "label", *(["model"] if len(run.manifest.models) == 1 else []))
+    columns = [*pick(found, "label"), *others]
     vocabularies = ", ".join(dict.fromkeys(row.vocabulary for row in models))
     return Part(
         anchor=renderer.anchor,
@@ -62,7 +66,7 @@ def discovery_part(run: RunData, renderer: Renderer) -> Part:
         terms=TERMS,
         sections=[
             *renderer.notes(lost_of(run)),
-            section_of("groups", "Groups", filled(columns, rows), rows, renderer, turned=len(rows) <= _TURNED),
+            section_of("groups", "Groups", columns, rows, renderer, turned=len(rows) <= _TURNED),
             *(_group(place, run, view, renderer) for place, view in enumerate(views)),
             renderer.section("discovery_made", "How it was made", manifest=run.manifest, vocabularies=vocabularies),
         ],
@@ -93,7 +97,7 @@ def _figure(run: RunData, views: Sequence[GroupView]) -> Markup | None:
             view.row.label,
             models.index(view.model),
             tuple(_bar(run, word) for word in view.best_words(emergent=False, top=_LEADING)),
-            f"{view.row.num_associated:,} of {view.row.num_words:,} words, {view.row.num_emergent:,} of them emergent",
+            _short(run, view),
         )
         for view in sorted(views, key=lambda view: order.index(view.row.group))
     ]
@@ -104,6 +108,16 @@ def _figure(run: RunData, views: Sequence[GroupView]) -> Markup | None:
         caption="A score is against the one group that the word differs from most: tap it to see which.",
         marks=("associated", _EMERGENT) if any(bar.marked for panel in panels for bar in panel.bars) else None,
     )
+
+
+def _short(run: RunData, view: GroupView) -> str:
+    """How many words, and the group that most of those shown are against."""
+    against = Counter(most_against(run, word) for word in view.best_words(emergent=False, top=_LEADING))
+    text = f"{view.row.num_associated:,} of {view.row.num_words:,} words, {view.row.num_emergent:,} of them emergent"
+    for group, count in against.most_common(1):
+        if 2 * count > against.total():
+            text += f"; {count} of these {against.total()} against {group}"
+    return text
 
 
 def _bar(run: RunData, word: WordRow) -> Bar:
