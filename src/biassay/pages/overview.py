@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from biassay.pages.effects import Effect, EffectRow, EffectRows, draw_effects
+from biassay.pages.effects import LANES, Effect, EffectRow, EffectRows, draw_effects
 from biassay.pages.formats import counted, decimals
 from biassay.pages.sentences import sentence
 from biassay.results.findings import Finding, Standing
@@ -80,11 +80,13 @@ def _rows(title: str, findings: Sequence[Finding], models: Sequence[str], *, fol
 def _row(findings: Sequence[Finding], models: Sequence[str]) -> EffectRow:
     first = findings[0]
     name = "" if first.item == first.title else first.item
-    return EffectRow(first.title, name, tuple(effect_of_finding(one, models.index(one.model)) for one in findings))
+    places, told = {model: place for place, model in enumerate(models)}, len(models) <= LANES
+    effects = tuple(effect_of_finding(one, places[one.model], told=told) for one in findings)
+    return EffectRow(first.title, name, effects)
 
 
-def effect_of_finding(finding: Finding, model: int) -> Effect:
-    """A finding as it is drawn."""
+def effect_of_finding(finding: Finding, model: int, *, told: bool = True) -> Effect:
+    """A finding as it is drawn, and in words if they are ``told``."""
     effect = finding.effect or 0.0
     known = all(end is not None and math.isfinite(end) for end in (finding.low, finding.high))
     number = f"{effect:,.0f}" if finding.unit == "words" else decimals(effect)
@@ -94,7 +96,7 @@ def effect_of_finding(finding: Finding, model: int) -> Effect:
         finding.low if known else None,
         finding.high if known else None,
         sureness(finding),
-        f"{finding.model}: {sentence(finding)}",
+        f"{finding.model}: {sentence(finding)}" if told else "",
         number + _STARS[sureness(finding)],
     )
 
