@@ -55,7 +55,7 @@ def test_workflows_call_what_there_is(path: Path) -> None:
     assert {step.split()[1] for step in steps if step.startswith("make ")} <= targets
     for step in steps:
         if step.startswith("biassay ") and "--version" not in step:
-            with pytest.raises(SystemExit, match="^0$"):
+            with pytest.raises(SystemExit, match=r"^0$"):
                 main([step.split()[1], "--help"])
 
 
@@ -64,5 +64,5 @@ def test_forms_ask_for_a_command_that_there_is() -> None:
     for form in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
         asked |= set(re.findall(r"`biassay (\w+)`", form.read_text(encoding="utf-8")))
     assert asked == {"doctor"}
-    with pytest.raises(SystemExit, match="^0$"):
+    with pytest.raises(SystemExit, match=r"^0$"):
         main(["doctor", "--help"])
