@@ -10,7 +10,7 @@ RUN python -m venv /opt/biassay \
 FROM python:3.12-slim
 RUN useradd --uid 10001 --create-home biassay
 COPY --from=build /opt/biassay /opt/biassay
-ENV PATH=/opt/biassay/bin:$PATH PYTHONUNBUFFERED=1
+ENV PATH=/opt/biassay/bin:$PATH PYTHONUNBUFFERED=1 BIASSAY_CACHE=/tmp/biassay
 USER 10001
 WORKDIR /home/biassay
 # Whether a study is answered is checked by compose.yaml: other commands have nothing to answer.
