@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 EXAMPLE := examples/plugin
 
-.PHONY: demo demo-ceat demo-report test test-core check lint bench docs docs-build clean
+.PHONY: demo demo-ceat demo-report test test-core check lint bench docs docs-build dist clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -89,6 +89,11 @@ docs-build: .venv-docs/.done
 PORT ?= 8000
 docs: docs-build
 	.venv-docs/bin/python -m http.server --bind 127.0.0.1 --directory build/docs $(PORT)
+
+# What is uploaded: the sdist, and the wheel made from it.
+dist: $(VENV)/.test
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
 
 clean:
 	rm -rf $(VENV) .venv-core .venv-docs docs/generated runs build dist

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from biassay.errors import BiassayError, PluginWarning, nearest_names
+from biassay.cli.commands import Commands
+from biassay.errors import BiassayError, PluginWarning
 from biassay.plugins import plugin_names, skim_names
 from biassay.studies.registry import study_commands
 
@@ -38,7 +39,7 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     """Knows every command's name and summary, and imports a command only to run it.
 
     A study without a module here is a command of its name; so is a study of another package.
@@ -55,12 +56,8 @@ class _Commands(click.Group):
         command: click.Command = import_module(_COMMANDS[name][0]).command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _COMMANDS and args[0] not in (known := self.list_commands(ctx)):
-            near = nearest_names(args[0], known)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(known)}"
-            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
-        return super().resolve_command(ctx, args)
+    def has_command(self, name: str) -> bool:
+        return name in _COMMANDS or name in study_commands() or name in plugin_names(_STUDIES)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
