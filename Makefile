@@ -13,7 +13,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use,figures]"
+	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use]"
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)/python
