@@ -12,6 +12,7 @@ from biassay.errors import UsageError
 from biassay.pages.charts.drawing import Drawing
 from biassay.pages.publish.citations import Use
 from biassay.pages.publish.layout import Table
+from biassay.pages.publish.methods import Sentence, plain_methods
 from biassay.pages.publish.model_card import Card
 from biassay.pages.section import Part, Renderer
 from biassay.results.comparison import Comparison
@@ -74,6 +75,10 @@ class Presenter(ABC):
     def methods(self, run: RunData) -> Iterable[Use]:
         """Works that methods are from."""
         return ()
+
+    def methods_paragraph(self, run: RunData) -> Iterable[Sentence]:
+        """How it was measured, for the section on methods of a paper; by default what the manifest tells."""
+        return plain_methods(run, [*self.sources([run]), *self.methods(run)])
 
     def labels(self, run: RunData) -> Sequence[str]:
         """The models of which there is something to say in a model card."""

@@ -104,7 +104,8 @@ def html_table(title: str, head: Mapping[str, str], lines: Iterable[Sequence[str
     """A table for a notebook; ``head`` holds the heads of the columns, and what each means."""
     heads = "".join(f'<th title="{escape(about)}">{escape(name)}</th>' for name, about in head.items())
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
-    return f"<table><caption>{escape(title)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:

@@ -16,6 +16,7 @@ from biassay.pages.publish.citations import citations, to_bibtex, to_text
 from biassay.pages.publish.latex import to_latex
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.markdown import escape, to_markdown
+from biassay.pages.publish.methods import methods_latex, methods_markdown
 from biassay.pages.publish.model_card import model_card
 from biassay.results.comparison import Comparison
 
@@ -60,6 +61,8 @@ def publish(
     cited = citations(runs)
     write("citations", "md", "".join(f"- {escape(line)}\n" for line in to_text(cited).splitlines()))
     write("references", "bib", to_bibtex(cited))
+    write("methods", "tex", methods_latex(runs, cited))
+    write("methods", "md", methods_markdown(runs, cited))
     for presenter, run in runs:
         for label in presenter.labels(run):
             write(f"model-card-{presenter.card_name(label)}", "md", model_card(presenter, run, label))

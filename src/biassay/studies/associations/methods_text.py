@@ -1,0 +1,134 @@
+"""How association tests were measured, in sentences for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from biassay.pages.formats import counted, percent
+from biassay.pages.publish.methods import Sentence, listed, models_text, seeds
+from biassay.pages.publish.model_card import version_of
+from biassay.results.data import RunData
+from biassay.studies.associations.lead import Lead, corrected_p_of, lead_of, lead_of_table, p_of
+from biassay.studies.associations.marks import SIDES, family_text
+from biassay.studies.associations.records import Result
+
+__all__ = ["CROSSED_WORKS", "crossed_sentence", "lost_sentence", "sentences_of", "tests_text"]
+
+CROSSED_WORKS = ("clark1973", "judd2012", "satterthwaite1946", "fieller1954")
+_PERMUTED = {
+    "may2019": (
+        "The p-values are of permutations of the target texts, all of them up to 100,000 and else 99,999 drawn at random",
+        ("may2019",),
+    ),
+    "caliskan2017": (
+        "The p-values are of a normal distribution fitted to 100,000 random permutations of the target texts",
+        ("caliskan2017",),
+    ),
+}
+
+
+def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
+    """What was measured of which models, how effects and p-values were found, and how they were corrected."""
+    rows: tuple[Result, ...] = run.results
+    over_contexts = run.manifest.inputs.contexts is not None
+    methods = _methods(rows, over_contexts=over_contexts)
+    yield Sentence(
+        f"With biassay {version_of(run)} we measured {tests_text(rows)} ({listed([*methods])}) on {models_text(run)}",
+        ("biassay", *methods.values(), *sources),
+    )
+    if over_contexts:
+        yield from _contexts(run)
+    lead = lead_of_table(rows)
+    yield from _numbers(rows, lead)
+    alphas = listed([f"{alpha:g}" for alpha in sorted({row.alpha for row in rows})], "or")
+    if any(corrected_p_of(row) is not None for row in rows) and (family := family_text(rows)):
+        by = "Holm's method, with Tarone's refinement," if lead == "word" else "Holm's method"
+        works = ("holm1979", "tarone1990") if lead == "word" else ("holm1979",)
+        yield Sentence(f"At a level of {alphas}, p-values were corrected by {by} over {family}", works)
+    elif rows:
+        yield Sentence(f"The level of significance is {alphas}")
+    yield lost_sentence(run, rows)
+    if over_contexts or lead == "text" or any(row.random_sets for row in rows):
+        yield seeds(row.seed for row in rows)
+
+
+def tests_text(rows: Iterable[Result]) -> str:
+    """How many tests about people, and how many checks of the method."""
+    about = {row.test: row.about for row in rows}
+    checks = sum(one == "method" for one in about.values())
+    people = counted(len(about) - checks, "association test") + " about people"
+    if not checks:
+        return people
+    return (
+        f"{people} and {counted(checks, 'check')} of the method"
+        if len(about) > checks
+        else f"{counted(checks, 'check')} of the method"
+    )
+
+
+def _methods(rows: Iterable[Result], *, over_contexts: bool) -> dict[str, str]:
+    if over_contexts:
+        return {"CEAT": "guo2021"}
+    levels = {row.level for row in rows}
+    found = {"WEAT": "caliskan2017"} if "word" in levels or not levels else {}
+    return found | ({"SEAT": "may2019"} if "sentence" in levels else {})
+
+
+def _contexts(run: RunData) -> Iterator[Sentence]:
+    made, settings = run.manifest.inputs.contexts, run.manifest.settings
+    of = f" of {counted(made.documents, 'document')}" if made.documents else ""
+    drawn = "the same for all models" if settings.mode == "fixed" else "drawn anew for each model"
+    window = f", cut to {counted(settings.window, 'word')} around it" if settings.window else ""
+    yield Sentence(
+        f"Every word was read in its contexts from a corpus{of} (at most {made.per_stimulus:,} a word, "
+        f"{made.rows:,} in all, found with seed {made.seed}){window}"
+    )
+    yield Sentence(
+        f"Effects by text are pooled by a random-effects model over {settings.n_samples:,} samples of one context a "
+        f"word, {drawn}",
+        ("guo2021",),
+    )
+
+
+def _numbers(rows: Iterable[Result], lead: Lead) -> Iterator[Sentence]:
+    """What effect sizes and p-values are, as they lead in the table."""
+    own = [row for row in rows if lead_of(row) == lead and p_of(row) is not None]
+    sides = listed(list(dict.fromkeys(SIDES.get(row.alternative, row.alternative) for row in own)), "or")
+    if lead == "crossed":
+        yield Sentence(
+            "The effect size d is the difference between the mean associations of the two sets of target words, in "
+            "standard deviations over all target words; an association is a difference of mean cosines, and the texts "
+            "of a word are averaged",
+            ("caliskan2017",),
+        )
+        yield crossed_sentence(sorted({row.alpha for row in own}) or [0.05])
+    elif lead == "word":
+        yield Sentence(f"Words are the units; p-values are exact, of permutations of the target words, {sides}")
+    else:
+        yield Sentence(
+            "The effect size d is the difference between the mean associations of the two sets of target texts, in "
+            "standard deviations; every text is a unit"
+        )
+        for protocol in dict.fromkeys(row.protocol for row in own):
+            text, works = _PERMUTED.get(protocol, ("The p-values are of permutations of the target texts", ()))
+            yield Sentence(f"{text}, {sides}", works)
+
+
+def crossed_sentence(alphas: Iterable[float]) -> Sentence:
+    """What intervals and p-values of the crossed test are."""
+    confidence = listed([percent(1.0 - alpha) for alpha in alphas], "or")
+    return Sentence(
+        f"The {confidence} interval of d and its p-value, two-sided, are of a crossed test, which takes both target "
+        "words and attribute words as samples of what they stand for",
+        CROSSED_WORKS,
+    )
+
+
+def lost_sentence(run: RunData, rows: Iterable[Result]) -> Sentence:
+    """When a test was refused, and how often that was so."""
+    unmeasured = sum(row.status != "measured" for row in rows)
+    none = f"; {counted(unmeasured, 'result')} {'is' if unmeasured == 1 else 'are'} missing for this or another reason"
+    share = percent(run.manifest.settings.max_lost)
+    return Sentence(
+        f"A test was left out where a model lacks more than {share} of the words of a set{none if unmeasured else ''}"
+    )
