@@ -87,7 +87,7 @@ def test_whatever_stands_in_a_run_is_shown_as_text() -> None:
         assert HOSTILE in shown.text
 
 
-def test_an_empty_run_shows_that_it_is(run: Run) -> None:
+def test_an_empty_run_shows_that_it_is() -> None:
     assert Read(run_of("one", [])._repr_html_()).rows == []
 
 

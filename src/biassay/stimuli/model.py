@@ -155,10 +155,8 @@ class Test:
         targets, attributes = (sum(len(words[role]) for role in roles) for roles in ("XY", "AB"))
         asks = "about people" if self.about == "people" else "a check of the method"
         summary = f" ({self.name}): {targets} target and {attributes} attribute words, by {self.level}; {asks}."
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in (role, self.concept(role).label, ', '.join(own)))}</tr>"
-            for role, own in words.items()
-        )
+        cells = [(role, self.concept(role).label, ", ".join(own)) for role, own in words.items()]
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in cells)
         source = f"{self.source.citation} (version {self.source.version}). Licence: {self.source.licence}"
         return (
             f"<div><p><b>{escape(self.title)}</b>{escape(summary)}</p>"

@@ -13,7 +13,7 @@ from biassay.pages.charts.drawing import Drawing, can_draw, drawn
 from biassay.pages.charts.style import PRINT
 from biassay.pages.presenter import Presenter, Shown
 from biassay.pages.publish.citations import citations, to_bibtex, to_text
-from biassay.pages.publish.latex import to_latex
+from biassay.pages.publish.latex import to_latex, to_narrow_latex
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.pages.publish.methods import methods_latex, methods_markdown
@@ -53,6 +53,8 @@ def publish(
         seen[name] = seen.get(name, 0) + 1
         reference = f"tab:{name}" if seen[name] == 1 else f"tab:{name}-{seen[name]}"
         write(name, "tex", to_latex(table, reference))
+        if (small := to_narrow_latex(table, f"{reference}-narrow")) is not None:
+            write(f"{name}-narrow", "tex", small)
         write(name, "md", to_markdown(table))
     for presenter, of_study in groupby(shown, itemgetter(0)):
         for name, ending, content in presenter.files([gathered for _, gathered in of_study]):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from biassay.files import printable
 
-__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "shade_of"]
+__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "narrow", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
 _SHADES: tuple[tuple[float, Shade], ...] = ((0.8, 3), (0.5, 2), (0.2, 1))
@@ -49,13 +50,18 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in no notation. ``stub`` are the titles of the leading columns, ``signs`` say what signs mean."""
+    """A table in no notation. ``stub`` are the titles of the leading columns, ``signs`` say what signs mean.
+
+    Where there is little room the columns that are ``spare`` are left out, and ``brief`` is the caption.
+    """
 
     caption: str
     stub: tuple[str, ...]
     models: tuple[Span, ...]
     groups: tuple[Group, ...]
     signs: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+    brief: str = ""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -69,6 +75,35 @@ class Table:
     @property
     def shaded(self) -> bool:
         return any(cell.shade for row in self.rows for cell in row.cells)
+
+
+def narrow(table: Table) -> Table:
+    """The table for little room: models below each other, without the columns that are spare."""
+    kept = [i for i, name in enumerate(table.stub) if i == 0 or name not in table.spare]
+    spans = [Span(span.title, tuple(name for name in span.columns if name not in table.spare)) for span in table.models]
+    alone, notes = len(spans) == 1, tuple(note for span in table.models for note in span.notes)
+    groups: list[Group] = []
+    for group in table.groups:
+        rows = [(", ".join(row.stub[i] for i in kept), _by_model(row, table)) for row in group.rows]
+        if alone:
+            groups.append(Group(group.title, tuple(Row((label,), cells[0]) for label, cells in rows)))
+        for label, cells in () if alone else rows:
+            lines = tuple(Row((span.title,), own) for span, own in zip(spans, cells, strict=True))
+            groups.append(Group(f"{group.title} ({label})" if group.title else label, lines))
+    return replace(
+        table,
+        caption=table.brief or table.caption,
+        stub=(", ".join(table.stub[i] for i in kept) if alone else "",),
+        models=(replace(spans[0], notes=notes),) if alone else (Span("", spans[0].columns if spans else (), notes),),
+        groups=tuple(groups),
+    )
+
+
+def _by_model(row: Row, table: Table) -> list[tuple[Cell, ...]]:
+    """The cells of every model, less those that are spare."""
+    cells = iter(row.cells)
+    own = [(span.columns, list(islice(cells, len(span.columns)))) for span in table.models]
+    return [tuple(c for name, c in zip(*both, strict=True) if name not in table.spare) for both in own]
 
 
 def clean(text: str) -> str:

@@ -33,7 +33,7 @@ __all__ = [
 _MODELS = 12  # that are named
 _REVISION = 12  # characters of it, where it is a hash
 _HASH = re.compile(r"[0-9a-f]{16,}")
-_NOT_SAID = ("", None, (), {})
+_NOT_SAID = ("", None, ())
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ __all__ = ["CROSSED_WORKS", "crossed_sentence", "lost_sentence", "sentences_of",
 CROSSED_WORKS = ("clark1973", "judd2012", "satterthwaite1946", "fieller1954")
 _PERMUTED = {
     "may2019": (
-        "The p-values are of permutations of the target texts, all of them up to 100,000 and else 99,999 drawn at random",
+        "The p-values are of permutations of the target texts, all of up to 100,000 and else 99,999 drawn at random",
         ("may2019",),
     ),
     "caliskan2017": (
@@ -56,14 +56,8 @@ def tests_text(rows: Iterable[Result]) -> str:
     """How many tests about people, and how many checks of the method."""
     about = {row.test: row.about for row in rows}
     checks = sum(one == "method" for one in about.values())
-    people = counted(len(about) - checks, "association test") + " about people"
-    if not checks:
-        return people
-    return (
-        f"{people} and {counted(checks, 'check')} of the method"
-        if len(about) > checks
-        else f"{counted(checks, 'check')} of the method"
-    )
+    people = [f"{counted(len(about) - checks, 'association test')} about people"] if len(about) > checks else []
+    return listed([*people, *([f"{counted(checks, 'check')} of the method"] if checks else [])])
 
 
 def _methods(rows: Iterable[Result], *, over_contexts: bool) -> dict[str, str]:

@@ -30,8 +30,8 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         against = listed(list(priors) or [_PRIORS[settings.prior]], "or")
         variant = "" if settings.variant == "paper" else f", in the variant {settings.variant}"
         yield Sentence(
-            f"By {listed(own)} a score says how much more a group raises the right trait of a pair than the left one in "
-            f"{counted(len(inputs.templates), 'template')}, compared with {against}{variant}",
+            f"By {listed(own)} a score says how much more a group raises the right trait of a pair than the left one "
+            f"in {counted(len(inputs.templates), 'template')}, compared with {against}{variant}",
             ("cao2022",),
         )
     if inputs.contexts is not None:
