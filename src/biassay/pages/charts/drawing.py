@@ -21,6 +21,7 @@ from biassay.pages.charts.style import Style
 __all__ = ["FORMATS", "Drawing", "Figure", "by_place", "can_draw", "drawn", "for_page"]
 
 FORMATS = ("svg", "pdf", "png", "vl.json")
+_CROPPED, _EDGE = ("pdf", "png"), 2  # they hold their letters, so that none can be wider than it was measured
 _ENDINGS = {".svg": "svg", ".pdf": "pdf", ".png": "png", ".json": "vl.json"}
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
@@ -113,7 +114,10 @@ def _library() -> ModuleType:
 
 def drawn(figure: Figure, form: str) -> bytes:
     """The figure in one of `FORMATS`."""
-    text = json.dumps(figure.to_dict(), ensure_ascii=False, allow_nan=False)
+    spec = figure.to_dict()
+    if form in _CROPPED:
+        spec["config"] = {**spec.get("config", {}), "padding": _EDGE}
+    text = json.dumps(spec, ensure_ascii=False, allow_nan=False)
     if form == "vl.json":
         return text.encode()
     library = _library()

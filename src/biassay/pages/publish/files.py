@@ -16,6 +16,7 @@ from biassay.pages.publish.citations import citations, to_bibtex, to_text
 from biassay.pages.publish.latex import to_latex, to_narrow_latex
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.markdown import escape, to_markdown
+from biassay.pages.publish.metadata import eval_results
 from biassay.pages.publish.methods import methods_latex, methods_markdown
 from biassay.pages.publish.model_card import model_card
 from biassay.results.comparison import Comparison
@@ -67,7 +68,12 @@ def publish(
     write("methods", "md", methods_markdown(runs, cited))
     for presenter, run in runs:
         for label in presenter.labels(run):
-            write(f"model-card-{presenter.card_name(label)}", "md", model_card(presenter, run, label))
+            name = presenter.card_name(label)
+            write(f"model-card-{name}", "md", model_card(presenter, run, label))
+            date = run.manifest.finished or run.manifest.created
+            results = eval_results(presenter.card(run, label).entries, f"biassay/{run.manifest.study}", date)
+            if results:
+                write(f"biassay-{name}", "yaml", results, ".eval_results")
     figures = list(_figures(shown, compared)) if can_draw() else []
     for done, make in enumerate(figures):
         if progress is not None:

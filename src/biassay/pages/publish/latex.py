@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from biassay.errors import UsageError
-from biassay.pages.publish.layout import Cell, Group, Row, Table, narrow
+from biassay.pages.publish.layout import Cell, Group, Row, Table, lean, narrow
 
 __all__ = ["escape", "to_latex", "to_narrow_latex"]
 
@@ -56,6 +56,7 @@ class _Place:
 
 _WIDE = _Place("table*", r"\textwidth", 40, 75)  # more do not fit beside a caption and in a text 345pt wide
 _NARROW = _Place("table", r"\columnwidth", 40, 47)  # in footnotes of a column 200pt wide
+_LARGER = 52  # characters of numbers, up to which six of them are no smaller than footnotes
 _LEAST = 0.2  # of a column, below which labels cannot be read
 
 
@@ -76,9 +77,11 @@ def _one(character: str) -> str:
 def to_latex(table: Table, label: str = "tab:biassay") -> str:
     """The table, or several where it is wider or longer than a page: as wide as the text, whatever its columns.
 
-    What the preamble must load stands in a comment on top. What signs mean stands once, below the last part.
+    Numbers that are spare are left out where more models then stand beside each other. What the preamble must load
+    stands in a comment on top, and what signs mean once, below the last part.
     """
-    *first, last = _across(table)
+    fewer = list(_across(lean(table)))
+    *first, last = fewer if len(fewer) < len(list(_across(table))) else _across(table)
     parts = [*(replace(part, signs=()) for part in first), last]
     return _file([page for part in parts for page in _down(part, _WIDE)], label, _WIDE)
 
@@ -123,11 +126,14 @@ def _characters(table: Table) -> Iterator[int]:
     first = 0
     for span in table.models:
         places = enumerate(span.columns, start=first)
-        yield sum(
-            1 + max([len(name), *(len(row.cells[place].text) + len(row.cells[place].mark) for row in table.rows)])
-            for place, name in places
-        )
+        yield sum(1 + max([len(name), *(_length(row.cells[place]) for row in table.rows)]) for place, name in places)
         first += len(span.columns)
+
+
+def _length(cell: Cell) -> int:
+    """In characters; a power of ten takes two more than it is written with here."""
+    found = _NUMBER.fullmatch(cell.text)
+    return len(cell.text) + len(cell.mark) + (2 if found and found[4] else 0)
 
 
 def _down(table: Table, place: _Place) -> Iterator[Table]:
@@ -169,7 +175,7 @@ class _Widths:
             self.number = min(0.13, 0.66 / max(1, self.numbers))
         self.stub = min(0.5, 1.0 - gaps - more - self.numbers * self.number)
         self.all = min(1.0, self.stub + more + self.numbers * self.number + gaps)
-        is_small = place is _NARROW or 4 < self.numbers <= 6
+        is_small = place is _NARROW or (4 < self.numbers <= 6 and sum(_characters(table)) <= _LARGER)
         self.font = "footnotesize" if is_small else "small" if self.numbers <= 4 else "scriptsize"
 
     def lines(self, text: str, width: float) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
 from biassay.files import printable
 
-__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "narrow", "shade_of"]
+__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "lean", "narrow", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
 _SHADES: tuple[tuple[float, Shade], ...] = ((0.8, 3), (0.5, 2), (0.2, 1))
@@ -77,33 +78,45 @@ class Table:
         return any(cell.shade for row in self.rows for cell in row.cells)
 
 
-def narrow(table: Table) -> Table:
-    """The table for little room: models below each other, without the columns that are spare."""
-    kept = [i for i, name in enumerate(table.stub) if i == 0 or name not in table.spare]
-    spans = [Span(span.title, tuple(name for name in span.columns if name not in table.spare)) for span in table.models]
-    alone, notes = len(spans) == 1, tuple(note for span in table.models for note in span.notes)
-    groups: list[Group] = []
-    for group in table.groups:
-        rows = [(", ".join(row.stub[i] for i in kept), _by_model(row, table)) for row in group.rows]
-        if alone:
-            groups.append(Group(group.title, tuple(Row((label,), cells[0]) for label, cells in rows)))
-        for label, cells in () if alone else rows:
-            lines = tuple(Row((span.title,), own) for span, own in zip(spans, cells, strict=True))
-            groups.append(Group(f"{group.title} ({label})" if group.title else label, lines))
-    return replace(
-        table,
-        caption=table.brief or table.caption,
-        stub=(", ".join(table.stub[i] for i in kept) if alone else "",),
-        models=(replace(spans[0], notes=notes),) if alone else (Span("", spans[0].columns if spans else (), notes),),
-        groups=tuple(groups),
+def lean(table: Table) -> Table:
+    """Without the numbers that are spare."""
+    spans = tuple(
+        replace(span, columns=tuple(name for name in span.columns if name not in table.spare)) for span in table.models
     )
+    groups = tuple(
+        replace(group, rows=tuple(Row(row.stub, tuple(_kept(row, table))) for row in group.rows))
+        for group in table.groups
+    )
+    return replace(table, caption=table.brief or table.caption, models=spans, groups=groups)
 
 
-def _by_model(row: Row, table: Table) -> list[tuple[Cell, ...]]:
-    """The cells of every model, less those that are spare."""
+def _kept(row: Row, table: Table) -> Iterator[Cell]:
+    names = (name for span in table.models for name in span.columns)
+    return (cell for name, cell in zip(names, row.cells, strict=True) if name not in table.spare)
+
+
+def narrow(table: Table) -> Table:
+    """For one column of a paper in two: without what is spare, and several models below each other."""
+    small = lean(table)
+    kept = [i for i, name in enumerate(table.stub) if i == 0 or name not in table.spare]
+    label = ", ".join(table.stub[i] for i in kept)
+    rows = [(group.title, ", ".join(row.stub[i] for i in kept), row) for group in small.groups for row in group.rows]
+    if len(small.models) == 1:
+        groups = [
+            replace(group, rows=tuple(replace(row, stub=(", ".join(row.stub[i] for i in kept),)) for row in group.rows))
+            for group in small.groups
+        ]
+        return replace(small, stub=(label,), groups=tuple(groups))
+    notes = tuple(note for span in small.models for note in span.notes)
+    columns = small.models[0].columns if small.models else ()
+    groups = [Group(f"{title} ({name})" if title else name, _turned(row, small)) for title, name, row in rows]
+    return replace(small, stub=("",), models=(Span("", columns, notes),), groups=tuple(groups))
+
+
+def _turned(row: Row, table: Table) -> tuple[Row, ...]:
+    """A row for every model."""
     cells = iter(row.cells)
-    own = [(span.columns, list(islice(cells, len(span.columns)))) for span in table.models]
-    return [tuple(c for name, c in zip(*both, strict=True) if name not in table.spare) for both in own]
+    return tuple(Row((span.title,), tuple(islice(cells, len(span.columns)))) for span in table.models)
 
 
 def clean(text: str) -> str:
