@@ -15,8 +15,8 @@ from .conftest import Cli
 from .shown_runs import names, read, stored
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
-TABLES = {"associations.tex", "associations.md"}
-OTHERS = {"results.tsv", "citations.md", "references.bib"}
+TABLES = {"associations.tex", "associations-narrow.tex", "associations.md"}
+OTHERS = {"results.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
 
 
 def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, tmp_path: Path) -> None:
@@ -25,8 +25,9 @@ def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, 
     assert code == 0
     found = {name for name in names(paper) if not name.startswith("figures/")}
     cards = {"model-card-glove.md", "model-card-mine.txt.md"}
+    cards |= {".eval_results/biassay-glove.yaml", ".eval_results/biassay-mine.txt.yaml"}
     assert found - cards == TABLES | OTHERS
-    assert len(found) == len(TABLES | OTHERS) + 2
+    assert len(found) == len(TABLES | OTHERS) + 4
     assert f"{len(names(paper))} files written to {paper}" in stdout
     assert "Caliskan" in (paper / "citations.md").read_text()
     assert "@article{caliskan2017," in (paper / "references.bib").read_text()
@@ -91,7 +92,7 @@ def test_without_the_library_figures_are_left_out_and_that_is_said(
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper")
     assert code == 0
     assert 'figures were left out; they need: pip install "biassay[figures]"' in stdout
-    assert names(tmp_path / "paper") == TABLES | OTHERS | {"model-card-glove.md"}
+    assert names(tmp_path / "paper") == TABLES | OTHERS | {"model-card-glove.md", ".eval_results/biassay-glove.yaml"}
     assert 'pip install "biassay[figures]"' in read(folder / "report.html")
 
 

@@ -55,7 +55,7 @@ class _Place:
 
 
 _WIDE = _Place("table*", r"\textwidth", 40, 75)  # more do not fit beside a caption and in a text 345pt wide
-_NARROW = _Place("table", r"\columnwidth", 40, 47)  # in footnotes of a column 200pt wide
+_NARROW = _Place("table", r"\columnwidth", 36, 47)  # in footnotes of a column 200pt wide
 _LARGER = 52  # characters of numbers, up to which six of them are no smaller than footnotes
 _LEAST = 0.2  # of a column, below which labels cannot be read
 

@@ -36,6 +36,7 @@ from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.methods_text import sentences_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
+from biassay.studies.associations.settings import PAPERS
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 from biassay.studies.associations.terminal import print_associations
 from biassay.studies.associations.view import RunView
@@ -101,6 +102,8 @@ class AssociationPresenter(Presenter):
             yield Use("the method SEAT", "may2019")
         if run.manifest.inputs.contexts is not None:
             yield Use("the method CEAT", "guo2021")
+        for protocol in dict.fromkeys(row.protocol for row in run.results if row.protocol in PAPERS):
+            yield Use(f"the permutation test of protocol {protocol}", protocol)
         leads = {lead_of(row) for row in run.results if p_of(row) is not None}
         if "crossed" in leads:
             yield from CROSSED
