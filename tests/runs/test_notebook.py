@@ -8,6 +8,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ import biassay
 from biassay.errors import UnknownNameError, UsageError
 from biassay.pages.charts import drawing
 from biassay.pages.charts.drawing import SCHEMA
+from biassay.runs import listener as listening
 from biassay.runs.run import Run
 
 HOSTILE = '<script>alert("1")</script><img src=//x onerror=alert(1)>'
@@ -178,3 +180,46 @@ def test_ipython_shows_the_message_alone_and_other_errors_as_ever() -> None:
     assert "Traceback" not in ours
     assert "1 / 0" in other
     assert "text/html" in plain.rpartition("bundle")[2]
+
+
+class Line:
+    """What a notebook's display hands out, and what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Line:
+        assert raw
+        assert display_id
+        self.update(data, raw=raw)
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.given += data.values()
+
+
+def test_progress_is_one_line_written_anew_and_not_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    line, clock = Line(), [0.0]
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=line.display))
+    monkeypatch.setattr(listening, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    listener = listening.own_listener()
+    for done in range(1001):
+        clock[0] = done * 0.01
+        listener.progress("m", "texts", done, 1000)
+    assert len(line.given) == 20  # two a second
+    assert line.given[0] == "m: 50 of 1,000 texts, 100.0/s, 10 s left"
+    assert line.given[-1] == "m: 1,000 of 1,000 texts, 100.0/s"
+    line.given.clear()
+    quick = listening.own_listener()
+    for done in range(11):
+        quick.progress("m", "texts", done, 10)
+    assert line.given == []
+
+
+def test_outside_of_a_notebook_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    for found in (None, SimpleNamespace(get_ipython=lambda: None), SimpleNamespace(get_ipython=lambda: object())):
+        monkeypatch.setitem(sys.modules, "IPython", found)
+        assert isinstance(listening.own_listener(), listening.Silent)
