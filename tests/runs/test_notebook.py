@@ -60,13 +60,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_run_shows_its_findings_what_holds_first(run: Run) -> None:
     shown = Read(run._repr_html_())
     assert set(shown.tags) <= TAGS
-    assert shown.attributes <= {"title"}
+    assert shown.attributes <= {"title", "style"}
     head, *rows = shown.rows
     assert "model" not in head
     by_item = {one.item: one for one in run.findings()}
     items = [match[1] for row in rows if (match := re.search(r"\((\S+)\)$", row[0]))]
     assert sorted(items) == sorted(by_item)
-    assert items[-1] == "weat1"  # a check of the method
+    assert items[-1] == "weat1"  # a check of the method, which is not corrected
+    assert "correction" not in rows[-1][-1]
     for item, row in zip(items, rows, strict=True):
         effect, low, high = by_item[item].effect, by_item[item].low, by_item[item].high
         assert row[1:3] == [f"d {effect:.2f}", f"{low:.2f} to {high:.2f}"]
@@ -85,7 +86,7 @@ def test_whatever_stands_in_a_run_is_shown_as_text() -> None:
     hostile = run_of("one", rows)
     for shown in (Read(hostile._repr_html_()), Read(hostile.compare()._repr_html_())):
         assert set(shown.tags) <= TAGS
-        assert shown.attributes <= {"title"}
+        assert shown.attributes <= {"title", "style"}
         assert HOSTILE in shown.text
 
 

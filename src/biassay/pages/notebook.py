@@ -71,9 +71,16 @@ def _cells(finding: Finding) -> tuple[str, ...]:
         _effect(finding),
         interval_text(finding.low, finding.high, finding.limit),
         format_p(p),
-        _FOUND.get(finding.standing, finding.standing),
+        _found(finding),
     )
     return tuple(map(printable, texts))
+
+
+def _found(finding: Finding) -> str:
+    """Checks of the method stand outside of correction."""
+    if finding.about == "method" and finding.standing == "uncorrected":
+        return "the check holds"
+    return _FOUND.get(finding.standing, finding.standing)
 
 
 def _effect(finding: Finding) -> str:

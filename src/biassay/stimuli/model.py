@@ -156,9 +156,10 @@ class Test:
         asks = "about people" if self.about == "people" else "a check of the method"
         summary = f" ({self.name}): {targets} target and {attributes} attribute words, by {self.level}; {asks}."
         cells = [(role, self.concept(role).label, ", ".join(own)) for role, own in words.items()]
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in cells)
+        left = '<td style="text-align:left">'
+        rows = "".join(f"<tr>{''.join(f'{left}{escape(text)}</td>' for text in row)}</tr>" for row in cells)
         source = f"{self.source.citation} (version {self.source.version}). Licence: {self.source.licence}"
         return (
             f"<div><p><b>{escape(self.title)}</b>{escape(summary)}</p>"
-            f"<table><tbody>{rows}</tbody></table><p>{escape(source)}</p></div>"
+            f'<table style="color:inherit"><tbody>{rows}</tbody></table><p>{escape(source)}</p></div>'
         )
