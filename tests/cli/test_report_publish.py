@@ -31,7 +31,7 @@ def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, 
     assert f"{len(names(paper))} files written to {paper}" in stdout
     assert "Caliskan" in (paper / "citations.md").read_text()
     assert "@article{caliskan2017," in (paper / "references.bib").read_text()
-    assert "\\label{tab:associations-1}" in (paper / "associations.tex").read_text()  # a table for each model
+    assert "\\label{tab:associations}" in (paper / "associations.tex").read_text()  # both models in one
     card = (paper / "model-card-glove.md").read_text()
     assert card.startswith("---\n")
     assert "## Social bias (biassay)" in card

@@ -56,6 +56,7 @@ class _Place:
 
 _WIDE = _Place("table*", r"\textwidth", 40, 75)  # more do not fit beside a caption and in a text 345pt wide
 _NARROW = _Place("table", r"\columnwidth", 36, 47)  # in footnotes of a column 200pt wide
+_FONTS = {"small": 75, "footnotesize": 81, "scriptsize": 92}  # characters in a text 345pt wide
 _LARGER = 52  # characters of numbers, up to which six of them are no smaller than footnotes
 _LEAST = 0.2  # of a column, below which labels cannot be read
 
@@ -131,9 +132,10 @@ def _characters(table: Table) -> Iterator[int]:
 
 
 def _length(cell: Cell) -> int:
-    """In characters; a power of ten takes two more than it is written with here."""
+    """In characters; a power of ten and a sign before it take two more than they are written with here."""
     found = _NUMBER.fullmatch(cell.text)
-    return len(cell.text) + len(cell.mark) + (2 if found and found[4] else 0)
+    wider = 0 if found is None else 2 * bool(found[4]) + 2 * bool(found[1])
+    return len(cell.text) + len(cell.mark) + wider
 
 
 def _down(table: Table, place: _Place) -> Iterator[Table]:
@@ -167,16 +169,19 @@ class _Widths:
         self.columns = len(table.stub) + self.numbers
         gaps = 4.0 / 345.0 * (self.columns - 1)  # twice 2pt
         more = 0.09 * (len(table.stub) - 1)
+        taken = sum(_characters(table))
+        is_small = place is _NARROW or (4 < self.numbers <= 6 and taken <= _LARGER)
+        self.font = "footnotesize" if is_small else "small" if self.numbers <= 4 else "scriptsize"
         if place is _NARROW:
             gaps *= 345.0 / 200.0
-            taken = sum(_characters(table)) / place.characters  # which has its own gaps
-            self.number = taken / max(1, self.numbers)
+            self.number = taken / place.characters / max(1, self.numbers)  # with a gap to each
         else:
             self.number = min(0.13, 0.66 / max(1, self.numbers))
+            if table.models and all(len(span.columns) > 1 for span in table.models):
+                self.number = min(self.number, taken / _FONTS[self.font] / self.numbers)
         self.stub = min(0.5, 1.0 - gaps - more - self.numbers * self.number)
-        self.all = min(1.0, self.stub + more + self.numbers * self.number + gaps)
-        is_small = place is _NARROW or (4 < self.numbers <= 6 and sum(_characters(table)) <= _LARGER)
-        self.font = "footnotesize" if is_small else "small" if self.numbers <= 4 else "scriptsize"
+        # What a title takes beyond the columns would all go to the last one.
+        self.all = 0.9 * min(1.0, self.stub + more + self.numbers * self.number + gaps)
 
     def lines(self, text: str, width: float) -> int:
         """That a text takes in such a share."""
@@ -216,7 +221,8 @@ def _header(table: Table, widths: _Widths) -> Iterator[str]:
     for span in table.models:
         count = len(span.columns)
         side = "raggedleft" if count == 1 else "centering"
-        width = f"{widths.number * count:.3f}{widths.place.width}"
+        share = widths.number * (count if count == 1 else 0.9 * count)
+        width = f"{share:.3f}{widths.place.width}"
         cells.append(
             f"\\multicolumn{{{count}}}{{>{{\\{side}\\arraybackslash}}b{{{width}}}}}{{{_breaking(span.title, 6)}}}"
         )
