@@ -12,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 from tests.results.made_runs import as_refused, with_rows
+from tests.studies.associations.compared_runs import in_one, other_model
 from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
 from tests.studies.showing import cited
 from tests.studies.stereotypes.made_runs import compared_with_people
@@ -19,7 +20,7 @@ from tests.studies.stereotypes.made_runs import compared_with_people
 import biassay
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish import to_bibtex
-from biassay.pages.publish.methods import Sentence, methods_latex, methods_markdown
+from biassay.pages.publish.methods import Sentence, methods_latex, methods_markdown, paragraphs
 from biassay.pages.section import Part, Renderer
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
@@ -54,7 +55,7 @@ def sentences(run: RunData) -> list[Sentence]:
 
 
 def latex(run: RunData) -> str:
-    return methods_latex([(presenter_of(run.manifest.study), run)], cited(run))
+    return methods_latex(paragraphs([(presenter_of(run.manifest.study), run)]), cited(run))
 
 
 def numbers(run: RunData) -> set[str]:
@@ -116,7 +117,7 @@ def test_names_are_escaped(run: Run) -> None:
         code = latex(hostile).replace("\\%", "").partition("\n")[2]
         assert not re.search(r"(?<!\\)[%#&]", code)
         assert code.count("{") == code.count("}")
-        text = methods_markdown([(presenter_of("associations"), hostile)], cited(hostile))
+        text = methods_markdown(paragraphs([(presenter_of("associations"), hostile)]), cited(hostile))
         rendered = MarkdownIt("commonmark", {"html": True}).render(text)
         assert set(re.findall(r"<(\w+)", rendered)) == {"p"}
 
@@ -145,7 +146,7 @@ def test_it_compiles_with_its_bibliography(all_runs: dict[str, RunData], tmp_pat
     shown = [(presenter_of(run.manifest.study), run) for run in all_runs.values()]
     works = cited(*all_runs.values())
     (tmp_path / "references.bib").write_text(to_bibtex(works), encoding="utf-8")
-    (tmp_path / "methods.tex").write_text(methods_latex(shown, works), encoding="utf-8")
+    (tmp_path / "methods.tex").write_text(methods_latex(paragraphs(shown), works), encoding="utf-8")
     (tmp_path / "t.tex").write_text(
         "\\documentclass[twocolumn]{article}\\usepackage[T1]{fontenc}\\begin{document}\\input{methods}"
         "\\bibliographystyle{plain}\\bibliography{references}\\end{document}"
@@ -158,9 +159,30 @@ def test_it_compiles_with_its_bibliography(all_runs: dict[str, RunData], tmp_pat
     assert "undefined" not in log
 
 
+def test_what_was_asked_beside_the_effects_is_told(run: Run) -> None:
+    assert any("1,000 random sets" in one.text for one in sentences(run))
+    changed = [dataclasses.replace(row, margin=0.07, random_sets=None, metric="own") for row in run.results]
+    texts = [one.text for one in sentences(with_rows(run, changed))]
+    assert not any("random" in text and "sets" in text for text in texts)
+    assert any("smaller than 0.07" in text for text in texts)
+    assert any("metric own" in text for text in texts)
+    assert not any("cosines" in text for text in texts)
+
+
 def test_several_models_of_one_family_are_told_so(run: Run) -> None:
     both = on_models(run, ("one", "two"))
     (corrected,) = [one.text for one in sentences(both) if "holm1979" in one.works]
     assert "over 3 tests about people of each model" in corrected
     (alone,) = [one.text for one in sentences(run) if "holm1979" in one.works]
     assert "each model" not in alone
+
+
+def test_a_comparison_has_a_paragraph_of_its_own(run: Run) -> None:
+    both = in_one(run, other_model(run, "two", 3))
+    found, presenter = both.compare(), presenter_of("associations")
+    *_, last = paragraphs([(presenter, both)], (presenter, found))
+    text = " ".join(one.text for one in last)
+    assert text.startswith("two was compared with glove ")
+    verdict = found.verdicts[0]
+    family = next(row.family for row in found.tables["associations"] if row.family)
+    assert {"95", str(family), f"{verdict.margin:g}", f"{verdict.level:g}"} <= set(re.findall(r"\d[\d.]*\d|\d", text))

@@ -108,6 +108,10 @@ class Presenter(ABC):
         """A comparison in the terminal."""
         raise UsageError("this study says nothing of it")
 
+    def comparison_methods(self, comparison: Comparison) -> Iterable[Sentence]:
+        """How models were compared, for the section on methods of a paper."""
+        return ()
+
     def comparison_tables(self, comparison: Comparison) -> Iterable[tuple[str, Table]]:
         """Tables of a comparison for a paper, by name."""
         return ()

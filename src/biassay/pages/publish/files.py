@@ -17,7 +17,7 @@ from biassay.pages.publish.latex import to_latex, to_narrow_latex
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.pages.publish.metadata import eval_results
-from biassay.pages.publish.methods import methods_latex, methods_markdown
+from biassay.pages.publish.methods import methods_latex, methods_markdown, paragraphs
 from biassay.pages.publish.model_card import model_card
 from biassay.results.comparison import Comparison
 
@@ -64,8 +64,9 @@ def publish(
     cited = citations(runs)
     write("citations", "md", "".join(f"- {escape(line)}\n" for line in to_text(cited).splitlines()))
     write("references", "bib", to_bibtex(cited))
-    write("methods", "tex", methods_latex(runs, cited))
-    write("methods", "md", methods_markdown(runs, cited))
+    said = paragraphs(runs, compared)
+    write("methods", "tex", methods_latex(said, cited))
+    write("methods", "md", methods_markdown(said, cited))
     for presenter, run in runs:
         for label in presenter.labels(run):
             name = presenter.card_name(label)

@@ -13,6 +13,7 @@ from biassay.pages.publish import latex, markdown
 from biassay.pages.publish.citations import Citation, Use
 from biassay.pages.publish.layout import clean
 from biassay.pages.publish.model_card import version_of
+from biassay.results.comparison import Comparison
 from biassay.results.data import ModelRecord, RunData
 from biassay.results.labels import record_labels
 
@@ -25,6 +26,7 @@ __all__ = [
     "methods_latex",
     "methods_markdown",
     "models_text",
+    "paragraphs",
     "plain_methods",
     "seeds",
     "works_of",
@@ -44,30 +46,38 @@ class Sentence:
     works: tuple[str, ...] = ()
 
 
-def methods_latex(runs: Sequence[tuple[Presenter, RunData]], cited: Iterable[Citation]) -> str:
-    """A paragraph a run; works are cited by the keys of the bibliography."""
+def paragraphs(
+    runs: Sequence[tuple[Presenter, RunData]], compared: tuple[Presenter, Comparison] | None = None
+) -> list[list[Sentence]]:
+    """A paragraph a run, and one on how models were compared."""
+    found = [list(_said(presenter, run)) for presenter, run in runs]
+    if compared is not None:
+        presenter, comparison = compared
+        found.append(list(presenter.comparison_methods(comparison)))
+    return [sentences for sentences in found if sentences]
+
+
+def methods_latex(said: Iterable[Sequence[Sentence]], cited: Iterable[Citation]) -> str:
+    """The paragraphs; works are cited by the keys of the bibliography."""
     known = {name: one.key for one in cited if one.key for name in _names(one)}
-    paragraphs = []
-    for presenter, run in runs:
-        sentences = []
-        for one in _said(presenter, run):
-            keys = dict.fromkeys(known[work] for work in one.works if work in known)
-            sentences.append(latex.escape(clean(one.text)) + (f"~\\cite{{{','.join(keys)}}}." if keys else "."))
-        paragraphs.append("\n".join(sentences))
-    return "% For the section on methods; the works are in references.bib.\n" + "\n\n".join(paragraphs) + "\n"
+
+    def written(one: Sentence) -> str:
+        keys = dict.fromkeys(known[work] for work in one.works if work in known)
+        return latex.escape(clean(one.text)) + (f"~\\cite{{{','.join(keys)}}}." if keys else ".")
+
+    body = "\n\n".join("\n".join(map(written, sentences)) for sentences in said)
+    return f"% For the section on methods; the works are in references.bib.\n{body}\n"
 
 
-def methods_markdown(runs: Sequence[tuple[Presenter, RunData]], cited: Iterable[Citation]) -> str:
+def methods_markdown(said: Iterable[Sequence[Sentence]], cited: Iterable[Citation]) -> str:
     """The same with authors and years."""
     known = {name: one.short for one in cited if one.key for name in _names(one)}
-    paragraphs = []
-    for presenter, run in runs:
-        sentences = []
-        for one in _said(presenter, run):
-            names = "; ".join(dict.fromkeys(known[work] for work in one.works if work in known))
-            sentences.append(markdown.escape(clean(f"{one.text} [{names}]." if names else f"{one.text}.")))
-        paragraphs.append(" ".join(sentences))
-    return "\n\n".join(paragraphs) + "\n"
+
+    def written(one: Sentence) -> str:
+        names = "; ".join(dict.fromkeys(known[work] for work in one.works if work in known))
+        return markdown.escape(clean(f"{one.text} [{names}]." if names else f"{one.text}."))
+
+    return "\n\n".join(" ".join(map(written, sentences)) for sentences in said) + "\n"
 
 
 def _said(presenter: Presenter, run: RunData) -> Iterator[Sentence]:

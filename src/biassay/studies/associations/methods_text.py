@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from biassay.pages.formats import counted, percent
 from biassay.pages.publish.methods import Sentence, listed, models_text, seeds
 from biassay.pages.publish.model_card import version_of
+from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.studies.associations.lead import Lead, corrected_p_of, lead_of, lead_of_table, p_of
 from biassay.studies.associations.marks import SIDES, family_text
 from biassay.studies.associations.records import Result
 
-__all__ = ["CROSSED_WORKS", "crossed_sentence", "lost_sentence", "sentences_of", "tests_text"]
+__all__ = ["CROSSED_WORKS", "comparison_sentences", "crossed_sentence", "lost_sentence", "sentences_of", "tests_text"]
 
 CROSSED_WORKS = ("clark1973", "judd2012", "satterthwaite1946", "fieller1954")
 _PERMUTED = {
@@ -88,24 +89,60 @@ def _numbers(rows: Iterable[Result], lead: Lead) -> Iterator[Sentence]:
     """What effect sizes and p-values are, as they lead in the table."""
     own = [row for row in rows if lead_of(row) == lead and p_of(row) is not None]
     sides = listed(list(dict.fromkeys(SIDES.get(row.alternative, row.alternative) for row in own)), "or")
+    others = [name for name in dict.fromkeys(row.metric for row in own) if name != "cosine"]
+    means = f"differences of mean similarities (metric {listed(others)})" if others else "differences of mean cosines"
     if lead == "crossed":
         yield Sentence(
             "The effect size d is the difference between the mean associations of the two sets of target words, in "
-            "standard deviations over all target words; an association is a difference of mean cosines, and the texts "
-            "of a word are averaged",
+            f"standard deviations over all target words; associations are {means}; the texts of a word are averaged",
             ("caliskan2017",),
         )
         yield crossed_sentence(sorted({row.alpha for row in own}) or [0.05])
+        if any(row.p_value_by_word is not None for row in own):
+            yield Sentence(f"The p-value by word, for these attribute words, is of splits of the target words, {sides}")
+        yield from _beside(own)
     elif lead == "word":
-        yield Sentence(f"Words are the units; p-values are exact, of permutations of the target words, {sides}")
+        scores = f"Effects are scores of four sets of words ({listed(others)}); " if others else ""
+        yield Sentence(f"{scores}words are the units, and p-values are of splits of the target words, {sides}")
     else:
         yield Sentence(
             "The effect size d is the difference between the mean associations of the two sets of target texts, in "
-            "standard deviations; every text is a unit"
+            f"standard deviations; associations are {means}, and every text is a unit",
+            ("caliskan2017",),
         )
         for protocol in dict.fromkeys(row.protocol for row in own):
             text, works = _PERMUTED.get(protocol, ("The p-values are of permutations of the target texts", ()))
             yield Sentence(f"{text}, {sides}", works)
+
+
+def _beside(rows: Iterable[Result]) -> Iterator[Sentence]:
+    """What was asked beside the effects."""
+    sets = sorted({row.random_sets for row in rows if row.random_sets})
+    if sets:
+        yield Sentence(f"Effects were also compared with those of {sets[-1]:,} random sets of attribute words")
+    margins = sorted({row.margin for row in rows if row.margin is not None})
+    if margins:
+        sizes = listed([f"{margin:g}" for margin in margins], "or")
+        yield Sentence(f"It was also tested whether the difference D, in cosine units, is smaller than {sizes}")
+
+
+def comparison_sentences(found: Comparison) -> Iterator[Sentence]:
+    """How models were compared, and how it was judged whether they are worse."""
+    rows = found.tables.get("associations", ())
+    family = next((row.family for row in rows if row.family), 0)
+    yield Sentence(
+        f"{listed(found.models)} {'was' if len(found.models) == 1 else 'were'} compared with {found.baseline} by the "
+        "difference of effect sizes over the words that both models know; its interval "
+        f"({percent(found.confidence)}) is paired, over the same target words and attribute words"
+    )
+    if family:
+        yield Sentence(f"Simultaneous intervals hold over {counted(family, 'difference')} of tests about people")
+    for verdict in found.verdicts[:1]:
+        yield Sentence(
+            "A model is called worse where the simultaneous interval of the difference of absolute effect sizes lies "
+            f"above 0 and the difference above {verdict.margin:g}, and no worse where the interval ends at "
+            f"{verdict.margin:g} or below, at a level of {verdict.level:g}"
+        )
 
 
 def crossed_sentence(alphas: Iterable[float]) -> Sentence:

@@ -34,7 +34,7 @@ from biassay.studies.associations.gate import verdicts_of
 from biassay.studies.associations.gathering import gather, only_tests
 from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of, p_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
-from biassay.studies.associations.methods_text import sentences_of
+from biassay.studies.associations.methods_text import comparison_sentences, sentences_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
 from biassay.studies.associations.settings import PAPERS
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
@@ -135,6 +135,9 @@ class AssociationPresenter(Presenter):
 
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
         print_association_differences(comparison, console)
+
+    def comparison_methods(self, comparison: Comparison) -> Iterator[Sentence]:
+        return comparison_sentences(comparison)
 
     def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
         yield "differences", difference_table(comparison)
