@@ -15,6 +15,7 @@ from biassay.pages.presenter import Presenter
 from biassay.pages.publish.citations import Use, uses_of_source
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.metadata import Indexed, Metric
+from biassay.pages.publish.methods import Sentence, works_of
 from biassay.pages.publish.model_card import Card, card_of_findings, version_of
 from biassay.pages.section import Part, Renderer
 from biassay.pages.sentences import statements
@@ -26,6 +27,7 @@ from biassay.results.tables import Column
 from biassay.studies.stereotypes.columns import TABLES
 from biassay.studies.stereotypes.compare import compare_stereotypes
 from biassay.studies.stereotypes.findings import findings_of
+from biassay.studies.stereotypes.methods_text import sentences_of
 from biassay.studies.stereotypes.page import profile_figures, stereotypes_part
 from biassay.studies.stereotypes.shown import (
     AGREEMENT,
@@ -86,6 +88,9 @@ class StereotypePresenter(Presenter):
             yield Use("the method CEAT", "guo2021")
         if any(row.q_value is not None for row in run.tables.get("emergent", ())):
             yield Use("correction for the number of traits", "benjamini1995")
+
+    def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
+        return sentences_of(run, works_of(self.sources([run])))
 
     def labels(self, run: RunData) -> Sequence[str]:
         return [model.label for model in models_of(run)]
