@@ -46,7 +46,7 @@ def _figure(findings: Sequence[Finding]) -> str:
     figure = overview(findings)
     if figure is None:
         return ""
-    return f"<style>{asset('notebook.css')}{asset('effects.css')}</style>{asset('shapes.html')}{figure}"
+    return f"<style>{asset('effects.css')}{asset('notebook.css')}</style>{asset('shapes.html')}{figure}"
 
 
 def _summary(findings: Sequence[Finding]) -> str:
