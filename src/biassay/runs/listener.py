@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-__all__ = ["Listener", "PathLike", "Silent"]
+__all__ = ["Listener", "PathLike", "Silent", "begin"]
 
 PathLike = str | os.PathLike[str]
 
@@ -18,6 +18,13 @@ class Listener(Protocol):
         ...
 
     def notice(self, message: str) -> None: ...
+
+
+def begin(listener: Listener, who: str, what: str) -> None:
+    """Tell a listener that has a method ``step(who, what)`` that something begins of which nothing can be counted."""
+    step = getattr(listener, "step", None)
+    if step is not None:
+        step(who, what)
 
 
 class Silent:

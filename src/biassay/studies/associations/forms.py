@@ -57,7 +57,7 @@ def forms_of(results: Sequence[Result], *, plain: bool) -> Mapping[FormName, For
     kept = ["between"] if between else []
     last = ["by_word"] if BY_WORD in names and between else []
     chosen: dict[FormName, list[str]] = {
-        "all": ["bar", "effect", *kept, "p", *last],
+        "all": ["effect", *kept, "p", *last],
         "full": ["bar", "effect", *kept, "p"],
         "numbers": ["effect", *kept, "p"],
         "interval": ["signed", *kept],
@@ -86,5 +86,6 @@ class _Cells:
             return (("", ""),) * len(self.own)
         style = _STYLES[mark_of(result)]
         if result.effect_size is None:
-            return tuple((result.status if one in ("effect", "signed") else "", style) for one in self.own)
+            place = next(place for place, one in enumerate(self.own) if one != "bar") + ("between" in self.own)
+            return tuple((result.status if place == at else "", style) for at in range(len(self.own)))
         return tuple((self.columns[one](result), style) for one in self.own)
