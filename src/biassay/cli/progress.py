@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from biassay.files import printable
+from biassay.results.labels import short_name
 
 __all__ = ["Bars", "Lines", "duration"]
 
@@ -48,7 +49,7 @@ def _amount(number: float, unit: str) -> str:
 
 def _step(who: str, unit: str) -> str:
     """Whose step it is, and what is done."""
-    return f"{who}: {_STEPS[unit][0]}" if unit in _STEPS else who
+    return f"{short_name(who)}: {_STEPS[unit][0]}" if unit in _STEPS else short_name(who)
 
 
 def _pace(rate: float, unit: str) -> str:
@@ -110,7 +111,7 @@ class Bars:
 
     def step(self, who: str, what: str) -> None:
         self._end_step()
-        text = printable(f"{who}: {what}")
+        text = printable(f"{short_name(who)}: {what}")
         self._begun = self._progress.add_task(text, total=None, amount="", left=None)
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
@@ -148,7 +149,7 @@ class Lines:
         pass
 
     def step(self, who: str, what: str) -> None:
-        self._say(f"{who}: {what}", last=True)
+        self._say(f"{short_name(who)}: {what}", last=True)
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
         amount, left = self._clock.said(who, unit, done, total)

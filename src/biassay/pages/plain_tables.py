@@ -21,6 +21,7 @@ from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import Column, TableSpec
 
 __all__ = [
+    "PRINTED",
     "WIDTH",
     "cells_of",
     "filled",
@@ -38,7 +39,8 @@ __all__ = [
 WIDTH = 100
 """Columns of a terminal that are used at most."""
 _ROWS = 200
-_PRINTED = 30
+PRINTED = 30
+"""Rows of a table in the terminal, if not all are asked for."""
 _TURNED = 3  # rows of a wide table that stand beside each other
 
 
@@ -79,7 +81,7 @@ def cells_of(label: str, columns: Sequence[Column], rows: Sequence[Any]) -> dict
     return {"label": label, "columns": columns, "rows": cells, "more": max(0, len(rows) - _ROWS)}
 
 
-def printed(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = _PRINTED) -> RenderableType:
+def printed(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = PRINTED) -> RenderableType:
     """A table of the terminal, of so many rows; turned or split where it is too wide."""
     heads = [printable(column.label) for column in columns]
     left = [column.format == "text" for column in columns]

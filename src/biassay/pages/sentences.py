@@ -22,6 +22,7 @@ _SAID: dict[Standing, str] = {
 _SILENT: tuple[Standing, ...] = ("not shown", "too few")
 _HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
 _MOST = 8  # lines of one standing, and code names in one line
+_WORDS = 3  # of the evidence
 _FEW = 3  # of what is not shown, beyond which it is only counted
 MANY_MODELS = 12
 """Beyond which it is said what they have in common."""
@@ -33,8 +34,11 @@ _Point = tuple[str, str]
 
 def _said(finding: Finding) -> str:
     """One finding in a sentence, and what changes its reading; words only where they are all that there is."""
+    if finding.standing == "described" and finding.evidence:
+        named = f"{finding.direction or finding.title}: {', '.join(finding.evidence[:_WORDS])}"
+        return "; ".join([named, *_effect(finding), *_beside(finding)])
     parts = (*_effect(finding), *_p(finding), _standing(finding))
-    words = finding.evidence[:3] if finding.low is None else ()
+    words = finding.evidence[:_WORDS] if finding.low is None else ()
     above = f" (above all {', '.join(words)})" if words else ""
     return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 
@@ -119,6 +123,8 @@ def _about_people(findings: Sequence[Finding]) -> str:
     tested = len(findings) - described
     if not tested:
         return f"About people: {counted(described, 'finding')}, none of which can be tested." if described else ""
+    if {one.unit for one in findings} == {"words"}:
+        return f"About people: words are associated with {count(findings, *_HOLD):,} of {counted(tested, 'group')}."
     hold, corrected, opposite = count(findings, *_HOLD), count(findings, "corrected"), count(findings, "opposite")
     text = f"About people: {hold:,} of {counted(tested, 'association')} {'holds' if 1 in (hold, tested) else 'hold'}"
     text += f", {corrected:,} after correction" if hold else ""
@@ -204,10 +210,14 @@ def _large(findings: Sequence[Finding]) -> Iterator[_Point]:
     if not findings:
         return
     largest = sorted(findings, key=lambda one: -abs(one.effect or 0.0))
-    named = ", ".join(one.item for one in largest[:_MOST])
-    more = f" and {len(largest) - _MOST:,} more" if len(largest) > _MOST else ""
     what = f"{len(largest):,} large effects are" if len(largest) > 1 else "1 large effect is"
-    yield f"{what} not shown: |d| is {LARGE} or more, but with other words it may be nothing", f" ({named}{more})"
+    yield f"{what} not shown: |d| is {LARGE} or more, but with other words it may be nothing", f" ({_named(largest)})"
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    """The first of them by their code names."""
+    more = f" and {len(findings) - _MOST:,} more" if len(findings) > _MOST else ""
+    return f"{', '.join(one.item for one in findings[:_MOST])}{more}"
 
 
 def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
@@ -220,7 +230,7 @@ def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
         yield _said(first), f" ({first.item}{also})"
     if len(lines) > _MOST:
         rest = [one for same in list(lines.values())[_MOST:] for one in same]
-        yield f"{len(rest):,} more: {_SAID[rest[0].standing]}", f" ({', '.join(one.item for one in rest)})"
+        yield f"{len(rest):,} more: {_SAID[rest[0].standing]}", f" ({_named(rest)})"
 
 
 def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:

@@ -61,8 +61,10 @@ def _rank(results: Iterable[Result]) -> int:
     return next((place for place, one in enumerate(_ORDER) if one in standings), len(_ORDER))
 
 
-def _surest(results: Sequence[Result]) -> tuple[int, float]:
-    return _rank(results), -max(abs(effect_of(r) or 0.0) for r in results)
+def _surest(results: Sequence[Result]) -> tuple[float, ...]:
+    """On how many models it holds, by standing, and how large it is."""
+    standings = [standing_of(r) for r in results]
+    return (*(-standings.count(one) for one in _ORDER), -max(abs(effect_of(r) or 0.0) for r in results))
 
 
 def _smallest_p(results: Iterable[Result]) -> float:
