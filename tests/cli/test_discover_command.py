@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refuse
 
 
 def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("│").split("│")]
+    return re.split(r" {2,}", line.strip())
 
 
 def test_the_tables_the_note_and_what_was_lost_are_printed(cli: Cli) -> None:

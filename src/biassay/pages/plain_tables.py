@@ -101,7 +101,7 @@ class _Printed:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = [
-            max([len(head), *(len(row[place]) for row in self.cells)]) + 2 for place, head in enumerate(self.heads)
+            max([len(head), *(len(row[place]) for row in self.cells)]) + 3 for place, head in enumerate(self.heads)
         ]
         yield Text(self.title, style="bold")
         if sum(widths) <= options.max_width:
