@@ -47,7 +47,9 @@ def test_a_line_has_rate_and_time_left(clock: list[float]) -> None:
 
 
 def test_slow_steps_say_how_long_each_takes(clock: list[float]) -> None:
-    assert lines_of(clock, [(0, "tests", 1, 4), (40, "tests", 2, 4)])[1].endswith("2 of 4 tests, 40 s each, 1 min 20 s left")
+    assert lines_of(clock, [(0, "tests", 1, 4), (40, "tests", 2, 4)])[1].endswith(
+        "2 of 4 tests, 40 s each, 1 min 20 s left"
+    )
 
 
 def test_bytes_are_megabytes_and_a_length_may_be_unknown(clock: list[float]) -> None:

@@ -39,7 +39,10 @@ def test_associations_and_checks_are_counted_apart() -> None:
 def test_the_surest_and_then_the_largest_are_named_first() -> None:
     given = {"a": ("uncorrected", 1.9), "b": ("corrected", 0.3), "c": ("corrected", -1.2), "d": ("opposite", -0.8)}
     assert names([finding(item, *of) for item, of in given.items()]) == ["c", "b", "a", "d"]
-    assert names([finding("e", "not shown", 2.0), finding("f", "too few", 2.0), finding("g", "described")]) == ["g", "e"]
+    assert names([finding("e", "not shown", 2.0), finding("f", "too few", 2.0), finding("g", "described")]) == [
+        "g",
+        "e",
+    ]
 
 
 def test_what_a_finding_survives_is_said_whatever_its_standing_and_never_put_together() -> None:

@@ -43,8 +43,12 @@ def forms_of(results: Sequence[Result], *, plain: bool) -> Mapping[FormName, For
     def signed(result: Result) -> str:
         return sign(result).ljust(signs)
 
+    def drawn(result: Result) -> str:
+        size = effect_of(result)
+        return "" if size is None or not math.isfinite(size) else bar(size, most, plain=plain)
+
     columns: dict[str, Callable[[Result], str]] = {
-        "bar": lambda r: bar(size, most, plain=plain) if math.isfinite(size := effect_of(r) or 0.0) else "",
+        "bar": drawn,
         "effect": lambda r: "".join(numbers_of(r, lead)[0]),
         "between": lambda r: numbers_of(r, lead)[1][0],
         "p": lambda r: numbers_of(r, lead)[2 if between else 1][0] + signed(r),

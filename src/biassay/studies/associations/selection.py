@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from biassay.pages.formats import counted
@@ -68,7 +69,7 @@ def _surest(results: Sequence[Result]) -> tuple[float, ...]:
 
 
 def _smallest_p(results: Iterable[Result]) -> float:
-    known = [p for r in results if (p := p_of(r)) is not None and p == p]  # noqa: PLR0124  (NaN)
+    known = [p for r in results if (p := p_of(r)) is not None and not math.isnan(p)]
     return min(known, default=2.0)
 
 
