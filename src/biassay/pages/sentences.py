@@ -38,7 +38,7 @@ def _said(finding: Finding) -> str:
         named = f"{finding.direction or finding.title}: {', '.join(finding.evidence[:_WORDS])}"
         return "; ".join([named, *_effect(finding), *_beside(finding)])
     parts = (*_effect(finding), *_p(finding), _standing(finding))
-    words = finding.evidence[:_WORDS] if finding.low is None else ()
+    words = finding.evidence[:_WORDS] if finding.unit == "words" else ()
     above = f" (above all {', '.join(words)})" if words else ""
     return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 

@@ -11,7 +11,7 @@ PathLike = str | os.PathLike[str]
 
 
 class Listener(Protocol):
-    """Learns how far the work is."""
+    """Learns how far the work is; one that has a method ``step(who, what)``, also what begins."""
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
         """So many ``unit`` of all are done of ``who``: a model, a corpus, a page. A total of 0 is not known."""

@@ -19,7 +19,7 @@ from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.forms import Cell, Form, FormName, forms_of
-from biassay.studies.associations.lead import effect_of
+from biassay.studies.associations.lead import effect_of, lead_of_table
 from biassay.studies.associations.lines import Block, Line
 from biassay.studies.associations.marks import legend, mark_of, sides
 from biassay.studies.associations.numbers import other_lead
@@ -31,7 +31,7 @@ from biassay.studies.associations.words_lost import assumptions, lost_lines
 __all__ = ["print_associations"]
 
 _ROOM, _LEAST = 46, 24  # columns of a title, for which numbers are left out
-_NOTES = 2
+_NOTES = 3
 _POINTS = 3  # models whose findings are told one by one
 _ALONE: tuple[FormName, ...] = ("full", "numbers", "interval")
 _SEVERAL: tuple[FormName, ...] = ("interval", "bar", "effect")
@@ -43,9 +43,14 @@ def print_associations(run: RunData, console: Console, *, everything: bool = Fal
     width = min(WIDTH, console.width)
     shown: list[RenderableType] = [Text(unfinished(run), style="yellow")] if unfinished(run) else []
     shown += [Group(*block.render(width, whole=everything)) for block in view.blocks(width)]
+    crossed = lead_of_table(run.results) == "crossed"
     means = [ABSENCE] if not everything else [meaning(run)]
     shown += [Text(line, style="dim") for line in [left_out(run.results, view.tests)] if line]
-    signs = [legend(run.results, "; "), other_lead(run.results), sides(run.results) if everything else ""]
+    signs = [
+        legend(run.results, "; "),
+        other_lead(run.results),
+        sides(run.results) if everything or not crossed else "",
+    ]
     notes = _notes(run) if everything else _some(_notes(run))
     print_run(console, headline(run), shown, _summary(run), notes, ["; ".join(filter(None, signs)), *means])
 
@@ -57,14 +62,14 @@ def _summary(run: RunData) -> list[Statement]:
 
 
 def _notes(run: RunData) -> list[str]:
-    """What had to be assumed, what is missing, and why something was not measured: each reason once."""
+    """Why something was not measured, each reason once; what had to be assumed, and what is missing."""
     labels = model_labels(run)
     reasons: dict[tuple[str, str], list[str]] = {}
     for r in run.results:
         if r.reason:
             reasons.setdefault((labels[model_key(r)], f"{r.status}: {r.reason}"), []).append(r.test)
     told = [f"{label}, {', '.join(tests)}: {reason}" for (label, reason), tests in reasons.items()]
-    return [*assumptions(run), *lost_lines(run), *told]
+    return [*told, *assumptions(run), *lost_lines(run)]
 
 
 def _some(notes: Sequence[str]) -> list[str]:
