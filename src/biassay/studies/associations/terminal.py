@@ -40,19 +40,15 @@ _SEVERAL: tuple[FormName, ...] = ("interval", "bar", "effect")
 def print_associations(run: RunData, console: Console, *, everything: bool = False) -> None:
     """Print what leads, or everything: tests by topic, what their signs mean, and last the findings in words."""
     view = _View(run, everything=everything, plain=console.options.ascii_only)
-    width = min(WIDTH, console.width)
+    width, rows = min(WIDTH, console.width), run.results
     shown: list[RenderableType] = [Text(unfinished(run), style="yellow")] if unfinished(run) else []
     shown += [Group(*block.render(width, whole=everything)) for block in view.blocks(width)]
-    crossed = lead_of_table(run.results) == "crossed"
-    means = [ABSENCE] if not everything else [meaning(run)]
-    shown += [Text(line, style="dim") for line in [left_out(run.results, view.tests)] if line]
-    signs = [
-        legend(run.results, "; "),
-        other_lead(run.results),
-        sides(run.results) if everything or not crossed else "",
-    ]
+    shown += [Text(line, style="dim") for line in [left_out(rows, view.tests)] if line]
+    by_word = everything or lead_of_table(rows) != "crossed"
+    signs = [legend(rows, "; "), other_lead(rows), sides(rows) if by_word else ""]
+    means = ["; ".join(filter(None, signs)), meaning(run) if everything else ABSENCE]
     notes = _notes(run) if everything else _some(_notes(run))
-    print_run(console, headline(run), shown, _summary(run), notes, ["; ".join(filter(None, signs)), *means])
+    print_run(console, headline(run), shown, _summary(run), notes, means)
 
 
 def _summary(run: RunData) -> list[Statement]:
