@@ -61,18 +61,18 @@ def test_steps_that_cannot_be_counted_are_told_and_quiet_says_nothing(clock: lis
     for quiet in (False, True):
         file = io.StringIO()
         with Lines(Console(file=file), quiet=quiet) as lines:
-            lines.step("glove", "opening the model")
-            lines.step("glove", "measuring")
+            lines.begin("glove", "opening the model")
+            lines.begin("glove", "measuring")
             lines.notice("beware")
         assert len(file.getvalue().splitlines()) == (0 if quiet else 3)
 
 
 def test_bars_end_a_step_when_the_next_begins() -> None:
     with Bars(Console(file=io.StringIO(), force_terminal=True, width=80)) as bars:
-        bars.step("glove", "opening the model")
-        bars.step("glove", "measuring")
+        bars.begin("glove", "opening the model")
+        bars.begin("glove", "measuring")
         assert [task.total for task in bars._progress.tasks] == [None]
         bars.progress("glove", "tests", 1, 2)
         assert [task.total for task in bars._progress.tasks] == [2]
-        bars.step("out", "making the page")
+        bars.begin("out", "making the page")
     assert [(task.completed, task.total) for task in bars._progress.tasks] == [(1, 2)]

@@ -109,7 +109,7 @@ class Bars:
         self._end_step()
         self._progress.stop()
 
-    def step(self, who: str, what: str) -> None:
+    def begin(self, who: str, what: str) -> None:
         self._end_step()
         text = printable(f"{short_name(who)}: {what}")
         self._begun = self._progress.add_task(text, total=None, amount="", left=None)
@@ -148,7 +148,7 @@ class Lines:
     ) -> None:
         pass
 
-    def step(self, who: str, what: str) -> None:
+    def begin(self, who: str, what: str) -> None:
         self._say(f"{short_name(who)}: {what}", last=True)
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:

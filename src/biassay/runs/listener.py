@@ -11,7 +11,7 @@ PathLike = str | os.PathLike[str]
 
 
 class Listener(Protocol):
-    """Learns how far the work is; one that has a method ``step(who, what)``, also what begins."""
+    """Learns how far the work is; one that has a method ``begin(who, what)``, also what begins."""
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
         """So many ``unit`` of all are done of ``who``: a model, a corpus, a page. A total of 0 is not known."""
@@ -21,10 +21,10 @@ class Listener(Protocol):
 
 
 def begin(listener: Listener, who: str, what: str) -> None:
-    """Tell a listener that has a method ``step(who, what)`` that something begins of which nothing can be counted."""
-    step = getattr(listener, "step", None)
-    if step is not None:
-        step(who, what)
+    """Tell a listener that has a method ``begin(who, what)`` that something begins of which nothing can be counted."""
+    told = getattr(listener, "begin", None)
+    if callable(told):
+        told(who, what)
 
 
 class Silent:
