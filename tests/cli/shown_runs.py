@@ -55,6 +55,12 @@ def table(stdout: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
 
 
+def line_of(stdout: str, test: str) -> list[str]:
+    """The cells of a test's line, behind its code name."""
+    (line,) = (line for line in stdout.splitlines() if re.search(rf"  {re.escape(test)}(  |$)", line))
+    return re.split(r" {2,}", line.partition(f"  {test}  ")[2].strip())
+
+
 def edit(path: Path, change: Callable[[Any], Any]) -> None:
     """Change a file on purpose, as one does: without its digest."""
     content = json.loads(path.read_text())

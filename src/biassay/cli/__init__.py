@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 import warnings
 from collections.abc import Iterator
@@ -37,6 +39,7 @@ _COMMANDS = {
     "models": ("biassay.cli.models", "Families of models, and which can be used now."),
     "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),
 }
+_ALIKE = {"–": "-", "−": "-", "…": "~", "•": "-", "█": "#", "░": "-", "─": "-", "━": "-", "†": "+", "‡": "++"}
 
 
 class _Commands(Commands):
@@ -75,6 +78,7 @@ def _biassay() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; an error becomes one plain sentence and an exit code."""
+    _write_any_text()
     try:
         with _plain_warnings():
             code = _biassay.main(args=args, standalone_mode=False)
@@ -100,6 +104,20 @@ def main(args: list[str] | None = None) -> None:
         _say(f"error: {where}{error.strerror or error}", error)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _write_any_text() -> None:
+    """A terminal or a pipe that lacks a character gets one that is like it, or a question mark."""
+    codecs.register_error("biassay", _alike)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            stream.reconfigure(errors="biassay")
+
+
+def _alike(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ALIKE.get(one, "?") for one in error.object[error.start : error.end]), error.end
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from biassay.pages.effects import LANES, Effect, EffectRow, EffectRows, draw_effects
-from biassay.pages.formats import counted, decimals
+from biassay.pages.formats import counted, decimals, topic_name
 from biassay.pages.sentences import sentence
 from biassay.results.findings import Finding, Standing
 
@@ -16,7 +16,7 @@ __all__ = ["CHECKS", "SURE", "drawable", "effect_of_finding", "overview", "suren
 
 SURE = ("not shown", "holds before correction only", "holds after correction")
 """What the marks of the figure show."""
-CHECKS = "Checks of the method"
+CHECKS = "Checks of the method, not about people"
 _SURE: dict[Standing, int] = {"corrected": 2, "uncorrected": 1, "opposite": 1}
 _UNITS: Mapping[str, tuple[str, float]] = {"d": ("effect size d", 2.0), "tau": ("agreement with people, tau", 1.0)}
 """What a unit is called, and how far its scale goes at least."""
@@ -57,7 +57,7 @@ def _names_used(findings: Sequence[Finding]) -> Sequence[str]:
 def _groups(findings: Sequence[Finding], models: Sequence[str]) -> Iterator[EffectRows]:
     people = [one for one in findings if one.about == "people"]
     for topic in dict.fromkeys(one.topic for one in people):
-        yield _rows(topic[:1].upper() + topic[1:], [one for one in people if one.topic == topic], models)
+        yield _rows(topic_name(topic), [one for one in people if one.topic == topic], models)
     checks = [one for one in findings if one.about == "method"]
     if checks:
         yield _rows(CHECKS, checks, models, folded=True)

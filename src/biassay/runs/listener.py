@@ -7,20 +7,27 @@ import sys
 import time
 from typing import Any, Protocol
 
-__all__ = ["InNotebook", "Listener", "PathLike", "Silent", "own_listener"]
+__all__ = ["InNotebook", "Listener", "PathLike", "Silent", "begin", "own_listener"]
 
 PathLike = str | os.PathLike[str]
 _SECONDS_BETWEEN = 0.5
 
 
 class Listener(Protocol):
-    """Learns how far the work is."""
+    """Learns how far the work is; one that has a method ``begin(who, what)``, also what begins."""
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
         """So many ``unit`` of all are done of ``who``: a model, a corpus, a page. A total of 0 is not known."""
         ...
 
     def notice(self, message: str) -> None: ...
+
+
+def begin(listener: Listener, who: str, what: str) -> None:
+    """Tell a listener that has a method ``begin(who, what)`` that something begins of which nothing can be counted."""
+    told = getattr(listener, "begin", None)
+    if callable(told):
+        told(who, what)
 
 
 class Silent:

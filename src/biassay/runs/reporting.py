@@ -18,7 +18,7 @@ from biassay.results.gathering import Gathered
 from biassay.results.storage import as_json
 from biassay.results.verdicts import LEVEL, MARGIN, check_limits
 from biassay.runs.engine import How
-from biassay.runs.listener import Listener, PathLike, own_listener
+from biassay.runs.listener import Listener, PathLike, begin, own_listener
 from biassay.runs.loading import load_data, name_folders
 from biassay.runs.showing import compared, gather, presented, presenter_of
 from biassay.runs.sides import only_tests_of, sides
@@ -65,6 +65,7 @@ def report_runs(
     _check_page(page)
     _check_folder(published, page)
     gathered = gather(found, mixed=mixed)
+    begin(listener or own_listener(), str(page), "making the page")
     write_atomically(page, render_page(presented(gathered)).encode())
     files = _published(published, gathered, None, formats, listener or own_listener())
     return Report(gathered, page, files)
@@ -91,6 +92,7 @@ def compare_runs(
     how = How(cache=cache, listener=listener or own_listener())
     comparison = _compared(given, baseline, tests, mixed, margin, level, how)
     if out is not None:
+        begin(how.listener, str(out), "making the page")
         page = render_page(presented(comparison.gathered), (presenter_of(comparison.study), comparison))
         write_atomically(Path(out), page.encode())
     files = _published(published, comparison.gathered, comparison, formats, listener or own_listener())

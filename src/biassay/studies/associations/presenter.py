@@ -70,8 +70,8 @@ class AssociationPresenter(Presenter):
     def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return part_of(RunView(gathered), renderer)
 
-    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
-        print_associations(gathered.run, console)
+    def print(self, gathered: Gathered, console: Console, *, everything: bool = False, **_: Any) -> None:
+        print_associations(gathered.run, console, everything=everything)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         run = gathered.run

@@ -69,16 +69,17 @@ class DiscoveryPresenter(Presenter):
         *,
         top: int = _WORDS_PRINTED,
         only: Sequence[str] | None = None,
+        everything: bool = False,
         **options: Any,  # noqa: ARG002
     ) -> None:
-        """``top`` words of each list, of all groups or of some."""
+        """``top`` words of each list or all, of all groups or of some."""
         run = gathered.run
         views = [view for view in groups_of(run) if only is None or view.row.group in only]
         items = {(view.model, view.row.group) for view in views}
         findings = [one for one in findings_of(run) if (one.model, one.item) in items]
-        explained = word_table(run, (), scores=False)[0]
+        explained = word_table(run, (), scores=False)[0] if everything else ()
         meaning = [*(f"{column.label}: {column.help}" for column in explained), MEANING]
-        tables = list(_printed(run, views, top))
+        tables = list(_printed(run, views, None if everything else top))
         notes = [*notes_of(run, views), run.manifest.inputs.note]
         print_run(console, headline(run), tables, statements(findings), notes, meaning)
 
@@ -122,7 +123,7 @@ class DiscoveryPresenter(Presenter):
         print_differences(comparison, console, (), before=[table])
 
 
-def _printed(run: RunData, views: Sequence[GroupView], top: int) -> Iterator[RenderableType]:
+def _printed(run: RunData, views: Sequence[GroupView], top: int | None) -> Iterator[RenderableType]:
     columns, rows = group_table(run, views)
     yield printed("Groups", filled(columns, rows), rows)
     for view in views:

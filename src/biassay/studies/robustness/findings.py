@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biassay.pages.formats import counted, decimals, format_p, interval_text
+from biassay.pages.formats import counted, decimals, interval_text
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
@@ -59,11 +59,8 @@ def _standing(row: Result) -> Standing:
 
 def _survives(row: Result) -> Iterator[str]:
     """In how many choices it is the same, how large, and without which word least is left."""
-    of = f"same sign in {row.same_sign:,} of {counted(row.choices, 'choice')}"
-    yield f"{of}, significant in {row.significant:,}"
-    yield f"median d = {decimals(row.d_median)} ({interval_text(row.d_smallest, row.d_largest)})"
+    of = f"same sign in {row.same_sign:,} of {counted(row.choices, 'choice')}, significant in {row.significant:,}"
+    yield f"{of}; median d = {decimals(row.d_median)} ({interval_text(row.d_smallest, row.d_largest)})"
     if row.without_word is not None:
         turned = (row.d_without_word or 0.0) * (row.d or 0.0) < 0.0
-        least = "of the other sign" if turned else "the least with any one word left out"
-        yield f"without {row.without_word} d = {decimals(row.d_without_word)}, {least}"
-    yield f"joint p for these attribute words = {format_p(row.p_joint)}"
+        yield f"{'turns round' if turned else 'least'} without {row.without_word}: d = {decimals(row.d_without_word)}"

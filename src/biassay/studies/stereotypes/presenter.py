@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from biassay.pages.charts.drawing import Drawing
 from biassay.pages.comparing import lay_out_comparison, print_differences
 from biassay.pages.formats import interval_text
-from biassay.pages.plain_tables import print_run, printed, section_of
+from biassay.pages.plain_tables import PRINTED, print_run, printed, section_of
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.citations import Use, uses_of_source
 from biassay.pages.publish.layout import Table
@@ -21,9 +21,10 @@ from biassay.pages.section import Part, Renderer
 from biassay.pages.sentences import statements
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
+from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
 from biassay.results.slices import Slice
-from biassay.results.tables import Column
+from biassay.results.tables import Column, leave_out
 from biassay.studies.stereotypes.columns import TABLES
 from biassay.studies.stereotypes.compare import compare_stereotypes
 from biassay.studies.stereotypes.findings import findings_of
@@ -47,6 +48,11 @@ from biassay.studies.stereotypes.view import closest, measure_name, measures_of,
 __all__ = ["StereotypePresenter"]
 
 _PAIRED_ROWS = 15
+_TRAITS = 4
+_SHORT = (
+    "A score speaks of the model, not of people: how much more a group goes with one trait of a pair than with the "
+    "other. Agreement with people is no virtue: people's ratings are stereotypes too."
+)
 _TASKS = {"masked": "fill-mask", "causal": "text-generation"}
 _TITLES = {spec.name: spec.title for spec in TABLES}
 
@@ -57,12 +63,13 @@ class StereotypePresenter(Presenter):
     def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return stereotypes_part(gathered.run, renderer)
 
-    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
+    def print(self, gathered: Gathered, console: Console, *, everything: bool = False, **_: Any) -> None:
         run = gathered.run
         models = models_of(run)
-        tables = [table for model in models for table in _printed(run, model)]
+        findings = findings_of(run)
+        tables = [table for model in models for table in _printed(run, model, findings, everything=everything)]
         notes = [*notes_of(run, models), *people_notes(run)]
-        print_run(console, headline(run), tables, statements(findings_of(run)), notes, [MEANING])
+        print_run(console, headline(run), tables, statements(findings), notes, [MEANING] if everything else [_SHORT])
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         table = agreement_table(gathered.run)
@@ -129,18 +136,26 @@ _DIFFERENCES = (
 )
 
 
-def _printed(run: RunData, model: Slice) -> Iterator[RenderableType]:
+def _printed(run: RunData, model: Slice, findings: Sequence[Finding], *, everything: bool) -> Iterator[RenderableType]:
     if model["alignments"]:
         yield printed(f"{model.label}: agreement with people", *alignment_table(run, model, *AGREEMENT))
     best = closest(model)  # one measure, for a table of all groups is long
     if best is not None:
         title = f"{model.label}: {measure_name(best.row.measure)}, {templates_text(best.row, run.manifest.inputs)}"
-        yield printed(title, *leading_table(run, best), most=len(best["profiles"]))
+        yield printed(title, *_trait_table(run, model, best, findings), most=None if everything else PRINTED)
     for measure in measures_of(model):
         for name in PAIRED:
             if measure[name]:
                 title = f"{model.label}: {measure_name(measure.row.measure)}, {_TITLES[name].lower()}"
-                yield printed(title, *side_table(run, name, measure), most=_PAIRED_ROWS)
+                yield printed(title, *side_table(run, name, measure), most=None if everything else _PAIRED_ROWS)
+
+
+def _trait_table(run: RunData, model: Slice, best: Slice, findings: Sequence[Finding]) -> tuple[list[Column], Any]:
+    """Single groups with the traits that go with them most, a line each."""
+    traits = {one.item: one.evidence[:_TRAITS] for one in findings if one.model == model.label}
+    columns, rows = leading_table(run, best)
+    most = Column("traits", "goes most with", "Traits, strongest first.", get=lambda row: traits.get(row.group, ()))
+    return [columns[0], most, *leave_out(columns, "group", "high", "low")], rows
 
 
 def _entries(model: Slice, run: RunData) -> Iterator[Indexed]:
