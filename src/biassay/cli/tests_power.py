@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from biassay.cli.tests_gate_power import Gate, gate_records, print_gate
 from biassay.errors import UsageError
+from biassay.results.verdicts import LEVEL, MARGIN
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, Design, Sought, largest_d, words_needed
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import Test
@@ -21,6 +23,8 @@ from biassay.studies.associations.power import sizes_of
 
 __all__ = ["show_power"]
 
+AGREEMENT = 0.9
+OLD = 0.5
 _WIDTH = 100
 _EFFECTS = (0.5, 0.8)
 
@@ -32,24 +36,52 @@ _EFFECTS = (0.5, 0.8)
 @click.option(
     "--effect", "effects", type=float, multiple=True, help="A d by word; may be repeated.  [default: 0.5 and 0.8]"
 )
+@click.option("--gate", is_flag=True, help="What `biassay compare OLD NEW` will catch: effects are growths of |d|.")
+@click.option(
+    "--margin", type=float, default=MARGIN, show_default=True, help="Of a gate: growth that would not matter."
+)
+@click.option("--level", type=float, default=LEVEL, show_default=True, help="Of a gate: that any verdict is wrong.")
+@click.option("--family", type=int, help="Of a gate: tests judged together.  [default: those named]")
+@click.option("--old", type=float, default=OLD, show_default=True, help="Of a gate: |d| on the old model.")
+@click.option(
+    "--agreement", type=float, default=AGREEMENT, show_default=True, help="Of a gate: correlation of both models."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON, with more figures.")
 def show_power(
-    patterns: tuple[str, ...], power: float, alpha: float, effects: tuple[float, ...], as_json: bool
+    patterns: tuple[str, ...],
+    power: float,
+    alpha: float,
+    effects: tuple[float, ...],
+    gate: bool,
+    margin: float,
+    level: float,
+    family: int | None,
+    old: float,
+    agreement: float,
+    as_json: bool,
 ) -> None:
     """The smallest effect that each test can detect on a typical model, and how many words an effect needs.
 
-    Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections.
+    Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections. With --gate: how
+    likely a stronger association is called worse when models are compared.
     """
     effects = effects or _EFFECTS
     for effect in effects:
         if not 0.0 < abs(effect) < 2.0:
             raise UsageError(f"an effect is a d by word between 0 and 2 (or -2), got {effect:g}")
-    records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
+    settings = Gate(margin, level, family, agreement, old, power)
+    if gate:
+        records = gate_records(select_tests(patterns), effects, settings)
+    else:
+        records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:
         click.echo(json.dumps(records, indent=1, ensure_ascii=False))
         return
-    console = Console()
-    (console if console.is_terminal else Console(width=_WIDTH)).print(_table(records, effects))
+    console = Console() if Console().is_terminal else Console(width=_WIDTH)
+    if gate:
+        print_gate(records, effects, settings, console)
+        return
+    console.print(_table(records, effects))
     share, models = f"{power:.0%}", ", ".join(models_measured())
     for line in (
         "",
