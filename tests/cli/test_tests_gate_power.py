@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import biassay
 from biassay.cli import main
+from biassay.stats.crossed import Components
 from biassay.stats.stronger import TwoModels
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.typical import typical_components
@@ -41,6 +44,22 @@ def test_the_family_is_that_of_the_tests_about_people(capsys: pytest.CaptureFixt
     assert [(record["name"], record["family"]) for record in found] == [("weat4", 2), ("weat6", 2)]
     powers = [records(capsys, "weat4", "--family", family)[0]["growths"][1]["power"] for family in (1, 50)]
     assert powers[0] > powers[1]
+
+
+def test_the_old_model_says_how_its_words_vary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = biassay.run("glove", ["weat1", "weat4", "weat6"], cache=tmp_path)
+    folder = run.save(tmp_path / "old")
+    found = {record["name"]: record for record in records(capsys, "--run", folder, "--effect", 0.4)}
+    assert list(found) == ["weat4", "weat6"]
+    for row in run.results[1:]:
+        parts = Components(row.var_targets, row.var_attributes, row.var_residual)
+        sizes = row.num_targ1, row.num_targ2, row.num_attr1, row.num_attr2  # a text a word
+        models = TwoModels(parts, parts, (0.9, 0.9, 0.9), sizes, abs(row.effect_size_by_word), 0.995, 0.2)
+        assert found[row.test]["growths"] == [{"growth": 0.4, "power": models.power(0.4)}]
+        assert found[row.test]["smallest_growth"] == models.smallest()
+    (one,) = records(capsys, "weat4", "--run", folder, "--old", 0.3)
+    assert (one["family"], one["old"]) == (1, 0.3)
+    assert "no test there is named weat7" in asked(capsys, "weat7", "--run", folder)[2]
 
 
 def test_every_test_has_a_line_that_fits(capsys: pytest.CaptureFixture[str]) -> None:

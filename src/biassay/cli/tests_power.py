@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -12,9 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from biassay.cli.tests_gate_power import Gate, gate_records, print_gate
+from biassay.cli.tests_gate_power import OLD, Gate, gate_records, measured, print_gate, typical
 from biassay.errors import UsageError
 from biassay.results.verdicts import LEVEL, MARGIN
+from biassay.runs.loading import load_data
+from biassay.runs.sides import only_tests_of
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, Design, Sought, largest_d, words_needed
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import Test
@@ -24,7 +27,6 @@ from biassay.studies.associations.power import sizes_of
 __all__ = ["show_power"]
 
 AGREEMENT = 0.9
-OLD = 0.5
 _WIDTH = 100
 _EFFECTS = (0.5, 0.8)
 
@@ -42,7 +44,13 @@ _EFFECTS = (0.5, 0.8)
 )
 @click.option("--level", type=float, default=LEVEL, show_default=True, help="Of a gate: that any verdict is wrong.")
 @click.option("--family", type=int, help="Of a gate: tests judged together.  [default: those named]")
-@click.option("--old", type=float, default=OLD, show_default=True, help="Of a gate: |d| on the old model.")
+@click.option(
+    "--run",
+    "folder",
+    metavar="FOLDER",
+    help="Of a gate: a run of the old model, for its own words and |d|.",
+)
+@click.option("--old", type=float, help=f"Of a gate: |d| on the old model.  [default: that of the run, or {OLD:g}]")
 @click.option(
     "--agreement", type=float, default=AGREEMENT, show_default=True, help="Of a gate: correlation of both models."
 )
@@ -56,7 +64,8 @@ def show_power(
     margin: float,
     level: float,
     family: int | None,
-    old: float,
+    folder: str | None,
+    old: float | None,
     agreement: float,
     as_json: bool,
 ) -> None:
@@ -70,8 +79,11 @@ def show_power(
         if not 0.0 < abs(effect) < 2.0:
             raise UsageError(f"an effect is a d by word between 0 and 2 (or -2), got {effect:g}")
     settings = Gate(margin, level, family, agreement, old, power)
-    if gate:
-        records = gate_records(select_tests(patterns), effects, settings)
+    if gate and folder is not None:
+        (run,) = only_tests_of({folder: load_data(Path(folder))}, patterns).values()
+        records = gate_records(measured(run), effects, settings)
+    elif gate:
+        records = gate_records(typical(select_tests(patterns)), effects, settings)
     else:
         records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:
@@ -79,7 +91,7 @@ def show_power(
         return
     console = Console() if Console().is_terminal else Console(width=_WIDTH)
     if gate:
-        print_gate(records, effects, settings, console)
+        print_gate(records, effects, settings, folder or f"{', '.join(models_measured())} (medians)", console)
         return
     console.print(_table(records, effects))
     share, models = f"{power:.0%}", ", ".join(models_measured())
