@@ -46,7 +46,7 @@ class TwoModels:
     effect: float
     confidence: float
     margin: float
-    pairs: int = 400
+    pairs: int = 1000
 
     def __post_init__(self) -> None:
         if not all(-1.0 <= part <= 1.0 for part in self.agreement):
