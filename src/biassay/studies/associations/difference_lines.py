@@ -86,7 +86,8 @@ def _notes(found: Comparison, checks: bool) -> Iterator[str]:
     family = next((verdict for verdict in found.verdicts if verdict.family), None)
     if family is not None:
         confidence = f"{1.0 - family.level:.4g}"
-        yield f"intervals: all {family.family} hold together with {confidence} confidence; margin {family.margin:g}"
+        together = f"all {family.family} hold together" if family.family != 1 else "it holds"
+        yield f"interval: {together} with {confidence} confidence; margin {family.margin:g}"
         yield "80% power: the true growth that would be called worse in 80 of 100 comparisons; –: none would"
     if checks:
         yield "* the interval leaves out zero   ** so does the simultaneous one"
