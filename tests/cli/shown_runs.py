@@ -61,6 +61,14 @@ def line_of(stdout: str, test: str) -> list[str]:
     return re.split(r" {2,}", line.partition(f"  {test}  ")[2].strip())
 
 
+def judged(stdout: str) -> list[list[str]]:
+    """The lines of verdicts."""
+    lines = (
+        line for line in stdout.splitlines() if re.match("worse |lost |cannot tell |no worse |not measured ", line)
+    )
+    return [re.split(r"\s{2,}", line.strip()) for line in lines]
+
+
 def edit(path: Path, change: Callable[[Any], Any]) -> None:
     """Change a file on purpose, as one does: without its digest."""
     content = json.loads(path.read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ from biassay.runs.showing import presenter_of
 __all__ = ["GATE_FAILED", "command"]
 
 GATE_FAILED = 3
+_WIDTH = 100
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -89,7 +91,9 @@ def command(
         click.echo(found.to_json(), nl=False)
     elif not quiet:
         console = console_for_tables()
-        console.print(*said(gate_statements(found.verdicts)), sep="\n")
+        if found.verdicts:
+            console.width = min(console.width, _WIDTH)
+        console.print(*said(replace(one, points=()) for one in gate_statements(found.verdicts)), sep="\n")
         presenter_of(found.study).print_comparison(found, console)
         print_files(made, published, console)
     if fail_if and failed:

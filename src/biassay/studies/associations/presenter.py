@@ -22,12 +22,9 @@ from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
 from biassay.results.verdicts import Verdict
 from biassay.studies.associations.compare import compare_associations
+from biassay.studies.associations.difference_lines import print_association_differences
 from biassay.studies.associations.difference_table import difference_table
-from biassay.studies.associations.differences import (
-    difference_figures,
-    differences_part,
-    print_association_differences,
-)
+from biassay.studies.associations.differences import difference_figures, differences_part
 from biassay.studies.associations.entries import asked, entry
 from biassay.studies.associations.findings import findings_of
 from biassay.studies.associations.gate import verdicts_of
