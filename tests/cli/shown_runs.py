@@ -62,11 +62,16 @@ def line_of(stdout: str, test: str) -> list[str]:
 
 
 def judged(stdout: str) -> list[list[str]]:
-    """The lines of verdicts."""
-    lines = (
-        line for line in stdout.splitlines() if re.match("worse |lost |cannot tell |no worse |not measured ", line)
-    )
-    return [re.split(r"\s{2,}", line.strip()) for line in lines]
+    """The lines of verdicts: the verdict that they stand under, the test, its numbers."""
+    found, outcome = [], ""
+    for line in stdout.splitlines():
+        if head := re.match(r"(Worse|Lost|Cannot tell|No worse|Not measured) \(", line):
+            outcome = head[1].lower()
+        elif not line.startswith("  "):
+            outcome = ""
+        elif outcome:
+            found.append([outcome, *re.split(r"\s{2,}", line.strip())[1:]])
+    return found
 
 
 def edit(path: Path, change: Callable[[Any], Any]) -> None:

@@ -5,53 +5,57 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from biassay.files import printable
 from biassay.pages.comparing import print_differences
 from biassay.pages.formats import decimals, interval_text
 from biassay.pages.gate import TOLD
+from biassay.pages.plain_tables import WIDTH
 from biassay.results.comparison import Comparison
 from biassay.results.verdicts import Outcome, Verdict
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.differences import (
     CHECKS,
-    MEANING_OF_DIFFERENCES,
     apart,
     difference_statements,
     family_of,
     parted,
     rows_of,
 )
+from biassay.studies.associations.lines import Block, Line
 from biassay.studies.associations.marks import SIGNS
 
 __all__ = ["print_association_differences"]
 
 _STYLES: dict[Outcome, str] = {"worse": "bold red", "lost": "bold red", "no worse": "green"}
-_WIDEST = 36
+_HEADS = ("old d", "new d", "growth", "interval", "80% power")
+_CHECK_HEADS = ("old d", "new d", "difference", "95%, paired")
 
 
 def print_association_differences(found: Comparison, console: Console) -> None:
-    """Print a table for each model, worse tests first, then checks of the method, and the differences in words."""
+    """Print the tests of each model by verdict, worse first, then checks of the method, then differences in words."""
+    width = min(WIDTH, console.width)
     before: list[RenderableType] = []
     for model in found.models:
-        before += [Text(printable(model), style="bold")] * (len(found.models) > 1)
-        before.append(_judged([verdict for verdict in found.verdicts if verdict.model == model]))
+        own = [verdict for verdict in found.verdicts if verdict.model == model]
+        before += Block(_HEADS, tuple(_judged(own)), spans=(model,)).render(width) if own else ()
     _, checks = parted(rows_of(found))
-    before += [Text(CHECKS, style="bold"), _checks(checks, len(found.models) > 1)] if checks else []
+    for model in found.models if checks else ():
+        lines = tuple(_check(row) for row in checks if row.model == model)
+        before += Block(_CHECK_HEADS, (Line(CHECKS), *lines), spans=(model,)).render(width)
     before += [Text(line, style="dim") for line in _notes(found, bool(checks))]
-    print_differences(found, console, difference_statements(found), before, [Text(MEANING_OF_DIFFERENCES, style="dim")])
+    print_differences(found, console, difference_statements(found), before)
 
 
-def _judged(verdicts: Sequence[Verdict]) -> Table:
-    table = _table("verdict", "test", "old d", "new d", "growth of |d|", "interval", "80% power")
+def _judged(verdicts: Sequence[Verdict]) -> Iterator[Line]:
     for outcome in TOLD:
-        for verdict in sorted((v for v in verdicts if v.outcome == outcome), key=lambda v: -(v.difference or 0.0)):
-            table.add_row(
-                Text(outcome, style=_STYLES.get(outcome, "")), Text(printable(verdict.test)), *_numbers(verdict)
-            )
-    return table
+        own = sorted((v for v in verdicts if v.outcome == outcome), key=lambda v: -(v.difference or 0.0))
+        if own:
+            yield Line(f"{outcome[0].upper()}{outcome[1:]} ({len(own)} of {len(verdicts)})")
+        for verdict in own:
+            style = _STYLES.get(outcome, "")
+            yield Line(verdict.title, verdict.test, tuple((text, style) for text in _numbers(verdict)))
 
 
 def _numbers(verdict: Verdict) -> Iterator[str]:
@@ -60,25 +64,11 @@ def _numbers(verdict: Verdict) -> Iterator[str]:
     yield decimals(verdict.detectable)
 
 
-def _checks(rows: Sequence[AssociationDifference], several: bool) -> Table:
-    table = _table("test", *["model"] * several, "old d", "new d", "difference", "95%, paired")
-    for row in rows:
-        names = (row.test, row.model) if several else (row.test,)
-        effects = decimals(row.effect_baseline), decimals(row.effect_model)
-        difference = decimals(row.difference) + SIGNS[apart(row)]
-        interval = "–" if row.interval_low is None else interval_text(row.interval_low, row.interval_high)
-        table.add_row(*(Text(printable(name)) for name in names), *effects, difference, interval)
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in columns:
-        if name in ("verdict", "test", "model"):
-            table.add_column(name, max_width=_WIDEST if name == "test" else None, overflow="fold")
-        else:
-            table.add_column(name, justify="right", no_wrap=True)
-    return table
+def _check(row: AssociationDifference) -> Line:
+    difference = decimals(row.difference) + SIGNS[apart(row)]
+    interval = "–" if row.interval_low is None else interval_text(row.interval_low, row.interval_high)
+    texts = (decimals(row.effect_baseline), decimals(row.effect_model), difference, interval)
+    return Line(row.title, row.test, tuple((text, "") for text in texts))
 
 
 def _notes(found: Comparison, checks: bool) -> Iterator[str]:
@@ -87,6 +77,7 @@ def _notes(found: Comparison, checks: bool) -> Iterator[str]:
     if family is not None:
         confidence = f"{1.0 - family.level:.4g}"
         together = f"all {family.family} hold together" if family.family != 1 else "it holds"
+        yield "growth: of |d|, from the old model to the new one"
         yield f"interval: {together} with {confidence} confidence; margin {family.margin:g}"
         yield "80% power: the true growth that would be called worse in 80 of 100 comparisons; –: none would"
     if checks:
