@@ -22,8 +22,10 @@ from biassay.stimuli.description import topics
 from biassay.stimuli.model import ROLES, Test
 from biassay.stimuli.typical import models_measured
 from biassay.texts.sentences import texts_of
+from docs_criticism import criticism_of
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "generated"
+CRITICISM = "[what is said against these measures](../../explanation/criticism.md)"
 ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attributes", "B": "second attributes"}
 
 
@@ -150,7 +152,12 @@ def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
     if test.level == "sentence":
         parts.append(f"## For example\n\n{_example(test)}\n")
     command = f"```text\nbiassay run MODEL --tests {test.name}\n```\n"
-    return "\n".join([*parts, f"## What it can detect\n\n{_detects(test)}\n", f"## Run it\n\n{command}"])
+    sections = {
+        "What it can detect": _detects(test),
+        "What is said against it": f"{criticism_of(test)}\n\nThe papers, and what is done about it: {CRITICISM}.",
+        "Run it": command,
+    }
+    return "\n".join([*parts, *(f"## {head}\n\n{content}\n" for head, content in sections.items())])
 
 
 def _example(test: Test) -> str:
@@ -170,8 +177,7 @@ def _detects(test: Test) -> str:
         f"With {sizes} words in X, Y, A and B a true d of **{found.smallest_d:.2f}** is found in {found.wanted:.0%} of "
         f"cases (crossed test, alpha {found.alpha:g}, two-sided), on a typical model: the median of "
         f"{', '.join(models_measured())}. d stays below {found.largest_d:.2f} with so many target words. What this "
-        "means: [null results](../../explanation/null-results.md). What is said against such tests: "
-        "[criticism](../../explanation/criticism.md)."
+        "means: [null results](../../explanation/null-results.md)."
     )
 
 

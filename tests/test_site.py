@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from types import ModuleType
@@ -25,13 +27,15 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
+def script() -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location("docs_reference", ROOT / "scripts" / "docs_reference.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(ROOT / "scripts"))
     spec.loader.exec_module(module)
-    return module
+    yield module
+    sys.path.remove(str(ROOT / "scripts"))
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +88,22 @@ def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest
         assert re.findall(r"true d of \*\*(.+)\*\*", page) == ([] if smallest is None else [f"{smallest:.2f}"])
     assert "`C6`" in made["catalogue/weat6.md"]
     assert "**1.36**" in made["catalogue/weat6.md"]
+
+
+def test_what_is_said_against_a_test_is_of_this_test_and_cites_papers_that_are_listed(made: dict[str, str]) -> None:
+    known = tomllib.loads((DOCS / "criticism.toml").read_text(encoding="utf-8"))
+    listed = written_pages()["explanation/criticism.md"].partition("## References")[2]
+    assert all(f"({address})" in listed for _, address in known["papers"].values())
+    assert {name for remark in known["remarks"] for name in remark.get("papers", ())} == set(known["papers"])
+    pages = {name: page for name, page in made.items() if name.startswith("catalogue/") and "/index" not in name}
+    for remark in known["remarks"]:
+        concerned = [page for page in pages.values() if remark["says"] in page]
+        assert concerned, remark
+        for word in re.findall(r"\*(\w+)\*", remark["says"]):  # a word that is quoted is one of the test
+            assert all(re.search(rf"\| .*\b{word}\b", page, re.IGNORECASE) for page in concerned) or word == "about"
+    for name, page in pages.items():
+        assert len(re.findall(r"^- \*\*", page, re.MULTILINE)) >= 2, name
+        assert ("Templates." in page) == ("| texts | sentences, bleached |" in page), name
 
 
 def test_commands_have_all_options_of_their_help(made: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
