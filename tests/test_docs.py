@@ -125,6 +125,20 @@ def test_columns_in_the_docs_are_those_of_the_results() -> None:
     assert page == script.with_columns(page), "run scripts/results_columns.py"
 
 
+@pytest.mark.extras
+@pytest.mark.slow
+def test_replications_are_those_of_the_reference_values() -> None:
+    spec = importlib.util.spec_from_file_location("replications", ROOT / "scripts" / "replications.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == script.with_figures(page), "run scripts/replications.py"
+    ours = [float(d) for d in re.findall(r"\| (\d\.\d{3}) \|", page)]
+    assert [round(d + 1e-9, 2) for d in ours] == pytest.approx(script.CALISKAN, abs=0.0051)
+
+
 def test_topics_named_in_the_docs_are_those_of_the_data() -> None:
     row = next(line for line in (ROOT / "docs" / "tests.md").read_text().splitlines() if line.startswith("| `topic` |"))
     assert re.findall(r"`(\w+)`", row.split("|")[3]) == list(topics())
