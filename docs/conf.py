@@ -27,6 +27,8 @@ html_theme_options = {"show_toc_level": 2, "navigation_depth": 2, "header_links_
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
 templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist"]
 smartquotes = False  # "--tests" is no dash
