@@ -29,6 +29,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "nu
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["generated/extra"]  # pages of the gallery, as they are
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist"]
 smartquotes = False  # "--tests" is no dash

@@ -1,4 +1,4 @@
-"""Write the pages of the docs that are made from code: functions, commands, and one page for every test.
+"""Write the pages of the docs that are made from code: functions, commands, one page for every test, a gallery.
 
 They are made anew whenever the site is built (docs/conf.py), and are not kept in the repository.
 """
@@ -23,6 +23,7 @@ from biassay.stimuli.model import ROLES, Test
 from biassay.stimuli.typical import models_measured
 from biassay.texts.sentences import texts_of
 from docs_criticism import criticism_of
+from docs_gallery import gallery, write_gallery
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "generated"
 CRITICISM = "[what is said against these measures](../../explanation/criticism.md)"
@@ -31,7 +32,7 @@ ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attribute
 
 def made_pages() -> dict[str, str]:
     """Every page by its name under docs/generated."""
-    return {"functions.md": functions(), "commands.md": commands(), **catalogue_pages()}
+    return {"functions.md": functions(), "commands.md": commands(), "gallery.md": gallery(), **catalogue_pages()}
 
 
 def write_pages(folder: Path = PAGES) -> None:
@@ -40,6 +41,7 @@ def write_pages(folder: Path = PAGES) -> None:
     (folder / "catalogue").mkdir(parents=True)
     for name, content in made_pages().items():
         (folder / name).write_text(content, encoding="utf-8")
+    write_gallery(folder / "extra" / "gallery")
 
 
 def functions() -> str:

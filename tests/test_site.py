@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from html import unescape
 from pathlib import Path
 from types import ModuleType
 
@@ -123,24 +120,3 @@ def test_every_public_name_is_in_the_reference(made: dict[str, str], script: Mod
     run = script.explained_members()["Run"]
     assert (run["report"], run["load"], run["results"]) == ("automethod", "automethod", "autoproperty")
     assert script.explained_members()["Association"]["crossed"] == "autoproperty"
-
-
-@pytest.mark.extras
-@pytest.mark.slow
-def test_the_site_is_built_without_a_warning(tmp_path: Path, script: ModuleType) -> None:
-    for part in ("docs", "scripts"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("generated", "__pycache__"))
-    build = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", "site"]
-    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    for name in script.made_pages():
-        assert (tmp_path / "site" / "generated" / name).with_suffix(".html").is_file()
-    for name in biassay.__all__:
-        assert (tmp_path / "site" / "generated" / "api" / f"biassay.{name}.html").is_file()
-    page = (tmp_path / "site" / "generated" / "catalogue" / "weat6.html").read_text(encoding="utf-8")
-    assert "John, Paul, Mike" in unescape(page)
-    for html in (tmp_path / "site").rglob("*.html"):
-        loaded = re.findall(
-            r"<(?:script|img|link)[^>]*(?:src|href)=\"(https?:[^\"]+)", html.read_text(encoding="utf-8")
-        )
-        assert not loaded, (html, loaded)
