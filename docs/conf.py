@@ -22,7 +22,7 @@ html_title = "biassay"
 html_theme = "pydata_sphinx_theme"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"generated/catalogue/*": []}  # the page that lists them is one step away
+html_sidebars = {"generated/catalogue/*": [], "generated/gallery": []}  # nothing to list, or one step away
 html_theme_options = {"show_toc_level": 2, "navigation_depth": 2, "header_links_before_dropdown": 6}
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]

@@ -80,7 +80,7 @@ def gallery() -> str:
     """The page that lists them."""
     items = "".join(
         f'<li><p><a href="../gallery/{shown.name}.html"><strong>{shown.title}</strong></a></p>'
-        f"<p>{shown.says}</p><p><code>{shown.command}</code></p></li>\n"
+        f"<p>{shown.says}</p><p><code>{_unbroken(shown.command)}</code></p></li>\n"
         for shown in SHOWN
     )
     about = (
@@ -88,6 +88,11 @@ def gallery() -> str:
         "page is the one that made it."
     )
     return f'# Gallery\n\n{about}\n\n```{{raw}} html\n<ul class="gallery">\n{items}</ul>\n```\n'
+
+
+def _unbroken(command: str) -> str:
+    """Lines break between words only, not after the hyphens of an option."""
+    return " ".join(f"<span>{part}</span>" for part in command.split())
 
 
 def write_gallery(folder: Path) -> None:

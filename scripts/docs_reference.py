@@ -125,8 +125,8 @@ def catalogue_pages() -> dict[str, str]:
 
 
 def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
-    words = "".join(
-        f"| {ROLE_NAMES[role]} ({role}) | {escaped(concept.label)} | {escaped(', '.join(concept.words))} |\n"
+    words = "\n".join(
+        f"- **{escaped(concept.label)}** ({ROLE_NAMES[role]}, {role}): {escaped(', '.join(concept.words))}"
         for role in ROLES
         for concept in [test.concept(role)]
     )
@@ -149,7 +149,7 @@ def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
     parts = [
         title,
         f"| test | `{test.name}` |\n|---|---|\n{rows}",
-        f"## Words\n\n| set | concept | words |\n|---|---|---|\n{words}",
+        f"## Words\n\n{words}\n",
     ]
     if test.level == "sentence":
         parts.append(f"## For example\n\n{_example(test)}\n")

@@ -78,7 +78,8 @@ def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest
     for name, test in tests.items():
         page = re.sub(r"\\(.)", r"\1", made[f"catalogue/{name}.md"])
         for role in ROLES:
-            assert f"| {test.concept(role).label} | {', '.join(test.concept(role).words)} |" in page
+            assert f"- **{test.concept(role).label}** (" in page
+            assert f", {role}): {', '.join(test.concept(role).words)}\n" in page
         assert test.source.citation in page
         assert test.source.licence in page
         smallest = biassay.power(name).smallest_d
@@ -97,7 +98,7 @@ def test_what_is_said_against_a_test_is_of_this_test_and_cites_papers_that_are_l
         concerned = [page for page in pages.values() if remark["says"] in page]
         assert concerned, remark
         for word in re.findall(r"\*(\w+)\*", remark["says"]):  # a word that is quoted is one of the test
-            assert all(re.search(rf"\| .*\b{word}\b", page, re.IGNORECASE) for page in concerned) or word == "about"
+            assert all(re.search(rf"\): .*\b{word}\b", page, re.IGNORECASE) for page in concerned) or word == "about"
     for name, page in pages.items():
         assert len(re.findall(r"^- \*\*", page, re.MULTILINE)) >= 2, name
         assert ("Templates." in page) == ("| texts | sentences, bleached |" in page), name

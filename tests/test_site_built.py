@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests.pages.browser import Opened, chromium, violations
 
 import biassay
 from biassay.stimuli.catalogue import catalogue
@@ -84,3 +85,14 @@ def test_links_to_elsewhere_are_whole_and_encrypted(pages: dict[Path, str]) -> N
 
 def test_the_placeholder_of_the_owner_stands_only_where_it_is_explained(pages: dict[Path, str]) -> None:
     assert [page.name for page, html in pages.items() if "OWNER/" in html and "stands for" not in html] == []
+
+
+def test_a_reader_with_a_phone_or_a_screen_reader_gets_all_of_it(site: Path) -> None:
+    with chromium() as browser:
+        opened = Opened(browser)
+        for name in ("explanation/which-measure", "generated/gallery", "generated/catalogue/weat3", "peers"):
+            for dark in (False, True):
+                opened.show(site / f"{name}.html", width=390, dark=dark)
+                assert opened.page.evaluate("document.documentElement.scrollWidth") == 390, name
+                assert violations(opened) == [], (name, dark)
+        opened.close()
