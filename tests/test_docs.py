@@ -5,10 +5,12 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import inspect
+import json
 import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,6 +125,33 @@ def test_columns_in_the_docs_are_those_of_the_results() -> None:
     spec.loader.exec_module(script)
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_columns(page), "run scripts/results_columns.py"
+
+
+def test_figures_of_other_code_are_those_of_the_reference(reference: Path) -> None:
+    page = (ROOT / "docs" / "explanation" / "other-code.md").read_text(encoding="utf-8")
+
+    def expected(folder: str) -> Any:
+        return json.loads((reference / folder / "expected.json").read_text(encoding="utf-8"))
+
+    weat6, weat2 = (expected("glove840b_caliskan")[name] for name in ("weat6", "weat2"))
+    tied, tail = (expected("weat")[name] for name in ("t07_a07_d050_ties", "t25_a25_d050"))
+    ceat, detected = expected("ceat"), expected("ibd")["detected"]["1.00"]["AF"]
+    against, near = ceat["unequal_pools"], ceat["near_null"]
+    for said in (
+        f"`weat6` is {weat6['effect_size']:.3f} with the first and {weat6['effect_size_ddof0']:.3f} with the second",
+        f"the ratio is always {(16 / 15) ** 0.5:.3f}",
+        f"has {weat2['exact']['p_ge']:.1e} here (`weat2`)",
+        f"{tail['released']['p_value_parametric']:.5f} for what is {tail['exact']['p_ge']:.5f}",
+        f"{tied['released']['numerator']} of {tied['n_partitions']:,} splits, and there are "
+        f"{tied['exact']['count_ge']}",
+        f"A pooled effect of {against['released']['CES']:.2f} has p = {against['released']['p_value']:.0f} there and "
+        f"{against['meta']['p_two_sided']:.1e}",
+        f"one of {near['released']['CES']:.2f} has {near['released']['p_value']:.3f} and "
+        f"{near['meta']['p_two_sided']:.3f}",
+        f"it keeps {len(detected['EIBD_released_numpy_fault'])} words of {len(detected['IBD'])}; the formula of the "
+        f"paper keeps {len(detected['EIBD'])}, its prose {len(detected['EIBD_drop_if_any'])}",
+    ):
+        assert said in " ".join(page.split()), said
 
 
 @pytest.mark.extras
