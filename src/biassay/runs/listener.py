@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import time
@@ -64,8 +65,7 @@ class InNotebook:
         print(message)
 
     def _say(self, text: str) -> None:
-        from IPython.display import display
-
+        display: Any = importlib.import_module("IPython.display").display  # it has no types
         shown = {"text/plain": text}
         if self._line is None:
             self._line = display(shown, raw=True, display_id=True)
