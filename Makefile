@@ -7,13 +7,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONSTRAINTS := --constraint constraints.txt
 EXAMPLE := examples/plugin
 
-.PHONY: demo demo-ceat demo-report test test-core check lint bench docs docs-build clean
+.PHONY: demo demo-ceat demo-report test test-core check lint bench docs docs-build dist clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use,figures]"
+	$(PIP) install --quiet $(CONSTRAINTS) --editable ".[use]"
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)/python
@@ -89,6 +89,11 @@ docs-build: .venv-docs/.done
 PORT ?= 8000
 docs: docs-build
 	.venv-docs/bin/python -m http.server --bind 127.0.0.1 --directory build/docs $(PORT)
+
+# What is uploaded: the sdist, and the wheel made from it.
+dist: $(VENV)/.test
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
 
 clean:
 	rm -rf $(VENV) .venv-core .venv-docs docs/generated runs build dist

@@ -17,7 +17,7 @@ import numpy as np
 
 import biassay
 from biassay.runs.run import Run
-from biassay.studies.associations.making import with_corrections
+from biassay.studies.associations.families import with_corrections
 
 SIZES = ((10, 120), (1000, 46))
 LAUNCH = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -46,15 +46,17 @@ def noisy(found: Run, models: int, tests: int) -> Run:
                     model=f"model {m}",
                     test=r.test if t < len(measured) else f"{r.test} ({t})",
                     effect_size=float(rng.normal(0.5, 0.6)),
+                    effect_size_by_word=float(rng.normal(0.5, 0.6)),
+                    p_value_crossed=p,
                     p_value=p,
                     log10_p_value=log,
-                    p_value_by_word=p,
+                    p_value_by_word=max(p, r.p_floor_by_word or 0.0),
                     log10_p_value_by_word=log,
                     associations=noisy,
                 )
             )
     manifest = dataclasses.replace(found.manifest, models=tuple(records))
-    return Run(manifest, {"results": with_corrections(tuple(results), manifest.settings.alpha)})
+    return Run(manifest, {"results": with_corrections(tuple(results), manifest.settings)})
 
 
 def painted(page: Path) -> str:

@@ -22,11 +22,14 @@ html_title = "biassay"
 html_theme = "pydata_sphinx_theme"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"generated/catalogue/*": []}  # the page that lists them is one step away
+html_sidebars = {"generated/catalogue/*": [], "generated/gallery": []}  # nothing to list, or one step away
 html_theme_options = {"show_toc_level": 2, "navigation_depth": 2, "header_links_before_dropdown": 6}
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
 templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = ["generated/extra"]  # pages of the gallery, as they are
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist"]
 smartquotes = False  # "--tests" is no dash

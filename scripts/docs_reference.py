@@ -1,4 +1,4 @@
-"""Write the pages of the docs that are made from code: functions, commands, and one page for every test.
+"""Write the pages of the docs that are made from code: functions, commands, one page for every test, a gallery.
 
 They are made anew whenever the site is built (docs/conf.py), and are not kept in the repository.
 """
@@ -22,14 +22,17 @@ from biassay.stimuli.description import topics
 from biassay.stimuli.model import ROLES, Test
 from biassay.stimuli.typical import models_measured
 from biassay.texts.sentences import texts_of
+from docs_criticism import criticism_of
+from docs_gallery import gallery, write_gallery
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "generated"
+CRITICISM = "[what is said against these measures](../../explanation/criticism.md)"
 ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attributes", "B": "second attributes"}
 
 
 def made_pages() -> dict[str, str]:
     """Every page by its name under docs/generated."""
-    return {"functions.md": functions(), "commands.md": commands(), **catalogue_pages()}
+    return {"functions.md": functions(), "commands.md": commands(), "gallery.md": gallery(), **catalogue_pages()}
 
 
 def write_pages(folder: Path = PAGES) -> None:
@@ -38,6 +41,7 @@ def write_pages(folder: Path = PAGES) -> None:
     (folder / "catalogue").mkdir(parents=True)
     for name, content in made_pages().items():
         (folder / name).write_text(content, encoding="utf-8")
+    write_gallery(folder / "extra" / "gallery")
 
 
 def functions() -> str:
@@ -121,8 +125,8 @@ def catalogue_pages() -> dict[str, str]:
 
 
 def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
-    words = "".join(
-        f"| {ROLE_NAMES[role]} ({role}) | {escaped(concept.label)} | {escaped(', '.join(concept.words))} |\n"
+    words = "\n".join(
+        f"- **{escaped(concept.label)}** ({ROLE_NAMES[role]}, {role}): {escaped(', '.join(concept.words))}"
         for role in ROLES
         for concept in [test.concept(role)]
     )
@@ -145,12 +149,17 @@ def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
     parts = [
         title,
         f"| test | `{test.name}` |\n|---|---|\n{rows}",
-        f"## Words\n\n| set | concept | words |\n|---|---|---|\n{words}",
+        f"## Words\n\n{words}\n",
     ]
     if test.level == "sentence":
         parts.append(f"## For example\n\n{_example(test)}\n")
     command = f"```text\nbiassay run MODEL --tests {test.name}\n```\n"
-    return "\n".join([*parts, f"## What it can detect\n\n{_detects(test)}\n", f"## Run it\n\n{command}"])
+    sections = {
+        "What it can detect": _detects(test),
+        "What is said against it": f"{criticism_of(test)}\n\nThe papers, and what is done about it: {CRITICISM}.",
+        "Run it": command,
+    }
+    return "\n".join([*parts, *(f"## {head}\n\n{content}\n" for head, content in sections.items())])
 
 
 def _example(test: Test) -> str:
@@ -170,8 +179,7 @@ def _detects(test: Test) -> str:
         f"With {sizes} words in X, Y, A and B a true d of **{found.smallest_d:.2f}** is found in {found.wanted:.0%} of "
         f"cases (crossed test, alpha {found.alpha:g}, two-sided), on a typical model: the median of "
         f"{', '.join(models_measured())}. d stays below {found.largest_d:.2f} with so many target words. What this "
-        "means: [null results](../../explanation/null-results.md). What is said against such tests: "
-        "[criticism](../../explanation/criticism.md)."
+        "means: [null results](../../explanation/null-results.md)."
     )
 
 

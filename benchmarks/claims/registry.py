@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from . import associations, contexts, discovery, families, pairs, stereotypes, survey
+from . import associations, contexts, discovery, families, gate, pairs, stereotypes, survey
 from .claim import Claim, Line
 
 __all__ = ["CLAIMS", "UNTESTED", "all_lines"]
 
-_ROOMS = (associations, contexts, families, discovery, stereotypes, pairs, survey)
+_ROOMS = (associations, contexts, families, gate, discovery, stereotypes, pairs, survey)
 CLAIMS: dict[str, Claim] = {claim.name: claim for room in _ROOMS for claim in room.CLAIMS}
 
 UNTESTED = {

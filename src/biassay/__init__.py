@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from biassay.errors import BiassayError
     from biassay.models.registry import open_encoder
+    from biassay.pages.charts.drawing import Figure
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
     from biassay.runs.associations import run, run_ceat
@@ -49,6 +50,7 @@ __all__ = [
     "Correction",
     "Detection",
     "DetectionCurve",
+    "Figure",
     "Finding",
     "Power",
     "Result",
@@ -88,6 +90,7 @@ _HOME = {
     "Correction": "biassay.stats.multiple",
     "Detection": "biassay.studies.discovery.ibd",
     "DetectionCurve": "biassay.stats.detection",
+    "Figure": "biassay.pages.charts.drawing",
     "Finding": "biassay.results.findings",
     "Power": "biassay.studies.associations.power",
     "Result": "biassay.studies.associations.records",

@@ -45,6 +45,10 @@ class BiassayError(Exception):
 
     exit_code = 1
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it: the message, for the lines inside of biassay tell its user nothing."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UsageError(BiassayError, ValueError):
     """The request itself is wrong; nothing was started."""

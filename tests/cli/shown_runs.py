@@ -55,6 +55,25 @@ def table(stdout: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("│").split("│")] for row in rows]
 
 
+def line_of(stdout: str, test: str) -> list[str]:
+    """The cells of a test's line, behind its code name."""
+    (line,) = (line for line in stdout.splitlines() if re.search(rf"  {re.escape(test)}(  |$)", line))
+    return re.split(r" {2,}", line.partition(f"  {test}  ")[2].strip())
+
+
+def judged(stdout: str) -> list[list[str]]:
+    """The lines of verdicts: the verdict that they stand under, the test, its numbers."""
+    found, outcome = [], ""
+    for line in stdout.splitlines():
+        if head := re.match(r"(Worse|Lost|Cannot tell|No worse|Not measured) \(", line):
+            outcome = head[1].lower()
+        elif not line.startswith("  "):
+            outcome = ""
+        elif outcome:
+            found.append([outcome, *re.split(r"\s{2,}", line.strip())[1:]])
+    return found
+
+
 def edit(path: Path, change: Callable[[Any], Any]) -> None:
     """Change a file on purpose, as one does: without its digest."""
     content = json.loads(path.read_text())

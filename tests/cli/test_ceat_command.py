@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,27 +17,20 @@ from biassay.runs.run import Run
 
 from .ceat_tests import EACH, WORDS, write_test
 from .conftest import Cli
-from .shown_runs import manifest_in, stored, table
+from .shown_runs import line_of, manifest_in, stored
 
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("small_shards")]
 
 LEFT_OUT = "6 contexts were left out, for the model has no vector of the word there: Kevin 6"
 
 
-def cells(stdout: str, test: str = "own") -> list[str]:
-    """The first line of a test's row."""
-    (row,) = [line for line in stdout.splitlines() if line.startswith(f"│ {test} ")]
-    return [cell.strip() for cell in row.strip("│").split("│")]
-
-
 def test_the_table_is_what_the_folder_holds(ceat: Cli, model: str, other: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    code, stdout, stderr = ceat(model, other, "--out", out)
+    code, stdout, stderr = ceat(model, other, "--out", out, "--all")
     assert code == 0
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert names == {*("manifest.json", "results.json", "results.tsv", "report.html", "arrays/0.npz", "arrays/1.npz")}
-    shown = [cell for row in table(stdout) if row[0] == "own" for cell in row[1:]]
-    of_models = [shown[first : first + 4] for first in range(0, len(shown), 4)]
+    of_models = [re.split(r" {2,}", line.strip())[2:] for line in stdout.splitlines() if "  own  " in line]
     for (d, interval, p, by_word), result in zip(of_models, stored(out), strict=True):
         assert d == f"{result['effect_size_by_word']:z.2f}"
         assert interval == d_span(result["d_low"], result["d_high"], result["num_words"])
@@ -47,7 +41,8 @@ def test_the_table_is_what_the_folder_holds(ceat: Cli, model: str, other: str, t
     assert f"written to {out}; open {out / 'report.html'}" in stdout
     for text in (model, other):
         said = {line.partition(", ")[0] for line in stderr.splitlines()}
-        assert {f"{text}: 128 of 128 contexts asked", f"{text}: 1 of 1 tests"} <= said
+        name = Path(text).name
+        assert {f"{name}: encoding: 128 of 128 contexts", f"{name}: measuring: 1 of 1 tests"} <= said
 
 
 def test_json_on_stdout_is_what_the_folder_holds(ceat: Cli, model: str, tmp_path: Path) -> None:
@@ -95,8 +90,8 @@ def test_every_option_reaches_the_run(ceat: Cli, model: str, place: Path) -> Non
 def test_tests_can_be_named(ceat: Cli, model: str, place: Path) -> None:
     code, stdout, _ = ceat(model, "--tests", place / "own.toml", "C6")
     assert code == 0
-    assert cells(stdout)[1].lstrip("-").replace(".", "").isdigit()
-    assert cells(stdout, "C6")[1:] == ["refused", "–", "–", "–"]
+    assert re.fullmatch(r"-?\d\.\d\d", line_of(stdout, "own")[1])
+    assert line_of(stdout, "C6") == ["refused"]
     assert "Steve 0, Greg 0, Jeff 0, Bill 0" in " ".join(stdout.split())
 
 

@@ -48,7 +48,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     code, stdout, stderr = cli(*then.partition("biassay ")[2].split(), "--json")
     assert (code, json.loads(stdout)["results"]) == (0, whole)
     left = 128 - 10 * EACH - 5  # ten words were there, and one shard of the next
-    assert f"{other}: {left} of {left} contexts asked" in stderr
+    assert f"{Path(other).name}: encoding: {left} of {left} contexts" in stderr
     assert model not in stderr
     assert (out / "report.html").is_file()
 
@@ -95,7 +95,7 @@ def test_a_run_goes_on_with_its_own_folder_of_vectors(
     code, stdout, stderr = cli(*again, "--cache", tmp_path / "cache", "--json")
     assert (code, json.loads(stdout)["results"]) == (0, whole)
     left = 128 - 10 * EACH
-    assert f"{model}: {left} of {left} contexts asked" in stderr
+    assert f"{Path(model).name}: encoding: {left} of {left} contexts" in stderr
     after = {path.name: path.stat().st_mtime_ns for path in vectors.glob("*.npy")}
     assert len(after) == 32
     assert before.items() <= after.items()
@@ -111,7 +111,7 @@ def test_another_folder_of_vectors_can_be_given_with_resume(
     vectors.rename(moved)
     code, _, stderr = cli("ceat", "--resume", out, "--vectors", moved)
     assert code == 0
-    assert f"{model}: 48 of 48 contexts asked" in stderr
+    assert f"{Path(model).name}: encoding: 48 of 48 contexts" in stderr
     assert not vectors.exists()
 
 

@@ -21,7 +21,7 @@ from biassay.runs.run import Run
 from biassay.studies.associations.families import with_corrections
 
 from .conftest import Cli
-from .shown_runs import edit, edit_first, files, names, read, stored, table, told
+from .shown_runs import edit, edit_first, files, judged, names, read, stored, told
 
 MINE = "mine.txt"
 
@@ -58,13 +58,13 @@ def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
     code, stdout, stderr = cli("compare", one, two)
     assert (code, stderr) == (0, "")
     assert f"\n{MINE} compared with glove\n" in stdout
-    rows = told(cli("compare", one, two, "--json")[1])["associations"]
-    for cells, row in zip(table(stdout), rows, strict=True):
-        zero_out = [row[f"{kind}_low"] > 0 or row[f"{kind}_high"] < 0 for kind in ("interval", "simultaneous")]
-        mark = "*" * sum(zero_out)
-        numbers = [f"{row[name]:.2f}" for name in ("effect_baseline", "effect_model", "difference")]
-        interval = f"{row['interval_low']:.2f} to {row['interval_high']:.2f}"
-        assert cells == [row["test"], MINE, *numbers[:2], numbers[2] + mark, interval, "8, 8, 8, 8"]
+    assert max(map(len, stdout.splitlines())) <= 100
+    verdicts = sorted(told(cli("compare", one, two, "--json")[1])["verdicts"], key=lambda v: -v["difference"])
+    for cells, verdict in zip(judged(stdout), verdicts, strict=True):
+        numbers = [f"{verdict[name]:.2f}" for name in ("effect_baseline", "effect_model", "difference")]
+        power = "–" if verdict["detectable"] is None else f"{verdict['detectable']:.2f}"
+        interval = f"{verdict['low']:.2f} to {verdict['high']:.2f}"
+        assert cells == [verdict["outcome"], verdict["test"], *numbers, interval, power]
 
 
 def test_no_page_unless_it_is_asked_for(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_an_interrupted_run_is_compared_as_far_as_it_goes(cli: Cli, glove: Run, 
     begun.save(tmp_path / "begun")
     page = tmp_path / "page.html"
     code, stdout, _ = cli("compare", tmp_path / "begun", two, "--out", page)
-    assert (code, len(table(stdout))) == (0, 1)
+    assert (code, len(judged(stdout))) == (0, 1)
     assert "1 of 3 results" in read(page)
 
 

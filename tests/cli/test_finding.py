@@ -163,3 +163,23 @@ def test_several_groups_follow_one_option(cli: Cli) -> None:
     code, stdout, stderr = cli("discover", "glove", "--group", *names, "--permutations", 19, "--json")
     assert code == 0, stderr
     assert [one["group"] for one in json.loads(stdout)["groups"]] == names
+
+
+def test_without_a_name_everything_is_listed(cli: Cli) -> None:
+    code, stdout, _ = cli("stereotypes", "--list", "--json")
+    parts = {
+        what: json.loads(cli("stereotypes", "--list", what, "--json")[1]) for what in ("groups", "templates", "traits")
+    }
+    assert (code, json.loads(stdout)) == (0, parts)
+    assert cli("stereotypes", "--list")[1] == "".join(cli("stereotypes", "--list", what)[1] for what in parts)
+    assert cli("discover", "--list")[1] == cli("discover", "--list", "groups")[1] != ""
+
+
+def test_a_command_of_a_group_that_is_nearly_right_is_named(cli: Cli) -> None:
+    for group, given, offered in (
+        ("tests", "lst", "list"),
+        ("survey", "exprt", "export"),
+        ("tests", "zzzz", "validate"),
+    ):
+        code, _, stderr = cli(group, given)
+        assert (code, offered in stderr) == (2, True), stderr

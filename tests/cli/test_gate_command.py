@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ from tests.results.made_runs import as_refused, with_rows
 from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import stored, told
+from .shown_runs import judged, stored, told
 from .small_tests import write_test, write_vectors
 
 COUNT = 16
@@ -52,6 +53,20 @@ def test_the_sentence_comes_first(cli: Cli, models: dict[str, str], own: Path) -
     _, stdout, _ = cli("compare", models["old"], models["biased"], "--tests", own)
     said = told(cli("compare", models["old"], models["biased"], "--tests", own, "--json")[1])["verdict"]
     assert stdout.splitlines()[0] == said
+
+
+def test_the_page_and_json_have_verdict_and_power(cli: Cli, models: dict[str, str], own: Path, tmp_path: Path) -> None:
+    asked = ("compare", models["old"], models["biased"], "--tests", own)
+    (verdict,) = told(cli(*asked, "--json")[1])["verdicts"]
+    assert 0.0 < verdict["detectable"] < 2.0
+    assert 0.0 <= verdict["power"] <= 1.0
+    _, stdout, _ = cli(*asked, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    cells = re.findall(r'<td class="m2" title="(worse: [^"]*)">worse</td>', page)
+    assert len(cells) == 1
+    assert f"{verdict['difference']:.2f}" in cells[0]
+    (line,) = judged(stdout)
+    assert (line[0], line[-1]) == ("worse", f"{verdict['detectable']:.2f}")
 
 
 def test_a_model_is_measured_as_the_run_was(cli: Cli, models: dict[str, str], own: Path, tmp_path: Path) -> None:

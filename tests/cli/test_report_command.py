@@ -12,7 +12,7 @@ import biassay
 from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import MARK, TESTS, edit, edit_first, manifest_in, names, read, stored, told
+from .shown_runs import MARK, TESTS, edit, edit_first, line_of, manifest_in, names, read, stored, told
 
 # ---- where everything goes
 
@@ -29,9 +29,8 @@ def test_the_page_of_a_run_is_in_its_folder(cli: Cli, tmp_path: Path) -> None:
     assert (out / "report.html").read_text() == first
     assert names(out) == {"manifest.json", "results.json", "results.tsv", "report.html", "arrays/0.npz"}
     for result in Run.load(out).results:
-        (row,) = [line for line in stdout.splitlines() if line.startswith(f"│ {result.test} ")]
-        assert f" {result.effect_size_by_word:.2f} " in row
-        assert f" {result.d_low:.2f} to {result.d_high:.2f} " in row
+        _, d, interval, _ = line_of(stdout, result.test)
+        assert (d, interval) == (f"{result.effect_size_by_word:.2f}", f"{result.d_low:.2f} to {result.d_high:.2f}")
 
 
 def test_a_page_is_made_again(cli: Cli, folder: Path) -> None:

@@ -15,8 +15,8 @@ from .conftest import Cli
 from .shown_runs import names, read, stored
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
-TABLES = {"associations.tex", "associations.md"}
-OTHERS = {"results.tsv", "citations.md", "references.bib"}
+TABLES = {"associations.tex", "associations-narrow.tex", "associations.md"}
+OTHERS = {"results.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
 
 
 def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, tmp_path: Path) -> None:
@@ -25,12 +25,13 @@ def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, 
     assert code == 0
     found = {name for name in names(paper) if not name.startswith("figures/")}
     cards = {"model-card-glove.md", "model-card-mine.txt.md"}
+    cards |= {".eval_results/biassay-glove.yaml", ".eval_results/biassay-mine.txt.yaml"}
     assert found - cards == TABLES | OTHERS
-    assert len(found) == len(TABLES | OTHERS) + 2
+    assert len(found) == len(TABLES | OTHERS) + 4
     assert f"{len(names(paper))} files written to {paper}" in stdout
     assert "Caliskan" in (paper / "citations.md").read_text()
     assert "@article{caliskan2017," in (paper / "references.bib").read_text()
-    assert "\\label{tab:associations-1}" in (paper / "associations.tex").read_text()  # a table for each model
+    assert "\\label{tab:associations}" in (paper / "associations.tex").read_text()  # both models in one
     card = (paper / "model-card-glove.md").read_text()
     assert card.startswith("---\n")
     assert "## Social bias (biassay)" in card
@@ -91,7 +92,7 @@ def test_without_the_library_figures_are_left_out_and_that_is_said(
     code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper")
     assert code == 0
     assert 'figures were left out; they need: pip install "biassay[figures]"' in stdout
-    assert names(tmp_path / "paper") == TABLES | OTHERS | {"model-card-glove.md"}
+    assert names(tmp_path / "paper") == TABLES | OTHERS | {"model-card-glove.md", ".eval_results/biassay-glove.yaml"}
 
 
 def test_a_published_folder_must_be_new_or_empty(

@@ -13,7 +13,7 @@ import pytest
 from biassay.runs.run import Run
 
 from .conftest import Cli
-from .shown_runs import manifest_in, stored, table
+from .shown_runs import line_of, manifest_in, stored
 from .small_tests import measured, words, write_test, write_vectors
 
 PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num_targ2", "num_attr1", "num_attr2"]
@@ -23,13 +23,13 @@ PAPER = ["model", "options", "test", "p_value", "effect_size", "num_targ1", "num
 def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path: Path) -> None:
     command = Path(sys.executable).with_name("biassay")
     out = tmp_path / "run"
-    args = [command, "run", "glove", "--tests", "weat6", "weat7", "--out", out]
+    args = [command, "run", "glove", "--tests", "weat6", "weat7", "--out", out, "--all"]
     done = subprocess.run(args, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     written = {"manifest.json", "results.tsv", "results.json", "report.html", "arrays"}
     assert {path.name for path in out.iterdir()} == written
     for r in Run.load(out).results:
-        (_, d, interval, p, by_word) = next(row for row in table(done.stdout) if row[0] == r.test)
+        d, interval, p, by_word = line_of(done.stdout, r.test)
         assert (d, interval) == (f"{r.effect_size_by_word:.2f}", f"{r.d_low:.2f} to {r.d_high:.2f}")
         assert float(p.rstrip("*")) == pytest.approx(r.p_value_crossed, rel=0.05, abs=0.0005)
         assert float(by_word) == pytest.approx(r.p_value_by_word, rel=0.05, abs=0.0005)
@@ -37,15 +37,16 @@ def test_the_installed_command_prints_a_table_and_writes_the_run_folder(tmp_path
     assert str(out / "report.html") in done.stdout
     said = [line.partition(",")[0] for line in done.stderr.splitlines()]
     texts = Run.load(out).manifest.models[0].texts
-    assert said == [f"glove: {texts} of {texts} texts asked", "glove: 2 of 2 tests"]
+    counted = [line for line in said if " of " in line]
+    assert counted == [f"glove: encoding: {texts} of {texts} texts", "glove: measuring: 2 of 2 tests"]
 
 
 @pytest.mark.parametrize("protocol", ["may2019", "caliskan2017"])
 def test_under_the_papers_protocols_the_table_is_by_text(protocol: str, tmp_path: Path, cli: Cli) -> None:
     out = tmp_path / "run"
-    _, stdout, _ = cli("run", "glove", "--tests", "weat6", "sent-weat6b", "--protocol", protocol, "--out", out)
+    _, stdout, _ = cli("run", "glove", "--tests", "weat6", "sent-weat6b", "--protocol", protocol, "--out", out, "--all")
     for r in Run.load(out).results:
-        _, d, p = next(row for row in table(stdout) if row[0] == r.test)
+        d, p = line_of(stdout, r.test)
         assert d == f"{r.effect_size:.2f}"
         assert float(p.rstrip("*")) == pytest.approx(r.p_value, rel=0.05, abs=0.0005)
         assert p.count("*") == bool(r.significant) + bool(r.significant_holm)
@@ -64,7 +65,7 @@ def test_json_on_stdout_is_what_the_folder_holds(tmp_path: Path, cli: Cli) -> No
     printed = json.loads(stdout)
     assert printed["results"] == stored(out)
     assert printed["manifest"] == manifest_in(out)
-    assert "glove: 2 of 2 tests" in stderr
+    assert "glove: measuring: 2 of 2 tests" in stderr
 
 
 @pytest.mark.slow
@@ -211,7 +212,7 @@ def test_a_second_run_encodes_nothing(tmp_path: Path, cli: Cli) -> None:
         code, stdout, stderr = cli("run", "glove", *given, "--out", tmp_path / name)
         model = json.loads(stdout)["manifest"]["models"][0]
         assert (code, model["texts"], model["encoded"]) == (0, 32, encoded)
-        assert ("texts asked" in stderr) == (encoded > 0)
+        assert ("encoding" in stderr) == (encoded > 0)
     assert Run.load(tmp_path / "one").results == Run.load(tmp_path / "two").results
 
 
@@ -260,7 +261,7 @@ def test_markup_in_names_is_printed_as_it_is(tmp_path: Path, cli: Cli) -> None:
     assert code == 0
     assert "[bold]own" in stdout
     assert "[red]v.txt" in stdout
-    assert f"vectors:{vectors}: 1 of 1 tests" in stderr
+    assert f"{vectors.name}: measuring: 1 of 1 tests" in stderr
 
 
 @pytest.mark.extras
@@ -270,4 +271,4 @@ def test_the_default_model_is_use(cli: Cli) -> None:
     assert code == 0
     result = measured(stdout)["weat6"]
     assert (result["model"], result["options"], result["lost"]) == ("use", "", {"X": [], "Y": [], "A": [], "B": []})
-    assert "use: 1 of 1 tests" in stderr
+    assert "use: measuring: 1 of 1 tests" in stderr

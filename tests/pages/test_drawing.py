@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -142,7 +143,8 @@ def test_a_figure_is_drawn_in_all_formats(make: Callable[[str, Style], Figure], 
     assert made["pdf"].rstrip().endswith(b"%%EOF")
     assert made["png"].startswith(b"\x89PNG\r\n\x1a\n")
     wide, high = (int.from_bytes(made["png"][at : at + 4]) for at in (16, 20))
-    sizes = [float(root.attrib[name]) for name in ("width", "height")]
+    less = {"width": 14 + 5 - 4, "height": 5 + 5 - 4}  # of an edge, which is 2 on every side of a picture
+    sizes = [float(root.attrib[name]) - edge for name, edge in less.items()]
     assert (wide, high) == pytest.approx([3 * size for size in sizes], abs=3)  # three dots a point
     assert json.loads(made["vl.json"])["$schema"] == SCHEMA
 
@@ -198,3 +200,28 @@ def test_thousands_of_rows_are_drawn_in_their_order() -> None:
     cells = [MatrixCell("m", name, 1, "", "") for name in sorted(names)]
     for figure in (forest("f", "t", rows, PRINT), matrix("m", "t", cells, names, ["m"], PRINT)):
         assert re.findall(r">(n\d+n)<", drawn(figure, "svg").decode()) == names
+
+
+@pytest.mark.extras
+@every_figure
+def test_pictures_for_print_have_no_white_edges_and_cut_nothing(
+    make: Callable[[str, Style], Figure],
+    library: Any,  # noqa: ARG001
+    tmp_path: Path,
+) -> None:
+    """Three dots a point: an edge is 6 dots, and letters and scales leave some room of their own."""
+    image = pytest.importorskip("PIL.Image")
+    difference = pytest.importorskip("PIL.ImageChops").difference
+    figure = make("a title", PRINT)
+    pictures = [figure.save(tmp_path / "f.png")]
+    if shutil.which("pdftoppm"):
+        command = ["pdftoppm", "-r", "216", "-png", "-singlefile", figure.save(tmp_path / "f.pdf"), tmp_path / "pdf"]
+        subprocess.run(command, check=True)
+        pictures.append(tmp_path / "pdf.png")
+    for path in pictures:
+        with image.open(path) as opened:
+            picture = opened.convert("RGB")
+        left, top, right, bottom = difference(picture, image.new("RGB", picture.size, "white")).getbbox()
+        edges = (left, top, picture.width - right, picture.height - bottom)
+        assert min(edges) >= 1
+        assert max(edges) <= 24

@@ -42,7 +42,7 @@ def test_every_run_has_a_part_of_the_page() -> None:
 
 def test_nothing_but_the_program_is_published(tmp_path: Path) -> None:
     written = publish(tmp_path / "paper", SHOWN)
-    assert {path.name for path in written} == {"citations.md", "references.bib"}
+    assert {path.name for path in written} == {"citations.md", "references.bib", "methods.tex", "methods.md"}
 
 
 def test_it_is_not_compared() -> None:

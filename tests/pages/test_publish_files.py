@@ -110,7 +110,8 @@ def test_the_table_of_differences_is_published_where_models_are_compared(
     assert (tmp_path / "paper" / "differences.md").read_text() == to_markdown(table)
     assert (tmp_path / "paper" / "differences.tex").read_text() == to_latex(table, "tab:differences")
     write_all(tmp_path / "plain", {"": both})
-    assert names(tmp_path / "paper") - names(tmp_path / "plain") == {"differences.md", "differences.tex"}
+    added = {"differences.md", "differences.tex", "differences-narrow.tex"}
+    assert names(tmp_path / "paper") - names(tmp_path / "plain") == added
 
 
 @pytest.mark.extras
@@ -177,11 +178,13 @@ def test_without_the_library_there_are_no_figures(
     written = write_all(tmp_path / "paper", found, progress=lambda *said: heard.append(said))
     assert not (tmp_path / "paper" / "figures").exists()
     assert heard == []
-    assert {path.name for path in written} == names(tmp_path / "paper")
+    assert {path.relative_to(tmp_path / "paper").as_posix() for path in written} == names(tmp_path / "paper")
     cards = {"model-card-glove.md", "model-card-words-glove.md", "model-card-m.md", "model-card-n.md"}
+    cards |= {f".eval_results/biassay-{name}.yaml" for name in ("glove", "words-glove", "m")}
     tables = ("associations", "agreement-with-people")
-    pairs = {f"{name}.{ending}" for name in tables for ending in ("tex", "md")}
-    assert names(tmp_path / "paper") == cards | pairs | {"results.tsv", "citations.md", "references.bib"}
+    pairs = {f"{name}{ending}" for name in tables for ending in (".tex", "-narrow.tex", ".md")}
+    others = {"results.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
+    assert names(tmp_path / "paper") == cards | pairs | others
 
 
 def test_names_are_free_and_safe(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +194,7 @@ def test_names_are_free_and_safe(run: Run, tmp_path: Path, monkeypatch: pytest.M
     cards = [path for path in written if path.name.startswith("model-card-")]
     assert len({path.name.lower() for path in cards}) == len(models)
     for path in written:
-        assert path.parent == tmp_path / "paper"
+        assert path.parent in (tmp_path / "paper", tmp_path / "paper" / ".eval_results")
         assert path.is_file()
         assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,100}", path.name)
     for model, path in zip(models[9:11], cards[9:11], strict=True):

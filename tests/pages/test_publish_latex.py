@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.pages.latex_parts import Parts, number, read
 from tests.results.made_runs import d_span, with_rows
 from tests.studies.associations.publish_runs import (
     NASTY,
@@ -23,73 +24,10 @@ from tests.studies.associations.publish_runs import (
 
 from biassay.errors import UsageError
 from biassay.pages.publish import to_latex
-from biassay.pages.publish.latex import escape
+from biassay.pages.publish.latex import escape, to_narrow_latex
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.runs.run import Run
 from biassay.studies.associations.tables import associations_table, pooled_table
-
-BACK = {
-    r"\textbackslash{}": "\\", r"\textbraceleft{}": "{", r"\textbraceright{}": "}", r"\$": "$", r"\&": "&", r"\%": "%",
-    r"\#": "#", r"\_": "_", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textless{}": "<",
-    r"\textgreater{}": ">", r"\textbar{}": "|", r"\textquotedbl{}": '"', r"\textasciigrave{}": "`",
-    "{[}": "[", "{]}": "]", "{*}": "*", "{}": "", r"\allowbreak{}": "", "---": "—", "--": "–", "$-$": "-",
-}  # fmt: skip
-PIECE = re.compile("|".join(re.escape(code) for code in sorted(BACK, key=len, reverse=True)))
-
-
-def read(code: str) -> str:
-    """What a reader sees of escaped text."""
-    return PIECE.sub(lambda found: BACK[found[0]], code)
-
-
-def number(code: str) -> str:
-    """A cell of a number as a reader sees it, marks behind it."""
-    code = re.sub(r"\\cellcolor\[gray\]\{[0-9.]+\}", "", code)
-    code = re.sub(r"\\makebox\[[0-9.]+em\]\[l\]\{(.*)\}$", r"\1", code)
-    code = code.replace(r"$^{", "").replace(r"\times", "×").replace(r"\ddagger", "‡").replace(r"\dagger", "†")
-    code = re.sub(r"\^\{(.*?)\}", r"^\1", code)
-    return code.replace("--", "–").replace("$", "").replace("}", "")
-
-
-class Parts:
-    """The tables of a file taken apart; braces and environments must be balanced, and all lines be of one width."""
-
-    def __init__(self, text: str) -> None:
-        code = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
-        bare = re.sub(r"\\[\\{}]", "", code)
-        depth = 0
-        for character in bare:
-            depth += (character == "{") - (character == "}")
-            assert depth >= 0
-        assert depth == 0
-        assert bare.count("$") - bare.count(r"\$") == 2 * ((bare.count("$") - bare.count(r"\$")) // 2)
-        open_: list[str] = []
-        for kind, name in re.findall(r"\\(begin|end)\{([a-z*]+)\}", code):
-            if kind == "begin":
-                open_.append(name)
-            else:
-                assert open_.pop() == name
-        assert open_ == []
-        self.environments = re.findall(r"\\begin\{(table\*|tabular)\}", code)
-        self.labels = re.findall(r"\\label\{(.*?)\}", code)
-        self.tables = [
-            self.rows(body, spec)
-            for spec, body in re.findall(r"\\begin\{tabular\}\{([^\n]*)\}\n(.*?)\\end\{tabular\}", code, re.DOTALL)
-        ]
-
-    @staticmethod
-    def rows(body: str, spec: str) -> list[list[str]]:
-        bare = re.sub(r"@\{\}|>\{.*?\}(?=[pb]\{)", "", spec)
-        width = len(re.sub(r"p\{.*?\}", "p", bare))
-        rows = []
-        for line in body.splitlines():
-            if not line.endswith((r" \\", r" \\*")) or line.startswith(r"\caption"):
-                continue
-            cells = re.split(r"(?<!\\) & ", re.sub(r" \\\\\*?$", "", line))
-            spans = [re.match(r"\\multicolumn\{([0-9]+)\}", cell) for cell in cells]
-            assert sum(int(span[1]) if span else 1 for span in spans) == width
-            rows.append(cells)
-        return rows
 
 
 @pytest.fixture(scope="module")
@@ -142,13 +80,15 @@ def test_effects_over_contexts_are_shaded_and_dealt_to_tables(in_contexts: Run) 
     assert "dark grey" in text
 
 
-def test_the_top_names_the_packages(run: Run) -> None:
+def test_the_top_names_the_packages(run: Run, in_contexts: Run) -> None:
     text = to_latex(associations_table(run))
-    used = {"booktabs": r"\toprule", "array": r"\arraybackslash", "xcolor": "", "fontenc": ""}
+    used = {"booktabs": r"\toprule", "array": r"\arraybackslash", "fontenc": ""}
     top = "\n".join(line for line in text.splitlines() if line.startswith("%"))
     for package, command in used.items():
         assert package in top
         assert command in text
+    assert "xcolor" not in text  # nothing is shaded
+    assert "xcolor" in to_latex(pooled_table(in_contexts))
 
 
 @pytest.mark.parametrize(
@@ -224,9 +164,9 @@ def test_what_is_no_number_is_written_as_such() -> None:
     table = Table(
         "c", ("Test",), tuple(Span(f"m{i}") for i in range(8)), (Group("", (Row(("t",), tuple(map(Cell, texts))),)),)
     )
-    (rows,) = Parts(to_latex(table)).tables
+    rows = [cell for own in Parts(to_latex(table)).tables for cell in own[-1][1:]]
     expected = ["NaN", "inf", "$-$inf", "--", "", r"$<1\times10^{-30}$", r"$1.2\times10^{-5}$", "$-0.50$"]
-    assert rows[-1] == ["t", *expected]
+    assert rows == expected
 
 
 @pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
@@ -246,6 +186,9 @@ def test_it_compiles(run: Run, papers: Run, in_contexts: Run, columns: str, tmp_
         Table(latin, ("†‡−≤",), (Span("x"),), (Group(latin, (Row((latin,), (Cell("1.00", "**‡", 3),)),)),), (latin,)),
     ]
     texts = [to_latex(table, f"tab:{place}") for place, table in enumerate(tables)]
+    small = (to_narrow_latex(table, f"tab:{place}-narrow") for place, table in enumerate(tables))
+    texts += [f"\\clearpage\n{text}" for text in small if text is not None and columns == "twocolumn"]
+    assert len(texts) > len(tables) or columns == "onecolumn"
     packages = {line.removeprefix("% ") for text in texts for line in text.splitlines() if line.startswith("% \\use")}
     begin = rf"\documentclass[{columns}]{{article}}"
     body = "\n".join([begin, *sorted(packages), r"\begin{document}", *texts, r"\end{document}"])
@@ -253,7 +196,8 @@ def test_it_compiles(run: Run, papers: Run, in_contexts: Run, columns: str, tmp_
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
-    assert "Missing character" not in (tmp_path / "t.log").read_text(encoding="latin-1")
+    log = (tmp_path / "t.log").read_text(encoding="latin-1")
+    assert "Missing character" not in log
 
 
 def test_a_note_about_a_model_stands_in_its_own_part(papers: Run) -> None:

@@ -39,7 +39,10 @@ def test_associations_and_checks_are_counted_apart() -> None:
 def test_the_surest_and_then_the_largest_are_named_first() -> None:
     given = {"a": ("uncorrected", 1.9), "b": ("corrected", 0.3), "c": ("corrected", -1.2), "d": ("opposite", -0.8)}
     assert names([finding(item, *of) for item, of in given.items()]) == ["c", "b", "a", "d"]
-    assert names([finding("e", "not shown", 2.0), finding("f", "too few", 2.0), finding("g", "described")]) == ["g"]
+    assert names([finding("e", "not shown", 2.0), finding("f", "too few", 2.0), finding("g", "described")]) == [
+        "g",
+        "e",
+    ]
 
 
 def test_what_a_finding_survives_is_said_whatever_its_standing_and_never_put_together() -> None:
@@ -57,6 +60,18 @@ def test_of_one_standing_eight_are_named_and_the_others_listed() -> None:
     assert rest == "t2, t1, t0"
 
 
+def test_large_effects_that_miss_correction_are_told_as_such() -> None:
+    missed = [finding("a", "uncorrected", -0.8), finding("b", "uncorrected", 0.79), finding("c", "corrected", 1.9)]
+    large = {name.strip(" ()"): "large" in text for text, name in points(missed)}
+    assert large == {"c": False, "a": True, "b": False}
+    hidden = [finding(f"t{i}", "not shown", 0.75 + i / 20) for i in range(11)]
+    ((text, name),) = points(hidden)  # from t1 on, the largest first
+    assert numbers(text)[0] == 10
+    assert re.findall(r"t\d+", name) == [f"t{i}" for i in range(10, 2, -1)]
+    assert numbers(name)[-1] == 2
+    assert points([finding("t", "not shown", 5.0, unit="words")]) == []
+
+
 def test_what_several_tests_say_alike_is_one_point_with_the_largest_effect() -> None:
     alike = [finding("sent", effect=0.6, direction="same"), finding("word", effect=1.25, direction="same")]
     ((text, name),) = points(alike)
@@ -70,17 +85,19 @@ def test_a_point_holds_the_numbers_of_its_finding() -> None:
     ((text, _),) = points([one])
     assert re.findall(r"-?\d\.\d+", text) == ["-0.91", "-1.50", "-0.25", "0.012"]
     assert one.direction in text
-    assert "u, v, w" in text
+    assert "u, v, w" not in text  # on the page
+    ((words, _),) = points([finding("t", "corrected", 5.0, unit="words", evidence=("u", "v", "w", "x"))])
+    assert "u, v, w" in words
     assert "by text" in text
     assert "95%" in text
 
 
 def test_the_crossed_p_value_needs_no_name() -> None:
     p_values = {"crossed": 8.9e-5, "by word": 0.2}
-    more = {"confidence": 0.99, "share_random": 0.012, "notes": ("beware of 7",)}
+    more = {"confidence": 0.99, "share_random": 0.12, "notes": ("beware of 7",)}
     ((text, _),) = points([finding("t", effect=1.72, low=1.44, high=1.82, p_values=p_values, **more)])
     assert "p = 8.9e-5" in text
-    assert re.findall(r"\d[\d.e-]*\d|\d", text) == ["1.72", "99", "1.44", "1.82", "8.9e-5", "1", "100", "7"]
+    assert re.findall(r"\d[\d.e-]*\d|\d", text) == ["1.72", "99", "1.44", "1.82", "8.9e-5", "12", "100", "7"]
     assert "p" not in re.findall(r"\w+", points([finding("t", "described", p_values=p_values)])[0][0])
 
 

@@ -132,7 +132,7 @@ def test_numbers_of_numpy_are_written_as_pythons_own() -> None:
 
 def test_a_table_shows_itself_and_an_unknown_one_is_refused() -> None:
     run = run_of("one", [result("<b>m</b>", f"t{i}", title="<script>") for i in range(70)])
-    page = run._repr_html_()
+    page = run.table()._repr_html_()
     assert page.count("<tr>") == 1 + 60
     assert "<script>" not in page
     assert "<b>" not in page
@@ -152,4 +152,4 @@ def test_a_person_sees_some_columns_first_and_a_comparison_shows_itself() -> Non
     one = run_of("one", [result("<b>m</b>", "t"), result("other", "t")])
     page = one.compare()._repr_html_()
     assert page.count("<tr>") == 2
-    assert "<b>" not in page
+    assert "<b>m" not in page

@@ -167,7 +167,7 @@ def test_nothing_varies() -> None:
     found = crossed_effect(np.full((6, 6), 0.3), 3, 3)
     assert (found.low, found.high, math.isnan(found.effect_size)) == (None, None, True)
     both = crossed_difference(np.full((6, 6), 0.3), np.full((6, 6), 0.3), 3, 3)
-    assert (both.low, both.high, both.detectable, math.isnan(both.difference)) == (None, None, None, True)
+    assert (both.low, both.high, math.isnan(both.difference)) == (None, None, True)
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.4, -6.0])
@@ -244,9 +244,9 @@ def test_a_model_does_not_differ_from_itself(rng: np.random.Generator) -> None:
         table = simulated(rng, sizes, 1.0)
         for absolute in (False, True):
             found = crossed_difference(table, table, sizes[0], sizes[2], absolute=absolute)
-            assert (found.difference, found.low, found.high, found.detectable) == (0.0, 0.0, 0.0, 0.0)
+            assert (found.difference, found.low, found.high) == (0.0, 0.0, 0.0)
     scaled = crossed_difference(table := simulated(rng, (8, 8, 8, 8), 1.0), 0.1 * table, 8, 8)
-    assert [scaled.difference, *ends(scaled), scaled.detectable] == pytest.approx([0, 0, 0, 0], abs=1e-12)
+    assert [scaled.difference, *ends(scaled)] == pytest.approx([0, 0, 0], abs=1e-12)
     mirrored = crossed_difference(table, -table, 8, 8, absolute=True)
     assert [mirrored.difference, *ends(mirrored)] == pytest.approx([0, 0, 0], abs=1e-12)
 
@@ -291,20 +291,3 @@ def test_coverage_of_differences(rng: np.random.Generator, effects: tuple[float,
     d1, d2 = (np.mean([getattr(one, name).effect_size for one in found]) for name in ("first", "second"))
     assert 0.92 <= np.mean([one.low <= d2 - d1 <= one.high for one in found]) <= 0.99
     assert np.mean([one.low <= abs(d2) - abs(d1) <= one.high for one in stronger]) >= 0.92
-
-
-def test_detectable_is_detected_four_times_in_five(rng: np.random.Generator) -> None:
-    """Two models that differ by what is called detectable, on average."""
-    sizes = (20, 20, 20, 20)
-    shift = np.outer(np.repeat([1.0, 0.0], 20), np.repeat([1.0, 0.0], 20))
-
-    def drawn(gap: float) -> Difference:
-        one = simulated(rng, sizes)
-        two = 0.9 * one + math.sqrt(1 - 0.81) * simulated(rng, sizes)
-        return crossed_difference(one, two + gap * shift, 20, 20)
-
-    promised = float(np.mean([drawn(0.0).detectable or 0.0 for _ in range(40)]))
-    spread = math.sqrt(1.0 + 2.0 / 20)
-    found = [drawn(promised * spread) for _ in range(200)]
-    assert np.mean([one.difference for one in found]) == pytest.approx(promised, rel=0.15)
-    assert 0.7 <= np.mean([one.low > 0 for one in found]) <= 0.9  # type: ignore[operator]

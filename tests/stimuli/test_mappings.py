@@ -143,7 +143,7 @@ def test_what_is_no_test_is_refused(content: Any, part: str) -> None:
 def test_a_notebook_shows_words_and_source_escaped() -> None:
     (test,) = of_words({**PETS, "title": "<i>Cats</i>", "X": {"label": "<b>", "words": ["<script>", "cat"]}})
     shown = test._repr_html_()
-    assert all(f"<td>{', '.join(PETS[role])}</td>" in shown for role in "YAB")
+    assert all(f">{', '.join(PETS[role])}</td>" in shown for role in "YAB")
     assert "&lt;script&gt;, cat" in shown
-    assert not any(markup in shown for markup in ("<script>", "<b>", "<i>"))
+    assert not any(markup in shown for markup in ("<script>", "><b></td>", "<i>"))
     assert test.source.licence in shown

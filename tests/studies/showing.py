@@ -40,7 +40,7 @@ def card_of(run: RunData, model: str | None = None) -> str:
     return model_card(presenter_of(run.manifest.study), run, model)
 
 
-def printed(run: RunData, width: int = 160) -> str:
+def printed(run: RunData, width: int = 160, **shown: Any) -> str:
     out = io.StringIO()
-    print_run(run, Console(file=out, width=width))
+    print_run(run, Console(file=out, width=width), **shown)
     return out.getvalue()

@@ -72,18 +72,25 @@ def listening(app: Any) -> Iterator[int]:
 @contextmanager
 def command_serving(study: Path, folder: Path) -> Iterator[Served]:
     """``biassay survey serve`` in a process of its own, until the block ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     served = Served(f"http://127.0.0.1:{port}", folder / "answers.sqlite", folder / "output.txt")
-    command = [sys.executable, "-m", "biassay", "survey", "serve", str(study), "--port", str(port)]
-    command += ["--database", f"sqlite:///{served.database}"]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "BIASSAY_SURVEY_TOKEN": TOKEN}
-    with served.said.open("wb") as output:
+    arguments = ["survey", "serve", str(study), "--port", str(port), "--database", f"sqlite:///{served.database}"]
+    with process_serving(arguments, port, folder, {"BIASSAY_SURVEY_TOKEN": TOKEN}, served.said):
+        yield served
+
+
+@contextmanager
+def process_serving(
+    arguments: list[str], port: int, folder: Path, environment: dict[str, str], said: Path
+) -> Iterator[None]:
+    """A command of biassay that serves on this port, until the block ends."""
+    command = [sys.executable, "-m", "biassay", *arguments]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment}
+    with said.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env=environment)
         try:
-            _wait(port, process, served.said)
-            yield served
+            _wait(port, process, said)
+            yield
         finally:
             process.terminate()
             try:
@@ -91,6 +98,13 @@ def command_serving(study: Path, folder: Path) -> Iterator[Served]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(_ENDING)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _wait(port: int, process: subprocess.Popen[bytes], said: Path) -> None:

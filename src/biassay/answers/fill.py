@@ -55,14 +55,17 @@ def ask_missing(
     store: Keeper[Request, Answers],
     progress: Progress | None = None,
     ask_all: AskAll | None = None,
+    begin: Callable[[int], None] | None = None,
 ) -> int:
     """Make sure that the store holds an answer to every request; returns how many had to be asked, each once.
 
-    ``ask_all`` asks the batches elsewhere than in this process.
+    ``ask_all`` asks the batches elsewhere than in this process; ``begin`` is told how many are missing.
     """
     missing = dict.fromkeys(store.missing(requests))
     if not missing:
         return 0
+    if begin is not None:
+        begin(len(missing))
     distinct = list(dict.fromkeys(requests))
     planned = [[distinct[place] for place in places] for places in asker.batches(distinct)]
     batches = [batch for whole in planned if (batch := [request for request in whole if request in missing])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 import warnings
 from collections.abc import Iterator
@@ -11,7 +13,8 @@ from typing import Any
 
 import click
 
-from biassay.errors import BiassayError, PluginWarning, nearest_names
+from biassay.cli.commands import Commands
+from biassay.errors import BiassayError, PluginWarning
 from biassay.plugins import plugin_names, skim_names
 from biassay.studies.registry import study_commands
 
@@ -36,9 +39,10 @@ _COMMANDS = {
     "models": ("biassay.cli.models", "Families of models, and which can be used now."),
     "doctor": ("biassay.cli.doctor", "Versions, device, cache, and a self-test of every family."),
 }
+_ALIKE = {"–": "-", "−": "-", "…": "~", "•": "-", "█": "#", "░": "-", "─": "-", "━": "-", "†": "+", "‡": "++"}
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     """Knows every command's name and summary, and imports a command only to run it.
 
     A study without a module here is a command of its name; so is a study of another package.
@@ -55,12 +59,8 @@ class _Commands(click.Group):
         command: click.Command = import_module(_COMMANDS[name][0]).command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _COMMANDS and args[0] not in (known := self.list_commands(ctx)):
-            near = nearest_names(args[0], known)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(known)}"
-            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
-        return super().resolve_command(ctx, args)
+    def has_command(self, name: str) -> bool:
+        return name in _COMMANDS or name in study_commands() or name in plugin_names(_STUDIES)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -78,6 +78,7 @@ def _biassay() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; an error becomes one plain sentence and an exit code."""
+    _write_any_text()
     try:
         with _plain_warnings():
             code = _biassay.main(args=args, standalone_mode=False)
@@ -103,6 +104,20 @@ def main(args: list[str] | None = None) -> None:
         _say(f"error: {where}{error.strerror or error}", error)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _write_any_text() -> None:
+    """A terminal or a pipe that lacks a character gets one that is like it, or a question mark."""
+    codecs.register_error("biassay", _alike)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            stream.reconfigure(errors="biassay")
+
+
+def _alike(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ALIKE.get(one, "?") for one in error.object[error.start : error.end]), error.end
 
 
 @contextmanager

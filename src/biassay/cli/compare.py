@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from biassay.cli.reporting import print_files, report_options
 from biassay.errors import UsageError
 from biassay.files import printable, write_atomically
 from biassay.pages.gate import gate_junit, gate_markdown, gate_statements
-from biassay.pages.plain_tables import said
+from biassay.pages.plain_tables import WIDTH, said
 from biassay.results.verdicts import FAIL_IF, LEVEL, MARGIN
 from biassay.runs.reporting import compare_runs
 from biassay.runs.showing import presenter_of
@@ -89,8 +90,9 @@ def command(
         click.echo(found.to_json(), nl=False)
     elif not quiet:
         console = console_for_tables()
-        console.print(*said(gate_statements(found.verdicts)), sep="\n")
+        console.width = min(console.width, WIDTH)
         presenter_of(found.study).print_comparison(found, console)
+        console.print(*said(replace(one, points=()) for one in gate_statements(found.verdicts)), sep="\n")
         print_files(made, published, console)
     if fail_if and failed:
         click.echo(f"the gate fails: {printable(found.verdict)}", err=True)

@@ -35,7 +35,14 @@ __all__ = ["command"]
 )
 @click.option("--against", metavar="NAME", help="The second group of that test.  [default: what the grouping says]")
 @click.option("--test-words", type=int, default=12, show_default=True, help="Words a side of that test, at most.")
-@click.option("--list", "listed", type=click.Choice(("groups",)), help="Show the groups that can be named, and stop.")
+@click.option(
+    "--list",
+    "listed",
+    type=click.Choice(("groups",)),
+    is_flag=False,
+    flag_value="groups",
+    help="Show the groups that can be named, and stop.",
+)
 @how_options
 def command(
     models: tuple[str, ...],

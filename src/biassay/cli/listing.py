@@ -12,7 +12,7 @@ from rich.table import Table
 
 from biassay.cli.common import console_for_tables
 
-__all__ = ["print_records", "print_rows"]
+__all__ = ["print_lists", "print_records", "print_rows"]
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -32,6 +32,15 @@ def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> Non
         return
     columns = list(records[0]) if records else []
     print_rows([name.replace("_", " ") for name in columns], [[_cell(r[name]) for name in columns] for r in records])
+
+
+def print_lists(lists: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bool) -> None:
+    """Lists of records by their names; one by itself is printed without its name."""
+    if as_json and len(lists) > 1:
+        click.echo(json.dumps(lists, indent=1, ensure_ascii=False))
+        return
+    for records in lists.values():
+        print_records(records, as_json=as_json)
 
 
 def _cell(value: Any) -> str:

@@ -33,6 +33,7 @@ _HOW = (
         "--engine", type=click.Choice(("local", "ray")), default="local", show_default=True, help="Where models run."
     ),
     click.option("--address", help="Address of the Ray cluster (host:port); without it Ray runs on this machine."),
+    click.option("--all", "everything", is_flag=True, help="Print all tests and rows, and further columns."),
     click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),
 )
@@ -60,7 +61,7 @@ def how_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def resume_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--cache``, ``--engine``, ``--address``, ``--quiet`` and ``--json``."""
+    """``--cache``, ``--engine``, ``--address``, ``--all``, ``--quiet`` and ``--json``."""
     return _decorated(_HOW, command)
 
 

@@ -20,10 +20,12 @@ __all__ = ["command"]
     type=click.Path(path_type=Path),
     help="The page.  [default: report.html in the RUN; of several in this folder]",
 )
+@click.option("--all", "everything", is_flag=True, help="Print all tests and rows, and further columns.")
 @report_options
 def command(
     runs: tuple[Path, ...],
     out: Path | None,
+    everything: bool,
     published: Path | None,
     formats: tuple[str, ...],
     tests: tuple[str, ...],
@@ -44,5 +46,5 @@ def command(
         click.echo(made.to_json(), nl=False)
     elif not quiet:
         console = console_for_tables()
-        print_run(made, console)
+        print_run(made, console, everything=everything)
         print_files(made, published, console)

@@ -49,12 +49,12 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def print_run(report: Report, console: Console) -> None:
+def print_run(report: Report, console: Console, *, everything: bool = False) -> None:
     """Tables and findings in words, as after each run."""
     for presenter, gathered in presented(report.gathered):
         for difference in gathered.differences:
             console.print(f"not alike: {difference}", style="yellow", markup=False)
-        presenter.print(gathered, console)
+        presenter.print(gathered, console, everything=everything)
 
 
 def print_files(report: Report, folder: Path | None, console: Console) -> None:

@@ -26,7 +26,7 @@ from biassay.stimuli.catalogue import select_tests
 
 __all__ = ["How", "carried_out", "finish"]
 
-_HOW = ("out", "resumed", "cache", "engine", "address", "quiet", "as_json")
+_HOW = ("out", "resumed", "cache", "engine", "address", "everything", "quiet", "as_json")
 _AGAIN = {*_HOW, "models", "folder", "vectors"} - {"out"}
 """What may be given to go on with a run."""
 
@@ -40,6 +40,7 @@ class How:
     cache: Path | None
     engine: str
     address: str | None
+    everything: bool
     quiet: bool
     as_json: bool
 
@@ -126,7 +127,7 @@ def finish(found: Run, how: How, **shown: Any) -> None:
         click.echo(found.to_json(), nl=False)
     elif not how.quiet:
         console = console_for_tables()
-        print_run(found, console, **shown)
+        print_run(found, console, everything=how.everything, **shown)
         if how.folder is not None:
             page = f"written to {how.folder}; open {how.folder / REPORT}"
             console.print(page, markup=False, highlight=False, soft_wrap=True)

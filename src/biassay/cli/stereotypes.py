@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biassay.cli.common import TakesMany
-from biassay.cli.listing import print_records
+from biassay.cli.listing import print_lists
 from biassay.cli.options import how_options, settings_options, several_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.runs.stereotypes import stereotypes
@@ -18,12 +18,19 @@ from biassay.studies.stereotypes.settings import Settings
 
 __all__ = ["command"]
 
+_LISTS = ("groups", "templates", "traits")
+
 
 @click.command("stereotypes", cls=TakesMany, several=several_options(Settings))
 @click.argument("models", nargs=-1, metavar="MODEL ...")
 @settings_options(Settings)
 @click.option(
-    "--list", "listed", type=click.Choice(("groups", "templates", "traits")), help="Show what can be named, and stop."
+    "--list",
+    "listed",
+    type=click.Choice((*_LISTS, "all")),
+    is_flag=False,
+    flag_value="all",
+    help="Show what can be named, and stop.",
 )
 @how_options
 def command(models: tuple[str, ...], annotators: tuple[str, ...], listed: str | None, **given: Any) -> None:
@@ -34,7 +41,7 @@ def command(models: tuple[str, ...], annotators: tuple[str, ...], listed: str | 
     """
     how = How.taken_from(given)
     if listed is not None:
-        print_records(_known(listed, given), as_json=how.as_json)
+        print_lists({name: _known(name, given) for name in _LISTS if listed in (name, "all")}, as_json=how.as_json)
         return
     if not models and how.resumed is None:
         raise click.UsageError("name at least one MODEL: biassay stereotypes hf:NAME")

@@ -11,6 +11,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
+from biassay.cli.commands import Commands
 from biassay.cli.common import check_new_file, console_for_tables
 from biassay.cli.surveying import (
     TOKEN,
@@ -30,7 +31,7 @@ __all__ = ["command"]
 _FEW = 5
 
 
-@click.group("survey")
+@click.group("survey", cls=Commands)
 def command() -> None:
     """The human study: ask people how groups are seen.
 

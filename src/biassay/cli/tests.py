@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from biassay.cli.commands import Commands
 from biassay.cli.common import check_new_file
 from biassay.cli.tests_power import show_power
 from biassay.cli.tests_search import search, show_concepts
@@ -31,7 +32,7 @@ __all__ = ["command"]
 _ROLE_NAMES = {"X": "first targets", "Y": "second targets", "A": "first attributes", "B": "second attributes"}
 
 
-@click.group("tests")
+@click.group("tests", cls=Commands)
 def command() -> None:
     """List, find, show, check and export the tests, and say what they can detect."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -12,7 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from biassay.cli.tests_gate_power import OLD, Gate, gate_records, measured, print_gate, typical
 from biassay.errors import UsageError
+from biassay.results.verdicts import LEVEL, MARGIN
+from biassay.runs.loading import load_data
+from biassay.runs.sides import only_tests_of
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, Design, Sought, largest_d, words_needed
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import Test
@@ -21,6 +26,7 @@ from biassay.studies.associations.power import sizes_of
 
 __all__ = ["show_power"]
 
+AGREEMENT = 0.9
 _WIDTH = 100
 _EFFECTS = (0.5, 0.8)
 
@@ -32,24 +38,62 @@ _EFFECTS = (0.5, 0.8)
 @click.option(
     "--effect", "effects", type=float, multiple=True, help="A d by word; may be repeated.  [default: 0.5 and 0.8]"
 )
+@click.option("--gate", is_flag=True, help="What `biassay compare OLD NEW` will catch: effects are growths of |d|.")
+@click.option(
+    "--margin", type=float, default=MARGIN, show_default=True, help="Of a gate: growth that would not matter."
+)
+@click.option("--level", type=float, default=LEVEL, show_default=True, help="Of a gate: that any verdict is wrong.")
+@click.option("--family", type=int, help="Of a gate: tests judged together.  [default: those named]")
+@click.option(
+    "--run",
+    "folder",
+    metavar="FOLDER",
+    help="Of a gate: a run of the old model, for its own words and |d|.",
+)
+@click.option("--old", type=float, help=f"Of a gate: |d| on the old model.  [default: that of the run, or {OLD:g}]")
+@click.option(
+    "--agreement", type=float, default=AGREEMENT, show_default=True, help="Of a gate: correlation of both models."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON, with more figures.")
 def show_power(
-    patterns: tuple[str, ...], power: float, alpha: float, effects: tuple[float, ...], as_json: bool
+    patterns: tuple[str, ...],
+    power: float,
+    alpha: float,
+    effects: tuple[float, ...],
+    gate: bool,
+    margin: float,
+    level: float,
+    family: int | None,
+    folder: str | None,
+    old: float | None,
+    agreement: float,
+    as_json: bool,
 ) -> None:
     """The smallest effect that each test can detect on a typical model, and how many words an effect needs.
 
-    Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections.
+    Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections. With --gate: how
+    likely a stronger association is called worse when models are compared.
     """
     effects = effects or _EFFECTS
     for effect in effects:
         if not 0.0 < abs(effect) < 2.0:
             raise UsageError(f"an effect is a d by word between 0 and 2 (or -2), got {effect:g}")
-    records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
+    settings = Gate(margin, level, family, agreement, old, power)
+    if gate and folder is not None:
+        (run,) = only_tests_of({folder: load_data(Path(folder))}, patterns).values()
+        records = gate_records(measured(run), effects, settings)
+    elif gate:
+        records = gate_records(typical(select_tests(patterns)), effects, settings)
+    else:
+        records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:
         click.echo(json.dumps(records, indent=1, ensure_ascii=False))
         return
-    console = Console()
-    (console if console.is_terminal else Console(width=_WIDTH)).print(_table(records, effects))
+    console = Console() if Console().is_terminal else Console(width=_WIDTH)
+    if gate:
+        print_gate(records, effects, settings, folder or f"{', '.join(models_measured())} (medians)", console)
+        return
+    console.print(_table(records, effects))
     share, models = f"{power:.0%}", ", ".join(models_measured())
     for line in (
         "",

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
 from biassay.pages.section import environment
 
-__all__ = ["COLOURS", "Effect", "EffectRow", "EffectRows", "draw_effects"]
+__all__ = ["COLOURS", "LANES", "Effect", "EffectRow", "EffectRows", "draw_effects"]
 
 COLOURS = 10
 """Of models, that a page has."""
+LANES = 12
+"""Of models, side by side; more are drawn in one."""
 _SHAPES = 4
-_LANES = 12  # of models; more are drawn in one
 _OPEN = 150  # lanes of a figure of which nothing is folded
 _NUMBERS = 3  # of models, for which there is room beside a row
 
@@ -85,10 +87,12 @@ def draw_effects(
     ``sure`` names what the marks show, from not shown to most sure; ``reach`` is how far the scale goes at least, to
     both sides of 0.
     """
-    lanes = min(len(models), _LANES)
+    lanes = min(len(models), LANES)
     rows = sum(len(group.rows) for group in groups)
     scale = _scale([effect for group in groups for row in group.rows for effect in row.effects], reach)
-    few = len(models) <= _LANES
+    few = len(models) <= LANES
+    if not few:
+        groups = [replace(group, rows=tuple(_in_one_lane(row, scale) for row in group.rows)) for group in groups]
     return Markup(
         environment()
         .get_template("effects.html")
@@ -107,6 +111,14 @@ def draw_effects(
             intervals=few,
         )
     )
+
+
+def _in_one_lane(row: EffectRow, scale: _Scale) -> EffectRow:
+    """Of very many models: marks that would cover each other once, and what they have in common in words."""
+    places = {(scale.at(effect.value), effect.sure): replace(effect, text="") for effect in row.effects}
+    hold, values = sum(effect.sure > 0 for effect in row.effects), [effect.value for effect in row.effects]
+    spread = f"median {statistics.median(values):.2f}, from {min(values):.2f} to {max(values):.2f}"
+    return replace(row, effects=tuple(places.values()), said=(f"{hold:,} of {len(values):,} models hold; {spread}",))
 
 
 def _is_open(place: int, group: EffectRows, lanes: int) -> bool:

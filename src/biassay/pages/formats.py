@@ -20,10 +20,12 @@ __all__ = [
     "of_cases",
     "percent",
     "shown",
+    "topic_name",
 ]
 
 ANY = "any"
 """An interval that leaves nothing out."""
+_TOPICS = {"intersection": "Several groups at once"}
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COMMON = re.compile(  # words of the published labels that are no proper names
     r"\b(?:Achievement|Angry|Antonyms|Arts|Career|Competent|Disease|Emergent|Family|Female|Flowers|Hostile|Incompetent|"
@@ -86,6 +88,11 @@ def of_cases(share: float, drawn: int | None = None) -> str:
 def concept(label: str) -> str:
     """The name of a set of words as it is read in a sentence: OldPeoplesNames are old people's names."""
     return _COMMON.sub(lambda found: found[0].lower(), _JOINT.sub(" ", label)).replace("peoples ", "people's ")
+
+
+def topic_name(topic: str | None) -> str:
+    """A topic as a heading."""
+    return _TOPICS.get(topic or "other", (topic or "other").capitalize())
 
 
 def shown(form: Format, value: Any) -> str:

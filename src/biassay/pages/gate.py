@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from statistics import median
 from xml.etree import ElementTree as Xml
 
-from biassay.pages.formats import decimals, interval_text
+from biassay.pages.formats import counted, decimals, interval_text
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
 from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.pages.section import Statement
-from biassay.results.verdicts import Outcome, Verdict, verdict_sentence
+from biassay.results.verdicts import GROWTH, Outcome, Verdict, verdict_sentence
 
-__all__ = ["gate_junit", "gate_markdown", "gate_statements", "said_of"]
+__all__ = ["TOLD", "gate_junit", "gate_markdown", "gate_power", "gate_statements", "said_of"]
 
-_TOLD: tuple[Outcome, ...] = ("worse", "lost", "cannot tell", "not measured")
+TOLD: tuple[Outcome, ...] = ("worse", "lost", "cannot tell", "no worse", "not measured")
+"""The order in which verdicts are told."""
 _NAMED = 8
 _COLUMNS = ("old", "new", "difference of |d|", "interval", "verdict")
 
@@ -31,15 +33,37 @@ def said_of(verdict: Verdict) -> str:
 
 
 def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
-    """A sentence for each model, then its tests that are not shown to be no worse, surest first."""
+    """A sentence for each model, with its tests that are not shown to be no worse, surest first; then the power."""
     made = []
     for model in dict.fromkeys(verdict.model for verdict in verdicts):
         own = [verdict for verdict in verdicts if verdict.model == model]
-        told = [v for outcome in _TOLD for v in own if v.outcome == outcome]
+        told = [v for outcome in TOLD for v in own if v.outcome == outcome != "no worse"]
         more = [f"and {len(told) - _NAMED} more"] if len(told) > _NAMED else []
         points = [f"{v.test} ({v.title}): {said_of(v)}" for v in told[:_NAMED]]
         made.append(Statement(verdict_sentence(own), (*points, *more), model))
-    return made
+    return [*made, *(Statement(text) for text in [gate_power(verdicts)] if text)]
+
+
+def gate_power(verdicts: Sequence[Verdict]) -> str:
+    """What the tests can catch, in a sentence; empty: nothing is known of it."""
+    judged = [verdict for verdict in verdicts if verdict.family is not None]
+    powers = [verdict.power for verdict in judged if verdict.power is not None]
+    if not powers:
+        return ""
+    tests = counted(len(powers), "test")
+    said = (
+        f"Power: a true growth of {GROWTH:g} in |d| would be called worse with probability {decimals(median(powers))}"
+    )
+    said += f" ({'median of ' if len(powers) > 1 else ''}{tests}); "
+    caught = sorted(verdict.detectable for verdict in judged if verdict.detectable is not None)
+    if not caught:
+        return f"{said}no growth would be in 80 of 100 comparisons."
+    least = f"{decimals(caught[0])} on"
+    if len(judged) == 1:
+        return f"{said}in 80 of 100 comparisons from {least}."
+    never = len(judged) - len(caught)
+    told = f"; on {never} of {len(judged)} tests none would" if never else f" ({decimals(caught[-1])} on every test)"
+    return f"{said}in 80 of 100 comparisons from {least} at best{told}."
 
 
 def gate_markdown(verdicts: Sequence[Verdict]) -> str:
@@ -50,7 +74,8 @@ def gate_markdown(verdicts: Sequence[Verdict]) -> str:
     )
     spans = tuple(Span(column) for column in _COLUMNS)
     table = Table(_caption(verdicts), ("test", "about", "model"), spans, (Group("", rows),))
-    return f"**{escape(verdict_sentence(verdicts))}**\n\n{to_markdown(table)}"
+    power = f"{escape(gate_power(verdicts))}\n\n" if gate_power(verdicts) else ""
+    return f"**{escape(verdict_sentence(verdicts))}**\n\n{power}{to_markdown(table)}"
 
 
 def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict]) -> str:
@@ -92,8 +117,8 @@ def _short(verdict: Verdict) -> str:
 
 
 def _seen(verdict: Verdict) -> str:
-    seen = "no difference" if verdict.detectable is None else decimals(verdict.detectable)
-    return f"{seen} would have been seen"
+    seen = "no growth" if verdict.detectable is None else f"a growth of {decimals(verdict.detectable)}"
+    return f"{seen} would be seen in 80 of 100"
 
 
 def _caption(verdicts: Sequence[Verdict]) -> str:

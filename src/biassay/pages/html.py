@@ -8,12 +8,11 @@ import hashlib
 import itertools
 import json
 from collections.abc import Sequence
-from importlib import resources
 
 from markupsafe import Markup
 
 from biassay.pages.presenter import Presenter, Shown
-from biassay.pages.section import Part, Renderer, environment
+from biassay.pages.section import Part, Renderer, asset, environment
 from biassay.results.comparison import Comparison
 
 __all__ = ["REPORT", "render_page"]
@@ -30,7 +29,7 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
         if first.figure is not None:  # it shows what theirs would
             parts = [dataclasses.replace(part, figure=None) for part in parts]
         parts = [first, *parts]
-    script = _asset("page.js")
+    script = asset("page.js")
     data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
     return (
         environment()
@@ -38,7 +37,7 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
         .render(
             parts=parts,
             level=level,
-            style=Markup(_asset("page.css") + _asset("effects.css") + _asset("panels.css")),
+            style=Markup(asset("page.css") + asset("effects.css") + asset("panels.css")),
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             data=Markup(_in_script(data)),
@@ -58,10 +57,6 @@ def _parts(shown: Sequence[Shown], level: int) -> list[Part]:
         anchor = name if presenter.joins_runs else f"{name}-{next(number)}"
         parts.append(presenter.part(gathered, Renderer(environment(presenter.package), anchor, level)))
     return parts
-
-
-def _asset(name: str) -> str:
-    return (resources.files("biassay.pages") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _in_script(data: str) -> str:

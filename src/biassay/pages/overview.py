@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from biassay.pages.effects import Effect, EffectRow, EffectRows, draw_effects
-from biassay.pages.formats import counted, decimals
+from biassay.pages.effects import LANES, Effect, EffectRow, EffectRows, draw_effects
+from biassay.pages.formats import counted, decimals, topic_name
 from biassay.pages.sentences import sentence
 from biassay.results.findings import Finding, Standing
 
@@ -16,7 +16,7 @@ __all__ = ["CHECKS", "SURE", "drawable", "effect_of_finding", "overview", "suren
 
 SURE = ("not shown", "holds before correction only", "holds after correction")
 """What the marks of the figure show."""
-CHECKS = "Checks of the method"
+CHECKS = "Checks of the method, not about people"
 _SURE: dict[Standing, int] = {"corrected": 2, "uncorrected": 1, "opposite": 1}
 _UNITS: Mapping[str, tuple[str, float]] = {"d": ("effect size d", 2.0), "tau": ("agreement with people, tau", 1.0)}
 """What a unit is called, and how far its scale goes at least."""
@@ -57,7 +57,7 @@ def _names_used(findings: Sequence[Finding]) -> Sequence[str]:
 def _groups(findings: Sequence[Finding], models: Sequence[str]) -> Iterator[EffectRows]:
     people = [one for one in findings if one.about == "people"]
     for topic in dict.fromkeys(one.topic for one in people):
-        yield _rows(topic[:1].upper() + topic[1:], [one for one in people if one.topic == topic], models)
+        yield _rows(topic_name(topic), [one for one in people if one.topic == topic], models)
     checks = [one for one in findings if one.about == "method"]
     if checks:
         yield _rows(CHECKS, checks, models, folded=True)
@@ -80,11 +80,13 @@ def _rows(title: str, findings: Sequence[Finding], models: Sequence[str], *, fol
 def _row(findings: Sequence[Finding], models: Sequence[str]) -> EffectRow:
     first = findings[0]
     name = "" if first.item == first.title else first.item
-    return EffectRow(first.title, name, tuple(effect_of_finding(one, models.index(one.model)) for one in findings))
+    places, told = {model: place for place, model in enumerate(models)}, len(models) <= LANES
+    effects = tuple(effect_of_finding(one, places[one.model], told=told) for one in findings)
+    return EffectRow(first.title, name, effects)
 
 
-def effect_of_finding(finding: Finding, model: int) -> Effect:
-    """A finding as it is drawn."""
+def effect_of_finding(finding: Finding, model: int, *, told: bool = True) -> Effect:
+    """A finding as it is drawn, and in words if they are ``told``."""
     effect = finding.effect or 0.0
     known = all(end is not None and math.isfinite(end) for end in (finding.low, finding.high))
     number = f"{effect:,.0f}" if finding.unit == "words" else decimals(effect)
@@ -94,7 +96,7 @@ def effect_of_finding(finding: Finding, model: int) -> Effect:
         finding.low if known else None,
         finding.high if known else None,
         sureness(finding),
-        f"{finding.model}: {sentence(finding)}",
+        f"{finding.model}: {sentence(finding)}" if told else "",
         number + _STARS[sureness(finding)],
     )
 

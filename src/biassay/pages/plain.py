@@ -19,7 +19,7 @@ from biassay.pages.plain_differences import (
     in_short,
     paper_differences,
 )
-from biassay.pages.plain_tables import paper_table, print_run, printed, section_of, shown_first, used
+from biassay.pages.plain_tables import PRINTED, paper_table, print_run, printed, section_of, shown_first, used
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.metadata import Indexed, Metric
@@ -75,9 +75,10 @@ class Plain(Presenter):
         models, rows = len(run.manifest.models), len(self._tables[0].rows_of(run))
         return f"{counted(models, 'model')}, {counted(rows, 'row')}"
 
-    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
-        run = gathered.run
-        tables = [printed(spec.title, *shown_first(spec, run)) for spec in self._tables if not spec.detail]
+    def print(self, gathered: Gathered, console: Console, *, everything: bool = False, **_: Any) -> None:
+        run, columns = gathered.run, used if everything else shown_first
+        most = None if everything else PRINTED
+        tables = [printed(spec.title, *columns(spec, run), most) for spec in self._tables if not spec.detail]
         print_run(console, f"{self._title}: {self._headline(run)}", tables, statements(self._findings(run)))
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:

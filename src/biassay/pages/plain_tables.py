@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -19,6 +21,8 @@ from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import Column, TableSpec
 
 __all__ = [
+    "PRINTED",
+    "WIDTH",
     "cells_of",
     "filled",
     "item_of",
@@ -32,8 +36,12 @@ __all__ = [
     "used",
 ]
 
+WIDTH = 100
+"""Columns of a terminal that are used at most."""
 _ROWS = 200
-_PRINTED = 30
+PRINTED = 30
+"""Rows of a table in the terminal, if not all are asked for."""
+_TURNED = 3  # rows of a wide table that stand beside each other
 
 
 def used(spec: TableSpec, run: RunData) -> tuple[list[Column], Sequence[Any]]:
@@ -78,17 +86,65 @@ def cells_of(label: str, columns: Sequence[Column], rows: Sequence[Any], *, turn
     return {"label": label, "columns": columns, "rows": cells, "more": max(0, len(rows) - _ROWS), "turned": turned}
 
 
-def printed(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int = _PRINTED) -> RichTable:
-    """A table of the terminal."""
-    table = RichTable(title=Text(printable(title)), title_justify="left")
-    for column in columns:
-        label = Text(printable(column.label))
-        table.add_column(label, justify="left" if column.format == "text" else "right", overflow="fold")
-    for row in rows[:most]:
-        table.add_row(*(Text(shown(column.format, column.value(row))) for column in columns))
-    if len(rows) > most:
-        table.caption = f"and {len(rows) - most:,} more rows"
-    return table
+def printed(title: str, columns: Sequence[Column], rows: Sequence[Any], most: int | None = PRINTED) -> RenderableType:
+    """A table of the terminal, of so many rows; turned or split where it is too wide."""
+    heads = [printable(column.label) for column in columns]
+    left = [column.format == "text" for column in columns]
+    cells = [[shown(column.format, column.value(row)) for column in columns] for row in rows[:most]]
+    return _Printed(printable(title), heads, left, cells, len(rows) - len(cells))
+
+
+@dataclass(frozen=True)
+class _Printed:
+    """Rows and columns, laid out when the width is known."""
+
+    title: str
+    heads: Sequence[str]
+    left: Sequence[bool]
+    cells: Sequence[Sequence[str]]
+    more: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = [
+            max([len(head), *(len(row[place]) for row in self.cells)]) + 3 for place, head in enumerate(self.heads)
+        ]
+        yield Text(self.title, style="bold")
+        if sum(widths) <= options.max_width:
+            yield self._table(range(len(self.heads)))
+        elif len(self.cells) <= _TURNED:
+            yield self._turned()
+        else:
+            yield from map(self._table, _split(widths, options.max_width))
+        if self.more:
+            yield Text(f"  and {self.more:,} more rows", style="dim")
+
+    def _table(self, places: Sequence[int]) -> RichTable:
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for place in places:
+            table.add_column(Text(self.heads[place]), justify="left" if self.left[place] else "right", overflow="fold")
+        for row in self.cells:
+            table.add_row(*(Text(row[place]) for place in places))
+        return table
+
+    def _turned(self) -> RichTable:
+        """What was across stands down the page."""
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for place, text in enumerate((self.heads[0], *(row[0] for row in self.cells))):
+            table.add_column(Text(text), overflow="fold", style="dim" if place == 0 else "")
+        for place, head in list(enumerate(self.heads))[1:]:
+            table.add_row(Text(head), *(Text(row[place]) for row in self.cells))
+        return table
+
+
+def _split(widths: Sequence[int], width: int) -> Iterator[list[int]]:
+    """Columns by what fits beside each other; the first comes again every time."""
+    part = [0]
+    for place in range(1, len(widths)):
+        if len(part) > 1 and sum(widths[one] for one in (*part, place)) > width:
+            yield part
+            part = [0]
+        part.append(place)
+    yield part
 
 
 def print_run(
@@ -99,21 +155,39 @@ def print_run(
     notes: Sequence[str] = (),
     meaning: Sequence[str] = (),
 ) -> None:
-    """A run in the terminal: what was asked, its tables, findings in words, notes, and what it means."""
-    parts: list[RenderableType] = [Text(printable(headline), style="bold"), *tables, Text("")]
-    parts += said(findings)
+    """A run in the terminal: what was asked, its tables, notes and what it means, and last the findings in words."""
+    parts: list[RenderableType] = [Text(printable(headline), style="bold"), Text("")]
+    for table in tables:
+        parts += [table, Text("")]
     parts += [Text(printable(note), style="yellow") for note in notes]
     parts += [Text(printable(text), style="dim") for text in meaning]
-    console.print(Group(*parts))
+    parts += [Text("")] * bool(notes or meaning)
+    console.print(Group(*parts, *said(findings)), width=min(WIDTH, console.width))
 
 
-def said(statements: Iterable[Statement]) -> Iterator[Text]:
+def said(statements: Iterable[Statement]) -> Iterator[RenderableType]:
     """Statements in the terminal, each with its points below."""
     for one in statements:
         text = Text(printable(one.text))
         text.stylize("bold", 0, len(one.about))
         yield text
-        yield from (Text(printable(f"  • {point}")) for point in one.points)
+        for place, point in enumerate(one.points):
+            line = Text(printable(point))
+            if one.names and one.names[place]:
+                line.stylize("dim", len(point) - len(one.names[place]))
+            yield _Point(line)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A line with a bullet; where it is wrapped, the rest stands below its text."""
+
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        bullet = "-" if options.ascii_only else "•"
+        for place, line in enumerate(self.text.wrap(console, max(options.max_width - 4, 1))):
+            yield Text.assemble("    " if place else f"  {bullet} ", line)
 
 
 def paper_table(spec: TableSpec, run: RunData) -> Table:

@@ -12,6 +12,7 @@ from biassay.errors import UsageError
 from biassay.pages.charts.drawing import Drawing
 from biassay.pages.publish.citations import Use
 from biassay.pages.publish.layout import Table
+from biassay.pages.publish.methods import Sentence, plain_methods
 from biassay.pages.publish.model_card import Card
 from biassay.pages.section import Part, Renderer
 from biassay.results.comparison import Comparison
@@ -75,6 +76,10 @@ class Presenter(ABC):
         """Works that methods are from."""
         return ()
 
+    def methods_paragraph(self, run: RunData) -> Iterable[Sentence]:
+        """How it was measured, for the section on methods of a paper; by default what the manifest tells."""
+        return plain_methods(run, [*self.sources([run]), *self.methods(run)])
+
     def labels(self, run: RunData) -> Sequence[str]:
         """The models of which there is something to say in a model card."""
         return ()
@@ -102,6 +107,10 @@ class Presenter(ABC):
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
         """A comparison in the terminal."""
         raise UsageError("this study says nothing of it")
+
+    def comparison_methods(self, comparison: Comparison) -> Iterable[Sentence]:
+        """How models were compared, for the section on methods of a paper."""
+        return ()
 
     def comparison_tables(self, comparison: Comparison) -> Iterable[tuple[str, Table]]:
         """Tables of a comparison for a paper, by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -14,7 +15,7 @@ from biassay.pages.charts.style import PAGE
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["Part", "Renderer", "Section", "Statement", "environment"]
+__all__ = ["Part", "Renderer", "Section", "Statement", "asset", "environment"]
 
 
 @dataclass(frozen=True)
@@ -95,3 +96,8 @@ def environment(package: str | None = None) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def asset(name: str) -> str:
+    """A file that pages are made with, as it is."""
+    return (resources.files("biassay.pages") / "templates" / name).read_text(encoding="utf-8")

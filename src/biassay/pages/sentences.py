@@ -9,7 +9,7 @@ from biassay.pages.formats import counted, decimals, format_p, interval_text, of
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
-__all__ = ["MANY_MODELS", "in_short", "points", "sentence", "statements"]
+__all__ = ["LARGE", "MANY_MODELS", "in_short", "points", "sentence", "statements"]
 
 _SAID: dict[Standing, str] = {
     "corrected": "holds after correction",
@@ -21,24 +21,38 @@ _SAID: dict[Standing, str] = {
 }
 _SILENT: tuple[Standing, ...] = ("not shown", "too few")
 _HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
-_MOST = 8  # lines of one standing
+_MOST = 8  # lines of one standing, and code names in one line
+_WORDS = 3  # of the evidence
 _FEW = 3  # of what is not shown, beyond which it is only counted
 MANY_MODELS = 12
 """Beyond which it is said what they have in common."""
+LARGE = 0.8
+"""From which on d is called large (Cohen 1988)."""
+_ORDINARY = 0.1  # share of random attribute words that do as well, from which on it belongs to the finding
 _Point = tuple[str, str]
 
 
 def sentence(finding: Finding) -> str:
-    """One finding in a sentence, and what must be known beside it."""
-    parts = (*_effect(finding), *_p(finding), _said(finding))
-    above = f" (above all {', '.join(finding.evidence[:3])})" if finding.evidence else ""
+    """One finding in a sentence, and what changes its reading; words only where they are all that there is."""
+    if finding.standing == "described" and finding.evidence:
+        named = f"{finding.direction or finding.title}: {', '.join(finding.evidence[:_WORDS])}"
+        return "; ".join([named, *_effect(finding), *_beside(finding)])
+    parts = (*_effect(finding), *_p(finding), _standing(finding))
+    words = finding.evidence[:_WORDS] if finding.unit == "words" else ()
+    above = f" (above all {', '.join(words)})" if words else ""
     return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 
 
-def _said(finding: Finding) -> str:
+def _standing(finding: Finding) -> str:
+    """How sure it is; of a large effect that misses correction both are said at once."""
     if finding.standing == "too few" and finding.unit == "words":
         return "too few permutations to tell"
-    return _SAID[finding.standing]
+    misses = finding.standing in ("uncorrected", "not shown") and _is_large(finding)
+    return f"{'large, but ' if misses else ''}{_SAID[finding.standing]}"
+
+
+def _is_large(finding: Finding) -> bool:
+    return finding.unit == "d" and abs(finding.effect or 0.0) >= LARGE
 
 
 def _effect(finding: Finding) -> Iterator[str]:
@@ -58,7 +72,7 @@ def _p(finding: Finding) -> Iterator[str]:
 
 
 def _beside(finding: Finding) -> Iterator[str]:
-    if finding.share_random is not None:
+    if finding.share_random is not None and finding.share_random >= _ORDINARY and finding.standing not in _SILENT:
         yield f"random attribute words do as well in {of_cases(finding.share_random, finding.random_sets)}"
     if finding.smallest is not None:
         yield _would_be_found(f"{finding.unit} of {decimals(finding.smallest)}")
@@ -91,10 +105,11 @@ def _statement(about: str, findings: Sequence[Finding]) -> Statement:
 
 
 def in_short(findings: Sequence[Finding]) -> str:
-    """How many associations hold, what could have been seen, whether the method works, and what was not measured."""
+    """How many associations hold, whether the method works, what could have been seen, and what was not measured."""
     people, checks = ([one for one in _measured(findings) if one.about == about] for about in ("people", "method"))
-    of_people = [_about_people(people), _not_shown(people), _too_few(people), _equivalent(people)]
-    return " ".join(filter(None, [*of_people, _about_method(checks, _models(findings)), _unmeasured(findings)]))
+    first = _about_people(people), _about_method(checks, _models(findings))
+    rest = _not_shown(people), _too_few(people), _equivalent(people), _unmeasured(findings)
+    return " ".join(filter(None, (*first, *rest)))
 
 
 def _measured(findings: Iterable[Finding]) -> list[Finding]:
@@ -110,6 +125,8 @@ def _about_people(findings: Sequence[Finding]) -> str:
     tested = len(findings) - described
     if not tested:
         return f"About people: {counted(described, 'finding')}, none of which can be tested." if described else ""
+    if {one.unit for one in findings} == {"words"}:
+        return f"About people: words are associated with {count(findings, *_HOLD):,} of {counted(tested, 'group')}."
     hold, corrected, opposite = count(findings, *_HOLD), count(findings, "corrected"), count(findings, "opposite")
     text = f"About people: {hold:,} of {counted(tested, 'association')} {'holds' if 1 in (hold, tested) else 'hold'}"
     text += f", {corrected:,} after correction" if hold else ""
@@ -186,7 +203,23 @@ def points(findings: Sequence[Finding]) -> list[_Point]:
     few = [one for one in people if one.smallest is not None]
     few = few if len(few) <= _FEW else []
     told = [o for o in people if o.standing not in _SILENT or o.survives or o in few or _within(o)]
-    return [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing])]
+    listed = [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing])]
+    return [*listed, *_large([o for o in people if o.standing == "not shown" and _is_large(o) and o not in told])]
+
+
+def _large(findings: Sequence[Finding]) -> Iterator[_Point]:
+    """Large effects that are not shown, in one line: the largest of them by name."""
+    if not findings:
+        return
+    largest = sorted(findings, key=lambda one: -abs(one.effect or 0.0))
+    what = f"{len(largest):,} large effects are" if len(largest) > 1 else "1 large effect is"
+    yield f"{what} not shown: |d| is {LARGE} or more, but with other words it may be nothing", f" ({_named(largest)})"
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    """The first of them by their code names."""
+    more = f" and {len(findings) - _MOST:,} more" if len(findings) > _MOST else ""
+    return f"{', '.join(one.item for one in findings[:_MOST])}{more}"
 
 
 def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
@@ -199,7 +232,7 @@ def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
         yield sentence(first), f" ({first.item}{also})"
     if len(lines) > _MOST:
         rest = [one for same in list(lines.values())[_MOST:] for one in same]
-        yield f"{len(rest):,} more: {_SAID[rest[0].standing]}", f" ({', '.join(one.item for one in rest)})"
+        yield f"{len(rest):,} more: {_SAID[rest[0].standing]}", f" ({_named(rest)})"
 
 
 def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from typing import Any, get_args
 
 from biassay.errors import UnknownNameError, UsageError
+from biassay.files import printable
 from biassay.results.codec import to_json
 from biassay.results.gathering import Gathered
 from biassay.results.labels import short_name
 from biassay.results.tables import html_table
-from biassay.results.verdicts import Verdict, failing, verdict_sentence
+from biassay.results.verdicts import Outcome, Verdict, failing, verdict_sentence
 
 __all__ = ["CONFIDENCE", "Comparison", "choose_baseline", "find_unlike"]
 
 CONFIDENCE = 0.95
+_ROWS = 20  # of a table in a notebook
 _ALWAYS = (
     "associations",
     "agreements",
@@ -80,14 +83,51 @@ class Comparison:
         return to_json(about | dict.fromkeys(_ALWAYS, ()) | given)
 
     def _repr_html_(self) -> str:
-        return "".join(
-            _html(f"{name}, compared with {self.baseline}", rows) for name, rows in self.tables.items() if rows
-        )
+        """The verdict, then the numbers behind it; where none is given, the differences."""
+        summary = self.verdict or f"{', '.join(self.models)} compared with {self.baseline}"
+        notes = "".join(f"<p>Not alike: {escape(printable(note))}.</p>" for note in self.notes)
+        shown = [_judged(self.verdicts)] if self.verdicts else [_html(*table) for table in self.tables.items()]
+        return f"<div><p><b>{escape(printable(summary))}</b></p>{notes}{''.join(shown)}</div>"
 
 
-def _html(title: str, rows: Sequence[Any]) -> str:
+def _judged(verdicts: Sequence[Verdict]) -> str:
+    """Tests that fail first."""
+    outcomes = get_args(Outcome)
+    several = len({one.model for one in verdicts}) > 1
+    old = verdicts[0].baseline
+    head = {
+        "test": "What is tested, and its name in biassay.",
+        **({"model": "The new model."} if several else {}),
+        f"d, {old}": "Effect size on the old model.",
+        "d, new" if several else f"d, {verdicts[0].model}": "Effect size on the new model.",
+        "change": "Of the absolute effect size, over the words that both models know.",
+        "interval": "Of the change; it holds with all others at once.",
+        "verdict": f"Worse: shown to be larger, by more than {verdicts[0].margin:g}.",
+    }
+    ordered = sorted(verdicts, key=lambda one: (outcomes.index(one.outcome), -(one.difference or 0.0)))
+    lines = [
+        [
+            f"{one.title} ({one.test})",
+            *([one.model] if several else []),
+            *map(_plain, (one.effect_baseline, one.effect_model, one.difference)),
+            "–" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
+            one.outcome,
+        ]
+        for one in ordered
+    ]
+    return _cut("", head, lines)
+
+
+def _html(name: str, rows: Sequence[Any]) -> str:
+    if not rows:
+        return ""
     names = [field.name for field in dataclasses.fields(rows[0]) if field.name not in ("baseline", "title")]
-    return html_table(title, dict.fromkeys(names, ""), [[_plain(getattr(row, name)) for name in names] for row in rows])
+    return _cut(name, dict.fromkeys(names, ""), [[_plain(getattr(row, name)) for name in names] for row in rows])
+
+
+def _cut(title: str, head: Mapping[str, str], lines: Sequence[Sequence[str]]) -> str:
+    more = f"<p>and {len(lines) - _ROWS:,} more rows</p>" if len(lines) > _ROWS else ""
+    return html_table(title, head, [[printable(cell) for cell in line] for line in lines[:_ROWS]]) + more
 
 
 def _plain(value: Any) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Format", "TableSpec", "cells", "html_table", "leave_out", "pick", "tsv_lines"]
 
+_LEFT, _SHORT = "text-align:left", 24
 Format = Literal["text", "count", "number", "p", "share", "flag", "interval"]
 
 
@@ -102,9 +103,17 @@ def cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[list[Any]]:
 
 def html_table(title: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
     """A table for a notebook; ``head`` holds the heads of the columns, and what each means."""
-    heads = "".join(f'<th title="{escape(about)}">{escape(name)}</th>' for name, about in head.items())
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
-    return f"<table><caption>{escape(title)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    heads = "".join(f'<th title="{escape(about)}" style="{_LEFT}">{escape(name)}</th>' for name, about in head.items())
+    body = "".join(f"<tr>{''.join(map(_html_cell, line))}</tr>" for line in lines)
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    top = f"<thead><tr>{heads}</tr></thead>" if head else ""
+    return f'<table style="color:inherit">{caption}{top}<tbody>{body}</tbody></table>'
+
+
+def _html_cell(text: str) -> str:
+    """Numbers and short names stay on one line."""
+    style = f"{_LEFT};white-space:nowrap" if len(text) <= _SHORT else _LEFT
+    return f'<td style="{style}">{escape(text)}</td>'
 
 
 def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:

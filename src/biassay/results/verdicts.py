@@ -10,10 +10,23 @@ from typing import Literal, get_args
 from biassay.errors import MeasurementError, UsageError
 from biassay.results.data import Record
 
-__all__ = ["FAIL_IF", "LEVEL", "MARGIN", "FailIf", "Outcome", "Verdict", "check_limits", "failing", "verdict_sentence"]
+__all__ = [
+    "FAIL_IF",
+    "GROWTH",
+    "LEVEL",
+    "MARGIN",
+    "FailIf",
+    "Outcome",
+    "Verdict",
+    "check_limits",
+    "failing",
+    "verdict_sentence",
+]
 
 MARGIN = 0.2
 LEVEL = 0.01
+GROWTH = 0.5
+"""Of |d|: how likely it is called worse is said of every test."""
 
 Outcome = Literal["worse", "no worse", "cannot tell", "lost", "not measured"]
 FailIf = Literal["worse", "not-shown"]
@@ -33,9 +46,13 @@ class Verdict(Record):
     ``difference`` is that of absolute effect sizes, new less old, over the words that both models know; ``low`` and
     ``high`` are its interval, which holds with all others of the ``family`` at once with a confidence of 1 - ``level``.
     *Worse*: the interval lies above 0 and the difference above the margin. *No worse*: the interval ends at the margin
-    or below. *Cannot tell*: neither; as far as these words tell, a true difference of ``detectable`` would be called
-    worse in 80 of 100 such comparisons (None: no difference would). *Lost*: measured on the old model and not on the
-    new one. *Not measured*: on neither. Other numbers that are None are not to be said, for the reason given.
+    or below. *Cannot tell*: neither. *Lost*: measured on the old model and not on the new one. *Not measured*: on
+    neither. Numbers that are None are not to be said, for the reason given.
+
+    ``power`` is the probability that a true growth of |d| by `GROWTH` is called worse (None: |d| cannot grow so much,
+    or the cosines are the same and the test is not in the family), and ``detectable`` the smallest growth that is in 80
+    of 100 comparisons (None: none is): where words vary, and models agree, as these do, and |d| is as large on the old
+    model as was found.
     """
 
     test: str
@@ -51,6 +68,7 @@ class Verdict(Record):
     difference: float | None = None
     low: float | None = None
     high: float | None = None
+    power: float | None = None
     detectable: float | None = None
     family: int | None = None
 

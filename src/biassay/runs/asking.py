@@ -18,7 +18,7 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.models.registry import open_as, splits
 from biassay.models.vocabulary import HasVocabulary
 from biassay.runs.embedding import embed, from_anywhere, open_store, store_about
-from biassay.runs.listener import Listener
+from biassay.runs.listener import Listener, begin
 from biassay.runs.team import Member
 from biassay.studies.study import ContextRequests, Requests
 from biassay.texts.contexts import UNCHECKED
@@ -99,7 +99,12 @@ class Interview:
     def _ask(self, member: Member, asks: _Asks, requests: Sequence[Any], store: Keeper[Any, Any]) -> int:
         elsewhere = None if self.engine is None else _Elsewhere(self.engine, _worker(member, asks))
         progress = self._progress(member, f"{asks.ability} asked")
-        return ask_missing(asks.of(member.opened[asks.ability]), requests, store, progress, elsewhere)
+        doing = "encoding" if asks.ability == "texts" else "filling in"
+
+        def tell(missing: int) -> None:
+            begin(self.listener, member.label, f"{doing} {missing:,} {asks.ability}")
+
+        return ask_missing(asks.of(member.opened[asks.ability]), requests, store, progress, elsewhere, tell)
 
     def _progress(self, member: Member, unit: str) -> Callable[[int, int], None]:
         return lambda done, total: self.listener.progress(member.label, unit, done, total)
@@ -116,6 +121,7 @@ class Interview:
         if not asked.contexts.checked:
             self.listener.notice(UNCHECKED)
         self._tell_damaged(store.damaged)
+        begin(self.listener, member.label, "encoding contexts that were not encoded before")
         engine, progress = self.engine or LocalEngine(), self._progress(member, "contexts asked")
         done = embed(str(member.asked.model), asked.contexts, asked.words, store, asked.window, engine, progress)
         for reason, count in done.missing.most_common():

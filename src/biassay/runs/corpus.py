@@ -18,7 +18,7 @@ from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, UsageError
 from biassay.runs.corpus_state import ScanState, Tally, fingerprint_of
-from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.runs.listener import Listener, PathLike, own_listener
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.over_contexts import check_word_tests
@@ -172,7 +172,7 @@ def find_contexts(
     files = [file for file in named if ScanState.folder(out).resolve() not in file.path.parents]
     state = ScanState(out, fingerprint_of(settings, files))
     sample, tally = state.load(settings)
-    listener = listener or Silent()
+    listener = listener or own_listener()
     if tally.documents:
         listener.notice(f"continuing an interrupted scan: {tally.bytes / 1e6:.0f} MB were read before")
     parts = split(files)

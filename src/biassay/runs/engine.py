@@ -25,7 +25,7 @@ from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
 from biassay.runs.asking import Interview
 from biassay.runs.folders import check_free, removed_if_empty
-from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.runs.listener import Listener, PathLike, Silent, begin
 from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
 from biassay.runs.showing import write_page
 from biassay.runs.team import Member, open_team
@@ -62,7 +62,7 @@ def start(study: Study, settings: Any, models: object, how: How) -> RunData:
     inputs = study.open(settings)
     if how.folder is not None:
         check_free(how.folder)
-    members = open_team(asked, study.asks(settings))
+    members = open_team(asked, study.asks(settings), how.listener)
     run = RunData(_manifest(study, inputs, [member.record for member in members]))
     work = Work(study, inputs, members, how)
     if how.folder is None:
@@ -131,6 +131,7 @@ class Work:
         manifest = dataclasses.replace(run.manifest, status="complete", finished=_now(), versions=versions)
         run = dataclasses.replace(run, manifest=manifest)
         if self.how.folder is not None:
+            begin(self.how.listener, str(self.how.folder), "making the page")
             write_page(run, self.how.folder)
         self._save(run, ())
         return run
@@ -153,6 +154,7 @@ class Work:
 
     def _measure(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[place]
+        begin(self.how.listener, self.members[place].label, "measuring")
         together = self.study.together(self.inputs.settings)
         everyone = [answers[i] for i in sorted(answers)] if together else [answers[place]]
         tables = {name: list(run.tables.get(name, ())) for name in self.study.types.stored}

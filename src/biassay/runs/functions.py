@@ -10,7 +10,7 @@ from typing import Any
 from biassay.engines.base import Engine
 from biassay.errors import UnknownNameError
 from biassay.runs.engine import How, start
-from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.runs.listener import Listener, PathLike, own_listener
 from biassay.runs.resuming import go_on
 from biassay.runs.run import Run
 from biassay.studies.registry import study_named
@@ -57,7 +57,7 @@ def measure(
     for name in given:
         if name not in known:
             raise UnknownNameError(f"setting of {study}:", name, known, f"(settings: {', '.join(known)})")
-    how = How(out, cache, vectors, engine, listener or Silent())
+    how = How(out, cache, vectors, engine, listener or own_listener())
     return Run.of(start(chosen, chosen.types.settings(**given), models, how))
 
 
@@ -95,4 +95,4 @@ def resume(
     >>> round(biassay.resume("a-run").results[0].effect_size, 2)  # complete: nothing is left to measure
     1.72
     """
-    return Run.of(go_on(Path(folder), models, How(None, cache, vectors, engine, listener or Silent())))
+    return Run.of(go_on(Path(folder), models, How(None, cache, vectors, engine, listener or own_listener())))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from biassay.runs.engine import How, start
-from biassay.runs.listener import PathLike, Silent
+from biassay.runs.listener import PathLike, own_listener
 from biassay.runs.run import Run
 from biassay.stimuli.mappings import plain
 from biassay.studies.registry import study_named
@@ -22,7 +22,7 @@ def measured_by(name: str, models: object, keywords: Mapping[str, Any], given: M
     names = [field.name for field in dataclasses.fields(study.types.settings)]
     settings = study.types.settings(**{n: {**keywords, **given}[n] for n in names if n in keywords or n in given})
     vectors = keywords.get("vectors")
-    how = How(keywords["out"], keywords["cache"], vectors, keywords["engine"], keywords["listener"] or Silent())
+    how = How(keywords["out"], keywords["cache"], vectors, keywords["engine"], keywords["listener"] or own_listener())
     return Run.of(start(study, settings, models, how))
 
 

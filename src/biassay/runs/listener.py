@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import Protocol
+import sys
+import time
+from typing import Any, Protocol
 
-__all__ = ["Listener", "PathLike", "Silent"]
+__all__ = ["InNotebook", "Listener", "PathLike", "Silent", "begin", "own_listener"]
 
 PathLike = str | os.PathLike[str]
+_SECONDS_BETWEEN = 0.5
 
 
 class Listener(Protocol):
-    """Learns how far the work is."""
+    """Learns how far the work is; one that has a method ``begin(who, what)``, also what begins."""
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
         """So many ``unit`` of all are done of ``who``: a model, a corpus, a page. A total of 0 is not known."""
         ...
 
     def notice(self, message: str) -> None: ...
+
+
+def begin(listener: Listener, who: str, what: str) -> None:
+    """Tell a listener that has a method ``begin(who, what)`` that something begins of which nothing can be counted."""
+    told = getattr(listener, "begin", None)
+    if callable(told):
+        told(who, what)
 
 
 class Silent:
@@ -28,3 +39,42 @@ class Silent:
 
     def notice(self, message: str) -> None:
         pass
+
+
+class InNotebook:
+    """One line of a notebook's output, written anew as the work goes on; nothing of what is done at once."""
+
+    def __init__(self) -> None:
+        self._line: Any = None
+        self._last = time.monotonic()
+        self._began: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def progress(self, who: str, unit: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        began, before = self._began.setdefault((who, unit), (now, done))
+        is_last = done == total and self._line is not None
+        if not is_last and now - self._last < _SECONDS_BETWEEN:
+            return
+        self._last = now
+        rate = (done - before) / (now - began) if now > began else 0.0
+        of = f" of {total:,}" if total else ""
+        left = f", {(total - done) / rate:,.0f} s left" if rate and done < total else ""
+        self._say(f"{who}: {done:,}{of} {unit}{f', {rate:,.1f}/s' if rate else ''}{left}")
+
+    def notice(self, message: str) -> None:
+        print(message)
+
+    def _say(self, text: str) -> None:
+        display: Any = importlib.import_module("IPython.display").display  # it has no types
+        shown = {"text/plain": text}
+        if self._line is None:
+            self._line = display(shown, raw=True, display_id=True)
+        else:
+            self._line.update(shown, raw=True)
+
+
+def own_listener() -> Listener:
+    """Who listens where the user names nobody: a line in a notebook, and else no one."""
+    python = sys.modules.get("IPython")
+    shell = python.get_ipython() if python is not None else None
+    return InNotebook() if getattr(shell, "kernel", None) is not None else Silent()

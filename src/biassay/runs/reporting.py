@@ -18,7 +18,7 @@ from biassay.results.gathering import Gathered
 from biassay.results.storage import as_json
 from biassay.results.verdicts import LEVEL, MARGIN, check_limits
 from biassay.runs.engine import How
-from biassay.runs.listener import Listener, PathLike, Silent
+from biassay.runs.listener import Listener, PathLike, begin, own_listener
 from biassay.runs.loading import load_data, name_folders
 from biassay.runs.showing import compared, gather, presented, presenter_of
 from biassay.runs.sides import only_tests_of, sides
@@ -65,8 +65,9 @@ def report_runs(
     _check_page(page)
     _check_folder(published, page)
     gathered = gather(found, mixed=mixed)
+    begin(listener or own_listener(), str(page), "making the page")
     write_atomically(page, render_page(presented(gathered)).encode())
-    files = _published(published, gathered, None, formats, listener or Silent())
+    files = _published(published, gathered, None, formats, listener or own_listener())
     return Report(gathered, page, files)
 
 
@@ -88,12 +89,13 @@ def compare_runs(
     if out is not None:
         _check_page(Path(out))
     _check_folder(published, None if out is None else Path(out))
-    how = How(cache=cache, listener=listener or Silent())
+    how = How(cache=cache, listener=listener or own_listener())
     comparison = _compared(given, baseline, tests, mixed, margin, level, how)
     if out is not None:
+        begin(how.listener, str(out), "making the page")
         page = render_page(presented(comparison.gathered), (presenter_of(comparison.study), comparison))
         write_atomically(Path(out), page.encode())
-    files = _published(published, comparison.gathered, comparison, formats, listener or Silent())
+    files = _published(published, comparison.gathered, comparison, formats, listener or own_listener())
     return comparison, Report(comparison.gathered, None if out is None else Path(out), files)
 
 
@@ -213,7 +215,7 @@ def compare(
     >>> [row.test for row in compared.verdicts]
     ['weat6']
     """
-    how = How(cache=cache, listener=listener or Silent())
+    how = How(cache=cache, listener=listener or own_listener())
     return _compared(runs, baseline, (tests,) if isinstance(tests, str) else tests, mixed, margin, level, how)
 
 

@@ -33,6 +33,6 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
     except BiassayError as error:
         error.add_note(f"the run in {folder} cannot go on")
         raise
-    members = open_team(asked, study.asks(settings))
+    members = open_team(asked, study.asks(settings), how.listener)
     check_unchanged(folder, run.manifest.models, [member.identity for member in members])
     return Work(study, inputs, members, dataclasses.replace(how, out=folder)).carry_out(run)

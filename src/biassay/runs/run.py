@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from biassay.errors import UsageError
 from biassay.pages.formats import counted
+from biassay.pages.notebook import run_html
 from biassay.results.codec import to_json
 from biassay.results.data import RunData
 from biassay.results.frames import to_frame_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from biassay.pages.charts.drawing import Figure
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
 
@@ -109,8 +111,14 @@ class Run(RunData):
 
         return compare(*(self,) if other is None else (self, other), baseline=baseline)
 
+    def figures(self) -> dict[str, Figure]:
+        """Its figures by name: each shows itself in a notebook, and can be saved or made a chart of Altair."""
+        from biassay.runs.showing import figures_of
+
+        return figures_of(self)
+
     def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+        return run_html(self, self.findings())
 
 
 def load(folder: PathLike) -> Run:

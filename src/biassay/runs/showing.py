@@ -11,6 +11,8 @@ from rich.console import Console
 
 from biassay.errors import UsageError
 from biassay.files import write_atomically
+from biassay.pages.charts.drawing import Figure
+from biassay.pages.charts.style import PRINT
 from biassay.pages.html import REPORT, render_page
 from biassay.pages.presenter import Presenter, Shown
 from biassay.results.comparison import Comparison
@@ -19,7 +21,7 @@ from biassay.results.gathering import Gathered, check_distinct
 from biassay.results.verdicts import LEVEL, MARGIN
 from biassay.studies.registry import study_named
 
-__all__ = ["compared", "gather", "presented", "presenter_of", "print_run", "render_report", "write_page"]
+__all__ = ["compared", "figures_of", "gather", "presented", "presenter_of", "print_run", "render_report", "write_page"]
 
 
 def presenter_of(study: str) -> Presenter:
@@ -77,6 +79,12 @@ def compared(
 def render_report(run: RunData) -> str:
     """The page of one run."""
     return render_page(presented(gather({"": run})))
+
+
+def figures_of(run: RunData) -> dict[str, Figure]:
+    """The figures of one run by name, as they are printed."""
+    made = [make(PRINT) for presenter, one in presented(gather({"": run})) for make in presenter.figures(one)]
+    return {figure.name: figure for figure in made}
 
 
 def write_page(run: RunData, folder: Path) -> Path:

@@ -16,6 +16,7 @@ from biassay.models.readings import own_reading, readings_of
 from biassay.models.registry import open_as, parse_model
 from biassay.models.vocabulary import HasVocabulary
 from biassay.results.data import ModelRecord
+from biassay.runs.listener import Listener, begin
 from biassay.runs.models import Asked, identified, identities_of
 from biassay.studies.study import Ability
 
@@ -71,12 +72,13 @@ class Member:
         )
 
 
-def open_team(asked: Sequence[Asked], needs: Sequence[Ability]) -> tuple[Member, ...]:
+def open_team(asked: Sequence[Asked], needs: Sequence[Ability], listener: Listener) -> tuple[Member, ...]:
     """Every model opened, after the strings of all were checked."""
     parsed = [parse_model(one.model) if isinstance(one.model, str) else one.model for one in asked]
-    opened = [
-        {ability: _opened(one, model, ability) for ability in needs} for one, model in zip(asked, parsed, strict=True)
-    ]
+    opened = []
+    for one, model in zip(asked, parsed, strict=True):
+        begin(listener, one.text, "opening the model")
+        opened.append({ability: _opened(one, model, ability) for ability in needs})
     identities = identities_of(asked, [models[needs[0]].identity for models in opened])
     return tuple(Member(*one) for one in zip(asked, opened, identities, strict=True))
 

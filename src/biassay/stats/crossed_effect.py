@@ -14,13 +14,13 @@ from biassay.errors import UsageError
 from biassay.stats.association import FLAT
 from biassay.stats.crossed import CONFIDENCE, Crossed, crossed_test
 
-__all__ = ["POWER", "Difference", "Estimate", "crossed_difference", "crossed_effect", "in_short"]
+__all__ = ["Difference", "Estimate", "crossed_difference", "crossed_effect", "expected_effect", "in_short"]
 
-POWER = 0.8
 _TINY = math.ulp(0.0)
 
 Floats = NDArray[np.float64]
 Changes = tuple[Floats, Floats, Floats]
+Number = float | Floats
 
 
 def _normal(points: int) -> tuple[Floats, Floats]:
@@ -46,10 +46,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """The second effect size minus the first, with an interval that takes into account that the words are the same.
-
-    ``detectable`` is the smallest true difference that such words would have shown with a probability of 80%.
-    """
+    """The second effect size minus the first, with an interval that takes into account that the words are the same."""
 
     first: Estimate
     second: Estimate
@@ -57,7 +54,6 @@ class Difference:
     low: float | None
     high: float | None
     confidence: float
-    detectable: float | None
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,6 @@ class _Found:
     """An estimate, with what the difference from another needs: changes of D / s_w as words are left out."""
 
     estimate: Estimate
-    df: float
     changes: Changes | None
 
 
@@ -112,14 +107,12 @@ def crossed_difference(
     d1, d2 = first.effect_size, second.effect_size
     difference = abs(d2) - abs(d1) if absolute else d2 - d1
     if math.isfinite(difference) and np.array_equal(cosines1, cosines2):
-        return Difference(first, second, 0.0, 0.0, 0.0, confidence, 0.0)
+        return Difference(first, second, 0.0, 0.0, 0.0, confidence)
     ends = _ends(found[0], found[1], absolute)
     if ends is None:
-        return Difference(first, second, difference, None, None, confidence, None)
+        return Difference(first, second, difference, None, None, confidence)
     low, high = min(ends[0], difference), max(ends[1], difference)
-    df = min(one.df for one in found)
-    times = 1.0 + float(stdtrit(df, POWER) / stdtrit(df, 0.5 + confidence / 2.0))
-    return Difference(first, second, difference, low, high, confidence, times * (high - low) / 2.0)
+    return Difference(first, second, difference, low, high, confidence)
 
 
 def _found(cosines: ArrayLike, n: int, k: int, confidence: float) -> _Found:
@@ -132,21 +125,22 @@ def _found(cosines: ArrayLike, n: int, k: int, confidence: float) -> _Found:
     d = test.D / spread if spread > flat else math.nan
     s_w = math.sqrt(float((_centred(s, n) ** 2).sum()) / max(N - 2, 1))
     if test.p_value is None or math.isnan(d):
-        return _Found(Estimate(d, None, None, confidence), test.df, None)
+        return _Found(Estimate(d, None, None, confidence), None)
     if not s_w > flat:  # targets that are all alike say nothing about the spread of others: only the sign is known
         most = math.sqrt(N * (N - 1) / (n * m))
         low, high = _of_sign(-most, most, test.p_value <= 1.0 - confidence, test.D)
-        return _Found(Estimate(d, min(low, d), max(high, d), confidence), test.df, None)
+        return _Found(Estimate(d, min(low, d), max(high, d), confidence), None)
     t = float(stdtrit(test.df, 0.5 + confidence / 2.0))
     of_D, of_s = _left_out(table, s, n, k)
     var_s = max(_variance(of_s), s_w * s_w / (2 * (N - 2)))  # no less than normal associations give
     largest, (targets, attributes, residual) = math.sqrt(test.V * var_s), _parts(of_D, of_s)
     covariance = min(max(targets + attributes - residual, -largest), largest)
     low, high = _fieller(test.D, s_w, test.V, var_s, covariance, t)
-    low, high = (_expected(end, math.sqrt(test.V) / s_w, math.sqrt(var_s) / s_w, n, m) for end in (low, high))
+    error, relative = math.sqrt(test.V) / s_w, math.sqrt(var_s) / s_w
+    low, high = (float(expected_effect(end, error, relative, n, m)) for end in (low, high))
     low, high = _of_sign(low, high, test.p_value <= 1.0 - confidence, test.D)
     changes = _sum(1.0 / s_w, of_D, -test.D / s_w**2, of_s)
-    return _Found(Estimate(d, min(low, d), max(high, d), confidence), test.df, changes)
+    return _Found(Estimate(d, min(low, d), max(high, d), confidence), changes)
 
 
 def _of_sign(low: float, high: float, significant: bool, D: float) -> tuple[float, float]:
@@ -175,15 +169,17 @@ def _ray(a: float, b: float, c: float, D: float) -> tuple[float, float]:
     return (near, math.inf) if sign > 0.0 else (-math.inf, -near)
 
 
-def _expected(x: float, error: float, relative: float, n: int, m: int) -> float:
+def expected_effect(x: Number, error: Number, relative: Number, n: int, m: int) -> Floats:
     """The mean effect size of samples where D / s_w is truly x: D varies by ``error``, s_w by the share ``relative``.
 
     It is 0 at 0 and grows with x, so that signs and order stay.
     """
     N = n + m
     largest = math.sqrt(N * (N - 1) / (n * m))
-    drawn = np.outer(x + error * _NUMERATOR, np.exp(relative * (relative + _SPREAD))).ravel()
-    return largest * float(np.sin(np.arctan(drawn * math.sqrt(n * m / (N * (N - 2))))) @ _WEIGHTS)
+    x, error, relative = (np.asarray(number)[..., None, None] for number in (x, error, relative))
+    drawn = (x + error * _NUMERATOR[:, None]) * np.exp(relative * (relative + _SPREAD))
+    drawn = drawn.reshape(*drawn.shape[:-2], -1)
+    return np.asarray(largest * (np.sin(np.arctan(drawn * math.sqrt(n * m / (N * (N - 2))))) @ _WEIGHTS))
 
 
 def _left_out(table: Floats, s: Floats, n: int, k: int) -> tuple[Changes, Changes]:

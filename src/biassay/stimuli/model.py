@@ -150,12 +150,16 @@ class Test:
         return self.targets if role in "XY" else self.attributes
 
     def _repr_html_(self) -> str:
-        """Its four sets of words and where they come from, as a notebook shows them."""
-        concepts = [(role, self.concept(role)) for role in ROLES]
-        cells = [(role, concept.label, ", ".join(concept.words)) for role, concept in concepts]
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in cells)
+        """What it asks, its four sets of words and where they come from, as a notebook shows them."""
+        words = {role: self.concept(role).words for role in ROLES}
+        targets, attributes = (sum(len(words[role]) for role in roles) for roles in ("XY", "AB"))
+        asks = "about people" if self.about == "people" else "a check of the method"
+        summary = f" ({self.name}): {targets} target and {attributes} attribute words, by {self.level}; {asks}."
+        cells = [(role, self.concept(role).label, ", ".join(own)) for role, own in words.items()]
+        left = '<td style="text-align:left">'
+        rows = "".join(f"<tr>{''.join(f'{left}{escape(text)}</td>' for text in row)}</tr>" for row in cells)
         source = f"{self.source.citation} (version {self.source.version}). Licence: {self.source.licence}"
         return (
-            f"<table><caption>{escape(self.name)}: {escape(self.title)}</caption><tbody>{rows}</tbody>"
-            f'<tfoot><tr><td colspan="3">{escape(source)}</td></tr></tfoot></table>'
+            f"<div><p><b>{escape(self.title)}</b>{escape(summary)}</p>"
+            f'<table style="color:inherit"><tbody>{rows}</tbody></table><p>{escape(source)}</p></div>'
         )

@@ -197,8 +197,8 @@ def test_words_the_corpus_lacks_are_told_from_those_a_model_could_not_place(run:
     assert result.too_rare == nothing | {"X": (rare,)}
     one = with_rows(run, (result,))
     in_corpus, by_model = lost_lines(one)
-    assert in_corpus.endswith(f": {test.name}: {rare}")
-    assert by_model.endswith(f": {test.name}: {unplaced}")
+    assert in_corpus.endswith(f": {rare} ({test.name})")
+    assert by_model.endswith(f": {unplaced} ({test.name})")
     (cell,) = [row.lost for row in contexts_found(one, model_labels(one))]
     assert cell.startswith(f"{rare} 2; {unplaced} 3 (")
 

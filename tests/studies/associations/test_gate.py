@@ -25,6 +25,7 @@ from biassay.results.comparison import Comparison
 from biassay.results.verdicts import Verdict
 from biassay.runs.run import Run
 from biassay.stats.crossed_effect import crossed_difference
+from biassay.stats.stronger import TwoModels
 from biassay.studies.associations.gate import judged
 
 
@@ -75,7 +76,6 @@ def test_numbers_are_those_of_the_words_in_common(first: Run, second: Run) -> No
         expected = crossed_difference(*tables, *sizes, confidence=1.0 - 0.04 / 4, absolute=True)
         assert (v.low, v.high) == pytest.approx((expected.low, expected.high))
         assert (v.family, v.margin, v.level) == (4, 0.3, 0.04)
-        assert v.outcome != "cannot tell" or v.detectable is None or v.detectable > 0.3
 
 
 def test_checks_of_the_method_are_not_judged(first: Run, second: Run) -> None:
@@ -88,7 +88,34 @@ def test_a_model_is_no_worse_than_itself(first: Run) -> None:
     again = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, run_id="again"))
     found = biassay.compare(first, again)
     assert {(v.outcome, v.difference, v.low, v.high) for v in found.verdicts} == {("no worse", 0.0, 0.0, 0.0)}
+    assert {(v.family, v.power, v.detectable) for v in found.verdicts} == {(None, None, None)}
     assert found.failed("worse") == found.failed("not-shown") == ()
+
+
+def test_a_test_that_is_the_same_on_both_is_not_in_the_family(first: Run, second: Run) -> None:
+    place = "0/weat7/cosines"
+    same = dataclasses.replace(second, arrays={**second.arrays, place: first.arrays[place]})
+    found = biassay.compare(first, same)
+    assert {v.test: v.family for v in found.verdicts} == {"weat6": 3, "weat7": None, "weat8": 3, "sent-weat6": 3}
+    differences = {row.test: row for row in found.tables["associations"]}
+    assert {name: row.family for name, row in differences.items()} == {v.test: v.family for v in found.verdicts}
+    assert (differences["weat7"].simultaneous_low, differences["weat7"].simultaneous_high) == (0.0, 0.0)
+    three = biassay.compare(without(first, "weat7"), without(second, "weat7"))
+    assert [v for v in found.verdicts if v.test != "weat7"] == list(three.verdicts)
+
+
+def test_power_is_that_of_the_words_and_the_family(first: Run, second: Run) -> None:
+    for v in biassay.compare(first, second, margin=0.3, level=0.04).verdicts:
+        common = in_common(of(first, v.test), of(second, v.test))
+        tables = [cut(run, v.test, common) for run in (first, second)]
+        seen = TwoModels.of(*tables, len(common["X"]), len(common["A"]), confidence=0.99, margin=0.3, pairs=150)
+        assert seen is not None
+        assert (v.power, v.detectable) == (seen.power(0.5), seen.smallest())
+    powers = {
+        level: [v.power or 0.0 for v in biassay.compare(first, second, level=level).verdicts] for level in (0.01, 0.5)
+    }
+    assert all(one <= other for one, other in zip(*powers.values(), strict=True))
+    assert sum(powers[0.01]) < sum(powers[0.5])
 
 
 def test_a_test_that_is_lost_fails_and_one_that_none_has_does_not(first: Run, second: Run) -> None:

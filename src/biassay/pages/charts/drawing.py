@@ -1,25 +1,31 @@
-"""A figure as SVG, PDF, PNG or Vega-Lite, without a browser."""
+"""A figure as SVG, PDF, PNG or Vega-Lite, without a browser; in a notebook it shows itself."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from markupsafe import escape
 
-from biassay.errors import MissingExtraError
+from biassay.errors import MissingExtraError, UsageError
+from biassay.files import write_atomically
 from biassay.pages.charts.style import Style
 
 __all__ = ["FORMATS", "Drawing", "Figure", "by_place", "can_draw", "drawn", "for_page"]
 
 FORMATS = ("svg", "pdf", "png", "vl.json")
+_CROPPED, _EDGE = ("pdf", "png"), 2  # they hold their letters, so that none can be wider than it was measured
+_ENDINGS = {".svg": "svg", ".pdf": "pdf", ".png": "png", ".json": "vl.json"}
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _VERSION = "6.4"
+_VEGA = "application/vnd.vegalite.v6+json"
 _SPOKEN = re.compile(r' aria-(?:roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"| aria-label="Title text [^"]*"')
 _OPENING = re.compile(r'<svg [^>]*?(width="[\d.]+" height="[\d.]+" viewBox="[^"]+")[^>]*>')
 
@@ -29,11 +35,58 @@ _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn: the name of its file, what it shows in a sentence for who cannot see it, and the drawing."""
+    """What is drawn: it shows itself in a notebook, and can be saved or changed.
+
+    Attributes
+    ----------
+    name : str
+        Of its file.
+    description : str
+        What it shows in a sentence, for who cannot see it.
+    spec : dict
+        The drawing in Vega-Lite, with its data.
+    """
 
     name: str
     description: str
     spec: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Figure({self.name}: {self.description})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The drawing in Vega-Lite, with the schema that it follows."""
+        return {"$schema": SCHEMA, **_readable(self.spec)}
+
+    def to_altair(self) -> Any:
+        """The same as a chart of Altair, which must be installed, to go on with there."""
+        try:
+            import altair
+        except ImportError as error:
+            raise UsageError("Altair is not installed: pip install altair") from error
+        return altair.Chart.from_dict(self.to_dict())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it as the ending says: .svg, .pdf, .png, or .json for Vega-Lite.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        file = Path(path)
+        form = _ENDINGS.get(file.suffix.lower())
+        if form is None:
+            raise UsageError(f"{file}: a figure is saved as one of {', '.join(_ENDINGS)}; got {file.suffix!r}")
+        if not file.parent.is_dir():
+            raise UsageError(f"{file}: the folder {file.parent} does not exist")
+        write_atomically(file, drawn(self, form))
+        return file
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:  # noqa: ARG002
+        """Vega-Lite for the notebooks that draw it, and a picture for the others."""
+        picture = {"image/svg+xml": drawn(self, "svg").decode()} if can_draw() else {}
+        return {_VEGA: self.to_dict(), **picture, "text/plain": repr(self)}
 
 
 Drawing = Callable[[Style], Figure]
@@ -61,7 +114,10 @@ def _library() -> ModuleType:
 
 def drawn(figure: Figure, form: str) -> bytes:
     """The figure in one of `FORMATS`."""
-    text = json.dumps({"$schema": SCHEMA, **_readable(figure.spec)}, ensure_ascii=False, allow_nan=False)
+    spec = figure.to_dict()
+    if form in _CROPPED:
+        spec["config"] = {**spec.get("config", {}), "padding": _EDGE}
+    text = json.dumps(spec, ensure_ascii=False, allow_nan=False)
     if form == "vl.json":
         return text.encode()
     library = _library()

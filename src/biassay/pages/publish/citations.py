@@ -58,6 +58,16 @@ class Citation:
         doi = f" doi:{fields['doi']}" if "doi" in fields else ""
         return f"{author} {fields['year']}. {fields['title']}. {venue}{volume}{pages}.{doi}"
 
+    @property
+    def short(self) -> str:
+        """Author and year, as a text names a work."""
+        fields = dict(self.fields)
+        if "author" not in fields:
+            return fields.get("organization") or fields["title"]
+        names = [author.partition(", ")[0] for author in fields["author"].split(" and ")]
+        who = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+        return f"{who} {fields['year']}"
+
 
 @dataclass(frozen=True)
 class Use:

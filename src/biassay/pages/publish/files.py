@@ -13,9 +13,11 @@ from biassay.pages.charts.drawing import Drawing, can_draw, drawn
 from biassay.pages.charts.style import PRINT
 from biassay.pages.presenter import Presenter, Shown
 from biassay.pages.publish.citations import citations, to_bibtex, to_text
-from biassay.pages.publish.latex import to_latex
+from biassay.pages.publish.latex import to_latex, to_narrow_latex
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.markdown import escape, to_markdown
+from biassay.pages.publish.metadata import eval_results
+from biassay.pages.publish.methods import methods_latex, methods_markdown, paragraphs
 from biassay.pages.publish.model_card import model_card
 from biassay.results.comparison import Comparison
 
@@ -52,6 +54,8 @@ def publish(
         seen[name] = seen.get(name, 0) + 1
         reference = f"tab:{name}" if seen[name] == 1 else f"tab:{name}-{seen[name]}"
         write(name, "tex", to_latex(table, reference))
+        if (small := to_narrow_latex(table, f"{reference}-narrow")) is not None:
+            write(f"{name}-narrow", "tex", small)
         write(name, "md", to_markdown(table))
     for presenter, of_study in groupby(shown, itemgetter(0)):
         for name, ending, content in presenter.files([gathered for _, gathered in of_study]):
@@ -60,9 +64,17 @@ def publish(
     cited = citations(runs)
     write("citations", "md", "".join(f"- {escape(line)}\n" for line in to_text(cited).splitlines()))
     write("references", "bib", to_bibtex(cited))
+    said = paragraphs(runs, compared)
+    write("methods", "tex", methods_latex(said, cited))
+    write("methods", "md", methods_markdown(said, cited))
     for presenter, run in runs:
         for label in presenter.labels(run):
-            write(f"model-card-{presenter.card_name(label)}", "md", model_card(presenter, run, label))
+            name = presenter.card_name(label)
+            write(f"model-card-{name}", "md", model_card(presenter, run, label))
+            date = run.manifest.finished or run.manifest.created
+            results = eval_results(presenter.card(run, label).entries, f"biassay/{run.manifest.study}", date)
+            if results:
+                write(f"biassay-{name}", "yaml", results, ".eval_results")
     figures = list(_figures(shown, compared)) if can_draw() else []
     for done, make in enumerate(figures):
         if progress is not None:

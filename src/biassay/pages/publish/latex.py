@@ -6,21 +6,21 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from biassay.errors import UsageError
-from biassay.pages.publish.layout import Cell, Group, Row, Table
+from biassay.pages.publish.layout import Cell, Group, Row, Table, lean, narrow
 
-__all__ = ["escape", "to_latex"]
+__all__ = ["escape", "to_latex", "to_narrow_latex"]
 
 _MODELS, _NUMBERS = 8, 64  # beside each other: models, and characters of their numbers
-_LINES, _CHARACTERS = 40, 75  # of a page and of a line: more do not fit beside a caption and in a text 345pt wide
 _GREY = {1: "0.92", 2: "0.82", 3: "0.68"}
 _PACKAGES = r"""% \usepackage[T1]{fontenc}
 % \usepackage[utf8]{inputenc}
 % \usepackage{array,booktabs}
-% \usepackage[table]{xcolor}
+"""
+_SHADING = r"""% \usepackage[table]{xcolor}
 """
 _BREAK = "\u200b"
 # Braces by name: BibTeX, which uses this too, counts them even behind a backslash.
@@ -44,6 +44,23 @@ _NUMBER = re.compile(r"(<?)(-?)([0-9.]+)(?:e(-?[0-9]+))?")
 _LABEL = re.compile(r"[A-Za-z0-9:._-]+")
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a table stands: how many lines it may have, and how many characters a line."""
+
+    environment: str
+    width: str
+    lines: int
+    characters: int
+
+
+_WIDE = _Place("table*", r"\textwidth", 40, 75)  # more do not fit beside a caption and in a text 345pt wide
+_NARROW = _Place("table", r"\columnwidth", 36, 47)  # in footnotes of a column 200pt wide
+_FONTS = {"small": 75, "footnotesize": 81, "scriptsize": 92}  # characters in a text 345pt wide
+_LARGER = 52  # characters of numbers, up to which six of them are no smaller than footnotes
+_LEAST = 0.2  # of a column, below which labels cannot be read
+
+
 def escape(text: str) -> str:
     """Text that LaTeX prints as it is; a character that pdflatex lacks is given by its number."""
     normal = _LIGATURES.sub("\0", unicodedata.normalize("NFC", text.replace("\0", "\ufffd")))
@@ -59,20 +76,36 @@ def _one(character: str) -> str:
 
 
 def to_latex(table: Table, label: str = "tab:biassay") -> str:
-    """The table, or several where it is wider or longer than a page, for papers in one column or in two.
+    """The table, or several where it is wider or longer than a page: as wide as the text, whatever its columns.
 
-    What the preamble must load stands in a comment on top.
+    Numbers that are spare are left out where more models then stand beside each other. What the preamble must load
+    stands in a comment on top, and what signs mean once, below the last part.
     """
+    fewer = list(_across(lean(table)))
+    *first, last = fewer if len(fewer) < len(list(_across(table))) else _across(table)
+    parts = [*(replace(part, signs=()) for part in first), last]
+    return _file([page for part in parts for page in _down(part, _WIDE)], label, _WIDE)
+
+
+def to_narrow_latex(table: Table, label: str = "tab:biassay") -> str | None:
+    """The same for one column of a paper in two, models below each other; None where its numbers are too wide."""
+    small = narrow(table)
+    if _Widths(small, _NARROW).stub < _LEAST:
+        return None
+    return _file(list(_down(small, _NARROW)), label, _NARROW)
+
+
+def _file(parts: Sequence[Table], label: str, place: _Place) -> str:
+    """What the preamble needs, and the parts; the first of several has the whole caption."""
     if not _LABEL.fullmatch(label):
         raise UsageError(f"a label is made of letters, digits and :._-, got {label!r}")
-    parts = [page for part in _across(table) for page in _down(part)]
-    written = [
-        _written(part, label)
-        if len(parts) == 1
-        else _written(replace(part, caption=f"{part.caption} (Part {i} of {len(parts)}.)"), f"{label}-{i}")
-        for i, part in enumerate(parts, start=1)
-    ]
-    return "% The preamble needs:\n" + _PACKAGES + "\n".join(written)
+    written = [_written(part, label, place) for part in parts] if len(parts) == 1 else []
+    for i, part in enumerate(parts if len(parts) > 1 else (), start=1):
+        caption = part.caption if i == 1 else part.caption.partition(". ")[0].rstrip(".") + "."
+        numbered = replace(part, caption=f"{caption} (Part {i} of {len(parts)}.)")
+        written.append(_written(numbered, f"{label}-{i}", place))
+    shading = _SHADING if any(part.shaded for part in parts) else ""
+    return "% The preamble needs:\n" + _PACKAGES + shading + "\n".join(written)
 
 
 def _across(table: Table) -> Iterator[Table]:
@@ -94,27 +127,31 @@ def _characters(table: Table) -> Iterator[int]:
     first = 0
     for span in table.models:
         places = enumerate(span.columns, start=first)
-        yield sum(
-            1 + max([len(name), *(len(row.cells[place].text) + len(row.cells[place].mark) for row in table.rows)])
-            for place, name in places
-        )
+        yield sum(1 + max([len(name), *(_length(row.cells[place]) for row in table.rows)]) for place, name in places)
         first += len(span.columns)
 
 
-def _down(table: Table) -> Iterator[Table]:
+def _length(cell: Cell) -> int:
+    """In characters; a power of ten and a sign before it take two more than they are written with here."""
+    found = _NUMBER.fullmatch(cell.text)
+    wider = 0 if found is None else 2 * bool(found[4]) + 2 * bool(found[1])
+    return len(cell.text) + len(cell.mark) + wider
+
+
+def _down(table: Table, place: _Place) -> Iterator[Table]:
     """As many rows below each other as fit, evenly spread, for a float does not break; notes stand below the last."""
-    widths, above = _Widths(table), 0.0
+    widths, above = _Widths(table, place), 0.0
     places: list[tuple[float, Group, Row]] = []
     for group in table.groups:
-        above += 0.5 + _lines(group.title, widths.all) if group.title else 0.0
+        above += 0.5 + widths.lines(group.title, widths.all) if group.title else 0.0
         for row in group.rows:
             places.append((above, group, row))
-            above += _lines(row.stub[0], widths.stub)
-    total = above + sum(_lines(note, 1.0) for note in table.notes)
-    count = math.ceil(total / _LINES)
+            above += widths.lines(row.stub[0], widths.stub)
+    total = above + sum(widths.lines(note, 1.0) for note in table.notes)
+    count = math.ceil(total / place.lines)
     pages: dict[int, dict[Group, list[Row]]] = {}
-    for place, group, row in places:
-        pages.setdefault(int(place * count / total), {}).setdefault(group, []).append(row)
+    for at, group, row in places:
+        pages.setdefault(int(at * count / total), {}).setdefault(group, []).append(row)
     *first, last = [
         tuple(Group(group.title, tuple(rows)) for group, rows in page.items()) for page in pages.values()
     ] or [table.groups]
@@ -123,28 +160,38 @@ def _down(table: Table) -> Iterator[Table]:
     yield replace(table, groups=last)
 
 
-def _lines(text: str, width: float) -> int:
-    return max(1, math.ceil(len(text) / (_CHARACTERS * width)))
-
-
 class _Widths:
-    """Widths as shares of the text; those of numbers are the least they take."""
+    """Widths as shares of the text or of its column; those of numbers are the least they take."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, place: _Place) -> None:
+        self.place = place
         self.numbers = sum(len(span.columns) for span in table.models)
         self.columns = len(table.stub) + self.numbers
-        self.number = min(0.13, 0.66 / max(1, self.numbers))
-        gaps = 0.012 * (self.columns - 1)  # twice 2pt, in a text 345pt wide
+        gaps = 4.0 / 345.0 * (self.columns - 1)  # twice 2pt
         more = 0.09 * (len(table.stub) - 1)
+        taken = sum(_characters(table))
+        is_small = place is _NARROW or (4 < self.numbers <= 6 and taken <= _LARGER)
+        self.font = "footnotesize" if is_small else "small" if self.numbers <= 4 else "scriptsize"
+        if place is _NARROW:
+            gaps *= 345.0 / 200.0
+            self.number = taken / place.characters / max(1, self.numbers)  # with a gap to each
+        else:
+            self.number = min(0.13, 0.66 / max(1, self.numbers))
+            if table.models and all(len(span.columns) > 1 for span in table.models):
+                self.number = min(self.number, taken / _FONTS[self.font] / self.numbers)
         self.stub = min(0.5, 1.0 - gaps - more - self.numbers * self.number)
-        self.all = min(1.0, self.stub + more + self.numbers * self.number + gaps)
-        self.font = "small" if self.numbers <= 4 else "footnotesize" if self.numbers <= 6 else "scriptsize"
+        # What a title takes beyond the columns would all go to the last one.
+        self.all = 0.9 * min(1.0, self.stub + more + self.numbers * self.number + gaps)
+
+    def lines(self, text: str, width: float) -> int:
+        """That a text takes in such a share."""
+        return max(1, math.ceil(len(text) / (self.place.characters * width)))
 
 
-def _written(table: Table, label: str) -> str:
-    widths = _Widths(table)
+def _written(table: Table, label: str, place: _Place) -> str:
+    widths = _Widths(table, place)
     spec = "".join(
-        [f"@{{}}>{{\\raggedright\\arraybackslash}}p{{{widths.stub:.3f}\\textwidth}}"]
+        [f"@{{}}>{{\\raggedright\\arraybackslash}}p{{{widths.stub:.3f}{place.width}}}"]
         + ["l"] * (len(table.stub) - 1)
         + ["r"] * widths.numbers
         + ["@{}"]
@@ -157,26 +204,31 @@ def _written(table: Table, label: str) -> str:
     size = f"\\{widths.font}\\setlength{{\\tabcolsep}}{{2pt}}"
     below = f"\\par\\smallskip\n\\raggedright\n{notes}" if notes else ""
     return (
-        f"\\begin{{table*}}[tp]\n{caption}\\par\\smallskip\n\\centering{size}\n\\begin{{tabular}}{{{spec}}}\n"
-        f"\\toprule\n{header}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n{below}\\end{{table*}}\n"
+        f"\\begin{{{place.environment}}}[tp]\n{caption}\\par\\smallskip\n\\centering{size}\n"
+        f"\\begin{{tabular}}{{{spec}}}\n\\toprule\n{header}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+        f"{below}\\end{{{place.environment}}}\n"
     )
 
 
 def _header(table: Table, widths: _Widths) -> Iterator[str]:
     """Models over their columns, at the foot of the line; below them the columns' own titles where they have any."""
-    cells = list(map(escape, table.stub))
+    stub = list(map(escape, table.stub))
+    own = [escape(column) for span in table.models for column in span.columns]
+    if not any(span.title for span in table.models):
+        yield _line([*stub, *own])
+        return
+    cells = stub[:]
     for span in table.models:
         count = len(span.columns)
         side = "raggedleft" if count == 1 else "centering"
-        width = widths.number * count
+        share = widths.number * (count if count == 1 else 0.9 * count)
+        width = f"{share:.3f}{widths.place.width}"
         cells.append(
-            f"\\multicolumn{{{count}}}{{>{{\\{side}\\arraybackslash}}b{{{width:.3f}\\textwidth}}}}"
-            f"{{{_breaking(span.title, 6)}}}"
+            f"\\multicolumn{{{count}}}{{>{{\\{side}\\arraybackslash}}b{{{width}}}}}{{{_breaking(span.title, 6)}}}"
         )
     yield _line(cells)
-    if any(column for span in table.models for column in span.columns):
+    if any(own):
         yield "".join(_rules(table))
-        own = [escape(column) for span in table.models for column in span.columns]
         yield _line([""] * len(table.stub) + own)
 
 
@@ -195,7 +247,7 @@ def _body(table: Table, widths: _Widths) -> Iterator[str]:
         if group.title:
             if place:
                 yield "\\addlinespace"
-            across = f">{{\\raggedright\\arraybackslash}}p{{{widths.all:.3f}\\textwidth}}"
+            across = f">{{\\raggedright\\arraybackslash}}p{{{widths.all:.3f}{widths.place.width}}}"
             yield (
                 f"\\multicolumn{{{widths.columns}}}{{@{{}}{across}@{{}}}}{{\\textit{{{_breaking(group.title)}}}}} \\\\*"
             )

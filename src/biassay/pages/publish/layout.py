@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from biassay.files import printable
 
-__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "shade_of"]
+__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "lean", "narrow", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
 _SHADES: tuple[tuple[float, Shade], ...] = ((0.8, 3), (0.5, 2), (0.2, 1))
@@ -49,13 +51,18 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in no notation. ``stub`` are the titles of the leading columns, ``signs`` say what signs mean."""
+    """A table in no notation. ``stub`` are the titles of the leading columns, ``signs`` say what signs mean.
+
+    Where there is little room the columns that are ``spare`` are left out, and ``brief`` is the caption.
+    """
 
     caption: str
     stub: tuple[str, ...]
     models: tuple[Span, ...]
     groups: tuple[Group, ...]
     signs: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+    brief: str = ""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -69,6 +76,47 @@ class Table:
     @property
     def shaded(self) -> bool:
         return any(cell.shade for row in self.rows for cell in row.cells)
+
+
+def lean(table: Table) -> Table:
+    """Without the numbers that are spare."""
+    spans = tuple(
+        replace(span, columns=tuple(name for name in span.columns if name not in table.spare)) for span in table.models
+    )
+    groups = tuple(
+        replace(group, rows=tuple(Row(row.stub, tuple(_kept(row, table))) for row in group.rows))
+        for group in table.groups
+    )
+    return replace(table, caption=table.brief or table.caption, models=spans, groups=groups)
+
+
+def _kept(row: Row, table: Table) -> Iterator[Cell]:
+    names = (name for span in table.models for name in span.columns)
+    return (cell for name, cell in zip(names, row.cells, strict=True) if name not in table.spare)
+
+
+def narrow(table: Table) -> Table:
+    """For one column of a paper in two: without what is spare, and several models below each other."""
+    small = lean(table)
+    kept = [i for i, name in enumerate(table.stub) if i == 0 or name not in table.spare]
+    label = ", ".join(table.stub[i] for i in kept)
+    rows = [(group.title, ", ".join(row.stub[i] for i in kept), row) for group in small.groups for row in group.rows]
+    if len(small.models) == 1:
+        groups = [
+            replace(group, rows=tuple(replace(row, stub=(", ".join(row.stub[i] for i in kept),)) for row in group.rows))
+            for group in small.groups
+        ]
+        return replace(small, stub=(label,), groups=tuple(groups))
+    notes = tuple(note for span in small.models for note in span.notes)
+    columns = small.models[0].columns if small.models else ()
+    groups = [Group(f"{title} ({name})" if title else name, _turned(row, small)) for title, name, row in rows]
+    return replace(small, stub=("",), models=(Span("", columns, notes),), groups=tuple(groups))
+
+
+def _turned(row: Row, table: Table) -> tuple[Row, ...]:
+    """A row for every model."""
+    cells = iter(row.cells)
+    return tuple(Row((span.title,), tuple(islice(cells, len(span.columns)))) for span in table.models)
 
 
 def clean(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Metadata of a model card: an index of results in YAML, as the Hugging Face hub reads it."""
+"""Results of a model in YAML, as the Hugging Face hub reads them: the index of a model card, and files of their own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from dataclasses import dataclass
 
 from biassay.files import printable
 
-__all__ = ["Indexed", "Metric", "model_index", "scalar"]
+__all__ = ["Indexed", "Metric", "eval_results", "model_index", "scalar"]
+
+_TOP = """# For the folder .eval_results of the model's repository, see https://huggingface.co/docs/hub/eval-results
+# The hub shows results of data sets that are registered as benchmarks: where you have one, give its name as id.
+"""
 
 
 @dataclass(frozen=True)
@@ -82,3 +86,27 @@ def _entry(entry: Indexed) -> Iterator[str]:
         yield f"    - type: {scalar(metric.type)}"
         yield f"      name: {scalar(metric.name)}"
         yield f"      value: {scalar(metric.value)}"
+
+
+def eval_results(entries: Iterable[Indexed], dataset: str, date: str) -> str:
+    """A list of results for a file of their own, or nothing where no entry has a finite number.
+
+    An entry has one value, its first metric; the other metrics and how it was made are its notes.
+    """
+    lines = [line for entry in entries for line in _result(entry, dataset, date)]
+    return _TOP + "\n".join(lines) + "\n" if lines else ""
+
+
+def _result(entry: Indexed, dataset: str, date: str) -> Iterator[str]:
+    first, *others = entry.metrics
+    if not first.finite:
+        return
+    assert first.value is not None
+    beside = [f"{one.name}: {one.value:.6g}" for one in others if one.finite and one.value is not None]
+    about = [f"{entry.dataset_name}: {first.name}", *beside, *(f"{name} {value}" for name, value in entry.args.items())]
+    yield "- dataset:"
+    yield f"    id: {scalar(dataset)}"
+    yield f"    task_id: {scalar(f'{entry.dataset}.{entry.config}' if entry.config else entry.dataset)}"
+    yield f"  value: {scalar(first.value)}"
+    yield f"  date: {scalar(date)}"
+    yield f"  notes: {scalar('; '.join(about))}"

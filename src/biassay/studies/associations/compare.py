@@ -29,9 +29,8 @@ class AssociationDifference(Record):
 
     ``interval_...`` is paired and crossed: the same words, of targets and of attributes, are a sample for both.
     ``simultaneous_...`` is wider: with the confidence of the comparison all intervals of a family hold together, which
-    are those of tests about people on all models compared, ``family`` of them. A check of the method stands outside.
-    A true difference of ``detectable`` would be found in 80 of 100 such comparisons. None: not to be said, for the
-    reason given.
+    are those of tests about people on all models compared, ``family`` of them. A check of the method stands outside,
+    and so does a test whose cosines are the same on both models. None: not to be said, for the reason given.
     """
 
     test: str
@@ -52,11 +51,15 @@ class AssociationDifference(Record):
     num_attr2: int = 0
     about: About | None = None
     family: int | None = None
-    detectable: float | None = None
 
     @property
     def is_check(self) -> bool:
         return self.about == "method"
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the cosines are the same: no other words would show a difference."""
+        return self.difference == self.interval_low == self.interval_high == 0.0
 
 
 def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
@@ -123,7 +126,6 @@ def _difference(
         difference=_known(of_d.difference),
         interval_low=of_d.low,
         interval_high=of_d.high,
-        detectable=of_d.detectable,
         **_sizes(both.sizes),
     )
     if found.difference is None:
@@ -164,11 +166,17 @@ def _sizes(sizes: tuple[int, int, int, int]) -> dict[str, Any]:
 
 def _together(found: list[tuple[AssociationDifference, Pair | None]]) -> tuple[AssociationDifference, ...]:
     """With simultaneous intervals: the differences of a family share the error that they are allowed."""
-    family = sum(both is not None and not row.is_check for row, both in found)
+    family = sum(_in_family(row) for row, both in found if both is not None)
     return tuple(row if both is None or row.is_check else _wider(row, both, family) for row, both in found)
 
 
+def _in_family(row: AssociationDifference) -> bool:
+    return not row.is_check and not row.is_none
+
+
 def _wider(row: AssociationDifference, both: Pair, family: int) -> AssociationDifference:
+    if row.is_none:
+        return dataclasses.replace(row, simultaneous_low=0.0, simultaneous_high=0.0)
     confidence = 1.0 - (1.0 - CONFIDENCE) / family
     found = crossed_difference(both.first, both.second, both.sizes[0], both.sizes[2], confidence=confidence)
     return dataclasses.replace(row, simultaneous_low=found.low, simultaneous_high=found.high, family=family)

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from biassay.files import printable
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
-from biassay.pages.comparing import lay_out_comparison, print_differences
+from biassay.pages.comparing import lay_out_comparison
 from biassay.pages.formats import counted, decimals, interval_text
-from biassay.pages.gate import gate_statements
+from biassay.pages.gate import TOLD, gate_statements, said_of
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import Comparison
+from biassay.results.verdicts import Outcome
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.comparison_figure import comparison_figure
-from biassay.studies.associations.marks import SIGNS
 from biassay.studies.associations.page import MOST_MODELS
 
 __all__ = [
     "CHECKS",
+    "MEANING_OF_DIFFERENCES",
     "apart",
     "difference_figures",
     "difference_statements",
     "differences_part",
     "family_of",
     "parted",
-    "print_association_differences",
     "rows_of",
     "words_of",
 ]
@@ -111,19 +106,26 @@ def _point(row: AssociationDifference) -> str:
 def differences_part(found: Comparison, renderer: Renderer) -> Part:
     """Everything about a comparison."""
     renderer.environment.globals.update(decimals=decimals, span=interval_text, apart=apart, words=words_of)
-    renderer.environment.globals.update(apart_names=APART)
+    renderer.environment.globals.update(apart_names=APART, said_of=said_of)
     figures = renderer.figures([make for _, make in difference_figures(found)][:MOST_MODELS])
     people, checks = parted(rows_of(found))
+    people = sorted(people, key=partial(_urgency, {(v.model, v.test): v.outcome for v in found.verdicts}))
     section = renderer.section(
         "differences",
         "Differences of effect sizes",
         groups=[("", people), (CHECKS, checks)],
+        verdicts={(verdict.model, verdict.test): verdict for verdict in found.verdicts},
         family=family_of(found),
         figures=figures,
         baseline=found.baseline,
     )
     said = [*gate_statements(found.verdicts), *difference_statements(found)]
     return lay_out_comparison(found, said, [section], MEANING_OF_DIFFERENCES, comparison_figure(found))
+
+
+def _urgency(outcomes: Mapping[tuple[str, str], Outcome], row: AssociationDifference) -> int:
+    """Worse tests come first."""
+    return TOLD.index(outcomes.get((row.model, row.test), TOLD[-1]))
 
 
 def family_of(found: Comparison) -> str:
@@ -162,45 +164,3 @@ def words_of(row: AssociationDifference) -> str:
 
 def _drawn(name: str, title: str, rows: Sequence[ForestRow], style: Style) -> Figure:
     return forest(name, title, rows, style, axis="difference of effect sizes by word, 95%", names=APART)
-
-
-def print_association_differences(found: Comparison, console: Console) -> None:
-    """Print the tables, and the differences in words."""
-    people, checks = parted(rows_of(found))
-    before: list[RenderableType] = [_table(found, people)] if people else []
-    before += [Text(CHECKS, style="bold"), _table(found, checks)] if checks else []
-    before += [
-        Text("* the interval leaves out zero   ** so does the simultaneous one", style="dim"),
-        *(Text(line, style="dim") for line in [family_of(found)] if line),
-        *(Text(printable(f"{tests}: {reason}"), style="yellow") for reason, tests in _reasons(found).items()),
-    ]
-    after = [Text(MEANING_OF_DIFFERENCES, style="dim")]
-    print_differences(found, console, difference_statements(found), before, after)
-
-
-def _reasons(found: Comparison) -> dict[str, str]:
-    """Why a difference or an interval is not told, and of which tests."""
-    tests: dict[str, dict[str, None]] = {}
-    for row in rows_of(found):
-        if row.reason:
-            tests.setdefault(row.reason, {})[row.test] = None
-    return {reason: ", ".join(of) for reason, of in tests.items()}
-
-
-def _table(found: Comparison, rows: Sequence[AssociationDifference]) -> Table:
-    table = Table(show_lines=False)
-    table.add_column("test", overflow="fold")
-    table.add_column("model", overflow="fold")
-    for name in (f"effect on {printable(found.baseline)}", "on the model", "difference", "95%, paired", "words"):
-        table.add_column(Text(name), justify="right", no_wrap=name in ("difference", "95%, paired"), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in (row.test, row.model, *_printed(row))))
-    return table
-
-
-def _printed(row: AssociationDifference) -> tuple[str, ...]:
-    effects = [decimals(effect) for effect in (row.effect_baseline, row.effect_model)]
-    if row.difference is None:
-        return *effects, "–", "–", ""
-    difference = decimals(row.difference) + SIGNS[apart(row)]
-    return *effects, difference, interval_text(row.interval_low, row.interval_high), words_of(row)

@@ -7,14 +7,17 @@ import dataclasses
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.verdicts import Outcome, Verdict, check_limits
+from biassay.results.verdicts import GROWTH, Outcome, Verdict, check_limits
 from biassay.stats.crossed_effect import crossed_difference
-from biassay.stats.stronger import smallest_stronger
+from biassay.stats.stronger import TwoModels
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.intervals import Pair, cosines_of, pair
 from biassay.studies.associations.records import Result
 
 __all__ = ["judged", "verdicts_of"]
+
+_PAIRS = 150
+"""As many as do: what the words at hand say about others varies more."""
 
 
 def verdicts_of(found: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
@@ -24,7 +27,7 @@ def verdicts_of(found: Comparison, *, margin: float, level: float) -> tuple[Verd
     an effect is in doubt, the upper end of an interval of absolute values may err as often as the whole interval
     may, not half as often. So the same interval serves both verdicts: "no worse" is wrong of any test with a
     probability of at most ``level``, and so is "worse". An interval of 1 - 2 ``level``, as is usual where one end is
-    asked about, would not do.
+    asked about, would not do. A test whose cosines are the same cannot err, and is not in the family.
     """
     check_limits(margin, level)
     (gathered,) = found.gathered
@@ -38,7 +41,8 @@ def verdicts_of(found: Comparison, *, margin: float, level: float) -> tuple[Verd
         for row in gathered.run.results
         if labels[model_key(row)] == found.baseline and row.about != "method"
     ]
-    family = sum(_has_interval(differences.get((label, row.test))) for label, row in asked)
+    intervals = [differences[label, row.test] for label, row in asked if (label, row.test) in differences]
+    family = sum(_has_interval(row) and not row.is_none for row in intervals)
     made = []
     for label, old in asked:
         new, difference = cells.get((label, old.test)), differences.get((label, old.test))
@@ -90,22 +94,21 @@ def _plain(
 
 
 def _judged(plain: Verdict, both: Pair, family: int) -> Verdict:
-    words, confidence = (both.sizes[0], both.sizes[2]), 1.0 - plain.level / family
+    words, confidence = (both.sizes[0], both.sizes[2]), 1.0 - plain.level / max(family, 1)
     found = crossed_difference(both.first, both.second, *words, confidence=confidence, absolute=True)
     if found.low is None or found.high is None:
         return dataclasses.replace(plain, difference=found.difference, reason="too few words in common for an interval")
-    outcome = judged(found.difference, found.low, found.high, plain.margin)
-    detectable = None
-    if outcome == "cannot tell":
-        detectable = smallest_stronger(both.first, both.second, *words, confidence=confidence, margin=plain.margin)
-    return dataclasses.replace(
+    plain = dataclasses.replace(
         plain,
-        outcome=outcome,
+        outcome=judged(found.difference, found.low, found.high, plain.margin),
         effect_baseline=found.first.effect_size,
         effect_model=found.second.effect_size,
         difference=found.difference,
         low=found.low,
         high=found.high,
-        detectable=detectable,
-        family=family,
     )
+    if not family or found.difference == found.low == found.high == 0.0:
+        return plain
+    plain = dataclasses.replace(plain, family=family)
+    seen = TwoModels.of(both.first, both.second, *words, confidence=confidence, margin=plain.margin, pairs=_PAIRS)
+    return plain if seen is None else dataclasses.replace(plain, power=seen.power(GROWTH), detectable=seen.smallest())

@@ -16,6 +16,7 @@ __all__ = [
     "SIDES",
     "SIGNS",
     "UNREACHABLE",
+    "family_text",
     "lead_p",
     "legend",
     "mark_of",
@@ -53,7 +54,7 @@ def legend(results: Sequence[Result], between: str = "   ") -> str:
     alphas = sorted({result.alpha for result in results}) or [0.05]
     said = [f"* p at most {' or '.join(f'{alpha:g}' for alpha in alphas)}"]
     marks = set(map(mark_of, results))
-    family = _family(results)
+    family = family_text(results)
     if family or 2 in marks:
         said.append("** also after Holm's correction" + (f" over {family}" if family else ""))
     if UNREACHABLE in marks:
@@ -75,7 +76,7 @@ def sides(results: Sequence[Result]) -> str:
     return f"{crossed}{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {which}"
 
 
-def _family(results: Sequence[Result]) -> str:
+def family_text(results: Sequence[Result]) -> str:
     """Which tests are corrected together, and how many they are."""
     of_papers = [result for result in results if result.protocol in PAPERS]
     others = [result for result in results if result.protocol not in PAPERS]

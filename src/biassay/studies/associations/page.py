@@ -24,6 +24,7 @@ from biassay.studies.associations.page_columns import p_columns
 from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.samples import samples_of
+from biassay.studies.associations.selection import topic_place
 from biassay.studies.associations.view import EFFECTS, RunView, is_check, random_share
 from biassay.studies.associations.words import headline, meaning, unfinished
 from biassay.studies.associations.words_contexts import contexts_found
@@ -58,7 +59,7 @@ def part_of(view: RunView, renderer: Renderer) -> Part:
         meaning=meaning(view.run),
         sections=[section for section in sections if section is not None],
         notes=_notes(view),
-        figure=overview(findings, _CAPTION),
+        figure=overview(sorted(findings, key=lambda one: topic_place(one.topic)), _CAPTION),
         terms=_terms(view),
         data=data_of(view),
     )

@@ -13,6 +13,7 @@ from biassay.pages.formats import decimals
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.citations import Use, uses_of_tests
 from biassay.pages.publish.layout import Table
+from biassay.pages.publish.methods import Sentence, works_of
 from biassay.pages.publish.model_card import Card, card_of_findings
 from biassay.pages.section import Part, Renderer
 from biassay.results.comparison import Comparison
@@ -21,19 +22,18 @@ from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
 from biassay.results.verdicts import Verdict
 from biassay.studies.associations.compare import compare_associations
+from biassay.studies.associations.difference_lines import print_association_differences
 from biassay.studies.associations.difference_table import difference_table
-from biassay.studies.associations.differences import (
-    difference_figures,
-    differences_part,
-    print_association_differences,
-)
+from biassay.studies.associations.differences import difference_figures, differences_part
 from biassay.studies.associations.entries import asked, entry
 from biassay.studies.associations.findings import findings_of
 from biassay.studies.associations.gate import verdicts_of
 from biassay.studies.associations.gathering import gather, only_tests
 from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of, p_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
+from biassay.studies.associations.methods_text import comparison_sentences, sentences_of
 from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
+from biassay.studies.associations.settings import PAPERS
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 from biassay.studies.associations.terminal import print_associations
 from biassay.studies.associations.view import RunView
@@ -67,8 +67,8 @@ class AssociationPresenter(Presenter):
     def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return part_of(RunView(gathered), renderer)
 
-    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
-        print_associations(gathered.run, console)
+    def print(self, gathered: Gathered, console: Console, *, everything: bool = False, **_: Any) -> None:
+        print_associations(gathered.run, console, everything=everything)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         run = gathered.run
@@ -99,6 +99,8 @@ class AssociationPresenter(Presenter):
             yield Use("the method SEAT", "may2019")
         if run.manifest.inputs.contexts is not None:
             yield Use("the method CEAT", "guo2021")
+        for protocol in dict.fromkeys(row.protocol for row in run.results if row.protocol in PAPERS):
+            yield Use(f"the permutation test of protocol {protocol}", protocol)
         leads = {lead_of(row) for row in run.results if p_of(row) is not None}
         if "crossed" in leads:
             yield from CROSSED
@@ -106,6 +108,9 @@ class AssociationPresenter(Presenter):
             yield Use("correction for the number of tests", "holm1979")
         if "text" not in leads and any(row.p_value_by_word_holm is not None for row in run.results):
             yield Use("correction of p by word", "tarone1990")
+
+    def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
+        return sentences_of(run, works_of(self.sources([run])))
 
     def labels(self, run: RunData) -> Sequence[str]:
         return list(model_labels(run).values())
@@ -127,6 +132,9 @@ class AssociationPresenter(Presenter):
 
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
         print_association_differences(comparison, console)
+
+    def comparison_methods(self, comparison: Comparison) -> Iterator[Sentence]:
+        return comparison_sentences(comparison)
 
     def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
         yield "differences", difference_table(comparison)

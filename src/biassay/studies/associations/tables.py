@@ -71,6 +71,8 @@ def associations_table(run: RunData) -> Table:
             for title, tests in sorted(groups.items(), key=lambda group: _is_check(group[1], lead))
         ),
         signs=(*_other(run), *_small(run, labels), *_blanks(run, labels)),
+        spare=("Context", _SHORT[BY_WORD]) if lead == "crossed" else ("Context",),
+        brief=_brief(run, lead),
     )
 
 
@@ -150,17 +152,28 @@ def _caption(run: RunData, lead: Lead) -> str:
     )
 
 
+def _brief(run: RunData, lead: Lead) -> str:
+    """The caption for little room: what the unit is, and over which family is corrected."""
+    signs = f"{legend(run.results, '; ')}." if run.results else ""
+    if lead != "crossed":
+        return _sentences("Effect sizes of association tests.", *_how(run, lead), signs, _unfinished(run))
+    _, confidence, *_ = column_names(run.results)
+    what = f"Effect sizes d of association tests, in standard deviations, with {confidence} intervals."
+    unit = "Units are words, targets and attributes, whose texts are averaged; p is of the crossed test, two-sided."
+    return _sentences(what, unit, signs, _unfinished(run))
+
+
 def _how(run: RunData, lead: Lead) -> Iterable[str]:
     """Which numbers there are, and what they take for an observation."""
     protocols = " and ".join(dict.fromkeys(r.protocol for r in run.results))
     sides = " or ".join(dict.fromkeys(SIDES.get(r.alternative, r.alternative) for r in run.results))
     exact = f", {found}" if (found := _exactness(run)) else ""
     if lead == "text":
-        yield "Every text is an observation."
+        yield "Effect sizes are in standard deviations; every text is an observation."
         yield f"Protocol {protocols}, {sides}; it takes texts of one word to be independent, which they are not."
     if lead == "crossed":
         _, confidence, *_ = column_names(run.results)
-        yield f"d: effect size, over words whose texts are averaged; {confidence}: its interval."
+        yield f"d: effect size in standard deviations, over words whose texts are averaged; {confidence}: its interval."
         yield "Interval and p (crossed test, two-sided) take target words and attribute words as samples."
         yield f"p by word: {BY_WORD}, of splits of the target words, {sides}{exact}."
     if lead == "word":

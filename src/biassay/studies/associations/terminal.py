@@ -1,78 +1,147 @@
-"""The summary of a run as a table in the terminal."""
+"""A run of association tests in the terminal: a line a test, by topic, and the summary last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from biassay.files import printable
-from biassay.pages.plain_tables import print_run
+from biassay.pages.formats import counted, decimals
+from biassay.pages.plain_tables import WIDTH, print_run
+from biassay.pages.section import Statement
 from biassay.pages.sentences import statements
 from biassay.results.data import RunData
-from biassay.results.labels import model_key, model_labels
+from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.findings import findings_in_short
-from biassay.studies.associations.lead import Lead, lead_of_table
-from biassay.studies.associations.marks import BY_WORD, legend, sides
-from biassay.studies.associations.numbers import column_names, numbers_of, other_lead
+from biassay.studies.associations.forms import Cell, Form, FormName, forms_of
+from biassay.studies.associations.lead import effect_of, lead_of_table
+from biassay.studies.associations.lines import Block, Line
+from biassay.studies.associations.marks import legend, mark_of, sides
+from biassay.studies.associations.numbers import other_lead
 from biassay.studies.associations.records import Result
-from biassay.studies.associations.words import headline, meaning, unfinished
+from biassay.studies.associations.selection import by_topic, leading, left_out
+from biassay.studies.associations.words import ABSENCE, headline, meaning, unfinished
 from biassay.studies.associations.words_lost import assumptions, lost_lines
 
-__all__ = ["print_associations", "run_tables"]
+__all__ = ["print_associations"]
 
-_TEST_WIDTH, _BY_WORD_WIDTH = 32, 11
-_MODEL_WIDTH = {"crossed": 52, "word": 24, "text": 24}
-_Labels = Sequence[tuple[tuple[str, str, str | None], str]]
+_ROOM, _LEAST = 46, 24  # columns of a title, for which numbers are left out
+_NOTES = 3
+_POINTS = 3  # models whose findings are told one by one
+_ALONE: tuple[FormName, ...] = ("full", "numbers", "interval")
+_SEVERAL: tuple[FormName, ...] = ("interval", "bar", "effect")
 
 
-def print_associations(run: RunData, console: Console) -> None:
-    """Print the table, what its signs mean, and the findings in words."""
+def print_associations(run: RunData, console: Console, *, everything: bool = False) -> None:
+    """Print what leads, or everything: tests by topic, what their signs mean, and last the findings in words."""
+    view = _View(run, everything=everything, plain=console.options.ascii_only)
+    width, rows = min(WIDTH, console.width), run.results
     shown: list[RenderableType] = [Text(unfinished(run), style="yellow")] if unfinished(run) else []
-    signs = "   ".join(filter(None, [legend(run.results), other_lead(run.results), sides(run.results)]))
-    shown += [*run_tables(run, console.width), Text(signs, style="dim")]
+    shown += [Group(*block.render(width, whole=everything)) for block in view.blocks(width)]
+    shown += [Text(line, style="dim") for line in [left_out(rows, view.tests)] if line]
+    by_word = everything or lead_of_table(rows) != "crossed"
+    signs = [legend(rows, "; "), other_lead(rows), sides(rows) if by_word else ""]
+    means = ["; ".join(filter(None, signs)), meaning(run) if everything else ABSENCE]
+    notes = _notes(run) if everything else _some(_notes(run))
+    print_run(console, headline(run), shown, _summary(run), notes, means)
+
+
+def _summary(run: RunData) -> list[Statement]:
+    """Of more than a few models each in a sentence or two."""
+    found = statements(findings_in_short(run))
+    return found if len(found) <= _POINTS else [Statement(one.text, (), one.about) for one in found]
+
+
+def _notes(run: RunData) -> list[str]:
+    """Why something was not measured, each reason once; what had to be assumed, and what is missing."""
     labels = model_labels(run)
-    reasons = [f"{labels[model_key(r)]}, {r.test}: {r.status}: {r.reason}" for r in run.results if r.reason]
-    notes = [*assumptions(run), *lost_lines(run), *reasons]
-    print_run(console, headline(run), shown, statements(findings_in_short(run)), notes, [meaning(run)])
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for r in run.results:
+        if r.reason:
+            reasons.setdefault((labels[model_key(r)], f"{r.status}: {r.reason}"), []).append(r.test)
+    told = [f"{label}, {', '.join(tests)}: {reason}" for (label, reason), tests in reasons.items()]
+    return [*told, *assumptions(run), *lost_lines(run)]
 
 
-def run_tables(run: RunData, width: int) -> Iterator[Table]:
-    """Tests down, models across, as many models beside each other as the width holds."""
-    labels = list(model_labels(run).items())
-    beside = max(1, (width - _TEST_WIDTH) // _MODEL_WIDTH[lead_of_table(run.results)])
-    for start in range(0, len(labels), beside):
-        yield _table(run, labels[start : start + beside])
+def _some(notes: Sequence[str]) -> list[str]:
+    more = len(notes) - _NOTES
+    return [*notes[:_NOTES], *([f"{counted(more, 'more note')}: --all"] if more > 0 else ())]
 
 
-def _table(run: RunData, labels: _Labels) -> Table:
-    cells = {(r.test, model_key(r)): r for r in run.results}
-    names, alone = column_names(run.results), len(labels) == 1
-    table = Table(title=Text(printable(labels[0][1])) if alone else None, title_justify="left", title_style="bold")
-    table.add_column("test", overflow="fold")
-    for _, label in labels:
-        above = "" if alone else f"{printable(label)}\n"
-        table.add_column(Text(f"{above}{names[0]}"), justify="right", overflow="fold", min_width=6, max_width=20)
-        for name in names[1:]:
-            fits = {"width": _BY_WORD_WIDTH} if name == BY_WORD else {"no_wrap": True}
-            table.add_column(name, justify="right", **fits)
-    lead = lead_of_table(run.results)
-    people = dict.fromkeys((r.test, r.title) for r in run.results if r.about != "method")
-    checks = dict.fromkeys((r.test, r.title) for r in run.results if r.about == "method")
-    for test, title in (*people, *checks):
-        if checks and people and (test, title) == next(iter(checks)):
-            table.add_section()
-        rows = [cells.get((test, key)) for key, _ in labels]
-        what = f"check of the method: {title}" if (test, title) in checks else title
-        table.add_row(
-            Text.assemble(printable(test), "\n", (printable(what), "dim")),
-            *(text for row in rows for text in _cells(row, lead)),
-        )
-    return table
+@dataclass(frozen=True)
+class _View:
+    """The results of a run as lines; ``plain``: in ASCII."""
+
+    run: RunData
+    everything: bool
+    plain: bool
+
+    @cached_property
+    def labels(self) -> Mapping[ModelKey, str]:
+        return model_labels(self.run)
+
+    @cached_property
+    def cells(self) -> Mapping[tuple[str, ModelKey], Result]:
+        return {(r.test, model_key(r)): r for r in self.run.results}
+
+    @cached_property
+    def tests(self) -> Sequence[str]:
+        return list(dict.fromkeys(r.test for r in self.run.results)) if self.everything else leading(self.run.results)
+
+    def blocks(self, width: int) -> Iterator[Block]:
+        """Of one model all numbers; of several those for which there is room beside each other, or what they share."""
+        forms, keys = forms_of(self.run.results, plain=self.plain), list(self.labels)
+        if self.everything:
+            yield from (self._beside([key], forms["all"]) for key in keys)
+            return
+        made = [self._beside(keys, forms[name]) for name in (_SEVERAL if len(keys) > 1 else _ALONE)]
+        fitting = [one for one in made if one.room(width) >= _ROOM] or made[-1:]
+        yield fitting[0] if len(keys) == 1 or fitting[0].room(width) >= _LEAST else self._over_models()
+
+    def _beside(self, keys: Sequence[ModelKey], form: Form) -> Block:
+        """Every model's cells side by side."""
+
+        def cells(test: str) -> tuple[Cell, ...]:
+            return tuple(cell for key in keys for cell in form.cells(self.cells.get((test, key))))
+
+        each = len(form.heads)
+        left = frozenset(place * each + one for place in range(len(keys)) for one in form.left)
+        return Block(form.heads * len(keys), self._lines(cells), tuple(self.labels[key] for key in keys), left)
+
+    def _over_models(self) -> Block:
+        """On how many models a test holds, and its effects there."""
+        by_test: dict[str, list[Result]] = {}
+        for r in self.run.results:
+            by_test.setdefault(r.test, []).append(r)
+        unit = " or ".join(dict.fromkeys(r.unit for r in self.run.results))
+        heads = "holds on", "corrected", f"median {unit}", "from", "to"
+        return Block(heads, self._lines(lambda test: _over(by_test[test])))
+
+    def _lines(self, cells: Callable[[str], tuple[Cell, ...]]) -> tuple[Line, ...]:
+        lines: list[Line] = []
+        for head, tests in by_topic([r for r in self.run.results if r.test in self.tests]):
+            lines.append(Line(head))
+            above: Result | None = None
+            for test in tests:
+                own = cells(test.test)
+                if above is not None and test.variant_of == above.test and test.title.startswith(f"{above.title}, "):
+                    lines.append(Line(test.title.removeprefix(f"{above.title}, "), test.test, own, indent=4))
+                    continue
+                lines.append(Line(test.title, test.test, own))
+                above = test
+        return tuple(lines)
 
 
-def _cells(result: Result | None, lead: Lead) -> list[str]:
-    first, *others = ("".join(number) for number in numbers_of(result, lead))
-    return [result.status if result is not None and result.effect_size is None else first, *others]
+def _over(results: Sequence[Result]) -> tuple[Cell, ...]:
+    marks = [mark_of(r) for r in results]
+    sizes = [size for r in results if (size := effect_of(r)) is not None and math.isfinite(size)]
+    hold, corrected = sum(mark in (1, 2) for mark in marks), marks.count(2)
+    measured = sum(r.status == "measured" for r in results)
+    style = "bold cyan" if corrected else "cyan" if hold else "dim"
+    ends = (statistics.median(sizes), min(sizes), max(sizes)) if sizes else (None, None, None)
+    return tuple((text, style) for text in (f"{hold} of {measured}", f"{corrected}", *map(decimals, ends)))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from biassay.pages.formats import counted
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.records import Result
 
 __all__ = ["assumption", "assumptions", "lost_lines"]
 
-_TESTS_SHOWN = 6
+_TESTS_SHOWN = 3
 _WORDS_SHOWN = 8
 
 
@@ -42,10 +43,8 @@ def _cause(result: Result, role: str, word: str) -> str:
 
 
 def _by_test(tests: Mapping[str, Sequence[str]]) -> str:
-    named = [f"{test}: {', '.join(words)}" for test, words in tests.items()]
-    rest = len(named) - _TESTS_SHOWN
-    more = f"; and {rest} more test{'' if rest == 1 else 's'}" if rest > 0 else ""
-    return "; ".join(named[:_TESTS_SHOWN]) + more
+    words = _some(list(dict.fromkeys(word for own in tests.values() for word in own)))
+    return f"{words} ({', '.join(tests) if len(tests) <= _TESTS_SHOWN else counted(len(tests), 'test')})"
 
 
 def assumptions(run: RunData) -> list[str]:

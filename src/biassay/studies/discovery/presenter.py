@@ -16,6 +16,7 @@ from biassay.pages.plain_tables import filled, print_run, printed, section_of
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.citations import Use, uses_of_source
 from biassay.pages.publish.metadata import Indexed, Metric
+from biassay.pages.publish.methods import Sentence, works_of
 from biassay.pages.publish.model_card import Card, card_of_findings, version_of
 from biassay.pages.section import Part, Renderer
 from biassay.pages.sentences import statements
@@ -25,6 +26,7 @@ from biassay.results.gathering import Gathered
 from biassay.results.tables import Column
 from biassay.studies.discovery.compare import compare_discoveries
 from biassay.studies.discovery.findings import findings_of
+from biassay.studies.discovery.methods_text import sentences_of
 from biassay.studies.discovery.page import discovery_part, roc_figures
 from biassay.studies.discovery.shown import MEANING, TERMS, curve_table, group_table, headline, notes_of, word_table
 from biassay.studies.discovery.view import GroupView, groups_of
@@ -67,16 +69,17 @@ class DiscoveryPresenter(Presenter):
         *,
         top: int = _WORDS_PRINTED,
         only: Sequence[str] | None = None,
+        everything: bool = False,
         **options: Any,  # noqa: ARG002
     ) -> None:
-        """``top`` words of each list, of all groups or of some."""
+        """``top`` words of each list or all, of all groups or of some."""
         run = gathered.run
         views = [view for view in groups_of(run) if only is None or view.row.group in only]
         items = {(view.model, view.row.group) for view in views}
         findings = [one for one in findings_of(run) if (one.model, one.item) in items]
-        explained = word_table(run, ())[0]
+        explained = word_table(run, ())[0] if everything else ()
         meaning = [*(f"{column.label}: {column.help}" for column in explained), TERMS["score"], MEANING]
-        tables = list(_printed(run, views, top))
+        tables = list(_printed(run, views, None if everything else top))
         notes = [*notes_of(run, views), run.manifest.inputs.note]
         print_run(console, headline(run), tables, statements(findings), notes, meaning)
 
@@ -90,6 +93,9 @@ class DiscoveryPresenter(Presenter):
     def methods(self, run: RunData) -> Iterator[Use]:  # noqa: ARG002
         yield Use("the methods IBD and EIBD", "guo2021")
         yield Use("correction for the number of words", "benjamini1995")
+
+    def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
+        return sentences_of(run, works_of(self.sources([run])))
 
     def labels(self, run: RunData) -> Sequence[str]:
         return list(dict.fromkeys(view.model for view in groups_of(run)))
@@ -117,7 +123,7 @@ class DiscoveryPresenter(Presenter):
         print_differences(comparison, console, (), before=[table])
 
 
-def _printed(run: RunData, views: Sequence[GroupView], top: int) -> Iterator[RenderableType]:
+def _printed(run: RunData, views: Sequence[GroupView], top: int | None) -> Iterator[RenderableType]:
     columns, rows = group_table(run, views)
     yield printed("Groups", filled(columns, rows), rows)
     for view in views:

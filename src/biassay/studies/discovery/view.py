@@ -31,7 +31,7 @@ class GroupView:
     curves: tuple[CurveRow, ...]
     arrays: Mapping[str, NDArray[np.float64]]
 
-    def best_words(self, *, emergent: bool, top: int) -> Sequence[WordRow]:
+    def best_words(self, *, emergent: bool, top: int | None) -> Sequence[WordRow]:
         """The words that rank highest among those associated, or emergent."""
         return [word for word in self.words if (word.emergent if emergent else word.associated)][:top]
 

@@ -59,9 +59,8 @@ def _standing(row: Result) -> Standing:
 
 def _survives(row: Result) -> Iterator[str]:
     """In how many choices it is the same, how large, and without which word least is left."""
-    span = interval_text(row.d_smallest, row.d_largest)
-    of = f"{row.same_sign:,} of {counted(row.choices, 'choice')} with the same sign, {row.significant:,} significant"
-    yield f"{of} (d {span}, median {decimals(row.d_median)})"
+    of = f"same sign in {row.same_sign:,} of {counted(row.choices, 'choice')}, significant in {row.significant:,}"
+    yield f"{of}; median d = {decimals(row.d_median)} ({interval_text(row.d_smallest, row.d_largest)})"
     if row.without_word is not None:
         turned = (row.d_without_word or 0.0) * (row.d or 0.0) < 0.0
-        yield f"without {row.without_word} d = {decimals(row.d_without_word)}{', of the other sign' if turned else ''}"
+        yield f"{'turns round' if turned else 'least'} without {row.without_word}: d = {decimals(row.d_without_word)}"

@@ -29,4 +29,5 @@ def paper_table(run: RunData) -> Table:
     )
     told = (f"{head}: {column.help}" for head, column in zip(heads, NUMBERS, strict=True))
     spans = tuple(Span(clean(name), heads) for name in names)
-    return Table(clean(" ".join(["What the tests survive.", *told])), ("test",), spans, (Group("", rows),))
+    caption = clean(" ".join(["What the tests survive.", *told]))
+    return Table(caption, ("test",), spans, (Group("", rows),), spare=("same", "signif.", "joint p"))

@@ -14,12 +14,14 @@ from biassay.pages.overview import overview
 from biassay.pages.plain import Plain
 from biassay.pages.publish.citations import Use, uses_of_tests
 from biassay.pages.publish.layout import Table
+from biassay.pages.publish.methods import Sentence, works_of
 from biassay.pages.section import Part, Renderer
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.presenter import CROSSED
 from biassay.studies.robustness.columns import SUMMARY
+from biassay.studies.robustness.methods_text import sentences_of
 from biassay.studies.robustness.paper import paper_table
 from biassay.studies.robustness.records import Result, Specification
 
@@ -77,6 +79,9 @@ class RobustnessPresenter(Plain):
         yield Use("specification curves", "simonsohn2020")
         if any(row.p_value_crossed_holm is not None for row in run.results):
             yield Use("correction for the number of tests", "holm1979")
+
+    def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
+        return sentences_of(run, works_of(self.sources([run])))
 
     def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         run = gathered.run

@@ -10,11 +10,12 @@ from rich.console import Console, RenderableType
 from biassay.pages.charts.drawing import Drawing
 from biassay.pages.comparing import lay_out_comparison, print_differences
 from biassay.pages.formats import interval_text
-from biassay.pages.plain_tables import print_run, printed, section_of
+from biassay.pages.plain_tables import PRINTED, print_run, printed, section_of
 from biassay.pages.presenter import Presenter
 from biassay.pages.publish.citations import Use, uses_of_source
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.metadata import Indexed, Metric
+from biassay.pages.publish.methods import Sentence, works_of
 from biassay.pages.publish.model_card import Card, card_of_findings, version_of
 from biassay.pages.section import Part, Renderer
 from biassay.pages.sentences import statements
@@ -26,6 +27,7 @@ from biassay.results.tables import Column
 from biassay.studies.stereotypes.columns import TABLES
 from biassay.studies.stereotypes.compare import compare_stereotypes
 from biassay.studies.stereotypes.findings import findings_of
+from biassay.studies.stereotypes.methods_text import sentences_of
 from biassay.studies.stereotypes.page import profile_figures, stereotypes_part
 from biassay.studies.stereotypes.shown import (
     AGREEMENT,
@@ -56,13 +58,14 @@ class StereotypePresenter(Presenter):
     def part(self, gathered: Gathered, renderer: Renderer) -> Part:
         return stereotypes_part(gathered.run, renderer)
 
-    def print(self, gathered: Gathered, console: Console, **_: Any) -> None:
+    def print(self, gathered: Gathered, console: Console, *, everything: bool = False, **_: Any) -> None:
         run = gathered.run
         models = models_of(run)
-        tables = [table for model in models for table in _printed(run, model)]
+        findings = findings_of(run)
+        tables = [table for model in models for table in _printed(run, model, everything=everything)]
         notes = [*notes_of(run, models), *people_notes(run)]
-        meaning = [*(f"{term}: {told}" for term, told in terms_of(run).items()), MEANING]
-        print_run(console, headline(run), tables, statements(findings_of(run)), notes, meaning)
+        told = [f"{term}: {meaning}" for term, meaning in terms_of(run).items()] if everything else []
+        print_run(console, headline(run), tables, statements(findings), notes, [*told, MEANING])
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         table = agreement_table(gathered.run)
@@ -88,6 +91,9 @@ class StereotypePresenter(Presenter):
             yield Use("the method CEAT", "guo2021")
         if any(row.q_value is not None for row in run.tables.get("emergent", ())):
             yield Use("correction for the number of traits", "benjamini1995")
+
+    def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
+        return sentences_of(run, works_of(self.sources([run])))
 
     def labels(self, run: RunData) -> Sequence[str]:
         return [model.label for model in models_of(run)]
@@ -126,18 +132,18 @@ _DIFFERENCES = (
 )
 
 
-def _printed(run: RunData, model: Slice) -> Iterator[RenderableType]:
+def _printed(run: RunData, model: Slice, *, everything: bool) -> Iterator[RenderableType]:
     if model["alignments"]:
         yield printed(f"{model.label}: agreement with people", *alignment_table(run, model, *AGREEMENT))
     best = closest(model)  # one measure, for a table of all groups is long
     if best is not None:
         title = f"{model.label}: {measure_name(best.row.measure)}, {templates_text(best.row, run.manifest.inputs)}"
-        yield printed(title, *leading_table(run, best), most=len(best["profiles"]))
+        yield printed(title, *leading_table(run, best), most=None if everything else PRINTED)
     for measure in measures_of(model):
         for name in PAIRED:
             if measure[name]:
                 title = f"{model.label}: {measure_name(measure.row.measure)}, {_TITLES[name].lower()}"
-                yield printed(title, *side_table(run, name, measure), most=_PAIRED_ROWS)
+                yield printed(title, *side_table(run, name, measure), most=None if everything else _PAIRED_ROWS)
 
 
 def _entries(model: Slice, run: RunData) -> Iterator[Indexed]:

@@ -73,7 +73,7 @@ AGREEMENT = (
 """The columns of agreement for which a terminal has room."""
 
 _SPECS = {spec.name: spec for spec in TABLES}
-_LEADING = 3
+_LEADING = 4
 
 
 def terms_of(run: RunData) -> dict[str, str]:
@@ -133,12 +133,12 @@ def leading_table(run: RunData, measure: Slice) -> Table:
     own = _SPECS["group_alignments"].columns_of(run)
 
     def leading(profile: ProfileRow) -> str:
-        return ", ".join(f"{trait.name} {trait.beyond:.2f}" for trait in found[profile.group][:_LEADING])
+        return ", ".join(trait.name for trait in found[profile.group][:_LEADING])
 
-    said = "Traits, and by how much its score goes beyond the mean of all groups."
+    said = "Traits whose scores go most beyond the mean of all groups."
     columns = [
         Column("group", "group", "The social group."),
-        Column("traits", "stands out as", said if is_centred(rows) else "Traits, with their scores.", get=leading),
+        Column("traits", "stands out as", said if is_centred(rows) else "Traits, strongest first.", get=leading),
         *(_rated(column, rated) for column in pick(own, "tau", "precision", "pilot")),
     ]
     return filled(columns, rows), rows

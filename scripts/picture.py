@@ -1,0 +1,33 @@
+"""The picture of README: the top of the page that its first command makes, as a browser shows it. Needs Chromium."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+import biassay
+
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "_static" / "report.png"
+SIZE = {"width": 1120, "height": 640}
+
+
+def main() -> None:
+    browser = shutil.which("chromium")
+    if browser is None:
+        sys.exit("Chromium is not installed (Debian: apt-get install chromium)")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page = biassay.run(["glove", "use"], tests="weat*").report(Path(folder) / "page.html")
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        tab = chromium.new_page(viewport=SIZE, device_scale_factor=1.5)
+        tab.goto(page.as_uri())
+        tab.screenshot(path=PICTURE)
+        chromium.close()
+    print(f"{PICTURE}: {PICTURE.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

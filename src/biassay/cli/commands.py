@@ -1,0 +1,26 @@
+"""Groups of commands that know which one was meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from biassay.errors import nearest_names
+
+__all__ = ["Commands"]
+
+
+class Commands(click.Group):
+    """An unknown command is answered with the nearest name, or with all of them."""
+
+    def has_command(self, name: str) -> bool:
+        return name in self.commands
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and not self.has_command(args[0]):
+            known = self.list_commands(ctx)
+            near = nearest_names(args[0], known)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(known)}"
+            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)

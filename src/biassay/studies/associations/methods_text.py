@@ -1,0 +1,165 @@
+"""How association tests were measured, in sentences for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from biassay.pages.formats import counted, percent
+from biassay.pages.publish.methods import Sentence, listed, models_text, seeds
+from biassay.pages.publish.model_card import version_of
+from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
+from biassay.studies.associations.lead import Lead, corrected_p_of, lead_of, lead_of_table, p_of
+from biassay.studies.associations.marks import SIDES, family_text
+from biassay.studies.associations.records import Result
+
+__all__ = ["CROSSED_WORKS", "comparison_sentences", "crossed_sentence", "lost_sentence", "sentences_of", "tests_text"]
+
+CROSSED_WORKS = ("clark1973", "judd2012", "satterthwaite1946", "fieller1954")
+_PERMUTED = {
+    "may2019": (
+        "The p-values are of permutations of the target texts, all of up to 100,000 and else 99,999 drawn at random",
+        ("may2019",),
+    ),
+    "caliskan2017": (
+        "The p-values are of a normal distribution fitted to 100,000 random permutations of the target texts",
+        ("caliskan2017",),
+    ),
+}
+
+
+def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
+    """What was measured of which models, how effects and p-values were found, and how they were corrected."""
+    rows: tuple[Result, ...] = run.results
+    over_contexts = run.manifest.inputs.contexts is not None
+    methods = _methods(rows, over_contexts=over_contexts)
+    yield Sentence(
+        f"With biassay {version_of(run)} we measured {tests_text(rows)} ({listed([*methods])}) on {models_text(run)}",
+        ("biassay", *methods.values(), *sources),
+    )
+    if over_contexts:
+        yield from _contexts(run)
+    lead = lead_of_table(rows)
+    yield from _numbers(rows, lead)
+    alphas = listed([f"{alpha:g}" for alpha in sorted({row.alpha for row in rows})], "or")
+    if any(corrected_p_of(row) is not None for row in rows) and (family := family_text(rows)):
+        by = "Holm's method, with Tarone's refinement," if lead == "word" else "Holm's method"
+        works = ("holm1979", "tarone1990") if lead == "word" else ("holm1979",)
+        yield Sentence(f"At a level of {alphas}, p-values were corrected by {by} over {family}", works)
+    elif rows:
+        yield Sentence(f"The level of significance is {alphas}")
+    yield lost_sentence(run, rows)
+    if over_contexts or lead == "text" or any(row.random_sets for row in rows):
+        yield seeds(row.seed for row in rows)
+
+
+def tests_text(rows: Iterable[Result]) -> str:
+    """How many tests about people, and how many checks of the method."""
+    about = {row.test: row.about for row in rows}
+    checks = sum(one == "method" for one in about.values())
+    people = [f"{counted(len(about) - checks, 'association test')} about people"] if len(about) > checks else []
+    return listed([*people, *([f"{counted(checks, 'check')} of the method"] if checks else [])])
+
+
+def _methods(rows: Iterable[Result], *, over_contexts: bool) -> dict[str, str]:
+    if over_contexts:
+        return {"CEAT": "guo2021"}
+    levels = {row.level for row in rows}
+    found = {"WEAT": "caliskan2017"} if "word" in levels or not levels else {}
+    return found | ({"SEAT": "may2019"} if "sentence" in levels else {})
+
+
+def _contexts(run: RunData) -> Iterator[Sentence]:
+    made, settings = run.manifest.inputs.contexts, run.manifest.settings
+    of = f" of {counted(made.documents, 'document')}" if made.documents else ""
+    drawn = "the same for all models" if settings.mode == "fixed" else "drawn anew for each model"
+    window = f", cut to {counted(settings.window, 'word')} around it" if settings.window else ""
+    yield Sentence(
+        f"Every word was read in its contexts from a corpus{of} (at most {made.per_stimulus:,} a word, "
+        f"{made.rows:,} in all, found with seed {made.seed}){window}"
+    )
+    yield Sentence(
+        f"Effects by text are pooled by a random-effects model over {settings.n_samples:,} samples of one context a "
+        f"word, {drawn}",
+        ("guo2021",),
+    )
+
+
+def _numbers(rows: Iterable[Result], lead: Lead) -> Iterator[Sentence]:
+    """What effect sizes and p-values are, as they lead in the table."""
+    own = [row for row in rows if lead_of(row) == lead and p_of(row) is not None]
+    sides = listed(list(dict.fromkeys(SIDES.get(row.alternative, row.alternative) for row in own)), "or")
+    others = [name for name in dict.fromkeys(row.metric for row in own) if name != "cosine"]
+    means = f"differences of mean similarities (metric {listed(others)})" if others else "differences of mean cosines"
+    if lead == "crossed":
+        yield Sentence(
+            "The effect size d is the difference between the mean associations of the two sets of target words, in "
+            f"standard deviations over all target words; associations are {means}; the texts of a word are averaged",
+            ("caliskan2017",),
+        )
+        yield crossed_sentence(sorted({row.alpha for row in own}) or [0.05])
+        if any(row.p_value_by_word is not None for row in own):
+            yield Sentence(f"The p-value by word, for these attribute words, is of splits of the target words, {sides}")
+        yield from _beside(own)
+    elif lead == "word":
+        scores = f"Effects are scores of four sets of words ({listed(others)}); " if others else ""
+        yield Sentence(f"{scores}words are the units, and p-values are of splits of the target words, {sides}")
+    else:
+        yield Sentence(
+            "The effect size d is the difference between the mean associations of the two sets of target texts, in "
+            f"standard deviations; associations are {means}, and every text is a unit",
+            ("caliskan2017",),
+        )
+        for protocol in dict.fromkeys(row.protocol for row in own):
+            text, works = _PERMUTED.get(protocol, ("The p-values are of permutations of the target texts", ()))
+            yield Sentence(f"{text}, {sides}", works)
+
+
+def _beside(rows: Iterable[Result]) -> Iterator[Sentence]:
+    """What was asked beside the effects."""
+    sets = sorted({row.random_sets for row in rows if row.random_sets})
+    if sets:
+        yield Sentence(f"Effects were also compared with those of {sets[-1]:,} random sets of attribute words")
+    margins = sorted({row.margin for row in rows if row.margin is not None})
+    if margins:
+        sizes = listed([f"{margin:g}" for margin in margins], "or")
+        yield Sentence(f"It was also tested whether the difference D, in cosine units, is smaller than {sizes}")
+
+
+def comparison_sentences(found: Comparison) -> Iterator[Sentence]:
+    """How models were compared, and how it was judged whether they are worse."""
+    rows = found.tables.get("associations", ())
+    family = next((row.family for row in rows if row.family), 0)
+    yield Sentence(
+        f"{listed(found.models)} {'was' if len(found.models) == 1 else 'were'} compared with {found.baseline} by the "
+        "difference of effect sizes over the words that both models know; its interval "
+        f"({percent(found.confidence)}) is paired, over the same target words and attribute words"
+    )
+    if family:
+        yield Sentence(f"Simultaneous intervals hold over {counted(family, 'difference')} of tests about people")
+    for verdict in found.verdicts[:1]:
+        yield Sentence(
+            "A model is called worse where the simultaneous interval of the difference of absolute effect sizes lies "
+            f"above 0 and the difference above {verdict.margin:g}, and no worse where the interval ends at "
+            f"{verdict.margin:g} or below, at a level of {verdict.level:g}"
+        )
+
+
+def crossed_sentence(alphas: Iterable[float]) -> Sentence:
+    """What intervals and p-values of the crossed test are."""
+    confidence = listed([percent(1.0 - alpha) for alpha in alphas], "or")
+    return Sentence(
+        f"The {confidence} interval of d and its p-value, two-sided, are of a crossed test, which takes both target "
+        "words and attribute words as samples of what they stand for",
+        CROSSED_WORKS,
+    )
+
+
+def lost_sentence(run: RunData, rows: Iterable[Result]) -> Sentence:
+    """When a test was refused, and how often that was so."""
+    unmeasured = sum(row.status != "measured" for row in rows)
+    none = f"; {counted(unmeasured, 'result')} {'is' if unmeasured == 1 else 'are'} missing for this or another reason"
+    share = percent(run.manifest.settings.max_lost)
+    return Sentence(
+        f"A test was left out where a model lacks more than {share} of the words of a set{none if unmeasured else ''}"
+    )

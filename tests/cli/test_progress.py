@@ -1,0 +1,78 @@
+"""Progress in words: what is done, how fast, and how long the rest will take."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from biassay.cli import progress
+from biassay.cli.progress import Bars, Lines, duration
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock of one's own: the time is what stands in the list."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        *((0.2, "0 s"), (45.4, "45 s"), (59.6, "1 min"), (80, "1 min 20 s"), (3600, "1 h"), (7500, "2 h 5 min")),
+        *((3659, "1 h"), (90_000, "1 d 1 h"), (-3, "0 s")),
+    ],
+)
+def test_times_are_said_as_a_person_does(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def lines_of(clock: list[float], events: list[tuple[float, str, int, int]], who: str = "hf:org/model") -> list[str]:
+    file = io.StringIO()
+    with Lines(Console(file=file, width=40), quiet=False) as lines:
+        for at, unit, done, total in events:
+            clock[0] = 100.0 + at
+            lines.progress(who, unit, done, total)
+    return file.getvalue().splitlines()
+
+
+def test_a_line_has_rate_and_time_left(clock: list[float]) -> None:
+    first, second = lines_of(clock, [(0, "texts asked", 100, 1000), (2, "texts asked", 110, 1000),
+                                     (10, "texts asked", 200, 1000)])  # fmt: skip
+    assert first == "model: encoding: 100 of 1,000 texts"
+    assert second == "model: encoding: 200 of 1,000 texts, 10/s, 1 min 20 s left"  # 100 in 10 s, 800 to go
+
+
+def test_slow_steps_say_how_long_each_takes(clock: list[float]) -> None:
+    assert lines_of(clock, [(0, "tests", 1, 4), (40, "tests", 2, 4)])[1].endswith(
+        "2 of 4 tests, 40 s each, 1 min 20 s left"
+    )
+
+
+def test_bytes_are_megabytes_and_a_length_may_be_unknown(clock: list[float]) -> None:
+    _, second = lines_of(clock, [(0, "bytes", 0, 0), (10, "bytes", 50_000_000, 0)], "corpus")
+    assert second == "corpus: reading: 50 MB, 5 MB/s"
+
+
+def test_steps_that_cannot_be_counted_are_told_and_quiet_says_nothing(clock: list[float]) -> None:  # noqa: ARG001
+    for quiet in (False, True):
+        file = io.StringIO()
+        with Lines(Console(file=file), quiet=quiet) as lines:
+            lines.begin("glove", "opening the model")
+            lines.begin("glove", "measuring")
+            lines.notice("beware")
+        assert len(file.getvalue().splitlines()) == (0 if quiet else 3)
+
+
+def test_bars_end_a_step_when_the_next_begins() -> None:
+    with Bars(Console(file=io.StringIO(), force_terminal=True, width=80)) as bars:
+        bars.begin("glove", "opening the model")
+        bars.begin("glove", "measuring")
+        assert [task.total for task in bars._progress.tasks] == [None]
+        bars.progress("glove", "tests", 1, 2)
+        assert [task.total for task in bars._progress.tasks] == [2]
+        bars.begin("out", "making the page")
+    assert [(task.completed, task.total) for task in bars._progress.tasks] == [(1, 2)]
