@@ -65,7 +65,9 @@ def test_commands_run(
             expected = re.findall(r"# exit code (\d)$", line)
             assert stop.value.code == int(expected[0] if expected else 0), (line, said.err)
             printed += f"{said.out}\n"
-    if page.parent.name == "tutorials" or page.name == "README.md":  # what they quote is what is printed, but for line breaks
+    if (
+        page.parent.name == "tutorials" or page.name == "README.md"
+    ):  # what they quote is what is printed, but for line breaks
         for quoted in blocks(page, "text"):
             assert " ".join(quoted.split()) in " ".join(printed.split())
 

@@ -57,7 +57,7 @@ def test_differences_are_those_of_the_words_in_the_folders(cli: Cli, one: Path, 
 def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
     code, stdout, stderr = cli("compare", one, two)
     assert (code, stderr) == (0, "")
-    assert f"\n{MINE} compared with glove\n" in stdout
+    assert stdout.startswith(f"{MINE} compared with glove\n")
     assert max(map(len, stdout.splitlines())) <= 100
     verdicts = sorted(told(cli("compare", one, two, "--json")[1])["verdicts"], key=lambda v: -v["difference"])
     for cells, verdict in zip(judged(stdout), verdicts, strict=True):

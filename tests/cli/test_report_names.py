@@ -50,7 +50,7 @@ def test_hostile_and_long_names_are_safe_and_distinct_names_of_files(cli: Cli, g
     cards = [name for name in names(paper) if name.startswith("model-card-")]
     assert len({name.lower() for name in cards}) == len(cards) == len(models)
     for name in names(paper):
-        assert re.fullmatch(r"(figures/)?[A-Za-z0-9][A-Za-z0-9._+-]{0,110}", name)
+        assert re.fullmatch(r"((figures|\.eval_results)/)?[A-Za-z0-9][A-Za-z0-9._+-]{0,110}", name)
     with (paper / "results.tsv").open(newline="") as file:
         assert {len(row) for row in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)} == {9}
 

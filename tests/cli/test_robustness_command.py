@@ -24,7 +24,7 @@ def test_a_paper_has_one_table_and_the_specifications_in_a_file(cli: Cli, tmp_pa
     assert cli("robustness", "glove", "--tests", "weat6", "weat7", "--out", tmp_path / "run", "--quiet")[0] == 0
     assert cli("report", tmp_path / "run", "--publish", tmp_path / "paper", "--quiet")[0] == 0
     assert {path.name for path in (tmp_path / "paper").glob("*.t*")} == {
-        *("robustness-results.tex", "robustness-results.tsv", "robustness-specifications.tsv"),
+        *("methods.tex", "robustness-results.tex", "robustness-results.tsv", "robustness-specifications.tsv"),
     }
     lines = (tmp_path / "paper" / "robustness-results.tex").read_text().splitlines()
     (weat7,) = [line for line in lines if line.startswith("weat7")]
