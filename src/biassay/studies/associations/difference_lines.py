@@ -19,7 +19,6 @@ from biassay.studies.associations.differences import (
     CHECKS,
     apart,
     difference_statements,
-    family_of,
     parted,
     rows_of,
 )
@@ -34,7 +33,7 @@ _CHECK_HEADS = ("old d", "new d", "difference", "95%, paired")
 
 
 def print_association_differences(found: Comparison, console: Console) -> None:
-    """Print the tests of each model by verdict, worse first, then checks of the method, then differences in words."""
+    """Print the tests of each model by verdict, worse first, then checks of the method."""
     width = min(WIDTH, console.width)
     before: list[RenderableType] = []
     for model in found.models:
@@ -45,7 +44,7 @@ def print_association_differences(found: Comparison, console: Console) -> None:
         lines = tuple(_check(row) for row in checks if row.model == model)
         before += Block(_CHECK_HEADS, (Line(CHECKS), *lines), spans=(model,)).render(width)
     before += [Text(line, style="dim") for line in _notes(found, bool(checks))]
-    print_differences(found, console, difference_statements(found), before)
+    print_differences(found, console, [] if found.verdicts else difference_statements(found), before)
 
 
 def _judged(verdicts: Sequence[Verdict]) -> Iterator[Line]:
@@ -81,11 +80,10 @@ def _notes(found: Comparison, checks: bool) -> Iterator[str]:
         yield f"interval: {together} with {confidence} confidence; margin {family.margin:g}"
         yield "80% power: the true growth that would be called worse in 80 of 100 comparisons; –: none would"
     if checks:
-        yield "* the interval leaves out zero   ** so does the simultaneous one"
+        yield "* the interval of the difference leaves out zero"
     reasons: dict[str, dict[str, None]] = {}
     told = [(row.reason, row.test) for row in rows_of(found)] + [(v.reason, v.test) for v in found.verdicts]
     for reason, test in told:
         if reason:
             reasons.setdefault(reason, {})[test] = None
     yield from (printable(f"{', '.join(tests)}: {reason}") for reason, tests in reasons.items())
-    yield from [family_of(found)] * bool(family_of(found))
