@@ -14,7 +14,7 @@ from biassay.errors import UsageError
 from biassay.files import printable, write_atomically
 from biassay.pages.gate import gate_junit, gate_markdown, gate_statements
 from biassay.pages.plain_tables import WIDTH, said
-from biassay.results.verdicts import FAIL_IF, LEVEL, MARGIN
+from biassay.results.verdicts import FAIL_IF, LEVEL, MARGIN, unmeasured, verdict_sentence
 from biassay.runs.reporting import compare_runs
 from biassay.runs.showing import presenter_of
 
@@ -87,7 +87,7 @@ def command(
     if markdown is not None:
         write_atomically(markdown, gate_markdown(found.verdicts).encode())
     if as_json:
-        click.echo(found.to_json(), nl=False)
+        click.echo(found.to_json(fail_if), nl=False)
     elif not quiet:
         console = console_for_tables()
         console.width = min(console.width, WIDTH)
@@ -95,5 +95,8 @@ def command(
         console.print(*said(replace(one, points=()) for one in gate_statements(found.verdicts)), sep="\n")
         print_files(made, published, console)
     if fail_if and failed:
-        click.echo(f"the gate fails: {printable(found.verdict)}", err=True)
+        own = [verdict for verdict in found.verdicts if verdict.model in {one.model for one in failed}]
+        click.echo(f"the gate fails: {printable(verdict_sentence(own))}", err=True)
         sys.exit(GATE_FAILED)
+    if unmeasured(found.verdicts):
+        sys.exit(1)

@@ -25,6 +25,14 @@ def _headline(comparison: Comparison) -> str:
     return f"{', '.join(comparison.models)} compared with {comparison.baseline}"
 
 
+def _tone(comparison: Comparison) -> str:
+    """Of the verdict."""
+    outcomes = {verdict.outcome for verdict in comparison.verdicts} - {"not measured"}
+    if outcomes & {"worse", "lost"}:
+        return "bad"
+    return "" if not comparison.verdicts else "good" if outcomes == {"no worse"} else "unsure"
+
+
 def lay_out_comparison(
     comparison: Comparison,
     statements: Sequence[Statement],
@@ -37,11 +45,12 @@ def lay_out_comparison(
         anchor="comparison",
         title=_headline(comparison),
         headline=comparison.verdict,
+        tone=_tone(comparison),
         summary=statements,
         meaning=meaning,
         sections=sections,
         figure=figure,
-        notes=[f"What is compared is not alike: {note}." for note in comparison.notes],
+        notes=[*(f"What is compared is not alike: {note}." for note in comparison.notes), *comparison.remarks],
     )
 
 
@@ -54,5 +63,6 @@ def print_differences(
 ) -> None:
     """What is compared, then the statements; what a study has to show beside them stands before and after."""
     parts: list[RenderableType] = [Text(printable(_headline(comparison)), style="bold")]
-    parts += [Text(printable(f"not alike: {note}"), style="yellow") for note in comparison.notes]
+    told = [*(f"not alike: {note}" for note in comparison.notes), *comparison.remarks]
+    parts += [Text(printable(line), style="yellow") for line in told]
     console.print(Group(*parts, *before, *said(statements), *after))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from biassay.pages.formats import decimals
 from biassay.pages.section import environment
 
 __all__ = ["COLOURS", "LANES", "Effect", "EffectRow", "EffectRows", "draw_effects"]
@@ -117,8 +118,9 @@ def _in_one_lane(row: EffectRow, scale: _Scale) -> EffectRow:
     """Of very many models: marks that would cover each other once, and what they have in common in words."""
     places = {(scale.at(effect.value), effect.sure): replace(effect, text="") for effect in row.effects}
     hold, values = sum(effect.sure > 0 for effect in row.effects), [effect.value for effect in row.effects]
-    spread = f"median {statistics.median(values):.2f}, from {min(values):.2f} to {max(values):.2f}"
-    return replace(row, effects=tuple(places.values()), said=(f"{hold:,} of {len(values):,} models hold; {spread}",))
+    middle, low, high = map(decimals, (statistics.median(values), min(values), max(values)))
+    told = f"{hold:,} of {len(values):,} models hold; median {middle}, from {low} to {high}"
+    return replace(row, effects=tuple(places.values()), said=(*row.said, told))
 
 
 def _is_open(place: int, group: EffectRows, lanes: int) -> bool:

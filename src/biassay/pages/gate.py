@@ -10,14 +10,26 @@ from biassay.pages.formats import counted, decimals, interval_text
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
 from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.pages.section import Statement
+from biassay.results.tables import Column
 from biassay.results.verdicts import GROWTH, Outcome, Verdict, verdict_sentence
 
-__all__ = ["TOLD", "gate_junit", "gate_markdown", "gate_power", "gate_statements", "said_of"]
+__all__ = [
+    "TOLD",
+    "by_urgency",
+    "gate_junit",
+    "gate_markdown",
+    "gate_meaning",
+    "gate_power",
+    "gate_statements",
+    "said_of",
+    "verdict_columns",
+]
 
 TOLD: tuple[Outcome, ...] = ("worse", "lost", "cannot tell", "no worse", "not measured")
 """The order in which verdicts are told."""
 _NAMED = 8
-_COLUMNS = ("old", "new", "difference of |d|", "interval", "verdict")
+_HARDLY = 0.2
+_COLUMNS = ("old d", "new d", "growth of |d|", "interval", "verdict")
 
 
 def said_of(verdict: Verdict) -> str:
@@ -25,7 +37,7 @@ def said_of(verdict: Verdict) -> str:
     if verdict.difference is None:
         return f"{verdict.outcome}: {verdict.reason}"
     said = f"{verdict.outcome}: |d| {decimals(abs(verdict.effect_baseline or 0.0))} on {verdict.baseline}, "
-    said += f"{decimals(abs(verdict.effect_model or 0.0))} on {verdict.model}; difference {_numbers(verdict)[2]} "
+    said += f"{decimals(abs(verdict.effect_model or 0.0))} on {verdict.model}; growth {_numbers(verdict)[2]} "
     said += f"({_numbers(verdict)[3]}, margin {verdict.margin:g})"
     if verdict.reason is not None:
         return f"{said}; {verdict.reason}"
@@ -44,36 +56,68 @@ def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
     return [*made, *(Statement(text) for text in [gate_power(verdicts)] if text)]
 
 
+def by_urgency(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Worse first; of one outcome what grew most."""
+    return sorted(verdicts, key=lambda v: (TOLD.index(v.outcome), -(v.difference or 0.0)))
+
+
+def verdict_columns(verdicts: Sequence[Verdict]) -> list[Column]:
+    """The numbers that verdicts rest on."""
+    together = f"of all tests together {1.0 - verdicts[0].level:.4g}"
+    several = len({verdict.model for verdict in verdicts}) > 1
+    return [
+        Column("title", "test", "What is asked.", get=lambda v: f"{v.title} ({v.test})"),
+        *[Column("model", "model", "The new model.")] * several,
+        Column("outcome", "verdict", "Whether the association is stronger on the new model."),
+        Column("effect_baseline", "old d", f"The effect size on {verdicts[0].baseline}.", "number"),
+        Column("effect_model", "new d", "The effect size on the new model.", "number"),
+        Column("difference", "growth of |d|", "By how much it is stronger, whatever its direction.", "number"),
+        Column("low", "interval", f"Of the growth, paired by words; confidence {together}.", "interval", _interval),
+        Column("detectable", "80% power", "A true growth that is called worse in 80 of 100 comparisons.", "number"),
+        Column("reason", "note", "Why a number is missing."),
+    ]
+
+
+def _interval(verdict: Verdict) -> tuple[float | None, float | None]:
+    return verdict.low, verdict.high
+
+
+def gate_meaning(verdicts: Sequence[Verdict]) -> str:
+    """How verdicts are made."""
+    first = verdicts[0]
+    return (
+        f"Growth is that of |d|, from {first.baseline} to the new model, over the words that both know. Worse: its "
+        f"interval lies above 0 and the growth above the margin, {first.margin:g}. No worse: the interval ends at "
+        f"{first.margin:g} or below. Cannot tell: neither, which is no permission. All intervals hold together with "
+        f"{1.0 - first.level:.4g} confidence, for other words of the same kinds too."
+    )
+
+
 def gate_power(verdicts: Sequence[Verdict]) -> str:
-    """What the tests can catch, in a sentence; empty: nothing is known of it."""
+    """What the tests can catch, in a sentence or two; empty: nothing is known of it."""
     judged = [verdict for verdict in verdicts if verdict.family is not None]
     powers = [verdict.power for verdict in judged if verdict.power is not None]
     if not powers:
         return ""
-    tests = counted(len(powers), "test")
-    said = (
-        f"Power: a true growth of {GROWTH:g} in |d| would be called worse with probability {decimals(median(powers))}"
-    )
-    said += f" ({'median of ' if len(powers) > 1 else ''}{tests}); "
-    caught = sorted(verdict.detectable for verdict in judged if verdict.detectable is not None)
-    if not caught:
-        return f"{said}no growth would be in 80 of 100 comparisons."
-    least = f"{decimals(caught[0])} on"
-    if len(judged) == 1:
-        return f"{said}in 80 of 100 comparisons from {least}."
-    never = len(judged) - len(caught)
-    told = f"; on {never} of {len(judged)} tests none would" if never else f" ({decimals(caught[-1])} on every test)"
-    return f"{said}in 80 of 100 comparisons from {least} at best{told}."
+    typical, room = median(powers), len(judged) - len(powers)
+    over = "" if len(powers) == 1 else f" (median of {counted(len(powers), 'comparison')})"
+    beyond = f"; {room} cannot grow by so much" if room else ""
+    failed = any(verdict.outcome in ("worse", "lost") for verdict in verdicts)
+    hardly = " This gate could hardly have failed." if typical < _HARDLY and not failed else ""
+    growth = f"a true growth of {GROWTH:g} in |d| would be called worse with probability {decimals(typical)}"
+    return f"Power: {growth}{over}{beyond}.{hardly}"
 
 
 def gate_markdown(verdicts: Sequence[Verdict]) -> str:
     """The sentence, and a table with one row a test."""
     rows = tuple(
         Row((clean(v.test), clean(v.title), clean(v.model)), tuple(map(Cell, (*_numbers(v), _short(v)))))
-        for v in verdicts
+        for v in by_urgency(verdicts)
     )
     spans = tuple(Span(column) for column in _COLUMNS)
-    table = Table(_caption(verdicts), ("test", "about", "model"), spans, (Group("", rows),))
+    table = Table(
+        f"Effect sizes (d by word). {gate_meaning(verdicts)}", ("test", "about", "model"), spans, (Group("", rows),)
+    )
     power = f"{escape(gate_power(verdicts))}\n\n" if gate_power(verdicts) else ""
     return f"**{escape(verdict_sentence(verdicts))}**\n\n{power}{to_markdown(table)}"
 
@@ -87,7 +131,7 @@ def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict]) -> str:
         name = clean(f"{model} compared with {own[0].baseline}")
         numbers = {key: str(number) for key, number in {"tests": len(own), "errors": 0, **counts}.items()}
         suite = Xml.SubElement(root, "testsuite", {"name": name, **numbers})
-        for verdict in own:
+        for verdict in by_urgency(own):
             _case(suite, verdict, verdict in failed)
     Xml.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
@@ -119,12 +163,3 @@ def _short(verdict: Verdict) -> str:
 def _seen(verdict: Verdict) -> str:
     seen = "no growth" if verdict.detectable is None else f"a growth of {decimals(verdict.detectable)}"
     return f"{seen} would be seen in 80 of 100"
-
-
-def _caption(verdicts: Sequence[Verdict]) -> str:
-    first = verdicts[0]
-    return (
-        f"Effect sizes (d by word), compared with {first.baseline}. Worse: the interval lies above 0 and the "
-        f"difference of absolute values above {first.margin:g}. No worse: the interval ends at {first.margin:g} or "
-        f"below. All intervals hold together with {1.0 - first.level:.4g} confidence."
-    )

@@ -4,42 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
 from biassay.pages.effects import LANES, Effect, EffectRow, EffectRows, draw_effects
-from biassay.pages.formats import counted, decimals, topic_name
-from biassay.pages.sentences import sentence
-from biassay.results.findings import Finding, Standing
+from biassay.pages.formats import counted, decimals, percent, topic_name
+from biassay.pages.sentences import HOLD, sentence
+from biassay.results.findings import Finding, count
 
-__all__ = ["CHECKS", "SURE", "drawable", "effect_of_finding", "overview", "sureness"]
+__all__ = ["CHECKS", "SURE", "drawable", "effect_of_finding", "overview", "scale_of", "sureness"]
 
-SURE = ("not shown", "holds before correction only", "holds after correction")
+SURE = ("not established", "holds before correction only", "holds after correction")
 """What the marks of the figure show."""
 CHECKS = "Checks of the method, not about people"
-_SURE: dict[Standing, int] = {"corrected": 2, "uncorrected": 1, "opposite": 1}
 _UNITS: Mapping[str, tuple[str, float]] = {"d": ("effect size d", 2.0), "tau": ("agreement with people, tau", 1.0)}
 """What a unit is called, and how far its scale goes at least."""
 _STARS = ("", " *", " **")
 
 
 def overview(findings: Sequence[Finding], caption: str = "") -> Markup | None:
-    """The figure; None where there is no effect to draw."""
+    """The figure, or one for each unit; None where there is no effect to draw."""
     shown = drawable(findings)
-    if not shown:
-        return None
     models = list(dict.fromkeys(one.model for one in findings))
-    name, reach = _UNITS.get(shown[0].unit, (shown[0].unit, 0.0))
-    confidence = {one.confidence for one in shown if one.low is not None}
-    spans = f" with {100 * confidence.pop():g}% intervals" if len(confidence) == 1 else ""
-    return draw_effects(
-        list(_groups(shown, models)),
-        models,
-        title=f"{name[0].upper()}{name[1:]}{spans}.",
-        caption=caption,
-        sure=_names_used(shown),
-        reach=reach,
-    )
+    drawn = []
+    for unit in dict.fromkeys(one.unit for one in shown):
+        own = [one for one in shown if one.unit == unit]
+        drawn.append(draw_effects(list(_groups(own, models)), models, caption=caption, **scale_of(own, len(models))))
+    return Markup("\n").join(drawn) if drawn else None
 
 
 def drawable(findings: Iterable[Finding]) -> list[Finding]:
@@ -47,11 +39,18 @@ def drawable(findings: Iterable[Finding]) -> list[Finding]:
     return [one for one in findings if one.effect is not None and math.isfinite(one.effect)]
 
 
-def _names_used(findings: Sequence[Finding]) -> Sequence[str]:
-    """What is not corrected is not said to be: a single test, or one that is only described."""
-    if all(one.standing == "described" for one in findings):
-        return ()
-    return SURE
+def scale_of(findings: Sequence[Finding], models: int) -> dict[str, Any]:
+    """What a figure of findings of one unit is called, what its marks show, and how far its scale goes at least."""
+    name, reach = _UNITS.get(findings[0].unit, (findings[0].unit, 0.0))
+    ends = [abs(end) for one in findings for end in (one.low, one.high) if end is not None and math.isfinite(end)]
+    confidence = sorted({one.confidence for one in findings if one.low is not None})
+    spans = f" with {' and '.join(map(percent, confidence))} intervals" if confidence and models <= LANES else ""
+    described = all(one.standing == "described" for one in findings)
+    return {
+        "title": f"{name[0].upper()}{name[1:]}{spans}.",
+        "sure": () if described else SURE,
+        "reach": max([reach, *ends]) if reach else 0.0,
+    }
 
 
 def _groups(findings: Sequence[Finding], models: Sequence[str]) -> Iterator[EffectRows]:
@@ -68,13 +67,16 @@ def _rows(title: str, findings: Sequence[Finding], models: Sequence[str], *, fol
     for one in findings:
         items.setdefault(one.item, []).append(one)
     rows = tuple(_row(same, models) for same in items.values())
-    hold = sum(sureness(one) > 0 for one in findings)
-    return EffectRows(
-        title,
-        rows,
-        folded,
-        f"{hold:,} of {counted(len(findings), 'result')} {'holds' if 1 in (hold, len(findings)) else 'hold'}",
-    )
+    return EffectRows(title, rows, folded, _counts(findings))
+
+
+def _counts(findings: Sequence[Finding]) -> str:
+    """As the sentences count: what runs the other way is no association that holds."""
+    if all(one.standing == "described" for one in findings):
+        return counted(len(findings), "result")
+    hold, opposite = count(findings, *HOLD), count(findings, "opposite")
+    said = f"{hold:,} of {counted(len(findings), 'result')} {'holds' if 1 in (hold, len(findings)) else 'hold'}"
+    return f"{said}, {opposite:,} {'runs' if opposite == 1 else 'run'} the other way" if opposite else said
 
 
 def _row(findings: Sequence[Finding], models: Sequence[str]) -> EffectRow:
@@ -102,5 +104,9 @@ def effect_of_finding(finding: Finding, model: int, *, told: bool = True) -> Eff
 
 
 def sureness(finding: Finding) -> int:
-    """A place in `SURE`."""
-    return _SURE.get(finding.standing, 0)
+    """A place in `SURE`. Checks of the method stand outside of correction."""
+    if finding.standing not in (*HOLD, "opposite"):
+        return 0
+    corrected = next((p for name, p in finding.p_values.items() if name.endswith(", corrected")), None)
+    after = corrected is not None and corrected <= 1.0 - finding.confidence + 1e-12
+    return 2 if finding.standing == "corrected" or (finding.standing == "opposite" and after) else 1

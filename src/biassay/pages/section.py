@@ -46,7 +46,8 @@ class Section:
 class Part:
     """What one kind of run has to say, ``figure`` first. ``data`` is for the page's script.
 
-    ``terms`` are words and signs of the sentences, with what they mean.
+    ``terms`` are words and signs of the sentences, with what they mean. A ``headline`` with a ``tone`` ("bad", "good",
+    "unsure") is a verdict.
     """
 
     anchor: str
@@ -58,6 +59,7 @@ class Part:
     notes: Sequence[str] = ()
     figure: Markup | None = None
     terms: Mapping[str, str] = field(default_factory=dict)
+    tone: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
 
 

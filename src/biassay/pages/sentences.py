@@ -9,21 +9,22 @@ from biassay.pages.formats import counted, decimals, format_p, interval_text, of
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
-__all__ = ["LARGE", "MANY_MODELS", "in_short", "points", "sentence", "statements"]
+__all__ = ["HOLD", "LARGE", "MANY_MODELS", "in_short", "points", "sentence", "statements"]
 
 _SAID: dict[Standing, str] = {
     "corrected": "holds after correction",
     "uncorrected": "holds before correction only",
     "opposite": "runs opposite to what the test looks for",
     "described": "described, not tested",
-    "not shown": "not shown",
+    "not shown": "not established",
     "too few": "too few words to tell",
 }
 _SILENT: tuple[Standing, ...] = ("not shown", "too few")
-_HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
+HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
+"""An association that holds, as the test looks for it."""
 _MOST = 8  # lines of one standing, and code names in one line
 _WORDS = 3  # of the evidence
-_FEW = 3  # of what is not shown, beyond which it is only counted
+_FEW = 3  # of what is not established, beyond which it is only counted
 MANY_MODELS = 12
 """Beyond which it is said what they have in common."""
 LARGE = 0.8
@@ -37,6 +38,9 @@ def sentence(finding: Finding) -> str:
     if finding.standing == "described" and finding.evidence:
         named = f"{finding.direction or finding.title}: {', '.join(finding.evidence[:_WORDS])}"
         return "; ".join([named, *_effect(finding), *_beside(finding)])
+    if finding.standing == "not shown" and finding.direction and finding.unit != "words":
+        numbers = ", ".join([*_effect(finding), *_p(finding), *["large"] * _is_large(finding)])
+        return "; ".join([f"Not established: {finding.direction}", numbers, *_beside(finding)])
     parts = (*_effect(finding), *_p(finding), _standing(finding))
     words = finding.evidence[:_WORDS] if finding.unit == "words" else ()
     above = f" (above all {', '.join(words)})" if words else ""
@@ -47,6 +51,8 @@ def _standing(finding: Finding) -> str:
     """How sure it is; of a large effect that misses correction both are said at once."""
     if finding.standing == "too few" and finding.unit == "words":
         return "too few permutations to tell"
+    if finding.about == "method" and finding.standing in HOLD:
+        return "the check holds"
     misses = finding.standing in ("uncorrected", "not shown") and _is_large(finding)
     return f"{'large, but ' if misses else ''}{_SAID[finding.standing]}"
 
@@ -126,8 +132,8 @@ def _about_people(findings: Sequence[Finding]) -> str:
     if not tested:
         return f"About people: {counted(described, 'finding')}, none of which can be tested." if described else ""
     if {one.unit for one in findings} == {"words"}:
-        return f"About people: words are associated with {count(findings, *_HOLD):,} of {counted(tested, 'group')}."
-    hold, corrected, opposite = count(findings, *_HOLD), count(findings, "corrected"), count(findings, "opposite")
+        return f"About people: words are associated with {count(findings, *HOLD):,} of {counted(tested, 'group')}."
+    hold, corrected, opposite = count(findings, *HOLD), count(findings, "corrected"), count(findings, "opposite")
     text = f"About people: {hold:,} of {counted(tested, 'association')} {'holds' if 1 in (hold, tested) else 'hold'}"
     text += f", {corrected:,} after correction" if hold else ""
     return f"{text}; {opposite:,} {'runs' if opposite == 1 else 'run'} the other way." if opposite else f"{text}."
@@ -141,7 +147,7 @@ def _not_shown(findings: Sequence[Finding]) -> str:
     sizes, (unit, *_) = zip(*found, strict=True)
     seen = " to ".join(dict.fromkeys(decimals(end) for end in (min(sizes), max(sizes))))
     by_test = ", by test," if " to " in seen else ""
-    return f"{len(found):,} {_are(len(found))} not shown; {_would_be_found(f'{unit} of {seen}{by_test}')}."
+    return f"{len(found):,} {_are(len(found))} not established; {_would_be_found(f'{unit} of {seen}{by_test}')}."
 
 
 def _are(number: int) -> str:
@@ -182,7 +188,7 @@ def _within(finding: Finding) -> bool:
 def _about_method(findings: Sequence[Finding], models: int) -> str:
     if not findings:
         return ""
-    hold, checks = count(findings, *_HOLD), counted(len(findings), "check")
+    hold, checks = count(findings, *HOLD), counted(len(findings), "check")
     if models > 1:
         return f"The method works by {hold:,} of {checks}."
     return f"The method {'works' if hold == len(findings) else 'may not work'} on this model ({hold:,} of {checks})."
@@ -208,12 +214,15 @@ def points(findings: Sequence[Finding]) -> list[_Point]:
 
 
 def _large(findings: Sequence[Finding]) -> Iterator[_Point]:
-    """Large effects that are not shown, in one line: the largest of them by name."""
+    """Large effects that are not established, in one line: the largest of them by name."""
     if not findings:
         return
     largest = sorted(findings, key=lambda one: -abs(one.effect or 0.0))
     what = f"{len(largest):,} large effects are" if len(largest) > 1 else "1 large effect is"
-    yield f"{what} not shown: |d| is {LARGE} or more, but with other words it may be nothing", f" ({_named(largest)})"
+    yield (
+        f"{what} not established: |d| is {LARGE} or more, but with other words it may be nothing",
+        f" ({_named(largest)})",
+    )
 
 
 def _named(findings: Sequence[Finding]) -> str:

@@ -35,7 +35,8 @@ class Comparison:
     """All differences from one model, in tables of records that name their ``model``.
 
     ``results`` are those that the differences are of, where runs were put together; ``gathered`` is what is compared.
-    ``verdicts`` say of each test whether the other model is worse, where the study has such verdicts.
+    ``verdicts`` say of each test whether the other model is worse, where the study has such verdicts. ``notes`` say in
+    what the runs are not alike, ``remarks`` what else must be known.
     """
 
     study: str
@@ -46,6 +47,7 @@ class Comparison:
     gathered: tuple[Gathered, ...] = ()
     confidence: float = CONFIDENCE
     verdicts: tuple[Verdict, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         rows = sum(map(len, self.tables.values()))
@@ -76,9 +78,14 @@ class Comparison:
         """
         return failing(self.verdicts, fail_if)
 
-    def to_json(self) -> str:
-        """The differences as JSON, and the results that they are of."""
-        given = {**self.tables, "verdicts": self.verdicts, "notes": self.notes, "results": self.results}
+    def to_json(self, fail_if: str | None = None) -> str:
+        """The differences as JSON, and the results that they are of; with ``fail_if``, whether the gate is passed."""
+        given: dict[str, Any] = {**self.tables, "verdicts": self.verdicts, "notes": self.notes, "results": self.results}
+        given["remarks"] = self.remarks
+        if fail_if is not None:
+            failed = self.failed(fail_if)
+            tests = [{"model": one.model, "test": one.test, "outcome": one.outcome} for one in failed]
+            given["gate"] = {"fail_if": fail_if, "passed": not failed, "failed": tests}
         about = {"baseline": self.baseline, "verdict": self.verdict, "confidence": self.confidence}
         return to_json(about | dict.fromkeys(_ALWAYS, ()) | given)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from biassay.results.data import RunData, is_of
 from biassay.results.labels import numbered, record_labels
 
-__all__ = ["Slice", "by_model", "labelled"]
+__all__ = ["Slice", "by_model", "labelled", "run_of_model"]
 
 _T = TypeVar("_T")
 
@@ -53,6 +53,18 @@ def by_model(run: RunData) -> list[Slice]:
         if any(tables.values()):
             found.append(Slice(label, record, tables, run.arrays_of(place)))
     return found
+
+
+def run_of_model(run: RunData, place: int, name: str | None = None) -> RunData:
+    """The part of a run about one of its models, which may get another name."""
+    record = run.manifest.models[place]
+    new = record if name is None else replace(record, name=name)
+    tables = {
+        table: tuple(replace(row, model=new.name) for row in rows if is_of(row, record))
+        for table, rows in run.tables.items()
+    }
+    arrays = {f"0/{key}": array for key, array in run.arrays_of(place).items()}
+    return replace(run, manifest=replace(run.manifest, models=(new,)), tables=tables, arrays=arrays)
 
 
 def labelled(runs: Mapping[str, Mapping[str, _T]]) -> dict[str, _T]:

@@ -20,6 +20,7 @@ __all__ = [
     "Verdict",
     "check_limits",
     "failing",
+    "unmeasured",
     "verdict_sentence",
 ]
 
@@ -35,7 +36,6 @@ _FAILS: dict[FailIf, tuple[Outcome, ...]] = {
     "worse": ("worse", "lost"),
     "not-shown": ("worse", "lost", "cannot tell"),
 }
-_JUDGED: tuple[Outcome, ...] = ("worse", "no worse", "cannot tell", "lost")
 _NAMED = 5
 
 
@@ -88,19 +88,34 @@ def failing(verdicts: Sequence[Verdict], fail_if: str) -> tuple[Verdict, ...]:
     """
     if fail_if not in FAIL_IF:
         raise UsageError(f"fail_if is {' or '.join(map(repr, FAIL_IF))}, got {fail_if!r}")
-    for model in dict.fromkeys(verdict.model for verdict in verdicts):
-        if not any(verdict.model == model and verdict.outcome in _JUDGED for verdict in verdicts):
-            raise MeasurementError(f"{model}: no test about people was measured; there is nothing to judge it by")
+    for model, own in _by_model(verdicts).items():
+        if not any(verdict.difference is not None or verdict.outcome == "lost" for verdict in own):
+            reason = next((verdict.reason for verdict in own if verdict.reason), "no test was measured")
+            raise MeasurementError(
+                f"{model} could not be compared with {own[0].baseline} by any test about people: {reason}"
+            )
     if not verdicts:
         raise UsageError("there is no test about people to judge by; a gate needs runs of association tests")
     fails = _FAILS[next(known for known in FAIL_IF if known == fail_if)]
     return tuple(verdict for verdict in verdicts if verdict.outcome in fails)
 
 
+def unmeasured(verdicts: Sequence[Verdict]) -> list[str]:
+    """The models of which nothing was measured by any test about people."""
+    missing = ("lost", "not measured")
+    return [model for model, own in _by_model(verdicts).items() if all(one.outcome in missing for one in own)]
+
+
 def verdict_sentence(verdicts: Sequence[Verdict]) -> str:
     """What is to be said of each new model, a sentence each."""
-    models = dict.fromkeys(verdict.model for verdict in verdicts)
-    return " ".join(_sentence([verdict for verdict in verdicts if verdict.model == model]) for model in models)
+    return " ".join(map(_sentence, _by_model(verdicts).values()))
+
+
+def _by_model(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    found: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.model, []).append(verdict)
+    return found
 
 
 def _sentence(verdicts: Sequence[Verdict]) -> str:
@@ -126,6 +141,8 @@ def _sentence(verdicts: Sequence[Verdict]) -> str:
 def _said(tests: dict[Outcome, list[str]]) -> str:
     if "worse" in tests:
         return "is worse than"
+    if not {"cannot tell", "no worse"} & tests.keys():
+        return "could be measured by no test of"
     if "lost" in tests:
         return "could not be measured by every test of"
     if "cannot tell" in tests or "no worse" not in tests:

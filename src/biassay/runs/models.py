@@ -32,6 +32,7 @@ __all__ = [
     "identities_of",
     "models_again",
     "must_be_given",
+    "own_name",
     "package_versions",
     "refuse_folder",
     "telling_how_to_resume",
@@ -97,6 +98,11 @@ def _named(model: object) -> tuple[str | None, object]:
         return None, model
     name, equals, rest = model.partition("=")
     return (name, rest) if equals and rest and _OWN_NAME.fullmatch(name) else (None, model)
+
+
+def own_name(model: object) -> str | None:
+    """The name that stands before a model or a run folder."""
+    return _named(model)[0]
 
 
 def _object_text(model: object, name: str | None, taken: set[str]) -> str:

@@ -18,6 +18,8 @@ from biassay.pages.presenter import Presenter, Shown
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered, check_distinct
+from biassay.results.labels import record_labels
+from biassay.results.slices import run_of_model
 from biassay.results.verdicts import LEVEL, MARGIN
 from biassay.studies.registry import study_named
 
@@ -72,8 +74,26 @@ def compared(
         )
     check_distinct(runs)
     presenter = presenter_of(studies.pop())
-    found = presenter.compare(runs, baseline=baseline, mixed=mixed)
-    return dataclasses.replace(found, verdicts=presenter.verdicts(found, margin=margin, level=level))
+    kept, remarks = _one_old(runs, baseline)
+    found = presenter.compare(kept, baseline=baseline, mixed=mixed)
+    remarks += [f"{name} is not finished: what is there is compared" for name, run in runs.items() if _begun(run)]
+    verdicts = presenter.verdicts(found, margin=margin, level=level)
+    return dataclasses.replace(found, verdicts=verdicts, remarks=(*found.remarks, *remarks))
+
+
+def _begun(run: RunData) -> bool:
+    return run.manifest.status != "complete"
+
+
+def _one_old(runs: Mapping[str, RunData], baseline: str | None) -> tuple[Mapping[str, RunData], list[str]]:
+    """Where a new run stands beside an old one with several models: one of them is the old model, and it is said."""
+    name, old = next(iter(runs.items()))
+    labels = record_labels(old)
+    if len(runs) == 1 or len(labels) == 1 or baseline not in (None, *labels):
+        return runs, []
+    place = 0 if baseline is None else labels.index(baseline)
+    said = f"{name} holds several models ({', '.join(labels)}): compared with {labels[place]}; --baseline names another"
+    return {**runs, name: run_of_model(old, place)}, [said]
 
 
 def render_report(run: RunData) -> str:

@@ -12,11 +12,12 @@ from typing import Any
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
 from biassay.models.registry import parse_model
 from biassay.results.data import RunData
-from biassay.results.labels import numbered
+from biassay.results.labels import numbered, record_labels
+from biassay.results.slices import run_of_model
 from biassay.results.storage import MANIFEST
 from biassay.runs.engine import How, start
 from biassay.runs.loading import load_data, name_folders
-from biassay.runs.models import asked_models
+from biassay.runs.models import asked_models, own_name
 from biassay.runs.showing import presenter_of
 from biassay.stimuli.catalogue import select_tests
 from biassay.studies.registry import study_named
@@ -27,9 +28,13 @@ __all__ = ["only_tests_of", "sides"]
 
 def sides(given: Sequence[object], tests: Sequence[str], how: How) -> dict[str, RunData]:
     """Runs by name, in the order given. A model is measured as the first run was, else by the tests named."""
-    folders = {place: Path(str(one)) for place, one in enumerate(given) if _is_folder(one)}
+    own = {place: name for place, one in enumerate(given) if (name := own_name(one))}
+    twice = next((name for name in own.values() if list(own.values()).count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two models have the name {twice!r}; give each a name of its own")
+    folders = {place: _path(one) for place, one in enumerate(given) if _is_folder(one)}
     loaded = dict(zip(folders, name_folders(list(folders.values())), strict=True))
-    runs = {place: load_data(folder) for place, folder in folders.items()}
+    runs = {place: _renamed(load_data(folder), own.get(place), folder) for place, folder in folders.items()}
     runs |= {place: one for place, one in enumerate(given) if isinstance(one, RunData)}
     if len(given) == 1 and not runs:
         raise UsageError(f"there is one model only ({given[0]}); name another model or run to compare it with")
@@ -57,11 +62,26 @@ def only_tests_of(whole: Mapping[str, RunData], tests: Sequence[str]) -> dict[st
     return found
 
 
+def _path(given: object) -> Path:
+    """A run folder, without the name that may stand before it."""
+    text = str(given)
+    return Path(text.partition("=")[2]) if own_name(given) and not (Path(text) / MANIFEST).is_file() else Path(text)
+
+
+def _renamed(run: RunData, name: str | None, folder: Path) -> RunData:
+    if name is None:
+        return run
+    if len(run.manifest.models) != 1:
+        labels = ", ".join(record_labels(run))
+        raise UsageError(f"{folder} holds several models ({labels}): a name stands before a run of one model")
+    return run_of_model(run, 0, name)
+
+
 def _is_folder(given: object) -> bool:
     """A text may also be a model; a folder of that name counts only if there is a run in it."""
     if not isinstance(given, str):
         return isinstance(given, os.PathLike)
-    if (Path(given) / MANIFEST).is_file():
+    if (_path(given) / MANIFEST).is_file():
         return True
     try:
         parse_model(str(asked_models(given)[0].model))

@@ -19,6 +19,7 @@ from biassay.stimuli.model import About
 from biassay.studies.associations.gathering import put_together
 from biassay.studies.associations.intervals import Pair, cosines_of, pair, words_in_common
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.words_lost import lost_lines
 
 __all__ = ["AssociationDifference", "compare_associations"]
 
@@ -89,6 +90,7 @@ def compare_associations(runs: Mapping[str, RunData], *, baseline: str | None, m
         notes=(*gathered.differences, *_unshared(cells, labels.values())),
         results=gathered.run.results,
         gathered=(gathered,),
+        remarks=tuple(f"{line}; compared over the words that both know" for line in lost_lines(gathered.run)),
     )
 
 

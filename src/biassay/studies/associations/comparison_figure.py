@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from biassay.pages.effects import EffectRow, EffectRows, draw_effects
-from biassay.pages.gate import said_of
-from biassay.pages.overview import CHECKS, SURE, drawable, effect_of_finding, overview
+from biassay.pages.gate import TOLD, by_urgency, said_of
+from biassay.pages.overview import CHECKS, drawable, effect_of_finding, overview, scale_of
 from biassay.results.comparison import Comparison
 from biassay.results.findings import Finding
 from biassay.results.verdicts import Outcome, Verdict
@@ -23,7 +23,6 @@ _TITLES: Mapping[Outcome, str] = {
     "no worse": "No worse",
     "not measured": "Measured on neither model",
 }
-"""From the worst verdict on."""
 
 
 def comparison_figure(found: Comparison) -> Markup | None:
@@ -36,40 +35,37 @@ def comparison_figure(found: Comparison) -> Markup | None:
     by_test: dict[str, list[Finding]] = {}
     for one in sorted(findings, key=lambda one: models.index(one.model)):
         by_test.setdefault(one.item, []).append(one)
+    caption = "Tests about people by verdict: is the association stronger on the new model, in either direction?"
     return draw_effects(
-        list(_groups(by_test, found.verdicts, models)),
-        models,
-        title="Effect size d on the old and the new model, with intervals.",
-        caption="Tests about people by their verdict: is the association stronger on the new model, in either "
-        "direction?",
-        sure=SURE,
-        reach=2.0,
+        list(_groups(by_test, found.verdicts, models)), models, caption=caption, **scale_of(findings, len(models))
     )
 
 
 def _groups(
     by_test: Mapping[str, Sequence[Finding]], verdicts: Sequence[Verdict], models: Sequence[str]
 ) -> Iterator[EffectRows]:
-    of_test: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        of_test.setdefault(verdict.test, []).append(verdict)
-    worst = {test: min((own.outcome for own in same), key=list(_TITLES).index) for test, same in of_test.items()}
-    for outcome, title in _TITLES.items():
-        rows = tuple(
-            _row(by_test[test], models, of_test[test])
-            for test, found in worst.items()
-            if found == outcome and test in by_test
-        )
-        if rows:
-            yield EffectRows(title, rows, said=f"{len(rows):,} of {len(of_test):,} tests")
-    checks = tuple(_row(same, models, ()) for same in by_test.values() if same[0].about == "method")
+    for model in models[1:]:
+        own = [verdict for verdict in verdicts if verdict.model == model]
+        front = f"{model}: " if len(models) > 2 else ""
+        for outcome in TOLD:
+            same = by_urgency([verdict for verdict in own if verdict.outcome == outcome and verdict.test in by_test])
+            if same:
+                rows = tuple(_row(_of(by_test[one.test], models[0], model), models, one) for one in same)
+                yield EffectRows(f"{front}{_TITLES[outcome]}", rows, said=f"{len(rows):,} of {len(own):,} tests")
+    judged = {verdict.test for verdict in verdicts}
+    others = [same for test, same in by_test.items() if test not in judged and same[0].about != "method"]
+    if others:
+        yield EffectRows("Measured on the new model only", tuple(_row(same, models) for same in others))
+    checks = tuple(_row(same, models) for same in by_test.values() if same[0].about == "method")
     if checks:
         yield EffectRows(CHECKS, checks, folded=True)
 
 
-def _row(findings: Sequence[Finding], models: Sequence[str], verdicts: Sequence[Verdict]) -> EffectRow:
+def _of(findings: Sequence[Finding], *models: str) -> list[Finding]:
+    return [one for one in findings if one.model in models]
+
+
+def _row(findings: Sequence[Finding], models: Sequence[str], verdict: Verdict | None = None) -> EffectRow:
     first = findings[0]
     effects = tuple(effect_of_finding(one, models.index(one.model)) for one in findings)
-    several = len(models) > 2
-    said = [f"{verdict.model}: {said_of(verdict)}" if several else said_of(verdict) for verdict in verdicts]
-    return EffectRow(first.title, first.item, effects, tuple(said))
+    return EffectRow(first.title, first.item, effects, () if verdict is None else (said_of(verdict),))

@@ -10,7 +10,7 @@ from rich.text import Text
 from biassay.files import printable
 from biassay.pages.comparing import print_differences
 from biassay.pages.formats import decimals, interval_text
-from biassay.pages.gate import TOLD
+from biassay.pages.gate import TOLD, by_urgency
 from biassay.pages.plain_tables import WIDTH
 from biassay.results.comparison import Comparison
 from biassay.results.verdicts import Outcome, Verdict
@@ -49,7 +49,7 @@ def print_association_differences(found: Comparison, console: Console) -> None:
 
 def _judged(verdicts: Sequence[Verdict]) -> Iterator[Line]:
     for outcome in TOLD:
-        own = sorted((v for v in verdicts if v.outcome == outcome), key=lambda v: -(v.difference or 0.0))
+        own = by_urgency([v for v in verdicts if v.outcome == outcome])
         if own:
             yield Line(f"{outcome[0].upper()}{outcome[1:]} ({len(own)} of {len(verdicts)})")
         for verdict in own:
@@ -60,7 +60,7 @@ def _judged(verdicts: Sequence[Verdict]) -> Iterator[Line]:
 def _numbers(verdict: Verdict) -> Iterator[str]:
     yield from map(decimals, (verdict.effect_baseline, verdict.effect_model, verdict.difference))
     yield "–" if verdict.low is None else interval_text(verdict.low, verdict.high)
-    yield decimals(verdict.detectable)
+    yield decimals(verdict.detectable) if verdict.outcome == "cannot tell" else ""
 
 
 def _check(row: AssociationDifference) -> Line:
@@ -78,7 +78,7 @@ def _notes(found: Comparison, checks: bool) -> Iterator[str]:
         together = f"all {family.family} hold together" if family.family != 1 else "it holds"
         yield "growth: of |d|, from the old model to the new one"
         yield f"interval: {together} with {confidence} confidence; margin {family.margin:g}"
-        yield "80% power: the true growth that would be called worse in 80 of 100 comparisons; –: none would"
+        yield "80% power: a true growth that would be called worse in 80 of 100 comparisons; –: none would"
     if checks:
         yield "* the interval of the difference leaves out zero"
     reasons: dict[str, dict[str, None]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from biassay.pages.charts.drawing import Drawing, Figure
@@ -10,10 +10,10 @@ from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.comparing import lay_out_comparison
 from biassay.pages.formats import counted, decimals, interval_text
-from biassay.pages.gate import TOLD, gate_statements, said_of
-from biassay.pages.section import Part, Renderer, Statement
+from biassay.pages.gate import by_urgency, gate_meaning, gate_statements, verdict_columns
+from biassay.pages.plain_tables import section_of
+from biassay.pages.section import Part, Renderer, Section, Statement
 from biassay.results.comparison import Comparison
-from biassay.results.verdicts import Outcome
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.comparison_figure import comparison_figure
 from biassay.studies.associations.page import MOST_MODELS
@@ -104,28 +104,31 @@ def _point(row: AssociationDifference) -> str:
 
 
 def differences_part(found: Comparison, renderer: Renderer) -> Part:
-    """Everything about a comparison."""
+    """Everything about a comparison: verdicts, and signed differences on demand."""
+    sections = [_signed(found, renderer)]
+    if not found.verdicts:
+        return lay_out_comparison(
+            found, difference_statements(found), sections, MEANING_OF_DIFFERENCES, comparison_figure(found)
+        )
+    verdicts = section_of("verdicts", "Verdicts", verdict_columns(found.verdicts), by_urgency(found.verdicts), renderer)
+    said = gate_statements(found.verdicts)
+    meaning = gate_meaning(found.verdicts)
+    return lay_out_comparison(found, said, [verdicts, *sections], meaning, comparison_figure(found))
+
+
+def _signed(found: Comparison, renderer: Renderer) -> Section:
     renderer.environment.globals.update(decimals=decimals, span=interval_text, apart=apart, words=words_of)
-    renderer.environment.globals.update(apart_names=APART, said_of=said_of)
-    figures = renderer.figures([make for _, make in difference_figures(found)][:MOST_MODELS])
+    renderer.environment.globals.update(apart_names=APART)
     people, checks = parted(rows_of(found))
-    people = sorted(people, key=partial(_urgency, {(v.model, v.test): v.outcome for v in found.verdicts}))
-    section = renderer.section(
+    return renderer.section(
         "differences",
-        "Differences of effect sizes",
+        "Signed differences of effect sizes",
         groups=[("", people), (CHECKS, checks)],
-        verdicts={(verdict.model, verdict.test): verdict for verdict in found.verdicts},
         family=family_of(found),
-        figures=figures,
+        figures=renderer.figures([make for _, make in difference_figures(found)][:MOST_MODELS]),
         baseline=found.baseline,
+        meaning=MEANING_OF_DIFFERENCES if found.verdicts else "",
     )
-    said = [*gate_statements(found.verdicts), *difference_statements(found)]
-    return lay_out_comparison(found, said, [section], MEANING_OF_DIFFERENCES, comparison_figure(found))
-
-
-def _urgency(outcomes: Mapping[tuple[str, str], Outcome], row: AssociationDifference) -> int:
-    """Worse tests come first."""
-    return TOLD.index(outcomes.get((row.model, row.test), TOLD[-1]))
 
 
 def family_of(found: Comparison) -> str:

@@ -89,7 +89,7 @@ def _plain(
         reason = "not asked" if new is None else f"{new.status}: {new.reason}"
     elif old.status != "measured":
         reason = f"{old.status} on {baseline}: {old.reason}"
-    effects = (None, None) if difference is None else (difference.effect_baseline, difference.effect_model)
+    effects = old.effect_size_by_word, None if new is None else new.effect_size_by_word
     return Verdict(old.test, old.title, baseline, label, outcome, reason, *effects, margin, level)
 
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from biassay.files import printable
@@ -37,7 +37,8 @@ def shortened(text: str, width: int, *, middle: bool = False) -> str:
         return text
     kept = max(width - 1, 0)
     end = kept // 2 if middle else 0
-    return f"{text[: kept - end].rstrip()}…{text[len(text) - end :]}"
+    tail = set_cell_size(text[::-1], end)[::-1] if end else ""
+    return f"{set_cell_size(text, kept - end).rstrip()}…{tail.lstrip()}"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _names(line: Line, room: int, *, whole: bool) -> list[Text]:
     fits = cell_len(indent + title + code) + 2 <= room
     if not whole or fits:
         shown = code if fits or len(code) <= _CODE else ""
-        own = shortened(title, room - line.indent - (cell_len(shown) + 2 if shown else 0))
+        own = shortened(title, room - line.indent - (cell_len(shown) + 2 if shown else 0), middle=True)
         return [Text.assemble(indent, own, (f"  {shown}" if shown else "", "dim"))]
     rows = [Text(row) for row in textwrap.wrap(title, room, initial_indent=indent, subsequent_indent=indent + "  ")]
     if rows[-1].cell_len + 2 + cell_len(code) > room:

@@ -15,10 +15,10 @@ from biassay.pages.charts.style import Style
 from biassay.pages.formats import counted, decimals
 from biassay.pages.overview import overview
 from biassay.pages.section import Part, Renderer, Section
-from biassay.pages.sentences import statements
+from biassay.pages.sentences import HOLD, statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
-from biassay.studies.associations.lead import effect_of, interval_of
+from biassay.studies.associations.lead import effect_of, interval_of, standing_of
 from biassay.studies.associations.marks import BY_WORD, UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_columns import p_columns
 from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words
@@ -132,8 +132,8 @@ def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
     return {
         "test": test,
         "measured": sum(r.status == "measured" for r in results),
-        "found": sum(code in (1, 2) for code in codes),
-        "corrected": codes.count(2),
+        "found": sum(standing_of(r) in HOLD for r in results),
+        "corrected": sum(standing_of(r) == "corrected" for r in results),
         "unreachable": codes.count(UNREACHABLE),
         "sizes": f"{min(sizes):.2f}, {statistics.median(sizes):.2f}, {max(sizes):.2f}" if sizes else "–",
     }

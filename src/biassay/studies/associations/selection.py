@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from biassay.pages.formats import counted, topic_name
 from biassay.pages.overview import CHECKS
+from biassay.pages.sentences import HOLD
 from biassay.results.findings import Standing
 from biassay.stimuli.description import topics
 from biassay.studies.associations.lead import effect_of, p_of, standing_of
@@ -22,7 +23,8 @@ _ORDER: tuple[Standing, ...] = ("corrected", "uncorrected", "opposite")
 
 def topic_place(topic: str | None) -> int:
     """Where a topic stands among the others."""
-    return list(topics()).index(topic or "other")
+    known = list(topics())
+    return known.index(topic) if topic in known else len(known)
 
 
 def by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
@@ -50,7 +52,7 @@ def leading(results: Sequence[Result]) -> list[str]:
     hold = sorted((test for test, own in people.items() if _rank(own) < len(_ORDER)), key=lambda t: _surest(people[t]))
     if not hold:
         hold = sorted(people, key=lambda test: _smallest_p(people[test]))[:_NEAREST]
-    fail = [t for t, own in by_test.items() if t not in people and any(standing_of(r) not in _ORDER for r in own)]
+    fail = [t for t, own in by_test.items() if t not in people and any(standing_of(r) not in HOLD for r in own)]
     shown = {*hold[:_MOST], *fail}
     return [test for test in by_test if test in shown]
 
@@ -86,7 +88,7 @@ def left_out(results: Sequence[Result], shown: Sequence[str]) -> str:
     silent = len(people) - len(unmeasured) - len(hold)
     said = [
         f"{len(hold):,} more that hold" if hold else "",
-        f"{silent:,} that {'does' if silent == 1 else 'do'} not hold" if silent else "",
+        f"{silent:,} not established" if silent else "",
         f"{len(unmeasured):,} not measured" if unmeasured else "",
         f"{counted(len(checks), 'check')} that {'holds' if len(checks) == 1 else 'hold'}" if checks else "",
     ]

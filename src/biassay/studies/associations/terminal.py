@@ -14,12 +14,12 @@ from rich.text import Text
 from biassay.pages.formats import counted, decimals
 from biassay.pages.plain_tables import WIDTH, print_run
 from biassay.pages.section import Statement
-from biassay.pages.sentences import statements
+from biassay.pages.sentences import HOLD, statements
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.forms import Cell, Form, FormName, forms_of
-from biassay.studies.associations.lead import effect_of, lead_of_table
+from biassay.studies.associations.lead import effect_of, lead_of_table, standing_of
 from biassay.studies.associations.lines import Block, Line
 from biassay.studies.associations.marks import legend, mark_of, sides
 from biassay.studies.associations.numbers import other_lead
@@ -140,7 +140,8 @@ class _View:
 def _over(results: Sequence[Result]) -> tuple[Cell, ...]:
     marks = [mark_of(r) for r in results]
     sizes = [size for r in results if (size := effect_of(r)) is not None and math.isfinite(size)]
-    hold, corrected = sum(mark in (1, 2) for mark in marks), marks.count(2)
+    held = [mark for mark, r in zip(marks, results, strict=True) if standing_of(r) in HOLD]
+    hold, corrected = len(held), held.count(2)
     measured = sum(r.status == "measured" for r in results)
     style = "bold cyan" if corrected else "cyan" if hold else "dim"
     ends = (statistics.median(sizes), min(sizes), max(sizes)) if sizes else (None, None, None)
