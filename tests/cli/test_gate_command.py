@@ -63,11 +63,13 @@ def test_the_page_and_json_have_verdict_and_power(cli: Cli, models: dict[str, st
     assert 0.0 <= verdict["power"] <= 1.0
     _, stdout, _ = cli(*asked, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    cells = re.findall(r'<td class="m2" data-tip="(worse: [^"]*)">worse</td>', page)
-    assert len(cells) == 1
-    assert f"{verdict['difference']:.2f}" in cells[0]
+    interval = f"{verdict['low']:.2f} to {verdict['high']:.2f}"
+    (row,) = re.findall(r"<tr><td>[^<]*\(own\)</td>(.*)</tr>", page)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
+    assert cells[0] == "worse"
+    assert cells[3:6] == [f"{verdict['difference']:.2f}", interval, f"{verdict['detectable']:.2f}"]
     (line,) = judged(stdout)
-    assert (line[0], line[-1]) == ("worse", f"{verdict['detectable']:.2f}")
+    assert (line[0], line[-1]) == ("worse", interval)
 
 
 def test_a_model_is_measured_as_the_run_was(cli: Cli, models: dict[str, str], own: Path, tmp_path: Path) -> None:
@@ -133,3 +135,35 @@ def test_other_studies_have_no_verdicts(refuses: Callable[..., str], words: Run,
     manifest = dataclasses.replace(words.manifest, run_id="again")
     runs = words.save(tmp_path / "x"), dataclasses.replace(words, manifest=manifest).save(tmp_path / "y")
     assert "no test about people" in refuses(*runs, "--fail-if", "worse")
+
+
+def test_an_old_model_that_cannot_be_measured_is_an_error(cli: Cli, models: dict[str, str], own: Path) -> None:
+    code, _, stderr = cli("compare", "old=glove", models["biased"], "--tests", own, "--fail-if", "worse")
+    assert code == 1
+    assert "could not be compared" in stderr
+    code, stdout, _ = cli("compare", models["old"], "new=glove", "--tests", own)
+    assert (code, "no test" in stdout) == (1, True)
+
+
+def test_other_models_of_the_old_run_are_not_judged(
+    cli: Cli, models: dict[str, str], own: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "both"
+    cli("run", models["old"], models["biased"], "--tests", own, "--out", run, "--quiet")
+    code, stdout, _ = cli("compare", run, models["same"], "--json", "--fail-if", "worse")
+    found = told(stdout)
+    assert (code, {v["model"] for v in found["verdicts"]}) == (0, {"same"})
+    assert found["gate"] == {"fail_if": "worse", "passed": True, "failed": []}
+    assert len(found["remarks"]) == 1
+    assert cli("compare", run, models["same"], "--baseline", "biased", "--json")[0] == 0
+
+
+def test_runs_may_be_named_and_no_name_is_given_twice(
+    cli: Cli, models: dict[str, str], own: Path, tmp_path: Path
+) -> None:
+    for name in ("old", "biased"):
+        cli("run", models[name], "--tests", own, "--out", tmp_path / f"run-{name}", "--quiet")
+    code, stdout, _ = cli("compare", f"base={tmp_path / 'run-old'}", f"tuned={tmp_path / 'run-biased'}", "--json")
+    found = told(stdout)
+    assert (code, found["baseline"], found["verdicts"][0]["model"]) == (0, "base", "tuned")
+    assert cli("compare", "x=glove", f"x={tmp_path / 'run-old'}")[0] == 2

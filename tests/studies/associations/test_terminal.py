@@ -82,7 +82,8 @@ def test_many_models_are_summed_up_in_a_line(whole: Run) -> None:
     test = next(test for test in leading(run.results) if re.fullmatch(r"weat\d", test))
     (line,) = (one for one in printed(run) if f"  {test}  " in one)
     own = [r for r in run.results if r.test == test]
-    hold, corrected = (sum(mark_of(r) in marks for r in own) for marks in ((1, 2), (2,)))
+    as_asked = [mark_of(r) for r in own if (r.effect_size_by_word or 0.0) > 0.0]  # and not the other way round
+    hold, corrected = (sum(mark in marks for mark in as_asked) for marks in ((1, 2), (2,)))
     sizes = sorted(r.effect_size_by_word or 0.0 for r in own)
     numbers = [f"{hold} of 15", str(corrected), *map(decimals, (sizes[7], sizes[0], sizes[-1]))]
     assert re.split(r" {2,}", line)[-5:] == numbers
@@ -91,7 +92,7 @@ def test_many_models_are_summed_up_in_a_line(whole: Run) -> None:
 def test_the_summary_comes_last(measured: Run) -> None:
     lines = printed(measured)
     place = next(i for i, line in enumerate(lines) if line.startswith("glove: "))
-    assert all(line.startswith(("glove: ", "  ", "(")) or line for line in lines[place:])
+    assert all(line.strip() for line in lines[place:])
     assert max(i for i, line in enumerate(lines) if not line) == place - 1
 
 

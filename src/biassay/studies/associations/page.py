@@ -15,7 +15,7 @@ from biassay.pages.charts.style import Style
 from biassay.pages.formats import counted, decimals
 from biassay.pages.overview import overview
 from biassay.pages.section import Part, Renderer, Section
-from biassay.pages.sentences import HOLD, statements
+from biassay.pages.sentences import statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.lead import effect_of, interval_of, standing_of
@@ -128,12 +128,13 @@ def _by_test(view: RunView, renderer: Renderer) -> Section | None:
 
 def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
     codes = [mark_of(r) for r in results]
+    held = [code for code, r in zip(codes, results, strict=True) if standing_of(r) != "opposite"]
     sizes = [size for r in results if (size := effect_of(r)) is not None and math.isfinite(size)]
     return {
         "test": test,
         "measured": sum(r.status == "measured" for r in results),
-        "found": sum(standing_of(r) in HOLD for r in results),
-        "corrected": sum(standing_of(r) == "corrected" for r in results),
+        "found": sum(code in (1, 2) for code in held),
+        "corrected": held.count(2),
         "unreachable": codes.count(UNREACHABLE),
         "sizes": f"{min(sizes):.2f}, {statistics.median(sizes):.2f}, {max(sizes):.2f}" if sizes else "–",
     }

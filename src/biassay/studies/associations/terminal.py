@@ -14,7 +14,7 @@ from rich.text import Text
 from biassay.pages.formats import counted, decimals
 from biassay.pages.plain_tables import WIDTH, print_run
 from biassay.pages.section import Statement
-from biassay.pages.sentences import HOLD, statements
+from biassay.pages.sentences import statements
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.findings import findings_in_short
@@ -140,8 +140,8 @@ class _View:
 def _over(results: Sequence[Result]) -> tuple[Cell, ...]:
     marks = [mark_of(r) for r in results]
     sizes = [size for r in results if (size := effect_of(r)) is not None and math.isfinite(size)]
-    held = [mark for mark, r in zip(marks, results, strict=True) if standing_of(r) in HOLD]
-    hold, corrected = len(held), held.count(2)
+    held = [mark for mark, r in zip(marks, results, strict=True) if standing_of(r) != "opposite"]
+    hold, corrected = sum(mark in (1, 2) for mark in held), held.count(2)
     measured = sum(r.status == "measured" for r in results)
     style = "bold cyan" if corrected else "cyan" if hold else "dim"
     ends = (statistics.median(sizes), min(sizes), max(sizes)) if sizes else (None, None, None)
