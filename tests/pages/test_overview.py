@@ -1,0 +1,83 @@
+"""The figure of effects: where marks stand, what they show, and how results are counted."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from biassay.pages.overview import CHECKS, SURE, overview, sureness
+from biassay.pages.sentences import in_short, sentence
+from biassay.results.findings import Finding
+
+
+def finding(item: str, effect: float, standing: str = "uncorrected", model: str = "m", **given: object) -> Finding:
+    known = {"title": f"Title of {item}", "topic": "gender", "about": "people", "direction": "A goes with b, C with d"}
+    return Finding(model=model, item=item, standing=standing, effect=effect, **{**known, **given})  # type: ignore[arg-type]
+
+
+def places(page: str) -> list[float]:
+    strips = page[page.index("<details") :]
+    return [float(x) for x in re.findall(r'<use [^>]*x="([\d.]+)%"', strips)]
+
+
+def heads(page: str) -> list[tuple[str, str]]:
+    return re.findall(r'<summary>(.*?) <span class="soft">(.*?)</span>', page)
+
+
+def test_marks_stand_where_their_effects_are() -> None:
+    page = overview([finding("a", -2.0), finding("b", 0.0), finding("c", 1.0), finding("d", 2.0)])
+    assert places(str(page)) == pytest.approx([2.0, 50.0, 74.0, 98.0])
+
+
+def test_an_interval_beyond_the_usual_scale_is_drawn_whole() -> None:
+    page = str(overview([finding("a", 1.5, low=0.5, high=2.5)]))
+    (low, high) = re.findall(r'x1="([\d.]+)%" x2="([\d.]+)%" [^>]*class="span', page)[0]
+    assert (float(low), float(high)) == pytest.approx((50.0 + 48.0 * 0.2, 98.0))
+
+
+def test_what_runs_the_other_way_is_counted_apart_as_in_the_sentences() -> None:
+    sure = {"crossed": 0.001, "crossed, corrected": 0.01}
+    given = [finding("a", 1.0), finding("b", -1.5, "opposite", p_values=sure), finding("c", 0.1, "not shown")]
+    assert [sureness(one) for one in given] == [1, 2, 0]
+    assert heads(str(overview(given))) == [("Gender", "1 of 3 results holds, 1 runs the other way")]
+    assert "1 of 3" in in_short(given)
+    unsure = dataclasses.replace(given[1], p_values={"crossed": 0.04, "crossed, corrected": 0.2})
+    assert sureness(unsure) == 1
+
+
+def test_checks_stand_last_and_are_not_said_to_miss_a_correction() -> None:
+    check = finding("weat1", 1.2, about="method", topic="things")
+    page = str(overview([check, finding("a", 1.0)]))
+    assert [title for title, _ in heads(page)] == ["Gender", CHECKS]
+    assert "correction" not in sentence(check)
+
+
+def test_findings_of_several_units_have_figures_of_their_own() -> None:
+    page = str(overview([finding("a", 1.0), finding("b", 12.0, unit="score")]))
+    assert page.count('class="effects"') == 2
+    assert places(page.split("</figure>")[0] + "</figure>") == pytest.approx([74.0])
+
+
+def test_of_very_many_models_marks_share_a_lane_and_nothing_is_said_of_intervals() -> None:
+    many = [finding("a", value / 10, model=f"m{value}", low=0.0, high=0.1) for value in range(-7, 8)]
+    page = str(overview(many))
+    assert 'class="span' not in page
+    assert "interval" not in page
+    assert "15 of 15 models hold; median 0.00, from -0.70 to 0.70" in page
+
+
+def test_numbers_stand_in_the_lane_of_their_model() -> None:
+    page = str(
+        overview([finding("a", 1.0, model="one"), finding("b", 0.5, model="two"), finding("a", 0.7, model="two")])
+    )
+    lanes = [re.findall(r"<span class=\"k\d\">(.*?)</span>", row) for row in re.findall(r'"values">(.*?)</div>', page)]
+    assert lanes == [["1.00 *", "0.70 *"], ["", "0.50 *"]]
+
+
+def test_what_is_not_a_number_is_not_drawn() -> None:
+    assert overview([finding("a", float("nan")), finding("b", float("inf"))]) is None
+    page = str(overview([finding("a", 1.0, low=float("-inf"), high=1.0)]))
+    assert 'class="span' not in page
+    assert all(name in page for name in SURE)
