@@ -36,6 +36,7 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
         .get_template("page.html")
         .render(
             parts=parts,
+            compared=compared is not None,
             level=level,
             style=Markup(asset("page.css") + asset("effects.css") + asset("panels.css")),
             script=Markup(script),
