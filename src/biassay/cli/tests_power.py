@@ -15,6 +15,7 @@ from rich.table import Table
 from biassay.cli.common import console_for_tables
 from biassay.cli.tests_gate_power import OLD, Gate, gate_records, measured, print_gate, typical
 from biassay.errors import UsageError
+from biassay.pages.plain_tables import WIDTH
 from biassay.results.verdicts import LEVEL, MARGIN
 from biassay.runs.loading import load_data
 from biassay.runs.sides import only_tests_of
@@ -89,6 +90,7 @@ def show_power(
         click.echo(json.dumps(records, indent=1, ensure_ascii=False))
         return
     console = console_for_tables()
+    console.width = min(console.width, WIDTH)
     if gate:
         print_gate(records, effects, settings, folder or f"{', '.join(models_measured())} (medians)", console)
         return
