@@ -71,7 +71,7 @@ RUN = (
     Case(
         "run-killed",
         _RUN,
-        stop=Stop("tests", "two.txt", "run --resume {out}"),
+        stop=Stop("tests", "vectors:two.txt?case=fold", "run --resume {out}"),
         same_as="run-exact",
         kept=True,
         mended=_LEVELS,
@@ -99,7 +99,7 @@ CEAT = (
     Case(
         "ceat-random-killed",
         _RANDOM,
-        stop=Stop("tests", "causal", "ceat --resume {out}"),
+        stop=Stop("tests", _CAUSAL, "ceat --resume {out}"),
         same_as="ceat-random",
         kept=True,
         mended=_LEVELS,
@@ -108,7 +108,7 @@ CEAT = (
     Case(
         "ceat-fixed-killed",
         _FIXED,
-        stop=Stop("tests", "causal", "ceat --resume {out}"),
+        stop=Stop("tests", _LOWEST, "ceat --resume {out}"),
         same_as="ceat-fixed",
         extras=True,
     ),
@@ -134,7 +134,7 @@ DISCOVER = (
     Case(
         "discover-killed",
         _WORLD,
-        stop=Stop("bytes", "world.txt", "resume {out}"),
+        stop=Stop("bytes", "vectors:world.txt", "resume {out}"),
         same_as="discover-vectors",
     ),
     Case("report-discover", "report discover-vectors", needs=("discover-vectors",), same_as="discover-vectors"),
@@ -178,7 +178,7 @@ STEREOTYPES = (
     Case(
         "stereotypes-killed",
         _TWO,
-        stop=Stop("blanks asked", "causal", "resume {out}"),
+        stop=Stop("blanks asked", _CAUSAL, "resume {out}"),
         same_as="stereotypes-people",
         extras=True,
     ),
