@@ -1,4 +1,4 @@
-# `make demo`, `make demo-ceat`, `make demo-report` and `make test` make their own environment in .venv, `make docs` in .venv-docs.
+# `make demo`, `make demo-ceat`, `make demo-report` and `make test` make their own environment in .venv, `make docs` in .venv-docs, `make dist` in .venv-dist.
 
 PYTHON ?= python3
 VENV := .venv
@@ -32,6 +32,11 @@ $(VENV)/.test: pyproject.toml constraints.txt $(EXAMPLE)/pyproject.toml | $(BIN)
 .venv-docs/.done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) --editable ".[docs]"
+	touch $@
+
+.venv-dist/.done: constraints.txt
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip --disable-pip-version-check install --quiet $(CONSTRAINTS) build hatchling
 	touch $@
 
 demo: $(VENV)/.demo
@@ -91,9 +96,9 @@ docs: docs-build
 	.venv-docs/bin/python -m http.server --bind 127.0.0.1 --directory build/docs $(PORT)
 
 # What is uploaded: the sdist, and the wheel made from it.
-dist: $(VENV)/.test
+dist: .venv-dist/.done
 	rm -rf dist
-	$(BIN)/python -m build --no-isolation
+	.venv-dist/bin/python -m build --no-isolation
 
 clean:
-	rm -rf $(VENV) .venv-core .venv-docs docs/generated runs build dist
+	rm -rf $(VENV) .venv-core .venv-docs .venv-dist docs/generated runs build dist

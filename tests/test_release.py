@@ -70,7 +70,7 @@ def _done(*command: object, **settings: object) -> str:
 
 
 def _sources() -> set[str]:
-    files = (path for path in (ROOT / "src").rglob("*") if path.is_file() and path.suffix != ".pyc")
+    files = (path for path in (ROOT / "src").rglob("*") if path.is_file() and path.parent.name != "__pycache__")
     return {path.relative_to(ROOT / "src").as_posix() for path in files}
 
 

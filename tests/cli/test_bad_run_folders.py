@@ -114,3 +114,21 @@ def test_a_corrupt_manifest(damage: Callable[[bytes], bytes], tmp_path: Path, cl
         code, stdout, stderr = cli("run", *args)
         assert (code, stdout) == (2, "")
         assert str(named) in stderr
+
+
+@pytest.mark.parametrize("name", ["results.json", "arrays/0.npz", "manifest.json"])
+@pytest.mark.parametrize("damaged", [True, False])
+def test_a_file_that_is_damaged_or_missing_is_named_with_what_helps(
+    name: str, damaged: bool, tmp_path: Path, cli: Cli
+) -> None:
+    out = tmp_path / "run"
+    biassay.run("glove", "weat6", out=out)
+    if damaged:
+        (out / name).write_bytes((out / name).read_bytes()[:-20])
+    else:
+        (out / name).unlink()
+    code, _, stderr = cli("report", out, "--out", tmp_path / "page.html")
+    assert code == 2
+    assert f"{out / name}: " in stderr or not damaged
+    assert "Errno" not in stderr
+    assert "make the run again" in stderr or (name, damaged) == ("manifest.json", False)

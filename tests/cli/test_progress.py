@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from biassay.cli import progress
+from biassay.cli.common import console_for_tables, listener_for
 from biassay.cli.progress import Bars, Lines, duration
+
+from .conftest import Cli
+from .small_tests import write_test, write_vectors
 
 
 @pytest.fixture
@@ -76,3 +81,30 @@ def test_bars_end_a_step_when_the_next_begins() -> None:
         assert [task.total for task in bars._progress.tasks] == [2]
         bars.begin("out", "making the page")
     assert [(task.completed, task.total) for task in bars._progress.tasks] == [(1, 2)]
+
+
+@pytest.mark.parametrize(("terminal", "kind"), [("xterm", Bars), ("dumb", Lines)])
+def test_a_terminal_that_cannot_draw_gets_lines(terminal: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, whatever it is
+    assert isinstance(listener_for(quiet=False), kind)
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, 140), ("", 140), ("72", 72), ("20", 60)])
+def test_a_pipe_is_as_wide_as_it_is_said_to_be(
+    columns: str | None, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert console_for_tables().width == width
+
+
+def test_models_have_their_labels_from_the_first_line_on(tmp_path: Path, cli: Cli) -> None:
+    for step in ("step1", "step2"):
+        (tmp_path / step).mkdir()
+        write_vectors(tmp_path / step / "model.txt", 8, 0.0)
+    write_test(tmp_path / "own.json", 8)
+    models = [f"vectors:{tmp_path / step / 'model.txt'}" for step in ("step1", "step2")]
+    code, _, stderr = cli("run", *models, f"own={models[0]}?case=fold", "--tests", tmp_path / "own.json")
+    assert code == 0
+    assert {line.partition(":")[0] for line in stderr.splitlines()} == {"step1/model.txt", "step2/model.txt", "own"}

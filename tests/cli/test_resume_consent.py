@@ -142,6 +142,6 @@ def test_the_address_is_shown_before_texts_go_there(tmp_path: Path, cli: Cli) ->
     model = f"api:m?base_url={ELSEWHERE}&retries=0"
     code, _, stderr = cli("run", model, "--tests", "weat6", "--out", tmp_path / "run")
     assert code == 1
-    assert stderr.splitlines()[0] == f"api:m: texts go to {ELSEWHERE}, without a key"
+    assert stderr.splitlines()[:2] == ["m: opening the model", f"m: texts go to {ELSEWHERE}, without a key"]
     assert not any("texts go to" in line for line in cli("run", model, "--tests", "weat6", "--quiet")[2].splitlines())
     assert stderr.splitlines()[-1] == f"go on with: biassay resume {tmp_path / 'run'} --model '{model}'"

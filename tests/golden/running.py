@@ -14,6 +14,7 @@ from unittest import mock
 
 from biassay.cli import main
 from biassay.cli.progress import Lines
+from biassay.results.labels import short_name
 
 from .cases import CASES, Case, Stop
 from .inputs import make_inputs
@@ -107,9 +108,10 @@ def _stopped(stop: Stop) -> Iterator[list[str]]:
     """Ctrl-C at the moment in which the command line is told of a step; the list tells whether it came so far."""
     tell = Lines.progress
     reached: list[str] = []
+    label = short_name(stop.model.partition("?")[0])
 
     def interrupt(self: Lines, who: str, unit: str, done: int, total: int) -> None:
-        if (who, unit) == (stop.model, stop.step):
+        if (who, unit) == (label, stop.step):
             reached.append(who)
             raise KeyboardInterrupt
         tell(self, who, unit, done, total)

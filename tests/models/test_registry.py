@@ -177,6 +177,17 @@ def test_a_bare_name_is_taken_for_one_on_the_hub(name: str) -> None:
     assert caught.value.nearest == (f"hf:{name}",)
 
 
+def test_a_file_is_taken_for_vectors_and_a_folder_for_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "v.txt").touch()
+    (tmp_path / "tuned").mkdir()
+    monkeypatch.chdir(tmp_path)
+    near = {"v.txt": "vectors:v.txt", "tuned": "hf:./tuned", "./tuned": "hf:./tuned", str(tmp_path): f"hf:{tmp_path}"}
+    for text, meant in near.items():
+        with pytest.raises(UnknownNameError) as caught:
+            parse_model(text)
+        assert caught.value.nearest == (meant,)
+
+
 def test_what_is_missing_is_found_without_importing(monkeypatch: pytest.MonkeyPatch) -> None:
     family = Family(name="x", form="x:NAME", about="", needs=("no_such_package_here", "colorsys"), extra="x")
     assert family.missing == ("no_such_package_here",)

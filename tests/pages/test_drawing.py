@@ -76,10 +76,11 @@ def test_long_names_are_cut_in_a_figure_and_not_in_what_it_says(
 ) -> None:
     figure = make(LONG, PAGE)
     svg = for_page(figure)
-    cut = [text for text in texts(svg) if text.startswith("www")]
-    assert cut
-    assert all(text.endswith("…") for text in cut)
-    assert float(ET.fromstring(svg).attrib["width"]) < 1000
+    named = [text for text in texts(svg) if text.startswith("www")]
+    assert named
+    if "profile" not in make.__name__:  # pairs of traits are shown whole
+        assert all(text.endswith("…") for text in named)
+        assert float(ET.fromstring(svg).attrib["width"]) < 1000
     assert LONG in ET.fromstring(svg).attrib["aria-label"]
     if "distribution" not in make.__name__:
         assert any(LONG in e.attrib.get("data-tip", "") for e in elements(svg))

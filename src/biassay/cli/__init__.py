@@ -62,6 +62,10 @@ class _Commands(Commands):
     def has_command(self, name: str) -> bool:
         return name in _COMMANDS or name in study_commands() or name in plugin_names(_STUDIES)
 
+    def meant(self, name: str) -> str | None:
+        tests = import_module("biassay.cli.common").tests_meant(name)
+        return tests and f"biassay run --tests {tests}"
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
@@ -88,7 +92,7 @@ def main(args: list[str] | None = None) -> None:
         _say("interrupted", error)
         code = 1
     except click.ClickException as error:
-        error.show()
+        (_nearest_only(error) if isinstance(error, click.NoSuchOption) else error).show()
         code = 2
     except BiassayError as error:
         _say(f"error: {error}", error)
@@ -104,6 +108,13 @@ def main(args: list[str] | None = None) -> None:
         _say(f"error: {where}{error.strerror or error}", error)
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _nearest_only(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Of the options that are like what was written, those that begin so, if any does."""
+    name, known = error.option_name, error.possibilities or ()
+    near = [option for option in known if option.startswith(name)] or known
+    return click.NoSuchOption(name, possibilities=near, ctx=error.ctx)
 
 
 def _write_any_text() -> None:

@@ -17,10 +17,14 @@ class Commands(click.Group):
     def has_command(self, name: str) -> bool:
         return name in self.commands
 
+    def meant(self, name: str) -> str | None:  # noqa: ARG002
+        """What was meant by a name that is no command, where that is known."""
+        return None
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not self.has_command(args[0]):
             known = self.list_commands(ctx)
-            near = nearest_names(args[0], known)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; commands: {', '.join(known)}"
+            near = self.meant(args[0]) or next(iter(nearest_names(args[0], known)), None)
+            hint = f"; did you mean {near!r}?" if near else f"; commands: {', '.join(known)}"
             raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,19 @@ from biassay.errors import UsageError
 if TYPE_CHECKING:
     from biassay.cli.progress import Bars, Lines
 
-__all__ = ["TakesMany", "check_new_file", "console_for_tables", "engine_options", "listener_for", "open_engine"]
+__all__ = [
+    "TakesMany",
+    "check_new_file",
+    "console_for_tables",
+    "engine_options",
+    "listener_for",
+    "open_engine",
+    "tests_meant",
+]
+
+
+_NARROWEST, _WIDE = 60, 140  # columns
+_LEAST_BEGINNING = 2  # letters
 
 
 class TakesMany(click.Command):
@@ -42,17 +56,30 @@ class TakesMany(click.Command):
 
 
 def listener_for(*, quiet: bool) -> Bars | Lines:
-    """Bars on a terminal, lines elsewhere."""
+    """Bars on a terminal that can draw them, lines elsewhere."""
     from biassay.cli.progress import Bars, Lines  # what shows no progress need not wait for it
 
     errors = Console(stderr=True, emoji=False)  # "api:m: ..." is a name
-    return Lines(errors, quiet=quiet) if quiet or not errors.is_terminal else Bars(errors)
+    can_draw = errors.is_terminal and not errors.is_dumb_terminal
+    return Bars(errors) if can_draw and not quiet else Lines(errors, quiet=quiet)
 
 
 def console_for_tables() -> Console:
-    """Standard output; wide enough for a table where it is no terminal."""
+    """Standard output; where it is no terminal, as wide as $COLUMNS says, and by default wide enough for a table."""
     console = Console(emoji=False)
-    return console if console.is_terminal else Console(width=max(console.width, 140), emoji=False)
+    least = _NARROWEST if os.environ.get("COLUMNS", "").isdigit() else _WIDE
+    return console if console.is_terminal else Console(width=max(console.width, least), emoji=False)
+
+
+def tests_meant(name: str) -> str | None:
+    """How tests are named that somebody meant who wrote their name, or its beginning, elsewhere; None: none."""
+    from biassay.stimuli.catalogue import select_tests  # only a mistake waits for it
+
+    for pattern, written in ((name, name), (f"{name}*", f'"{name}*"')):
+        with suppress(UsageError):
+            if len(name) >= _LEAST_BEGINNING and select_tests(pattern):
+                return written
+    return None
 
 
 def check_new_file(path: Path) -> None:

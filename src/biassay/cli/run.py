@@ -9,6 +9,7 @@ import click
 from biassay.cli.common import TakesMany
 from biassay.cli.options import how_options, settings_options
 from biassay.cli.running import How, carried_out, finish
+from biassay.errors import MissingExtraError
 from biassay.runs.associations import run
 from biassay.studies.associations.settings import Settings
 
@@ -33,4 +34,10 @@ def command(models: tuple[str, ...], two_sided: bool, **given: Any) -> None:
     if contextual and how.resumed is None and (not models or given["contexts"] is None):
         raise click.UsageError("name at least one MODEL and the contexts: biassay ceat hf:NAME --contexts FILE")
     default = () if how.resumed is not None else ("use",)
-    finish(carried_out(run, models or default, given, how), how)
+    try:
+        found = carried_out(run, models or default, given, how)
+    except MissingExtraError as error:
+        if not models:
+            error.add_note("without it, the vectors that come with biassay can be measured: biassay run glove")
+        raise
+    finish(found, how)

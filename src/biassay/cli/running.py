@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from biassay.cli.common import console_for_tables, listener_for, open_engine
+from biassay.cli.common import console_for_tables, listener_for, open_engine, tests_meant
 from biassay.errors import BiassayError, UnknownNameError, UsageError
 from biassay.pages.html import REPORT
 from biassay.results.storage import MANIFEST, read_content
@@ -22,7 +22,6 @@ from biassay.runs.functions import resume
 from biassay.runs.models import must_be_given
 from biassay.runs.run import Run
 from biassay.runs.showing import print_run
-from biassay.stimuli.catalogue import select_tests
 
 __all__ = ["How", "carried_out", "finish"]
 
@@ -80,21 +79,15 @@ def _refuse_beside_resume() -> None:
 
 @contextmanager
 def _telling_tests(has_tests: bool) -> Iterator[None]:
-    """If what stands where models stand is no model but a test, say so."""
+    """If what stands where models stand is no model but names tests, say so."""
     try:
         yield
     except UnknownNameError as error:
-        if has_tests and error.kind == "model" and _is_test(error.name):
-            message = f"{error.name!r} is no model but a test; models come first: MODEL ... --tests {error.name}"
-            raise UsageError(message) from error
+        if has_tests and error.kind == "model" and (tests := tests_meant(error.name)):
+            raise UsageError(
+                f"{error.name!r} is no model; tests follow the models: MODEL ... --tests {tests}"
+            ) from error
         raise
-
-
-def _is_test(name: str) -> bool:
-    try:
-        return bool(select_tests(name))
-    except UsageError:
-        return False
 
 
 @contextmanager

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from biassay.cli.commands import Commands
-from biassay.cli.common import check_new_file
+from biassay.cli.common import check_new_file, console_for_tables
 from biassay.cli.tests_power import show_power
 from biassay.cli.tests_search import search, show_concepts
 from biassay.errors import UsageError
@@ -53,7 +52,7 @@ def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_about(test) for test in chosen], indent=1, ensure_ascii=False))
         return
-    _console().print(_table(test for test in chosen if patterns or not test.source.supplementary))
+    console_for_tables().print(_table(test for test in chosen if patterns or not test.source.supplementary))
     summed_up = Counter(test.source.name for test in chosen if not patterns and test.source.supplementary)
     for name, count in summed_up.items():
         click.echo(f"{name}: {count} more tests, run only when asked for; 'biassay tests list {name}' shows them")
@@ -159,7 +158,7 @@ def _about(test: Test) -> dict[str, object]:
 
 
 def _show(test: Test, with_texts: bool) -> None:
-    console = _console()
+    console = console_for_tables()
     console.print(f"[bold]{escape(test.name)}[/bold]  {escape(test.title)}")
     asked, assumed = texts_of(test), assumed_words(test)
     for role in ROLES:
@@ -196,7 +195,7 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
             )
         )
         return
-    console = _console()
+    console = console_for_tables()
     console.print(f"[bold]{escape(grouping.name)}[/bold]  {escape(grouping.title)}")
     for group in grouping.groups:
         console.print(f"\n[bold]{escape(group.name)}[/bold] ({escape(', '.join(group.belongs.values()))})")
@@ -206,8 +205,3 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
     console.print(
         f"\nfrom: {escape(grouping.source.citation)} (version {escape(grouping.source.version)})", highlight=False
     )
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, 140))

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from biassay.errors import UsageError
+from biassay.pages.formats import counted
 from biassay.results.data import RunData
 from biassay.results.labels import model_key
 from biassay.results.verdicts import check_limits
@@ -122,17 +123,18 @@ def print_gate(
     for label in ("old\n|d|", *(f"power for a\ngrowth of {growth:g}" for growth in growths), "smallest\ngrowth"):
         table.add_column(label, justify="right", no_wrap=True)
     for record in records:
-        powers = [_number(one["power"]) for one in record["growths"]] or ["-"] * len(growths)
+        known = bool(record["growths"])
+        powers = [_number(one["power"], "too large") for one in record["growths"]] or ["-"] * len(growths)
         sizes = " ".join(map(str, record["sizes"] or ("?",)))
-        table.add_row(
-            escape(record["name"]), sizes, _number(record["old"]), *powers, _number(record["smallest_growth"])
-        )
+        smallest = _number(record["smallest_growth"], "none" if known else "-")
+        table.add_row(escape(record["name"]), sizes, _number(record["old"]), *powers, smallest)
     console.print(table)
     for line in (
         "",
-        "power: how often `biassay compare OLD NEW` calls a test worse whose true |d| has grown by so much.",
-        f"smallest growth: called worse in {gate.power:.0%} of comparisons; '-': none is, or |d| cannot grow so much.",
-        f"margin {gate.margin:g}; level {gate.level:g} over {records[0]['family']} tests (--family);",
+        "power: how often `biassay compare OLD NEW` calls a test worse whose true |d| has grown by so much;",
+        "too large: with so few target words |d| cannot grow by so much.",
+        f"smallest growth: called worse in {gate.power:.0%} of comparisons; none: no growth that |d| allows is.",
+        f"margin {gate.margin:g}; level {gate.level:g} over {counted(records[0]['family'], 'test')} (--family);",
         f"words go together on both models by a correlation of {gate.agreement:g} (--agreement), and vary as on",
         f"{of}.",
         *(f"{record['name']}: {record['note']}" for record in records if record["note"]),
@@ -140,5 +142,5 @@ def print_gate(
         click.echo(line)
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+def _number(value: float | None, missing: str = "-") -> str:
+    return missing if value is None else f"{value:.2f}"

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from biassay.cli.common import console_for_tables
 from biassay.cli.tests_gate_power import OLD, Gate, gate_records, measured, print_gate, typical
 from biassay.errors import UsageError
+from biassay.pages.plain_tables import WIDTH
 from biassay.results.verdicts import LEVEL, MARGIN
 from biassay.runs.loading import load_data
 from biassay.runs.sides import only_tests_of
@@ -27,7 +28,6 @@ from biassay.studies.associations.power import sizes_of
 __all__ = ["show_power"]
 
 AGREEMENT = 0.9
-_WIDTH = 100
 _EFFECTS = (0.5, 0.8)
 
 
@@ -89,7 +89,8 @@ def show_power(
     if as_json:
         click.echo(json.dumps(records, indent=1, ensure_ascii=False))
         return
-    console = Console() if Console().is_terminal else Console(width=_WIDTH)
+    console = console_for_tables()
+    console.width = min(console.width, WIDTH)
     if gate:
         print_gate(records, effects, settings, folder or f"{', '.join(models_measured())} (medians)", console)
         return

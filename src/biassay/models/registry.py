@@ -5,6 +5,7 @@ Other packages add families by entry points of the group ``biassay.models``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -36,6 +37,7 @@ _BUILTIN = {
 }
 _WHAT = {"texts": "encode texts", "words": "encode words in their contexts", "blanks": "fill blanks"}
 _SETTING = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
+_PATH = re.compile(r"\.{0,2}[/\\]|\.{1,2}$")  # how a path begins that is no name on a hub
 _BARE = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")  # a name on a hub
 
 
@@ -94,6 +96,9 @@ def _unknown(head: str, name: str) -> UnknownNameError:
     known = families()
     forms = f"(models: {', '.join(family.form for family in known.values())})"
     bare = [f"{family.name}:{head}" for family in known.values() if family.takes_bare_names]
+    if os.path.exists(head):
+        near = f"vectors:{head}" if os.path.isfile(head) else f"hf:{head if _PATH.match(head) else f'./{head}'}"
+        return UnknownNameError("model", head, [near], forms, like=near)
     if bare and _BARE.fullmatch(head) and not nearest_names(name, known):
         return UnknownNameError("model", head, bare, forms, like=bare[0])
     return UnknownNameError("model", head, known, forms, like=name)

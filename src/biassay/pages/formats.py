@@ -28,10 +28,23 @@ ANY = "any"
 _TOPICS = {"intersection": "Several groups at once"}
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COMMON = re.compile(  # words of the published labels that are no proper names
-    r"\b(?:Achievement|Angry|Antonyms|Arts|Career|Competent|Disease|Emergent|Family|Female|Flowers|Hostile|Incompetent|"
-    r"Insects|Instruments|Intersectional|Likable|Male|Math|Mental|Names|Near|Not|Old|Oriented|Peoples|Permanent|"
-    r"Physical|Pleasant|Science|Stereotype|Temporary|Terms|Unlikable|Unpleasant|Weapons|Woman|Young)\b"
+    r"\b(?:Arts|Biases|Career|Disease|Emergent|Family|Female|Flowers|Insects|Instruments|Intersectional|Male|Math|Mental|"
+    r"Names|Old|Peoples|Physical|Science|Terms|Weapons|Young)\b"
 )
+_PHRASES = {  # of published labels that are no nouns
+    "AngryBlackWomanStereotype": "the angry Black woman stereotype",
+    "CompetentAchievementOriented": "being competent and achievement-oriented",
+    "Female": "female words",
+    "IncompetentNotAchievementOriented": "being incompetent and not achievement-oriented",
+    "LikableNotHostile": "being likable and not hostile",
+    "Male": "male words",
+    "NearAntonyms": "near antonyms of the stereotype",
+    "Permanent": "what is permanent",
+    "Pleasant": "pleasant words",
+    "Temporary": "what is temporary",
+    "UnlikableHostile": "being unlikable and hostile",
+    "Unpleasant": "unpleasant words",
+}
 
 
 def decimals(value: float | None) -> str:
@@ -87,7 +100,10 @@ def of_cases(share: float, drawn: int | None = None) -> str:
 
 def concept(label: str) -> str:
     """The name of a set of words as it is read in a sentence: OldPeoplesNames are old people's names."""
-    return _COMMON.sub(lambda found: found[0].lower(), _JOINT.sub(" ", label)).replace("peoples ", "people's ")
+    if label in _PHRASES:
+        return _PHRASES[label]
+    words = _COMMON.sub(lambda found: found[0].lower(), _JOINT.sub(" ", label))
+    return words.replace("peoples ", "people's ").replace("biases of ", "biases about ")
 
 
 def topic_name(topic: str | None) -> str:

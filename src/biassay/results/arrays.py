@@ -15,9 +15,11 @@ from biassay.answers.npy import npy_header
 from biassay.errors import RunFolderError
 from biassay.files import open_file, write_atomically
 
-__all__ = ["ARRAYS", "DAMAGE", "load_arrays", "save_arrays"]
+__all__ = ["ARRAYS", "DAMAGE", "IF_DAMAGED", "load_arrays", "save_arrays"]
 
 ARRAYS = "arrays"
+IF_DAMAGED = "copy the whole folder of the run again, or make the run again"
+"""What helps where a file of a run is missing or damaged."""
 _Array = NDArray[np.float64]
 # What zipfile raises when an archive was altered, the last two for a method of compression that there is not and for a
 # flag that says it is encrypted. All of them become one error that names the file.
@@ -47,8 +49,10 @@ def load_arrays(folder: Path, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
         try:
             with open_file(path) as file, zipfile.ZipFile(file) as archive:
                 arrays |= {f"{place}/{name}": _array(archive, name, shape) for name, shape in own.items()}
+        except FileNotFoundError as error:
+            raise RunFolderError(f"{path}: the file is missing; {IF_DAMAGED}") from error
         except DAMAGE as error:
-            raise RunFolderError(f"{path}: not the arrays of this run: {error}") from error
+            raise RunFolderError(f"{path}: not the arrays of this run: {error}; {IF_DAMAGED}") from error
     return arrays
 
 

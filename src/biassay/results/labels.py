@@ -9,7 +9,7 @@ from typing import Any
 
 from biassay.results.data import ModelRecord, RunData, is_of
 
-__all__ = ["ModelKey", "model_key", "model_labels", "numbered", "record_labels", "short_name"]
+__all__ = ["ModelKey", "model_key", "model_labels", "numbered", "record_labels", "short_name", "told_apart"]
 
 ModelKey = tuple[str, str, str | None]
 _OBJECT = "object"  # what stands before the colon in the name of an object
@@ -44,13 +44,13 @@ def model_labels(run: RunData) -> dict[ModelKey, str]:
             place = len(records)
             records.append(ModelRecord(row.model, row.model, "", key[2], _settings(row.options)))
         places[key] = place
-    labels = _told_apart(records)
+    labels = told_apart(records)
     return {key: labels[place] for key, place in places.items()}
 
 
 def record_labels(run: RunData) -> list[str]:
     """The labels of the models of the manifest, in its order."""
-    return _told_apart(run.manifest.models)
+    return told_apart(run.manifest.models)
 
 
 def short_name(name: str) -> str:
@@ -63,7 +63,7 @@ def _settings(options: str) -> dict[str, str]:
     return dict(part.partition("=")[::2] for part in options.split(";") if part)
 
 
-def _told_apart(records: Sequence[ModelRecord]) -> list[str]:
+def told_apart(records: Sequence[ModelRecord]) -> list[str]:
     """Short names; of those that are the same with revision, folder, and the settings that differ, or else a number."""
     labels = [short_name(record.name) if _is_default(record) else record.name for record in records]
     forms: tuple[Callable[[ModelRecord], str], ...] = (_with_revision, _with_parent)

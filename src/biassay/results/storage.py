@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import RunFolderError
 from biassay.files import check_digest, read_json, write_atomically
-from biassay.results.arrays import load_arrays, save_arrays
+from biassay.results.arrays import IF_DAMAGED, load_arrays, save_arrays
 from biassay.results.codec import structured, to_file, unstructured
 from biassay.results.data import FORMAT_VERSION, Manifest, RunData, is_of
 from biassay.results.tables import TableSpec, cells, tsv_lines
@@ -94,7 +94,10 @@ def make_folder(folder: Path) -> None:
 
 def read_content(path: Path) -> dict[str, Any]:
     """The JSON of a file of a run, as it was written; a format that is newer than this biassay is refused."""
-    content = read_json(path)
+    try:
+        content = read_json(path)
+    except RunFolderError as error:
+        raise RunFolderError(f"{error}; {IF_DAMAGED}") from error
     version = content.get("format_version") if isinstance(content, dict) else None
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RunFolderError(f"{path}: not a file of a run: it has no format version")
@@ -105,8 +108,8 @@ def read_content(path: Path) -> dict[str, Any]:
         )
     if check_digest(content) is False:
         raise RunFolderError(
-            f"{path}: damaged: not what was written (the digest differs); restore it from a copy or make the run "
-            "again; if it was changed on purpose, remove its field 'digest'"
+            f"{path}: damaged: not what was written (the digest differs); {IF_DAMAGED}; "
+            "if it was changed on purpose, remove its field 'digest'"
         )
     return dict(content)
 

@@ -48,7 +48,7 @@ class Interview:
     def ask(self, member: Member, requests: Requests) -> tuple[Answers, int, int]:
         """Answers to all requests; how many requests there are, and how many the model had to answer now."""
         if member.identity.sends_to:
-            self.listener.notice(f"{member.identity.name}: texts go to {member.identity.sends_to}")
+            self.listener.notice(f"{member.label}: texts go to {member.identity.sends_to}")
         texts: Mapping[str, ModelStore[Any, Any]] = {}
         blanks = contexts = None
         total = answered = 0

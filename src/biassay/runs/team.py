@@ -16,6 +16,7 @@ from biassay.models.readings import own_reading, readings_of
 from biassay.models.registry import open_as, parse_model
 from biassay.models.vocabulary import HasVocabulary
 from biassay.results.data import ModelRecord
+from biassay.results.labels import told_apart
 from biassay.runs.listener import Listener, begin
 from biassay.runs.models import Asked, identified, identities_of
 from biassay.studies.study import Ability
@@ -33,21 +34,18 @@ class Member:
     opened : ability -> model
     identity : Identity
         Under which results name it.
+    label : str
+        What it is called beside the others, in results and on the way to them.
     """
 
     asked: Asked
     opened: Mapping[Ability, Any]
     identity: Identity
+    label: str
 
     @property
     def record(self) -> ModelRecord:
         return identified(self.asked.text, self.identity)
-
-    @property
-    def label(self) -> str:
-        """What the user calls it."""
-        opened = next(iter(self.opened.values())).identity
-        return self.asked.text if self.identity.name == opened.name else self.identity.name
 
     @property
     def slug(self) -> str:
@@ -76,11 +74,20 @@ def open_team(asked: Sequence[Asked], needs: Sequence[Ability], listener: Listen
     """Every model opened, after the strings of all were checked."""
     parsed = [parse_model(one.model) if isinstance(one.model, str) else one.model for one in asked]
     opened = []
-    for one, model in zip(asked, parsed, strict=True):
-        begin(listener, one.text, "opening the model")
+    labels = told_apart([_unopened(one, model) for one, model in zip(asked, parsed, strict=True)])
+    for one, model, label in zip(asked, parsed, labels, strict=True):
+        begin(listener, label, "opening the model")
         opened.append({ability: _opened(one, model, ability) for ability in needs})
     identities = identities_of(asked, [models[needs[0]].identity for models in opened])
-    return tuple(Member(*one) for one in zip(asked, opened, identities, strict=True))
+    labels = told_apart([identified(one.text, own) for one, own in zip(asked, identities, strict=True)])
+    return tuple(Member(*one) for one in zip(asked, opened, identities, labels, strict=True))
+
+
+def _unopened(asked: Asked, model: object) -> ModelRecord:
+    """What is known of a model before it is opened."""
+    if isinstance(model, ModelName):
+        return ModelRecord(asked.text, asked.name or model.head, model.family, None, dict(model.settings))
+    return ModelRecord(asked.text, asked.name or asked.text, asked.text.partition(":")[0], None, {})
 
 
 def _opened(asked: Asked, model: object, ability: Ability) -> Any:

@@ -41,7 +41,7 @@ class ConceptCoverage:
         total, gone = len(self.counts), len(self.lost)
         if total - gone >= LEAST_STIMULI and gone <= max_lost * total:
             return None
-        limit = f"the limit is {max_lost:.0%}, --max-lost and --min-contexts change it"
+        limit = f"the limit is {max_lost:.0%}, `biassay ceat --max-lost` and `--min-contexts` change it"
         few = f"{gone} of {total} words of {self.label} have fewer than {self.least} usable contexts ({self._causes()})"
         return f"{few}; {limit if total - gone >= LEAST_STIMULI else 'too few are left'}"
 

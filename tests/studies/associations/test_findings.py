@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 from tests.results.made_runs import as_refused, result, run_of
 
+from biassay.pages.formats import concept
 from biassay.results.findings import STANDINGS, count
 from biassay.stats.crossed import crossed_test
+from biassay.stimuli.catalogue import catalogue
+from biassay.stimuli.model import ROLES
 from biassay.studies.associations.equivalence import margin_as_d
 from biassay.studies.associations.lead import effect_of
 from biassay.studies.associations.marks import SIGNS, lead_p, legend, mark_of, sides
@@ -253,7 +256,7 @@ def test_findings_are_counted_and_are_json() -> None:
     ("labels", "effect", "direction"),
     [
         (("MaleNames", "FemaleNames", "Career", "Family"), 1.0, "Male names go with career, female names with family"),
-        (("Math", "Arts", "Male", "Female"), -1.0, "Math goes with female, arts with male"),
+        (("Math", "Arts", "Male", "Female"), -1.0, "Math goes with female words, arts with male words"),
         (("Berlin", "BlackFemaleNames", "a, b", "Rome"), 1.0, "Berlin go with a, b, Black female names with Rome"),
     ],
 )
@@ -261,3 +264,11 @@ def test_a_direction_follows_the_sign_and_keeps_proper_names(labels: Any, effect
     row = dict(zip(("targ1", "targ2", "attr1", "attr2"), labels, strict=True))
     (finding,) = run_of("one", [crossed(effect_size_by_word=effect, **row)]).findings()
     assert finding.direction == direction
+
+
+def test_the_sets_of_the_catalogue_are_nouns() -> None:
+    phrases = {concept(test.concept(role).label) for test in catalogue().tests.values() for role in ROLES}
+    proper = {"African", "American", "Black", "European", "Mexican", "White"}
+    assert {word for phrase in phrases for word in phrase.split() if not word.islower()} == proper
+    nouns = {"arts", "career", "family", "flowers", "insects", "instruments", "math", "science", "weapons"}
+    assert {phrase for phrase in phrases if " " not in phrase} == nouns

@@ -78,7 +78,7 @@ def test_a_search_killed_at_any_point_goes_on_to_the_same(
     named, out = models(place), tmp_path / "out"
     options = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     options += [part for group in BOTH for part in ("--group", group)]
-    command = [sys.executable, "-c", KILLED, named[model], step, "discover", *named, *options]
+    command = [sys.executable, "-c", KILLED, Path(named[model]).name, step, "discover", *named, *options]
     environment = {**os.environ, "BIASSAY_CACHE": str(tmp_path / "cache")}
     ended = subprocess.run([*command, "--out", str(out)], env=environment, capture_output=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
@@ -93,7 +93,7 @@ def test_a_search_killed_at_any_point_goes_on_to_the_same(
 def test_a_search_for_words_of_a_list_goes_on_after_ctrl_c(place: Path, tmp_path: Path) -> None:
     out, words = tmp_path / "out", ["random1", "blossom0", "nowhere"]
     with pytest.raises(KeyboardInterrupt):
-        discovered(place, words=words, out=out, listener=Stopping(models(place)[0], "words"))
+        discovered(place, words=words, out=out, listener=Stopping("v.txt", "words"))
     found = biassay.resume(out, cache=place / "cache")
     assert same(found, discovered(place, words=words))
     assert found.manifest.settings.own_words == tuple(words)
@@ -111,9 +111,8 @@ def test_a_search_in_an_object_goes_on_when_it_is_given_again(place: Path, tmp_p
 def test_other_groups_or_words_than_before_are_refused(changed: str, tmp_path: Path) -> None:
     place = planted(tmp_path)
     (place / "words.txt").write_text("\n".join(WORDS))
-    model = f"vectors:{place / 'v.txt'}"
     with pytest.raises(KeyboardInterrupt):
-        discovered(place, words=place / "words.txt", out=place / "out", listener=Stopping(model, "words"))
+        discovered(place, words=place / "words.txt", out=place / "out", listener=Stopping("v.txt", "words"))
     text = (place / changed).read_text()
     (place / changed).write_text(text.replace("random3", "random4"))
     with pytest.raises(UsageError, match="digest"):

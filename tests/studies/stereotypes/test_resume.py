@@ -103,7 +103,7 @@ def same(one: Run, other: Run) -> None:
 def test_a_run_that_is_killed_again_and_again_has_the_same_bits(asked: dict[str, Any], tmp_path: Path) -> None:
     out, cache = tmp_path / "out", asked["cache"]
     whole = biassay.stereotypes(**asked | {"cache": tmp_path / "elsewhere"})
-    first, second = asked["models"]
+    first, second = (Path(model).name for model in asked["models"])
     killed(asked, out, first, "blanks asked", 2, cache)
     killed(None, out, first, "contexts asked", 3, cache)
     assert not biassay.load(out).tables

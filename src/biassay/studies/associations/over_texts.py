@@ -148,7 +148,12 @@ def _share_random(
 
 
 def usable_texts(
-    test: Test, texts: TestTexts, encoded: Mapping[str, Encoded], max_lost: float, lost_hint: str = ""
+    test: Test,
+    texts: TestTexts,
+    encoded: Mapping[str, Encoded],
+    max_lost: float,
+    lost_hint: str = "",
+    command: str = "run",
 ) -> tuple[dict[str, list[int]], dict[str, tuple[str, ...]], str | None]:
     """By role the places of the texts that the model knows, and the words lost; and why these are too many."""
     kept: dict[str, list[int]] = {}
@@ -158,7 +163,7 @@ def usable_texts(
         gone = [_lost(t, of_role.unknown[i], of_role.cut[i]) for i, t in enumerate(texts.role(role))]
         kept[role] = [i for i, spans in enumerate(gone) if not spans]
         lost[role] = forms(replace(t, spans=spans) for t, spans in zip(texts.role(role), gone, strict=True) if spans)
-    reason = _too_many_lost(test, texts, kept, lost, max_lost)
+    reason = _too_many_lost(test, texts, kept, lost, max_lost, command)
     return kept, lost, f"{reason}; {lost_hint}" if reason is not None and lost_hint else reason
 
 
@@ -177,6 +182,7 @@ def _too_many_lost(
     kept: Mapping[str, list[int]],
     lost: Mapping[str, tuple[str, ...]],
     max_lost: float,
+    command: str,
 ) -> str | None:
     for role in ROLES:
         total = len(texts.role(role))
@@ -184,7 +190,8 @@ def _too_many_lost(
         if gone > max_lost * total or (gone and len(kept[role]) < 2):
             kind = "words" if test.level == "word" else "texts"
             count = f"the model does not know {gone} of {total} {kind} of {test.concept(role).label}"
-            limit = f"the limit is {max_lost:.0%}, --max-lost changes it" if max_lost < 1.0 else "too few are left"
+            option = f"`biassay {command} --max-lost`"
+            limit = f"the limit is {max_lost:.0%}, {option} changes it" if max_lost < 1.0 else "too few are left"
             return f"{count} ({', '.join(lost[role])}); {limit}"
     return None
 

@@ -89,6 +89,7 @@ def _check_lost(group: Group, lost: tuple[str, ...], max_lost: float, hint: str)
     left = len(group.names) - len(lost)
     if len(lost) <= max_lost * len(group.names) and left >= 2:
         return
-    limit = f"the limit is {max_lost:.0%}, --max-lost changes it" if left >= 2 else "at least two must be left"
+    option = "`biassay discover --max-lost`"
+    limit = f"the limit is {max_lost:.0%}, {option} changes it" if left >= 2 else "at least two must be left"
     reason = f"the model does not know {len(lost)} of {len(group.names)} names of {group.label} ({', '.join(lost)})"
     raise RefusedError(f"{reason}; {limit}{f'; {hint}' if hint else ''}")

@@ -139,7 +139,8 @@ class _Measuring:
             return
         texts = inputs.texts[test.name]
         encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
-        usable = usable_texts(test, texts, encoded, self._settings.max_lost, model.abilities.lost_hint)
+        limits = self._settings.max_lost, model.abilities.lost_hint, "robustness"
+        usable = usable_texts(test, texts, encoded, *limits)
         kept, self.lost, self._refused = usable
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
         shared = sharing(texts.X, texts.Y)
