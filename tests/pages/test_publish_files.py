@@ -183,7 +183,7 @@ def test_without_the_library_there_are_no_figures(
     cards |= {f".eval_results/biassay-{name}.yaml" for name in ("glove", "words-glove", "m")}
     tables = ("associations", "agreement-with-people")
     pairs = {f"{name}{ending}" for name in tables for ending in (".tex", "-narrow.tex", ".md")}
-    others = {"results.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
+    others = {"results-as-published.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
     assert names(tmp_path / "paper") == cards | pairs | others
 
 

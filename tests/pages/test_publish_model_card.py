@@ -180,7 +180,15 @@ def test_one_of_several_models_must_be_named(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(1e-05, "1.0e-05"), (1.5e-09, "1.5e-09"), (0.25, "0.25"), (-2.0, "-2.0"), (7, "7"), ("a", '"a"')],
+    [
+        (1e-05, "1.0e-05"),
+        (1.5e-09, "1.5e-09"),
+        (1.7178163929724604, "1.71782"),
+        (0.25, "0.25"),
+        (-2.0, "-2.0"),
+        (7, "7"),
+        ("a", '"a"'),
+    ],
 )
 def test_scalars_are_what_every_reader_takes_them_for(value: float | str, text: str) -> None:
     assert scalar(value) == text

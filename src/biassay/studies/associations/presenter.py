@@ -81,8 +81,8 @@ class AssociationPresenter(Presenter):
 
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
         for one in gathered:
-            name = f"results-{RunView(one).name}" if len(gathered) > 1 else "results"
-            yield name, "tsv", nine_columns(one.run)
+            which = f"-{RunView(one).name}" if len(gathered) > 1 else ""
+            yield f"results-as-published{which}", "tsv", nine_columns(one.run)
 
     def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         view = RunView(gathered)
