@@ -19,6 +19,7 @@ from biassay.cli.tests_power import show_power
 from biassay.cli.tests_search import search, show_concepts
 from biassay.errors import UsageError
 from biassay.files import write_atomically
+from biassay.pages.formats import counted
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
 from biassay.stimuli.description import description_of
 from biassay.stimuli.export import to_sent_bias, to_toml
@@ -165,7 +166,8 @@ def _show(test: Test, with_texts: bool) -> None:
     for role in ROLES:
         concept = test.concept(role)
         texts, words = asked.role(role), assumed.get(role, concept.words)
-        counts = f"({len(words)} words{', as assumed' if role in assumed else ''}, {len(texts)} texts)"
+        how = ", as assumed" if role in assumed else ""
+        counts = f"({counted(len(words), 'word')}{how}, {counted(len(texts), 'text')})"
         console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold] {counts}")
         console.print(escape(", ".join(words)), highlight=False)
         if with_texts and test.level == "sentence":

@@ -49,7 +49,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         rows = sum(map(len, self.tables.values()))
-        return f"Comparison({self.study}: {', '.join(self.models)} with {self.baseline}; {rows} differences)"
+        return f"Comparison({self.study}: {', '.join(self.models)} with {self.baseline}; {rows} difference{'' if rows == 1 else 's'})"
 
     @property
     def models(self) -> list[str]:
