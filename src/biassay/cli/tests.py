@@ -6,20 +6,20 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from biassay.cli.commands import Commands
 from biassay.cli.common import check_new_file
+from biassay.cli.listing import print_lines
 from biassay.cli.tests_power import show_power
 from biassay.cli.tests_search import search, show_concepts
 from biassay.errors import UsageError
 from biassay.files import write_atomically
 from biassay.pages.formats import counted
+from biassay.pages.plain_tables import WIDTH
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
 from biassay.stimuli.description import description_of
 from biassay.stimuli.export import to_sent_bias, to_toml
@@ -54,22 +54,24 @@ def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_about(test) for test in chosen], indent=1, ensure_ascii=False))
         return
-    _console().print(_table(test for test in chosen if patterns or not test.source.supplementary))
+    _print_tests(test for test in chosen if patterns or not test.source.supplementary)
     summed_up = Counter(test.source.name for test in chosen if not patterns and test.source.supplementary)
     for name, count in summed_up.items():
-        click.echo(f"{name}: {count} more tests, run only when asked for; 'biassay tests list {name}' shows them")
+        click.echo(f"{name}: {counted(count, 'more test')}, run when asked for: 'biassay tests list {name}'")
 
 
-def _table(tests: Iterable[Test]) -> Table:
-    table = Table()
-    for column in ("test", "asks", "topic", "level", "texts", "source"):
-        justify: Literal["left", "right"] = "right" if column == "texts" else "left"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=column == "test")
-    for test in tests:
-        title = f"same as {test.alias_of}" if test.alias_of else test.title
-        count = str(sum(1 for _ in texts_of(test)))
-        table.add_row(*map(escape, (test.name, title, test.topic, test.level, count, test.source.name)))
-    return table
+def _print_tests(tests: Iterable[Test]) -> None:
+    rows = [
+        (
+            test.name,
+            f"same as {test.alias_of}" if test.alias_of else test.title,
+            test.topic,
+            f"{sum(1 for _ in texts_of(test)):,}",
+            test.source.name,
+        )
+        for test in tests
+    ]
+    print_lines(("test", "asks", "topic", "texts", "source"), rows, right={"texts"})
 
 
 @command.command("show")
@@ -212,4 +214,4 @@ def _show_grouping(grouping: Grouping, *, as_json: bool) -> None:
 
 def _console() -> Console:
     console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, 140))
+    return Console(width=min(WIDTH, console.width) if console.is_terminal else WIDTH)
