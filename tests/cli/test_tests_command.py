@@ -194,6 +194,14 @@ def test_show_of_a_file_shows_all_its_tests(cli: Cli, own: Path) -> None:
     assert "not stated" in stdout
 
 
+def test_show_names_the_concepts_as_files_do(cli: Cli) -> None:
+    for name in ("weat6", "weat7"):
+        stdout = cli("show", name)[1]
+        test = catalogue().tests[name]
+        assert all(f" {test.concept(role).name} (" in stdout for role in ROLES)
+        assert max(map(len, stdout.splitlines())) <= 100
+
+
 def test_markup_in_a_file_is_shown_as_it_is(cli: Cli, own: Path) -> None:
     own.write_text(own.read_text().replace('"kitten"', '"[red]kitten[/red]"').replace('"Cats"', '"[b]Cats"'))
     stdout = cli("show", own)[1]

@@ -170,7 +170,8 @@ def _show(test: Test, with_texts: bool) -> None:
         texts, words = asked.role(role), assumed.get(role, concept.words)
         how = ", as assumed" if role in assumed else ""
         counts = f"({counted(len(words), 'word')}{how}, {counted(len(texts), 'text')})"
-        console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold] {counts}")
+        name = "" if concept.name == concept.label else f", concept {concept.name}"
+        console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold]{escape(name)} {counts}")
         console.print(escape(", ".join(words)), highlight=False)
         if with_texts and test.level == "sentence":
             for text in texts:
