@@ -12,15 +12,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from biassay.models.registry import published_as
 from biassay.pages.publish.latex import escape
 from biassay.pages.publish.layout import clean
-from biassay.results.data import RunData
+from biassay.results.data import ModelRecord, RunData
+from biassay.results.labels import published_model
 
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
 
-__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_family", "uses_of_source", "uses_of_tests"]
+__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_model", "uses_of_source", "uses_of_tests"]
 
 _NOT_FIELDS = ("type", "cited_as")
 _NOT_STATED = "not stated"  # the citation of what a file without a source defines
@@ -89,7 +89,7 @@ def citations(runs: Sequence[tuple[Presenter, RunData]]) -> tuple[Citation, ...]
     uses: list[Use] = []
     for presenter, of_study in groupby(runs, itemgetter(0)):
         uses += presenter.sources([run for _, run in of_study])
-    uses += [use for _, run in runs for one in run.manifest.models for use in uses_of_family(one.family)]
+    uses += [use for _, run in runs for one in run.manifest.models for use in uses_of_model(one)]
     uses += [use for presenter, run in runs for use in presenter.methods(run)]
     works: dict[tuple[str, str], list[Use]] = {}
     for use in uses:
@@ -170,13 +170,13 @@ def uses_of_tests(runs: Iterable[RunData]) -> Iterator[Use]:
         yield from uses_of_source(citation, source, f"{'test' if len(names) == 1 else 'tests'} {', '.join(names)}")
 
 
-def uses_of_family(family: str) -> Iterator[Use]:
-    """The work that the one model of a family is from."""
-    title, work = published_as(family)
+def uses_of_model(record: ModelRecord) -> Iterator[Use]:
+    """The work that a model is from, where its family says so."""
+    title, work = published_model(record)
     if work in _references():
         yield Use(f"the model {title}", work)
     elif work:
-        yield Use(f"the model {title}", text=work, name=family)
+        yield Use(f"the model {title}", text=work, name=record.family)
 
 
 def _first_name_first(name: str) -> str:

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from biassay.models.registry import published_as
 from biassay.pages.formats import shown as as_read
 from biassay.pages.publish import latex, markdown
-from biassay.pages.publish.citations import Citation, Use, uses_of_family
+from biassay.pages.publish.citations import Citation, Use, uses_of_model
 from biassay.pages.publish.layout import clean
 from biassay.pages.publish.model_card import version_of
 from biassay.results.comparison import Comparison
 from biassay.results.data import ModelRecord, RunData
-from biassay.results.labels import record_labels
+from biassay.results.labels import published_model, record_labels
 
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
@@ -92,8 +91,8 @@ def _said(presenter: Presenter, run: RunData) -> Iterator[Sentence]:
 def _published_models(run: RunData) -> Iterator[Sentence]:
     """Which published model a short name stands for."""
     for label, record in zip(record_labels(run), run.manifest.models, strict=True):
-        if title := published_as(record.family)[0]:
-            yield Sentence(f"The model {label} is {title}", works_of(uses_of_family(record.family)))
+        if title := published_model(record)[0]:
+            yield Sentence(f"The model {label} is {title}", works_of(uses_of_model(record)))
 
 
 def _names(citation: Citation) -> tuple[str, ...]:
