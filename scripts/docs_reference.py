@@ -19,7 +19,7 @@ import biassay
 from biassay.cli import _biassay as command_line
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.description import topics
-from biassay.stimuli.model import ROLES, Test
+from biassay.stimuli.model import ROLES, Concept, Test
 from biassay.stimuli.typical import models_measured
 from biassay.texts.sentences import texts_of
 from docs_criticism import criticism_of
@@ -126,7 +126,8 @@ def catalogue_pages() -> dict[str, str]:
 
 def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
     words = "\n".join(
-        f"- **{escaped(concept.label)}** ({ROLE_NAMES[role]}, {role}): {escaped(', '.join(concept.words))}"
+        f"- **{escaped(concept.label)}** ({ROLE_NAMES[role]}, {role}{_concept_name(concept)}): "
+        f"{escaped(', '.join(concept.words))}"
         for role in ROLES
         for concept in [test.concept(role)]
     )
@@ -160,6 +161,10 @@ def _test_page(test: Test, aliases: Mapping[str, str]) -> str:
         "Run it": command,
     }
     return "\n".join([*parts, *(f"## {head}\n\n{content}\n" for head, content in sections.items())])
+
+
+def _concept_name(concept: Concept) -> str:
+    return "" if concept.name == concept.label else f"; concept `{concept.name}`"
 
 
 def _example(test: Test) -> str:

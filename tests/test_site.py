@@ -79,7 +79,8 @@ def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest
         page = re.sub(r"\\(.)", r"\1", made[f"catalogue/{name}.md"])
         for role in ROLES:
             assert f"- **{test.concept(role).label}** (" in page
-            assert f", {role}): {', '.join(test.concept(role).words)}\n" in page
+            assert re.search(rf", {role}(; concept `{re.escape(test.concept(role).name)}`)?\): ", page)
+            assert f"): {', '.join(test.concept(role).words)}\n" in page
         assert test.source.citation in page
         assert test.source.licence in page
         smallest = biassay.power(name).smallest_d

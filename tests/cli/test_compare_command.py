@@ -144,7 +144,7 @@ def test_a_comparison_is_published_with_the_runs(cli: Cli, one: Path, two: Path,
     code, stdout, _ = cli("compare", one, two, "--publish", paper, "--format", "svg")
     assert code == 0
     assert f"{len(names(paper))} files written to {paper}" in stdout
-    assert {"associations.tex", "results.tsv", "references.bib", "model-card-glove.md"} <= names(paper)
+    assert {"associations.tex", "results-as-published.tsv", "references.bib", "model-card-glove.md"} <= names(paper)
     assert {"differences.tex", "differences.md"} <= names(paper)
     text = (paper / "differences.md").read_text().replace("−", "-")
     for row in told(cli("compare", one, two, "--json")[1])["associations"]:

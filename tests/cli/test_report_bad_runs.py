@@ -167,7 +167,7 @@ def test_no_significant_result_is_said(cli: Cli, glove: Run, tmp_path: Path) -> 
 
     results = with_corrections(tuple(map(weak, glove.results)), glove.manifest.settings)
     folder = with_rows(glove, results).save(tmp_path / "weak")
-    code, stdout, _ = cli("report", folder, "--publish", tmp_path / "paper", "--format", "svg")
+    code, stdout, _ = cli("report", folder, "--all", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0
     assert not {one.standing for one in biassay.load(folder).findings()} & {"corrected", "uncorrected", "opposite"}
     assert "0.900*" not in stdout
@@ -176,11 +176,11 @@ def test_no_significant_result_is_said(cli: Cli, glove: Run, tmp_path: Path) -> 
 
 def test_nothing_measured_at_all_is_said(cli: Cli, glove: Run, tmp_path: Path) -> None:
     folder = with_rows(glove, map(as_refused, glove.results)).save(tmp_path / "refused")
-    code, stdout, stderr = cli("report", folder, "--publish", tmp_path / "paper", "--format", "svg")
+    code, stdout, stderr = cli("report", folder, "--all", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0, stderr
     assert "too many words" in stdout
     assert "too many words" in read(folder / "report.html")
-    rows = (tmp_path / "paper" / "results.tsv").read_text().splitlines()[1:]
+    rows = (tmp_path / "paper" / "results-as-published.tsv").read_text().splitlines()[1:]
     assert [row.split("\t")[3:5] for row in rows] == [["", ""]] * 3
 
 

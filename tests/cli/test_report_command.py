@@ -92,7 +92,7 @@ def test_a_page_in_no_folder_or_that_is_one(refuses: Callable[..., str], folder:
 def test_quiet_prints_nothing(cli: Cli, folder: Path, tmp_path: Path) -> None:
     assert cli("report", folder, "--quiet", "--publish", tmp_path / "paper", "--format", "svg") == (0, "", "")
     assert (folder / "report.html").is_file()
-    assert (tmp_path / "paper" / "results.tsv").is_file()
+    assert (tmp_path / "paper" / "results-as-published.tsv").is_file()
 
 
 def test_json_of_a_run_is_what_its_folder_holds(cli: Cli, folder: Path) -> None:

@@ -16,7 +16,7 @@ from .shown_runs import names, read, stored
 
 PAPERS = tuple(column.name for column in PAPER_COLUMNS)
 TABLES = {"associations.tex", "associations-narrow.tex", "associations.md"}
-OTHERS = {"results.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
+OTHERS = {"results-as-published.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
 
 
 def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_everything_for_a_paper_is_published(cli: Cli, folder: Path, two: Path, 
 
 def test_published_results_have_the_papers_nine_columns(cli: Cli, folder: Path, two: Path, tmp_path: Path) -> None:
     cli("report", folder, two, "--out", tmp_path / "p.html", "--publish", tmp_path / "paper", "--format", "svg")
-    with (tmp_path / "paper" / "results.tsv").open(newline="") as file:
+    with (tmp_path / "paper" / "results-as-published.tsv").open(newline="") as file:
         header, *rows = csv.reader(file, delimiter="\t")
     assert tuple(header) == PAPERS
     assert len(header) == 9
@@ -56,8 +56,8 @@ def test_tests_over_texts_and_over_contexts_are_published_apart(
     cli("report", *runs, "--out", tmp_path / "p.html", "--publish", tmp_path / "paper", "--format", "svg")
     found = names(tmp_path / "paper")
     expected = {
-        "results-texts.tsv",
-        "results-contexts.tsv",
+        "results-as-published-texts.tsv",
+        "results-as-published-contexts.tsv",
         "associations-over-contexts.tex",
         "pooled-effects.tex",
     } | TABLES

@@ -71,16 +71,18 @@ def with_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
 
 
 def names_in_the_table(stdout: str) -> set[str]:
-    return {row.split()[1] for row in stdout.splitlines() if row.startswith("│")} - {"│"}
+    lines = [line for line in stdout.splitlines()[1:] if " more tests, " not in line]
+    assert max(map(len, lines)) <= 100
+    return {line.split()[0] for line in lines}
 
 
 def test_list_names_every_test_of_the_main_collections(cli: Cli) -> None:
     code, stdout, _ = cli("list")
     assert code == 0
     assert names_in_the_table(stdout) == {t.name for t in catalogue().tests.values() if not t.source.supplementary}
-    row = next(row for row in stdout.splitlines() if " sent-weat6 " in row)
+    row = next(row for row in stdout.splitlines() if row.startswith("sent-weat6 "))
     assert str(sum(map(len, all_texts(catalogue().tests["sent-weat6"]).values()))) in row
-    assert "same as weat6" in next(row for row in stdout.splitlines() if " C6 " in row)
+    assert "same as weat6" in next(row for row in stdout.splitlines() if row.startswith("C6 "))
 
 
 def test_list_sums_up_supplementary_collections_and_shows_them_when_named(cli: Cli) -> None:
@@ -190,6 +192,14 @@ def test_show_of_a_file_shows_all_its_tests(cli: Cli, own: Path) -> None:
     assert "pets  Cats or dogs, pleasant or unpleasant" in stdout
     assert "sent-pets" in stdout
     assert "not stated" in stdout
+
+
+def test_show_names_the_concepts_as_files_do(cli: Cli) -> None:
+    for name in ("weat6", "weat7"):
+        stdout = cli("show", name)[1]
+        test = catalogue().tests[name]
+        assert all(f" {test.concept(role).name} (" in stdout for role in ROLES)
+        assert max(map(len, stdout.splitlines())) <= 100
 
 
 def test_markup_in_a_file_is_shown_as_it_is(cli: Cli, own: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["Parts", "number", "read"]
+__all__ = ["Parts", "is_name", "number", "read"]
 
 BACK = {
     r"\textbackslash{}": "\\", r"\textbraceleft{}": "{", r"\textbraceright{}": "}", r"\$": "$", r"\&": "&", r"\%": "%",
     r"\#": "#", r"\_": "_", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\textless{}": "<",
     r"\textgreater{}": ">", r"\textbar{}": "|", r"\textquotedbl{}": '"', r"\textasciigrave{}": "`",
     "{[}": "[", "{]}": "]", "{*}": "*", "{}": "", r"\allowbreak{}": "", "---": "—", "--": "–", "$-$": "-",
+    r"\ldots{}": "…",
 }  # fmt: skip
 PIECE = re.compile("|".join(re.escape(code) for code in sorted(BACK, key=len, reverse=True)))
 
@@ -27,6 +28,12 @@ def number(code: str) -> str:
     code = code.replace(r"$^{", "").replace(r"\times", "×").replace(r"\ddagger", "‡").replace(r"\dagger", "†")
     code = re.sub(r"\^\{(.*?)\}", r"^\1", code)
     return code.replace("--", "–").replace("$", "").replace("}", "")
+
+
+def is_name(shown: str, name: str) -> bool:
+    """Whether a name is shown, whole or with its two ends."""
+    first, cut, last = shown.partition("…")
+    return shown == name if not cut else len(shown) < len(name) and name.startswith(first) and name.endswith(last)
 
 
 class Parts:

@@ -50,7 +50,7 @@ def test_the_rows_of_a_forest_are_those_given() -> None:
     assert [part["sort"]["field"] for part in parts(figure.spec) if part.get("field") == "row"] == ["place"] * 2
     domains = [part["scale"]["domain"] for part in parts(figure.spec) if part.get("type") == "quantitative"]
     assert domains == [[-2.5, 2.5]] * 3  # nothing given lies outside
-    assert figure.description == "t: 3 rows with intervals, of 1 it holds: significant after correction"
+    assert figure.description == "t: 3 rows with intervals; holds after correction: 1"
 
 
 @pytest.mark.parametrize("labels", [("a", "a", "b"), ("a", "a (1)", "a"), ("a", "a", "a (2)"), ("", "", "")])
@@ -77,12 +77,22 @@ def test_the_cells_of_a_matrix_are_those_given() -> None:
     cells = [MatrixCell(m, t, found, str(found), f"{t} on {m}") for m in "ab" for t, found in (("u", 2), ("v", None))]
     figure = matrix("m", "t", cells, ["v", "u"], ["b", "a"], PRINT)
     assert figure.spec["data"]["values"] == [
-        {"model": c.model, "test": c.test, "found": said, "text": c.text, "tip": c.tip, "column": x, "line": y}
+        {
+            "model": c.model,
+            "test": c.test,
+            "found": said,
+            "text": "–" if c.found is None else c.text,
+            "tip": c.tip,
+            "column": x,
+            "line": y,
+        }
         for c, said, x, y in zip(cells, [FOUND[2], "not measured"] * 2, [1, 1, 0, 0], [1, 0, 1, 0], strict=True)
     ]
     sorts = {part["field"]: part["sort"]["field"] for part in parts(figure.spec) if "sort" in part}
     assert sorts == {"model": "column", "test": "line"}
-    assert figure.description == "t: 2 tests on 2 models, 2 significant after correction"
+    assert figure.description == "t: 2 tests on 2 models; holds after correction: 2"
+    (colour,) = [part for part in parts(figure.spec) if part.get("field") == "found"]
+    assert colour["scale"]["domain"] == [FOUND[2], "not measured"]  # what does not occur is not in the legend
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.6, 4.0])

@@ -44,7 +44,7 @@ def test_the_hubs_library_reads_effects_and_dates(run: Run, tmp_path: Path) -> N
     found = entries(file.read_text(encoding="utf-8"))
     measured = {row.test: row for row in run.results if row.effect_size_by_word is not None}
     assert {one.task_id: one.value for one in found} == {
-        test: row.effect_size_by_word for test, row in measured.items()
+        test: float(f"{row.effect_size_by_word:.6g}") for test, row in measured.items()
     }
     for one in found:
         assert one.dataset_id == "biassay/associations"

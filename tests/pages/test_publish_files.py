@@ -19,6 +19,7 @@ from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
 from biassay.pages.charts.drawing import SCHEMA, Figure, drawn
+from biassay.pages.charts.forest import FOUND
 from biassay.pages.charts.style import PRINT
 from biassay.pages.publish import files as published
 from biassay.pages.publish import to_text
@@ -152,14 +153,15 @@ def test_the_matrix_shows_what_leads(run: Run, tmp_path: Path) -> None:
         dataclasses.replace(run.results[0], test=test, p_value_crossed=p, p_value_crossed_holm=corrected)
         for test, p, corrected in (("both", 0.01, 0.03), ("one", 0.01, 0.2), ("no", 0.3, 0.3), ("few", None, None))
     ]
-    expected = ["significant after correction", "significant", "not significant", "too few words", "not measured"]
+    expected = [*FOUND[::-1], "too few words to tell", "not measured"]
     varied = with_rows(run, (*rows, as_refused(dataclasses.replace(rows[0], test="none"))))
     write_all(tmp_path / "paper", {"": varied}, formats=())
     content = json.loads((tmp_path / "paper" / "figures" / "matrix-texts.vl.json").read_text())
     assert [value["found"] for value in content["data"]["values"]] == expected
     for value, r in zip(content["data"]["values"], varied.results, strict=True):
-        shown = "" if r.effect_size_by_word is None else f"{r.effect_size_by_word:.2f}"
-        assert (value["model"], value["test"], value["text"]) == (r.model, r.test, shown)
+        shown = "–" if r.effect_size_by_word is None else f"{r.effect_size_by_word:.2f}"
+        assert (value["model"], value["text"]) == (r.model, shown)
+        assert value["test"].endswith(f"({r.test})")
 
 
 @pytest.mark.extras
@@ -183,7 +185,7 @@ def test_without_the_library_there_are_no_figures(
     cards |= {f".eval_results/biassay-{name}.yaml" for name in ("glove", "words-glove", "m")}
     tables = ("associations", "agreement-with-people")
     pairs = {f"{name}{ending}" for name in tables for ending in (".tex", "-narrow.tex", ".md")}
-    others = {"results.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
+    others = {"results-as-published.tsv", "citations.md", "references.bib", "methods.tex", "methods.md"}
     assert names(tmp_path / "paper") == cards | pairs | others
 
 

@@ -66,7 +66,9 @@ def test_every_study_is_told_and_its_works_are_in_the_bibliography(all_runs: dic
     for run in all_runs.values():
         keys = set(re.findall(r"@[a-z]+\{([^,]+),", to_bibtex(cited(run))))
         used = {key for found in re.findall(r"\\cite\{([^}]+)\}", latex(run)) for key in found.split(",")}
-        asked = {work for one in sentences(run) for work in one.works}
+        asked = {
+            work for said in paragraphs([(presenter_of(run.manifest.study), run)]) for one in said for work in one.works
+        }
         assert len(used) == len(asked) > 1  # no work is lost on the way
         assert used <= keys
         assert "biassay" in used

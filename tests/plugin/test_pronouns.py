@@ -211,7 +211,7 @@ def test_report_and_publish(cli: Cli, measured: Run, tmp_path: Path) -> None:
     assert (tmp_path / "paper" / "pronouns-results.tsv").read_text() == measured.table().to_tsv()
     assert (tmp_path / "paper" / "pronouns-results.md").read_text().count("\n| ") == 22
     card = (tmp_path / "paper" / "model-card-long.md").read_text()
-    assert repr(measured.tables["models"][1].effect_size) in card
+    assert f"{measured.tables['models'][1].effect_size:.6g}" in card
 
 
 def test_the_terminal(cli: Cli, measured: Run, tmp_path: Path) -> None:

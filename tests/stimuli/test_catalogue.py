@@ -130,6 +130,12 @@ TEMPLATES = 'templates = ["I saw {a T}.", "{Ts} are near."]'
 CLASSES = 'classes = [{ name = "c", rule = "rest", templates = ["{T}."] }]'
 
 
+def test_a_licence_may_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "pets.toml"
+    path.write_text(OWN.replace('licence = "CC0"\n', ""))
+    assert {(test.source.name, test.source.licence) for test in load_tests(path)} == {("mine", "not stated")}
+
+
 def test_own_format_may_use_the_catalogue(tmp_path: Path) -> None:
     path = tmp_path / "pets.toml"
     path.write_text(OWN)

@@ -105,6 +105,29 @@ def test_word_classes(test: str, role: str, word: str, sentence: str) -> None:
     assert sentence in of_word(test, role, word)
 
 
+def test_plurals_of_words_in_man(tmp_path: Path) -> None:
+    plurals = {
+        "fisherman": "Fishermen",
+        "saleswoman": "Saleswomen",
+        "old man": "Old men",
+        "woman of color": "Women of color",
+        "human": "Humans",
+        "German": "Germans",
+        "Roman": "Romans",
+        "superhuman": "Superhumans",
+    }
+    words = [f'"{word}"' for word in plurals]
+    path = tmp_path / "men.toml"
+    path.write_text(
+        f"[concepts.x]\nwords = [{', '.join(words[:4])}]\n[concepts.y]\nwords = [{', '.join(words[4:])}]\n"
+        '[sets.near]\ntemplates = ["{Ts} are near."]\n'
+        '[tests.men]\nX = "x"\nY = "y"\nA = "pleasant"\nB = "unpleasant"\ntargets = "near"\n'
+    )
+    (test,) = load_tests(path)
+    made = {text.stimulus: text.text for role in "XY" for text in texts_of(test).role(role)}
+    assert made == {word: f"{plural} are near." for word, plural in plurals.items()}
+
+
 def test_vignettes_follow_the_gender_and_keep_two_blanks() -> None:
     full = of_word("heilman_double_bind_likable_1-", "Y", "Lisa")[0]
     assert "  The products she is responsible for" in full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from biassay.cli.common import console_for_tables
 from biassay.models.family import Family
 from biassay.models.registry import families
+from biassay.pages.plain_tables import WIDTH
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,25 +31,29 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([*map(_about, known.values())], indent=1, ensure_ascii=False))
         return
-    console_for_tables().print(_table(known.values()))
+    console = console_for_tables()
+    console.print(_table(known.values()), width=min(WIDTH, console.width))
+    for family in known.values():
+        if family.missing:
+            click.echo(f"{family.form} needs: {family.install}")
     click.echo("Settings follow the name: hf:NAME?pool=mean&layer=-2")
     for family in known.values():
         if family.settings:
             click.echo(f"\n{family.form}")
         for name, about in family.settings.items():
-            click.echo(f"  {name:<18} {about}")
+            click.echo(textwrap.fill(about, WIDTH, initial_indent=f"  {name:<18} ", subsequent_indent=" " * 21))
 
 
 def _table(known: Iterable[Family]) -> Table:
+    from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table()
-    # A command to copy must not be broken over lines.
-    for column, whole in {"model": True, "what it is": False, "can do": False, "usable": True}.items():
-        table.add_column(column, no_wrap=whole, overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in ("model", "what it is", "can do", "usable"):
+        table.add_column(column, no_wrap=column != "what it is", overflow="fold")
     for family in known:
-        usable = f"no: {family.install}" if family.missing else "yes"
+        usable = "no" if family.missing else "yes"
         table.add_row(*map(escape, (family.form, family.about, ", ".join(family.abilities), usable)))
     return table
 

@@ -46,5 +46,5 @@ def command(
         click.echo(made.to_json(), nl=False)
     elif not quiet:
         console = console_for_tables()
-        print_run(made, console, everything=everything)
+        print_run(made, console, everything=everything, brief=published is not None and not everything)
         print_files(made, published, console)

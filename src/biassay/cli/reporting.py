@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, Group
 
 from biassay.pages.charts.drawing import can_draw
+from biassay.pages.formats import counted
+from biassay.pages.plain_tables import WIDTH, said
 from biassay.pages.publish.files import FIGURE_FORMATS
+from biassay.pages.sentences import statements
 from biassay.runs.reporting import Report
 from biassay.runs.showing import presented
+from biassay.studies.registry import study_named
 
 __all__ = ["print_files", "print_run", "report_options"]
 
@@ -49,19 +54,26 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def print_run(report: Report, console: Console, *, everything: bool = False) -> None:
-    """Tables and findings in words, as after each run."""
+def print_run(report: Report, console: Console, *, everything: bool = False, brief: bool = False) -> None:
+    """Tables and findings in words, as after each run; or in ``brief`` a sentence or two a model."""
     for presenter, gathered in presented(report.gathered):
         for difference in gathered.differences:
             console.print(f"not alike: {difference}", style="yellow", markup=False)
-        presenter.print(gathered, console, everything=everything)
+        if not brief:
+            presenter.print(gathered, console, everything=everything)
+            continue
+        found = statements(study_named(gathered.run.manifest.study).findings(gathered.run))
+        lines = said(replace(one, points=(), names=()) for one in found)
+        console.print(Group(*lines), width=min(WIDTH, console.width))
 
 
 def print_files(report: Report, folder: Path | None, console: Console) -> None:
     """Where the page and the published files are."""
     lines = [] if report.page is None else [f"open {report.page}"]
     if folder is not None:
-        lines.append(f"{len(report.published)} files written to {folder}")
+        hidden = {path.parent.name for path in report.published if path.parent.name.startswith(".")}
+        also = f", also to the hidden folder {', '.join(sorted(hidden))} in it" if hidden else ""
+        lines.append(f"{counted(len(report.published), 'file')} written to {folder}{also}")
         if not can_draw():
             lines.append('figures were left out; they need: pip install "biassay[figures]"')
     for line in lines:

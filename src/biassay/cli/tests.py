@@ -6,18 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import click
 from rich.markup import escape
-from rich.table import Table
 
 from biassay.cli.commands import Commands
 from biassay.cli.common import check_new_file, console_for_tables
+from biassay.cli.listing import print_lines
 from biassay.cli.tests_power import show_power
 from biassay.cli.tests_search import search, show_concepts
 from biassay.errors import UsageError
 from biassay.files import write_atomically
+from biassay.pages.formats import counted
 from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_tests
 from biassay.stimuli.description import description_of
 from biassay.stimuli.export import to_sent_bias, to_toml
@@ -52,22 +52,24 @@ def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_about(test) for test in chosen], indent=1, ensure_ascii=False))
         return
-    console_for_tables().print(_table(test for test in chosen if patterns or not test.source.supplementary))
+    _print_tests(test for test in chosen if patterns or not test.source.supplementary)
     summed_up = Counter(test.source.name for test in chosen if not patterns and test.source.supplementary)
     for name, count in summed_up.items():
-        click.echo(f"{name}: {count} more tests, run only when asked for; 'biassay tests list {name}' shows them")
+        click.echo(f"{name}: {counted(count, 'more test')}, run when asked for: 'biassay tests list {name}'")
 
 
-def _table(tests: Iterable[Test]) -> Table:
-    table = Table()
-    for column in ("test", "asks", "topic", "level", "texts", "source"):
-        justify: Literal["left", "right"] = "right" if column == "texts" else "left"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=column == "test")
-    for test in tests:
-        title = f"same as {test.alias_of}" if test.alias_of else test.title
-        count = str(sum(1 for _ in texts_of(test)))
-        table.add_row(*map(escape, (test.name, title, test.topic, test.level, count, test.source.name)))
-    return table
+def _print_tests(tests: Iterable[Test]) -> None:
+    rows = [
+        (
+            test.name,
+            f"same as {test.alias_of}" if test.alias_of else test.title,
+            test.topic,
+            f"{sum(1 for _ in texts_of(test)):,}",
+            test.source.name,
+        )
+        for test in tests
+    ]
+    print_lines(("test", "asks", "topic", "texts", "source"), rows, right={"texts"})
 
 
 @command.command("show")
@@ -164,8 +166,10 @@ def _show(test: Test, with_texts: bool) -> None:
     for role in ROLES:
         concept = test.concept(role)
         texts, words = asked.role(role), assumed.get(role, concept.words)
-        counts = f"({len(words)} words{', as assumed' if role in assumed else ''}, {len(texts)} texts)"
-        console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold] {counts}")
+        how = ", as assumed" if role in assumed else ""
+        counts = f"({counted(len(words), 'word')}{how}, {counted(len(texts), 'text')})"
+        name = "" if concept.name == concept.label else f", concept {concept.name}"
+        console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold]{escape(name)} {counts}")
         console.print(escape(", ".join(words)), highlight=False)
         if with_texts and test.level == "sentence":
             for text in texts:

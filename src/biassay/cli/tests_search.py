@@ -6,13 +6,13 @@ import json
 
 import click
 
-from biassay.cli.listing import print_records, print_rows
+from biassay.cli.listing import print_lines, print_records
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.searching import concepts_named, search_tests, tests_with
 
 __all__ = ["search", "show_concepts"]
 
-_FEW = 4
+_FEW = 2
 
 
 @click.command("search")
@@ -29,7 +29,7 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
     else:
         columns = ("test", "asks", "found in")
         where = ["; ".join(f"{place}: {', '.join(texts)}" for place, texts in m.found.items()) for m in matches]
-        print_rows(columns, [(m.test.name, m.test.title, of) for m, of in zip(matches, where, strict=True)])
+        print_lines(columns, [(m.test.name, m.test.title, of) for m, of in zip(matches, where, strict=True)], share=0.6)
 
 
 @click.command("concepts")
@@ -42,11 +42,11 @@ def show_concepts(name: str | None, as_json: bool) -> None:
     records = [
         {"concept": one.name, "label": one.label, "words": one.words, "tests": tests_with(one, known)} for one in chosen
     ]
-    if not as_json and len(chosen) > 1:
-        records = [
-            record | {"tests": _few(tests_with(one, known))} for one, record in zip(chosen, records, strict=True)
-        ]
-    print_records(records, as_json=as_json)
+    if as_json or len(chosen) == 1:
+        print_records(records, as_json=as_json)
+        return
+    rows = [(one.name, ", ".join(one.words), str(len(one.words)), _few(tests_with(one, known))) for one in chosen]
+    print_lines(("concept", "for example", "words", "tests"), rows, right={"words"}, share=0.75)
 
 
 def _few(names: tuple[str, ...]) -> str:

@@ -76,6 +76,9 @@ class Family:
         Makes a tiny model in an empty folder and gives its model string. A model of texts is asked for "this is the red
         rose" and "joy", together and one by one: it must know all of these words, and its vectors must not depend on
         what they are encoded with. Any other model is only opened. None: `biassay doctor` skips the family.
+    title, work : str
+        Where its models are one and the same that was published: what papers call it, and the work to cite for it, by
+        its key in the references of biassay or in words.
     same_as : str or None
         A family that opens the same models and can do more.
     takes_bare_names : bool
@@ -95,6 +98,8 @@ class Family:
     splits: bool = True
     consent: Callable[[ModelName], tuple[str, ...]] = consent_by_settings
     selftest: Callable[[Path], AbstractContextManager[str]] | None = None
+    title: str = ""
+    work: str = ""
     same_as: str | None = None
     takes_bare_names: bool = False
 

@@ -20,7 +20,17 @@ from biassay.plugins import load_plugins, refuse_clash
 if TYPE_CHECKING:
     from biassay.models.base import BlankFiller, Encoder, WordEncoder
 
-__all__ = ["GROUP", "consent_for", "families", "open_as", "open_encoder", "packages_of", "parse_model", "splits"]
+__all__ = [
+    "GROUP",
+    "consent_for",
+    "families",
+    "open_as",
+    "open_encoder",
+    "packages_of",
+    "parse_model",
+    "published_as",
+    "splits",
+]
 
 GROUP = "biassay.models"
 _BUILTIN = {
@@ -68,6 +78,13 @@ def packages_of(name: str) -> tuple[str, ...]:
     """Distributions whose versions are recorded for a family; what follows a colon in its name says more of a model."""
     family = _family(name.partition(":")[0])
     return () if family is None else family.packages
+
+
+def published_as(name: str) -> tuple[str, str]:
+    """What papers call the one model of a family, and the work to cite for it; empty for a family of many."""
+    own = name.partition(":")[0]
+    family = _builtin(own) if own in _BUILTIN else _plugins().get(own)
+    return ("", "") if family is None else (family.title, family.work)
 
 
 def splits(text: str) -> bool:

@@ -227,6 +227,8 @@ GLOVE = Family(
     about="GloVe 6B word vectors, shipped with the package",
     texts=provide_embedded,
     splits=False,
+    title="GloVe 6B, 100 dimensions",
+    work="pennington2014",
     selftest=_selftest_embedded,
 )
 VECTORS = Family(

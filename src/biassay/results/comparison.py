@@ -51,7 +51,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         rows = sum(map(len, self.tables.values()))
-        return f"Comparison({self.study}: {', '.join(self.models)} with {self.baseline}; {rows} differences)"
+        many = f"{rows} difference{'' if rows == 1 else 's'}"
+        return f"Comparison({self.study}: {', '.join(self.models)} with {self.baseline}; {many})"
 
     @property
     def models(self) -> list[str]:

@@ -7,9 +7,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+from biassay.models.registry import published_as
 from biassay.results.data import ModelRecord, RunData, is_of
 
-__all__ = ["ModelKey", "model_key", "model_labels", "numbered", "record_labels", "short_name", "told_apart"]
+__all__ = [
+    "ModelKey",
+    "model_key",
+    "model_labels",
+    "numbered",
+    "published_model",
+    "record_labels",
+    "short_name",
+    "told_apart",
+]
 
 ModelKey = tuple[str, str, str | None]
 _OBJECT = "object"  # what stands before the colon in the name of an object
@@ -51,6 +61,11 @@ def model_labels(run: RunData) -> dict[ModelKey, str]:
 def record_labels(run: RunData) -> list[str]:
     """The labels of the models of the manifest, in its order."""
     return told_apart(run.manifest.models)
+
+
+def published_model(record: ModelRecord) -> tuple[str, str]:
+    """What papers call a model that is the one of its family, and the work to cite for it; empty for any other."""
+    return published_as(record.family)
 
 
 def short_name(name: str) -> str:

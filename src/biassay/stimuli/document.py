@@ -101,9 +101,10 @@ class DocumentReader(FieldReader):
         fields = self.table(value, "source", {"name", "citation", "licence", "version", "doi", "note", "supplementary"})
         supplementary = self.flag(fields.pop("supplementary", False), "source.supplementary")
         given = {key: self.string(text, f"source.{key}") for key, text in fields.items()}
-        for key in ("name", "citation", "licence", "version"):
+        for key in ("name", "citation", "version"):
             if key not in given:
                 self.fail("source", f"the field {key!r} is missing")
+        given.setdefault("licence", UNKNOWN_SOURCE.licence)
         return Source(**given, supplementary=supplementary)
 
     def concept(self, name: str, value: Any) -> Concept:

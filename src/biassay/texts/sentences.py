@@ -14,6 +14,12 @@ from biassay.texts.varying import what_varies
 
 __all__ = ["TestTexts", "Text", "assumed_words", "digest_of", "forms", "given_texts", "guessed_sentences", "texts_of"]
 
+# Words in -man that are no compounds of man.
+_NO_MAN = re.compile(
+    r"human$|\b(?:ayman|brahman|caiman|cayman|dolman|dragoman|german|hetman|mus+ulman|norman|ottoman|roman|shaman|"
+    r"talisman|toman|turk[eo]?man)$",
+    re.IGNORECASE,
+)
 _SLOT = re.compile(r"\{(T|a T|Ts|she|her|She|Her)\}")
 _PRONOUNS = {
     "female": {"she": "she", "her": "her", "She": "She", "Her": "Her"},
@@ -217,6 +223,8 @@ def _plural(word: str, templates: TemplateSet) -> str:
     for one, many in (("woman", "women"), ("man", "men")):
         if re.search(rf"\b{one}\b", word):
             return re.sub(rf"\b{one}\b", many, word)
+    if word.endswith("man") and not _NO_MAN.search(word):
+        return word[:-3] + "men"
     if word.endswith("y") and word[-2:-1] not in tuple("aeiou"):
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("ch", "sh", "s")) else "s")

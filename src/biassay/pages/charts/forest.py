@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 
 from biassay.pages.charts.drawing import Figure, by_place
 from biassay.pages.charts.style import Style
+from biassay.pages.formats import counted
 
-__all__ = ["FOUND", "ForestRow", "forest"]
+__all__ = ["FOUND", "LABELS", "ForestRow", "distinct", "forest"]
 
-FOUND = ("not significant", "significant", "significant after correction")
+FOUND = ("not established", "holds before correction only", "holds after correction")
+LABELS = 420
+"""Pixels of the names of rows at most."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ def forest(
 ) -> Figure:
     """Rows from top to bottom as given; what is not a number is left out."""
     shown = [_bounded(row) for row in rows if math.isfinite(row.effect_size)]
-    labels = _distinct([row.label for row in shown])
+    labels = distinct([row.label for row in shown])
     values = [
         {
             "row": at,
@@ -55,7 +58,7 @@ def forest(
         "field": "row",
         "type": "nominal",
         "sort": by_place("place"),
-        "axis": {"title": None, "ticks": False, "domain": False},
+        "axis": {"title": None, "ticks": False, "domain": False, "labelLimit": LABELS},
     }
     x = {"type": "quantitative", "scale": {"domain": [-reach, reach]}, "title": axis}
     colour = {
@@ -117,10 +120,10 @@ def _bounded(row: ForestRow) -> ForestRow:
 
 
 def _described(title: str, rows: Sequence[ForestRow], most: str) -> str:
-    return f"{title}: {len(rows)} rows with intervals, of {sum(row.found == 2 for row in rows)} it holds: {most}"
+    return f"{title}: {counted(len(rows), 'row')} with intervals; {most}: {sum(row.found == 2 for row in rows)}"
 
 
-def _distinct(labels: Sequence[str]) -> list[str]:
+def distinct(labels: Sequence[str]) -> list[str]:
     """Rows with the same label would be drawn over each other."""
     seen: dict[str, int] = {}
     for label in labels:

@@ -1,4 +1,4 @@
-"""Which tests are significant on which models, at a glance."""
+"""Which associations hold on which models, at a glance."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from biassay.pages.charts.drawing import Figure, by_place
-from biassay.pages.charts.forest import FOUND
+from biassay.pages.charts.forest import FOUND, LABELS
 from biassay.pages.charts.style import Style
+from biassay.pages.formats import counted
 
 __all__ = ["MatrixCell", "matrix"]
 
-_UNREACHABLE, _UNMEASURED = "too few words", "not measured"
+_UNREACHABLE, _UNMEASURED = "too few words to tell", "not measured"
+_BESIDE = 8  # models up to which the legend stands beside the cells, for below them it would be wider than they are
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,15 @@ def matrix(
             "model": cell.model,
             "test": cell.test,
             "found": _UNMEASURED if cell.found is None else (*FOUND, _UNREACHABLE)[cell.found],
-            "text": cell.text,
+            "text": "–" if cell.found is None else cell.text,
             "tip": cell.tip,
         }
         for cell in cells
     ]
+    colours = ("transparent", style.found[1], style.found[2], style.levels[3], style.found[0])
+    occurring = {value["found"] for value in values}
+    names = (*FOUND, _UNREACHABLE, _UNMEASURED)
+    shown = {name: colour for name, colour in zip(names, colours, strict=True) if name in occurring}
     x = {
         "field": "model",
         "type": "nominal",
@@ -63,16 +69,20 @@ def matrix(
         "field": "test",
         "type": "nominal",
         "sort": by_place("line"),
-        "axis": {"title": None, "domain": False, "ticks": False},
+        "axis": {"title": None, "domain": False, "ticks": False, "labelLimit": LABELS},
     }
     colour = {
         "field": "found",
         "type": "nominal",
         "scale": {
-            "domain": [*FOUND, _UNREACHABLE, _UNMEASURED],
-            "range": ["transparent", style.found[1], style.found[2], style.levels[3], style.line],
+            "domain": list(shown),
+            "range": list(shown.values()),
         },
-        "legend": {"title": None, "orient": "bottom", "symbolStrokeColor": style.soft},
+        "legend": {
+            "title": None,
+            "orient": "right" if len(models) <= _BESIDE else "bottom",
+            "symbolStrokeColor": style.soft,
+        },
     }
     white = {
         "condition": {"test": f"datum.found === '{FOUND[2]}'", "value": style.background or "var(--paper)"},
@@ -99,5 +109,6 @@ def matrix(
         "config": style.config,
     }
     after = sum(cell.found == 2 for cell in cells)
-    description = f"{title}: {len(tests)} tests on {len(models)} models, {after} significant after correction"
+    size = f"{counted(len(tests), 'test')} on {counted(len(models), 'model')}"
+    description = f"{title}: {size}; {FOUND[2]}: {after}"
     return Figure(name, description, spec)

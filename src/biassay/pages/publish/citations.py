@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from biassay.pages.publish.latex import escape
 from biassay.pages.publish.layout import clean
-from biassay.results.data import RunData
+from biassay.results.data import ModelRecord, RunData
+from biassay.results.labels import published_model
 
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
 
-__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_source", "uses_of_tests"]
+__all__ = ["Citation", "Use", "citations", "to_bibtex", "to_text", "uses_of_model", "uses_of_source", "uses_of_tests"]
 
 _NOT_FIELDS = ("type", "cited_as")
 _NOT_STATED = "not stated"  # the citation of what a file without a source defines
@@ -82,12 +83,13 @@ class Use:
 def citations(runs: Sequence[tuple[Presenter, RunData]]) -> tuple[Citation, ...]:
     """Every work once, in the order of first use, with all that it is cited for.
 
-    Sources come before methods, and biassay itself comes last. A source that is not known but names a known work is
-    cited beside that work.
+    Sources come before models and methods, and biassay itself comes last. A source that is not known but names a known
+    work is cited beside that work.
     """
     uses: list[Use] = []
     for presenter, of_study in groupby(runs, itemgetter(0)):
         uses += presenter.sources([run for _, run in of_study])
+    uses += [use for _, run in runs for one in run.manifest.models for use in uses_of_model(one)]
     uses += [use for presenter, run in runs for use in presenter.methods(run)]
     works: dict[tuple[str, str], list[Use]] = {}
     for use in uses:
@@ -126,11 +128,13 @@ def _citation(work: str, text: str, cited: Iterable[Use], keys: set[str]) -> Cit
 
 
 def _program(runs: Iterable[RunData]) -> Iterator[Citation]:
-    versions = sorted({one.manifest.versions.get("biassay", "unknown") for one in runs})
+    made = [one.manifest for one in runs]
+    versions = sorted({one.versions.get("biassay", "unknown") for one in made})
     if versions:
         own = _citation("biassay", "", [Use("the measurements")], set())
+        year = max(one.created for one in made)[:4]
         note = f"{'Version' if len(versions) == 1 else 'Versions'} {clean(', '.join(versions))}"
-        yield replace(own, fields=(*own.fields, ("note", note)))
+        yield replace(own, fields=(*own.fields, ("year", year), ("note", note)))
 
 
 def _key(name: str, keys: set[str]) -> str:
@@ -164,6 +168,15 @@ def uses_of_tests(runs: Iterable[RunData]) -> Iterator[Use]:
         tests.setdefault((test.citation, test.source), {})[test.name] = None
     for (citation, source), names in tests.items():
         yield from uses_of_source(citation, source, f"{'test' if len(names) == 1 else 'tests'} {', '.join(names)}")
+
+
+def uses_of_model(record: ModelRecord) -> Iterator[Use]:
+    """The work that a model is from, where its family says so."""
+    title, work = published_model(record)
+    if work in _references():
+        yield Use(f"the model {title}", work)
+    elif work:
+        yield Use(f"the model {title}", text=work, name=record.family)
 
 
 def _first_name_first(name: str) -> str:

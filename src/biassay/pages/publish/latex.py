@@ -46,17 +46,19 @@ _LABEL = re.compile(r"[A-Za-z0-9:._-]+")
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a table stands: how many lines it may have, and how many characters a line."""
+    """Where a table stands: how many characters a line has, in a caption and in small letters."""
 
     environment: str
     width: str
-    lines: int
+    caption: int
     characters: int
 
 
-_WIDE = _Place("table*", r"\textwidth", 40, 75)  # more do not fit beside a caption and in a text 345pt wide
-_NARROW = _Place("table", r"\columnwidth", 36, 47)  # in footnotes of a column 200pt wide
+_WIDE = _Place("table*", r"\textwidth", 72, 75)  # in a text 345pt wide
+_NARROW = _Place("table", r"\columnwidth", 38, 47)  # in footnotes of a column 200pt wide
 _FONTS = {"small": 75, "footnotesize": 81, "scriptsize": 92}  # characters in a text 345pt wide
+_HEIGHTS = {"small": 11.0, "footnotesize": 9.5, "scriptsize": 8.0}  # of a line, in points
+_PAGE, _HEAD = 550.0, 60.0  # points of a page, and of what stands above the rows beside the caption
 _LARGER = 52  # characters of numbers, up to which six of them are no smaller than footnotes
 _LEAST = 0.2  # of a column, below which labels cannot be read
 
@@ -146,9 +148,9 @@ def _down(table: Table, place: _Place) -> Iterator[Table]:
         above += 0.5 + widths.lines(group.title, widths.all) if group.title else 0.0
         for row in group.rows:
             places.append((above, group, row))
-            above += widths.lines(row.stub[0], widths.stub)
+            above += widths.lines(widths.name(row.stub[0]), widths.stub)
     total = above + sum(widths.lines(note, 1.0) for note in table.notes)
-    count = math.ceil(total / place.lines)
+    count = math.ceil(total / widths.fit(table.caption))
     pages: dict[int, dict[Group, list[Row]]] = {}
     for at, group, row in places:
         pages.setdefault(int(at * count / total), {}).setdefault(group, []).append(row)
@@ -172,6 +174,7 @@ class _Widths:
         taken = sum(_characters(table))
         is_small = place is _NARROW or (4 < self.numbers <= 6 and taken <= _LARGER)
         self.font = "footnotesize" if is_small else "small" if self.numbers <= 4 else "scriptsize"
+        self.characters = place.characters if place is _NARROW else _FONTS[self.font]
         if place is _NARROW:
             gaps *= 345.0 / 200.0
             self.number = taken / place.characters / max(1, self.numbers)  # with a gap to each
@@ -180,12 +183,23 @@ class _Widths:
             if table.models and all(len(span.columns) > 1 for span in table.models):
                 self.number = min(self.number, taken / _FONTS[self.font] / self.numbers)
         self.stub = min(0.5, 1.0 - gaps - more - self.numbers * self.number)
-        # What a title takes beyond the columns would all go to the last one.
         self.all = 0.9 * min(1.0, self.stub + more + self.numbers * self.number + gaps)
 
     def lines(self, text: str, width: float) -> int:
         """That a text takes in such a share."""
-        return max(1, math.ceil(len(text) / (self.place.characters * width)))
+        return max(1, math.ceil(len(text) / (self.characters * width)))
+
+    def name(self, text: str) -> str:
+        """A text of one word that would take more than two lines is cut in its middle, to one."""
+        room = max(int(self.characters * self.stub) - 4, 8)
+        if " " in text or len(text) <= 2 * room:
+            return text
+        return f"{text[: room - room // 2]}…{text[-(room // 2) :]}"
+
+    def fit(self, caption: str) -> float:
+        """Lines that a page has room for below the caption, which says in what part it is, and what shades mean."""
+        above = 12.0 * math.ceil((len(caption) + 90) / self.place.caption) + _HEAD
+        return (_PAGE - above) / _HEIGHTS[self.font]
 
 
 def _written(table: Table, label: str, place: _Place) -> str:
@@ -220,12 +234,13 @@ def _header(table: Table, widths: _Widths) -> Iterator[str]:
     cells = stub[:]
     for span in table.models:
         count = len(span.columns)
-        side = "raggedleft" if count == 1 else "centering"
-        share = widths.number * (count if count == 1 else 0.9 * count)
-        width = f"{share:.3f}{widths.place.width}"
-        cells.append(
-            f"\\multicolumn{{{count}}}{{>{{\\{side}\\arraybackslash}}b{{{width}}}}}{{{_breaking(span.title, 6)}}}"
-        )
+        title = _breaking(span.title, 6)
+        width = f"{{{widths.number * (count if count == 1 else 0.9 * count):.3f}{widths.place.width}}}"
+        if count == 1:
+            cells.append(f"\\multicolumn{{1}}{{>{{\\raggedleft\\arraybackslash}}b{width}}}{{{title}}}")
+        else:
+            box = f"\\makebox[0pt]{{\\parbox[b]{width}{{\\centering {title}}}}}"
+            cells.append(f"\\multicolumn{{{count}}}{{c}}{{{box}}}")
     yield _line(cells)
     if any(own):
         yield "".join(_rules(table))
@@ -247,12 +262,12 @@ def _body(table: Table, widths: _Widths) -> Iterator[str]:
         if group.title:
             if place:
                 yield "\\addlinespace"
-            across = f">{{\\raggedright\\arraybackslash}}p{{{widths.all:.3f}{widths.place.width}}}"
-            yield (
-                f"\\multicolumn{{{widths.columns}}}{{@{{}}{across}@{{}}}}{{\\textit{{{_breaking(group.title)}}}}} \\\\*"
-            )
+            # Without a width of its own, which would all go to the last column.
+            title = f"{{\\raggedright\\textit{{{_breaking(group.title)}}}\\strut}}"
+            box = f"\\parbox[t]{{{widths.all:.3f}{widths.place.width}}}{title}"
+            yield f"\\multicolumn{{{widths.columns}}}{{@{{}}l@{{}}}}{{\\makebox[0pt][l]{{{box}}}}} \\\\*"
         for row in group.rows:
-            first = ("\\hspace*{0.6em}" if group.title else "") + _breaking(row.stub[0])
+            first = ("\\hspace*{0.6em}" if group.title else "") + _breaking(widths.name(row.stub[0]))
             yield _line([first, *map(escape, row.stub[1:]), *map(_cell, row.cells, marks)])
 
 

@@ -46,13 +46,13 @@ class Indexed:
 
 
 def scalar(value: str | float | int) -> str:
-    """A YAML scalar that every reader takes for what it is."""
+    """A YAML scalar that every reader takes for what it is; a number of six digits at most."""
     if isinstance(value, str):
         # A string of JSON is one of YAML; what YAML forbids in it is not printable.
         return json.dumps(printable(value), ensure_ascii=False)
     if isinstance(value, int):
         return str(value)
-    digits, e, exponent = repr(value).partition("e")
+    digits, e, exponent = f"{value:.6g}".partition("e")
     # 1e-05 is a string to YAML 1.1, 1.0e-05 is a number.
     return f"{digits}{'' if '.' in digits else '.0'}{e}{exponent}"
 

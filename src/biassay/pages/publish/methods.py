@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from biassay.pages.formats import shown as as_read
 from biassay.pages.publish import latex, markdown
-from biassay.pages.publish.citations import Citation, Use
+from biassay.pages.publish.citations import Citation, Use, uses_of_model
 from biassay.pages.publish.layout import clean
 from biassay.pages.publish.model_card import version_of
 from biassay.results.comparison import Comparison
 from biassay.results.data import ModelRecord, RunData
-from biassay.results.labels import record_labels
+from biassay.results.labels import published_model, record_labels
 
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
@@ -35,6 +35,7 @@ __all__ = [
 _MODELS = 12  # that are named
 _REVISION = 12  # characters of it, where it is a hash
 _HASH = re.compile(r"[0-9a-f]{16,}")
+_BRACKETS = re.compile(r" *\([^()]*\)")
 _NOT_SAID = ("", None, ())
 
 
@@ -81,9 +82,17 @@ def methods_markdown(said: Iterable[Sequence[Sentence]], cited: Iterable[Citatio
 
 
 def _said(presenter: Presenter, run: RunData) -> Iterator[Sentence]:
-    yield from presenter.methods_paragraph(run)
+    said = list(presenter.methods_paragraph(run))
+    yield from (*said[:1], *_published_models(run), *said[1:])
     if run.manifest.status != "complete":
         yield Sentence("The run is not finished")
+
+
+def _published_models(run: RunData) -> Iterator[Sentence]:
+    """Which published model a short name stands for."""
+    for label, record in zip(record_labels(run), run.manifest.models, strict=True):
+        if title := published_model(record)[0]:
+            yield Sentence(f"The model {label} is {title}", works_of(uses_of_model(record)))
 
 
 def _names(citation: Citation) -> tuple[str, ...]:
@@ -113,7 +122,7 @@ def models_text(run: RunData) -> str:
 
 
 def _model(label: str, record: ModelRecord) -> str:
-    revision = record.revision or ""
+    revision = _BRACKETS.sub("", record.revision or "")
     known = [f"revision {revision[:_REVISION] if _HASH.fullmatch(revision) else revision}"] if revision else []
     about = "; ".join([*(f"{name}={value}" for name, value in record.settings.items()), *known])
     return f"{label} ({about})" if about else label

@@ -12,10 +12,12 @@ from biassay.results.data import RunData
 from biassay.studies.associations.lead import Lead, corrected_p_of, lead_of, lead_of_table, p_of
 from biassay.studies.associations.marks import SIDES, family_text
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.words_lost import lost_lines
 
 __all__ = ["CROSSED_WORKS", "comparison_sentences", "crossed_sentence", "lost_sentence", "sentences_of", "tests_text"]
 
 CROSSED_WORKS = ("clark1973", "judd2012", "satterthwaite1946", "fieller1954")
+_LOST = 4  # models of which it is said which words they do not know
 _PERMUTED = {
     "may2019": (
         "The p-values are of permutations of the target texts, all of up to 100,000 and else 99,999 drawn at random",
@@ -49,6 +51,7 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
     elif rows:
         yield Sentence(f"The level of significance is {alphas}")
     yield lost_sentence(run, rows)
+    yield from map(Sentence, lost_lines(run)[:_LOST])
     if over_contexts or lead == "text" or any(row.random_sets for row in rows):
         yield seeds(row.seed for row in rows)
 
@@ -94,7 +97,8 @@ def _numbers(rows: Iterable[Result], lead: Lead) -> Iterator[Sentence]:
     if lead == "crossed":
         yield Sentence(
             "The effect size d is the difference between the mean associations of the two sets of target words, in "
-            f"standard deviations over all target words; associations are {means}; the texts of a word are averaged",
+            f"standard deviations over all target words (n - 1 in the denominator); associations are {means}; the "
+            "texts of a word are averaged",
             ("caliskan2017",),
         )
         yield crossed_sentence(sorted({row.alpha for row in own}) or [0.05])
@@ -107,7 +111,8 @@ def _numbers(rows: Iterable[Result], lead: Lead) -> Iterator[Sentence]:
     else:
         yield Sentence(
             "The effect size d is the difference between the mean associations of the two sets of target texts, in "
-            f"standard deviations; associations are {means}, and every text is a unit",
+            f"standard deviations over all of them (n - 1 in the denominator); associations are {means}, and every "
+            "text is a unit",
             ("caliskan2017",),
         )
         for protocol in dict.fromkeys(row.protocol for row in own):
@@ -157,9 +162,10 @@ def crossed_sentence(alphas: Iterable[float]) -> Sentence:
 
 def lost_sentence(run: RunData, rows: Iterable[Result]) -> Sentence:
     """When a test was refused, and how often that was so."""
-    unmeasured = sum(row.status != "measured" for row in rows)
-    none = f"; {counted(unmeasured, 'result')} {'is' if unmeasured == 1 else 'are'} missing for this or another reason"
+    statuses: list[str] = [row.status for row in rows]
     share = percent(run.manifest.settings.max_lost)
-    return Sentence(
-        f"A test was left out where a model lacks more than {share} of the words of a set{none if unmeasured else ''}"
-    )
+    parts = [f"A test was left out where a model lacks more than {share} of the words of a set"]
+    for status, why in (("refused", "for this reason"), ("failed", "because their effect size is not defined")):
+        if count := statuses.count(status):
+            parts.append(f"{counted(count, 'result')} {'is' if count == 1 else 'are'} missing {why}")
+    return Sentence("; ".join(parts))

@@ -19,6 +19,7 @@ from biassay.pages.sentences import statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.lead import effect_of, interval_of, standing_of
+from biassay.studies.associations.lines import shortened
 from biassay.studies.associations.marks import BY_WORD, UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_columns import p_columns
 from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words
@@ -30,7 +31,7 @@ from biassay.studies.associations.words import headline, meaning, unfinished
 from biassay.studies.associations.words_contexts import contexts_found
 from biassay.studies.associations.words_lost import assumptions
 
-__all__ = ["MOST_MODELS", "distribution_figures", "forest_figures", "part_of"]
+__all__ = ["MOST_MODELS", "distribution_figures", "figure_name", "forest_figures", "part_of"]
 
 MOST_MODELS = 12
 """More models are shown in the matrix, and not one beside the other."""
@@ -39,6 +40,7 @@ _CAPTION = (
     "names go with career, female names with family."
 )
 _MOST_LINES = 200
+_NAME, _CODE = 66, 20  # characters of a test in a figure, and of its code name
 _MOST_DISTRIBUTIONS = 150
 _MOST_ROWS = 16  # of words, that room is kept for
 
@@ -161,9 +163,14 @@ def _forest_row(view: RunView, result: Result) -> ForestRow | None:
     if effect is None:
         return None
     low, high = interval_of(result) or (None, None)
-    name = f"{result.test} (check)" if is_check(result) else result.test
     code = mark_of(result)
-    return ForestRow(name, effect, low, high, code if code <= 2 else 0, view.tip(result))
+    return ForestRow(figure_name(result), effect, low, high, code if code <= 2 else 0, view.tip(result))
+
+
+def figure_name(result: Result) -> str:
+    """A test in a figure: in words, and its code name in brackets; either is cut where it is long."""
+    code = shortened(result.test, _CODE, middle=True)
+    return f"{shortened(result.title, _NAME - len(code))} ({code}{', check' if is_check(result) else ''})"
 
 
 def _only_these(view: RunView, renderer: Renderer) -> Section | None:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from biassay.pages.charts.drawing import Drawing
+from biassay.pages.charts.forest import distinct
 from biassay.pages.charts.matrix import MatrixCell, matrix
 from biassay.pages.formats import decimals
 from biassay.pages.presenter import Presenter
@@ -32,7 +33,7 @@ from biassay.studies.associations.gathering import gather, only_tests
 from biassay.studies.associations.lead import corrected_p_of, effect_of, lead_of, p_of
 from biassay.studies.associations.marks import NOT_MEASURED, mark_of
 from biassay.studies.associations.methods_text import comparison_sentences, sentences_of
-from biassay.studies.associations.page import distribution_figures, forest_figures, part_of
+from biassay.studies.associations.page import distribution_figures, figure_name, forest_figures, part_of
 from biassay.studies.associations.settings import PAPERS
 from biassay.studies.associations.tables import associations_table, nine_columns, pooled_table
 from biassay.studies.associations.terminal import print_associations
@@ -81,8 +82,8 @@ class AssociationPresenter(Presenter):
 
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
         for one in gathered:
-            name = f"results-{RunView(one).name}" if len(gathered) > 1 else "results"
-            yield name, "tsv", nine_columns(one.run)
+            which = f"-{RunView(one).name}" if len(gathered) > 1 else ""
+            yield f"results-as-published{which}", "tsv", nine_columns(one.run)
 
     def figures(self, gathered: Gathered) -> Iterator[Drawing]:
         view = RunView(gathered)
@@ -144,15 +145,17 @@ class AssociationPresenter(Presenter):
 
 
 def _matrix(view: RunView) -> Drawing:
+    tests = distinct([figure_name(test) for test in view.tests])
+    names = {test.test: name for test, name in zip(view.tests, tests, strict=True)}
     cells = [
         MatrixCell(
             view.label(r),
-            r.test,
+            names[r.test],
             None if (code := mark_of(r)) == NOT_MEASURED else code,
             "" if r.effect_size is None else decimals(effect_of(r)),
             view.tip(r),
         )
         for r in view.run.results
     ]
-    tests = [test.test for test in view.tests]
-    return lambda style: matrix(f"matrix-{view.name}", "Significance", cells, tests, view.models, style)
+    title = "Which associations hold"
+    return lambda style: matrix(f"matrix-{view.name}", title, cells, tests, view.models, style)

@@ -223,5 +223,5 @@ def _blanks(run: RunData, labels: Mapping[Key, str]) -> Iterable[str]:
 
 
 def nine_columns(run: RunData) -> str:
-    """results.tsv with the papers' nine columns. An empty cell was not computed."""
+    """The papers' nine columns, with their p by text. An empty cell was not computed."""
     return tsv_lines([[column.name for column in PAPER_COLUMNS], *cells(PAPER_COLUMNS, run.results)])
