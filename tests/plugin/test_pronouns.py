@@ -249,7 +249,7 @@ def test_runs_with_other_settings_are_compared_only_if_asked(measured: Run, book
     with pytest.raises(UsageError, match=r"alpha.*0\.05.*0\.01"):
         biassay.compare(measured, other)
     found = biassay.compare(measured, other, mixed=True)
-    assert (found.models, len(found.notes)) == (["long", "other"], 1)
+    assert (found.models, len(found.notes), len(found.remarks)) == (["other"], 1, 1)
     assert {row.difference for row in found.tables["differences"] if row.model == "other"} == {0.0}
     one = biassay.measure("pronouns", {"one": f"letters:{book}"})
     with pytest.raises(UsageError, match="one"):

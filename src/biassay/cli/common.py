@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-_NARROWEST, _WIDE = 60, 140  # columns
+_NARROWEST, _WIDE = 60, 100  # columns
 _LEAST_BEGINNING = 2  # letters
 
 
