@@ -90,7 +90,7 @@ def test_a_terminal_that_cannot_draw_gets_lines(terminal: str, kind: type, monke
     assert isinstance(listener_for(quiet=False), kind)
 
 
-@pytest.mark.parametrize(("columns", "width"), [(None, 140), ("", 140), ("72", 72), ("20", 60)])
+@pytest.mark.parametrize(("columns", "width"), [(None, 100), ("", 100), ("72", 72), ("20", 60)])
 def test_a_pipe_is_as_wide_as_it_is_said_to_be(
     columns: str | None, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
