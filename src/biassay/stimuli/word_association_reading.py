@@ -19,7 +19,7 @@ __all__ = ["AssociationEntry", "AssociationFile", "Wording", "folded", "read_wor
 _TABLES = {"source", "datasets", "wordings"}
 _GROUPS, _POLES = ("default", "stigmatised"), ("positive", "negative")
 _DATASET_KEYS = {"title", "topic", "about", "published_as", *_GROUPS, *_POLES}
-_SLOTS = ("first", "second", "words")
+_SLOTS = ("first", "second", "words", "word")
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _APOSTROPHES = re.compile("['’‘`´]")
 
@@ -28,6 +28,7 @@ _APOSTROPHES = re.compile("['’‘`´]")
 class Wording:
     """The text of a prompt, with slots for the two group words, in their order, and for the list of attribute words.
 
+    One for a single attribute word has the slot {word} instead of {words}.
     ``lower_case``: all words are written in lower case; ``quoted``: the list has brackets, and its words quotes.
     """
 
@@ -36,6 +37,10 @@ class Wording:
     source: Source
     lower_case: bool = False
     quoted: bool = False
+
+    @property
+    def single(self) -> bool:
+        return "{word}" in self.text
 
 
 @dataclass(frozen=True)
@@ -120,10 +125,10 @@ class _Reader(DocumentReader):
             if slot not in _SLOTS:
                 known = ", ".join(f"{{{one}}}" for one in _SLOTS)
                 self.fail(f"{where}.text", f"unknown slot {{{slot}}}; slots: {known}")
-        for slot in _SLOTS:
+        for slot in ("first", "second"):
             if slot not in slots:
                 self.fail(f"{where}.text", f"the slot {{{slot}}} is missing")
-        if slots.count("words") > 1:
-            self.fail(f"{where}.text", "the slot {words} stands there twice")
+        if slots.count("words") + slots.count("word") != 1:
+            self.fail(f"{where}.text", "expected one slot {words}, for a list, or {word}, for one word")
         flags = {key: self.flag(fields.get(key, False), f"{where}.{key}") for key in ("lower_case", "quoted")}
         return Wording(name, text, source, **flags)

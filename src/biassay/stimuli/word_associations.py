@@ -181,10 +181,13 @@ def _matching(pattern: str, known: Mapping[str, WordAssociationTest]) -> tuple[W
         raise UnknownNameError("word association test", pattern, names, hint) from error
 
 
-def select_wordings(names: str | Iterable[str] = ()) -> tuple[Wording, ...]:
-    """Wordings of the prompt by name; by default all, the published one first."""
+def select_wordings(names: str | Iterable[str] = (), *, single: bool = False) -> tuple[Wording, ...]:
+    """Wordings of the prompt by name; by default all for a list of words, the published one first.
+
+    ``single``: those that ask about one word.
+    """
     names = (names,) if isinstance(names, str) else tuple(names)
-    known = _shipped()[1]
+    known = {name: wording for name, wording in _shipped()[1].items() if wording.single == single}
     for name in names:
         if name not in known:
             raise UnknownNameError("wording", name, known, f"(wordings: {', '.join(known)})")
