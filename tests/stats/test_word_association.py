@@ -102,8 +102,9 @@ def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
     found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
     by_pair = np.array([values[of == j].mean(axis=0) for j in range(6)])
     by_block = np.array([values[blocks == b].mean(axis=0) for b in range(18)])
-    for test, columns in ((found.with_pairs, by_pair), (found.with_answers, by_block)):
-        assert test is not None
+    for crossed, columns in ((found.with_pairs, by_pair), (found.with_answers, by_block)):
+        assert crossed is not None
+        test = crossed.test
         n, J = 4, len(columns)
         V_T = sum(np.var(columns[:, part].mean(axis=0), ddof=1) / n for part in (NEGATIVE, ~NEGATIVE))
         apart = [row[NEGATIVE].mean() - row[~NEGATIVE].mean() for row in columns]
@@ -118,14 +119,19 @@ def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
         V = max(V_T + V_A - V_E, V_T, V_A)
         numbers = [test.D, test.V_T, test.V_A, test.V_E, test.V]
         assert numbers == pytest.approx([np.mean(apart), V_T, V_A, V_E, V])
-        assert test.p_value == pytest.approx(2 * stats.t.sf(abs(test.t), test.df))
+        by_t = 2 * stats.t.sf(abs(test.t), test.df)
+        assert test.p_value == pytest.approx(by_t)
+        flips = [abs(np.dot(signs, apart)) for signs in itertools.product((1, -1), repeat=J)] if J < 10 else [-1.0]
+        by_signs = np.mean([flip >= abs(np.sum(apart)) - 1e-9 for flip in flips])
+        assert crossed.sign_flips == pytest.approx(by_signs)
+        assert crossed.p_value == pytest.approx(max(by_t, by_signs))
         assert test.sizes == (4, 4, J, 0)
         assert test.shares is not None
         assert sum(test.shares) == pytest.approx(1.0)
     assert found.with_pairs is not None
     assert found.difference == pytest.approx(by_pair[:, 4:].mean() - by_pair[:, :4].mean())
     assert (found.claim, found.crossed) == ("pairs", found.with_pairs)
-    assert found.interval == found.with_pairs.interval
+    assert found.interval == found.with_pairs.interval == found.with_pairs.test.interval
 
 
 def test_one_set_of_columns_is_a_second_set_without_variance(rng: np.random.Generator) -> None:
@@ -190,13 +196,27 @@ def test_few_pairs_have_a_smallest_p(rng: np.random.Generator) -> None:
     values = np.tile(NEGATIVE, (len(of), 1)) ^ (rng.random((len(of), 8)) < 0.05)
     found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
     assert found.with_pairs is not None
-    assert found.with_pairs.p_value is not None
-    assert found.with_pairs.p_value < 0.001
-    assert found.p_value == found.floor == 0.125
+    assert found.with_pairs.test.p_value is not None
+    assert found.with_pairs.test.p_value < 0.001
+    assert found.p_value == found.with_pairs.floor == 0.125
     assert found.interval is None
     assert found.with_answers is not None
     assert found.with_answers.p_value is not None
     assert found.with_answers.p_value < 0.001
+
+
+def test_interval_and_p_never_disagree_about_0(rng: np.random.Generator) -> None:
+    of, order, blocks = design(6, 4)
+    seen = 0
+    for lean in np.linspace(0.5, 1.0, 60):
+        values = (rng.random((len(of), 8)) < np.where(NEGATIVE, lean, 0.5)).astype(float)
+        found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+        if found.interval is None or found.p_value is None:  # too few degrees of freedom, rarely
+            continue
+        seen += 1
+        assert (found.interval[0] > 0.0 or found.interval[1] < 0.0) == (found.p_value <= 0.05)
+        assert -1.0 <= found.interval[0] <= found.difference <= found.interval[1] <= 1.0
+    assert seen > 50
 
 
 def test_log_odds(rng: np.random.Generator) -> None:
@@ -220,8 +240,9 @@ def test_what_is_missing_is_left_out_and_counted() -> None:
     values[4] = NAN  # an answer that is never read
     found = word_association(values, NEGATIVE, pairs=np.repeat(np.arange(6), 2))
     assert np.isnan(found.by_word[0])
-    assert (found.left_out.words_with_pairs, found.left_out.pairs) == (1, 0)
-    assert (found.left_out.words_with_answers, found.left_out.blocks) == (1, 1)
+    for crossed, columns in ((found.with_pairs, 0), (found.with_answers, 1)):
+        assert crossed is not None
+        assert (crossed.words_left_out, crossed.columns_left_out) == (1, columns)
     none = word_association(np.full((4, 8), NAN), NEGATIVE)
     assert math.isnan(none.difference)
     assert (none.exact, none.with_answers, none.p_value, none.interval) == (None, None, None, None)

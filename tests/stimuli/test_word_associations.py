@@ -105,7 +105,7 @@ def test_the_published_wording_comes_first() -> None:
     assert (first.name, first.lower_case, first.quoted) == ("bai2025", True, True)
     assert others
     assert all("{words}" in wording.text for wording in (first, *others))
-    assert all("{word}" in wording.text for wording in select_wordings(single=True))
+    assert all("{word}" in wording.text for wording in select_wordings(form="word"))
     assert select_wordings("label") == (next(w for w in others if w.name == "label"),)
 
 
@@ -128,7 +128,7 @@ def test_own_file(tmp_path: Path) -> None:
         (('["dog"]', "[]"), "the list is empty"),
         (("[datasets.pets]", "[datasets.pets]\ntopik = 'age'"), "did you mean 'topic'"),
         (("[datasets.pets]", "[wordings.w]\ntext = '{first} {words}'\n[datasets.pets]"), "{second} is missing"),
-        (("[datasets.pets]", "[wordings.w]\ntext = '{first} {second}'\n[datasets.pets]"), "one slot {words}"),
+        (("[datasets.pets]", "[wordings.w]\ntext = '{first} {second}'\n[datasets.pets]"), "the slot {words}"),
         (("[datasets.pets]", "[wordings.w]\ntext = '{first} {third}'\n[datasets.pets]"), "unknown slot {third}"),
         ((OWN, "[source]\nname = 'a'\ncitation = 'a'\nlicence = 'a'\nversion = '1'"), "defines nothing"),
     ],

@@ -113,7 +113,7 @@ def test_an_odd_number_of_answers_is_refused(n: int) -> None:
 def test_options_ask_every_word_with_every_pair_in_both_orders() -> None:
     test = named("wat-islam")
     prompts = option_prompts(test)
-    wordings = select_wordings(single=True)
+    wordings = select_wordings(form="word")
     assert len(prompts) == len(set(prompts)) == len(test.words) * 4 * 2 * len(wordings)
     one = next(p for p in prompts if p.stigmatised_first and p.word == "worst" and p.pair == 1)
     assert (one.options, one.groups) == (("Christian", "Muslim"), ("Christian", "Muslim"))
@@ -123,7 +123,7 @@ def test_options_ask_every_word_with_every_pair_in_both_orders() -> None:
 
 
 def test_a_wording_of_the_other_kind_is_refused() -> None:
-    with pytest.raises(UsageError, match="slot"):
-        association_prompts(named("wat-age"), wordings=select_wordings(single=True))
-    with pytest.raises(UsageError, match="slot"):
+    with pytest.raises(UsageError, match="form"):
+        association_prompts(named("wat-age"), wordings=select_wordings(form="word"))
+    with pytest.raises(UsageError, match="form"):
         option_prompts(named("wat-age"), wordings=select_wordings("label"))

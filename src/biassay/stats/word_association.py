@@ -13,19 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
+from biassay.stats.association import FLAT
 from biassay.stats.crossed import CONFIDENCE, Crossed, crossed_rows
 from biassay.stats.permutation import permutation_test
 from biassay.stats.tails import TailProbability
 
-__all__ = [
-    "LeftOut",
-    "WordAssociation",
-    "checked_values",
-    "complete_part",
-    "least_p",
-    "p_of",
-    "word_association",
-]
+__all__ = ["CrossedAnswers", "WordAssociation", "checked_values", "complete_part", "word_association"]
+
+_MOST_FLIPPED = 16
 
 Claim = Literal["pairs", "answers", "words"]
 Floats = NDArray[np.float64]
@@ -49,11 +44,10 @@ class WordAssociation:
         where orders are not stated.
     exact : TailProbability or None
         Two-sided: words are exchangeable between the poles, in these very answers. None: a pole has no word.
-    with_answers : Crossed or None
+    with_answers : CrossedAnswers or None
         Other words and other answers would show it, with these group words. None: fewer than two blocks of answers.
-    with_pairs : Crossed or None
+    with_pairs : CrossedAnswers or None
         Other words and other pairs of group words would show it. None: fewer than two pairs.
-    left_out : LeftOut
     log_odds : bool
     """
 
@@ -62,9 +56,8 @@ class WordAssociation:
     by_pair: Floats
     first: float
     exact: TailProbability | None
-    with_answers: Crossed | None
-    with_pairs: Crossed | None
-    left_out: LeftOut
+    with_answers: CrossedAnswers | None
+    with_pairs: CrossedAnswers | None
     log_odds: bool = False
 
     @property
@@ -75,59 +68,56 @@ class WordAssociation:
         return "words" if self.log_odds else "answers"
 
     @property
-    def crossed(self) -> Crossed | None:
+    def crossed(self) -> CrossedAnswers | None:
         """The crossed test of the claim."""
         return {"pairs": self.with_pairs, "answers": self.with_answers, "words": None}[self.claim]
-
-    @property
-    def floor(self) -> float:
-        """The smallest p-value that so many pairs, or blocks of answers, can have; see `least_p`."""
-        return least_p(self.crossed) if self.crossed is not None else 0.0
 
     @property
     def p_value(self) -> float | None:
         """Of the claim, two-sided. None: too few words, pairs or answers."""
         if self.claim == "words":
             return None if self.exact is None else self.exact.value
-        return None if self.crossed is None else p_of(self.crossed, self.exact)
+        return None if self.crossed is None else self.crossed.p_value
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Of the difference, with other words and pairs or answers. None: too few, or nothing varies."""
-        crossed = self.crossed
-        return None if crossed is None or self.floor > 1.0 - crossed.confidence else crossed.interval
+        """Of the difference, by the crossed test of the claim."""
+        return None if self.crossed is None else self.crossed.interval
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Words, pairs and blocks that the crossed tests leave out, because they were not answered throughout."""
+class CrossedAnswers:
+    """Words crossed with pairs of group words, or with blocks of answers.
 
-    words_with_pairs: int = 0
-    pairs: int = 0
-    words_with_answers: int = 0
-    blocks: int = 0
-
-
-def least_p(crossed: Crossed) -> float:
-    """The smallest two-sided p-value that so many columns can have.
-
-    Were the poles to change places in each of them by the toss of a coin, all would agree that often. Where a model is
-    sure of itself in every column, t alone would call this impossible.
+    Attributes
+    ----------
+    test : Crossed
+        By t. A model that is sure of itself gives a share of 0 or 1 in every column, and t would take few columns that
+        agree for more than they are.
+    sign_flips : float
+        Two-sided: the difference of the poles has either sign in every column, by the toss of a coin; exact up to 16
+        columns, 0 beyond.
+    p_value : float or None
+        The larger of both. Where nothing varies, so that there is no t, that of the exact test of words takes its
+        place. None: too few words or columns.
+    interval : (float, float) or None
+        Of the difference; it holds 0 where the p-value is not small enough. None: with so few columns none could leave
+        out 0, or nothing varies.
+    words_left_out, columns_left_out : int
+        Because they were not answered throughout.
     """
-    return float(2.0 ** (1 - crossed.sizes[2]))
 
+    test: Crossed
+    sign_flips: float
+    p_value: float | None
+    interval: tuple[float, float] | None
+    words_left_out: int
+    columns_left_out: int
 
-def p_of(crossed: Crossed, exact: TailProbability | None) -> float | None:
-    """The p-value of a crossed test of answers, no less than `least_p`.
-
-    Where nothing varies, neither from word to word of a pole nor from column to column, t is not defined; words are
-    then permuted, and columns toss coins.
-    """
-    if crossed.p_value is not None:
-        return max(crossed.p_value, least_p(crossed))
-    if crossed.df == 0.0 and exact is not None:
-        return max(exact.value, least_p(crossed))
-    return None
+    @property
+    def floor(self) -> float:
+        """The smallest p-value that so many columns can have."""
+        return _floor(self.test.sizes[2])
 
 
 def word_association(
@@ -178,18 +168,20 @@ def word_association(
     by_word = _mean(by_pair)
     x, y = (by_word[part & ~np.isnan(by_word)] for part in (is_negative, ~is_negative))
     found = bool(len(x) and len(y))
-    with_pairs, pairs_lost, words_lost = _crossed(by_pair, is_negative, confidence)
-    by_block = _by_block(table, order, blocks)
-    with_answers, blocks_lost, words_of_blocks_lost = _crossed(by_block, is_negative, confidence)
+    exact = permutation_test(x, y, alternative="two-sided") if found else None
+    most = np.inf if log_odds else 1.0
+    with_answers, with_pairs = (
+        _crossed(columns, is_negative, exact, most, confidence)
+        for columns in (_by_block(table, order, blocks), by_pair)
+    )
     return WordAssociation(
         float(x.mean() - y.mean()) if found else np.nan,
         by_word,
         by_pair,
         _first(table, order, log_odds),
-        permutation_test(x, y, alternative="two-sided") if found else None,
+        exact,
         with_answers,
         with_pairs,
-        LeftOut(words_lost, pairs_lost, words_of_blocks_lost, blocks_lost),
         log_odds,
     )
 
@@ -229,15 +221,39 @@ def complete_part(table: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return rows, columns
 
 
-def _crossed(table: Floats, negative: NDArray[np.bool_], confidence: float) -> tuple[Crossed | None, int, int]:
-    """The crossed test of a table (columns, words), and how many columns and words had to be left out."""
+def _crossed(
+    table: Floats, negative: NDArray[np.bool_], exact: TailProbability | None, most: float, confidence: float
+) -> CrossedAnswers | None:
+    """The crossed test of a table (columns, words); ``most`` is the largest difference that is possible."""
     columns, words = complete_part(table)
-    lost = int((~columns).sum()), int((~words).sum())
     poles = negative[words]
     if columns.sum() < 2 or not poles.any() or poles.all():
-        return None, *lost
+        return None
     kept = table[np.ix_(columns, words)].T
-    return crossed_rows(np.concatenate([kept[poles], kept[~poles]]), int(poles.sum()), confidence=confidence), *lost
+    test = crossed_rows(np.concatenate([kept[poles], kept[~poles]]), int(poles.sum()), confidence=confidence)
+    flips = _sign_flips(kept[poles].mean(axis=0) - kept[~poles].mean(axis=0))
+    by_t = exact.value if test.df == 0.0 and exact is not None else test.p_value
+    p = None if by_t is None else max(by_t, flips)
+    interval = test.interval if _floor(kept.shape[1]) <= 1.0 - confidence else None
+    if interval is not None and p is not None:
+        low, high = max(interval[0], -most), min(interval[1], most)
+        interval = (low, high) if p <= 1.0 - confidence else (min(low, 0.0), max(high, 0.0))
+    return CrossedAnswers(test, flips, p, interval, int((~words).sum()), int((~columns).sum()))
+
+
+def _floor(columns: int) -> float:
+    return float(2.0 ** (1 - columns))
+
+
+def _sign_flips(differences: Floats) -> float:
+    """The share of all choices of signs that take the sum as far from 0 as it is."""
+    if len(differences) > _MOST_FLIPPED:
+        return 0.0
+    sums = np.zeros(1)
+    for one in differences:
+        sums = np.concatenate([sums + one, sums - one])
+    least = abs(float(differences.sum())) - FLAT * max(1.0, float(np.abs(differences).max()))
+    return float((np.abs(sums) >= least).mean())
 
 
 def _by_block(table: Floats, order: NDArray[np.bool_] | None, blocks: ArrayLike | None) -> Floats:

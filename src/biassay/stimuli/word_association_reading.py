@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from biassay.files import read_text
 from biassay.stimuli.description import read_description
@@ -14,21 +14,24 @@ from biassay.stimuli.document import UNKNOWN_SOURCE, DocumentReader
 from biassay.stimuli.fields import parse_toml
 from biassay.stimuli.model import About, Concept, Source
 
-__all__ = ["AssociationEntry", "AssociationFile", "Wording", "folded", "read_word_associations"]
+__all__ = ["AssociationEntry", "AssociationFile", "Form", "Wording", "folded", "read_word_associations"]
+
+Form = Literal["list", "word", "decision"]
 
 _TABLES = {"source", "datasets", "wordings"}
 _GROUPS, _POLES = ("default", "stigmatised"), ("positive", "negative")
 _DATASET_KEYS = {"title", "topic", "about", "published_as", *_GROUPS, *_POLES}
-_SLOTS = ("first", "second", "words", "word")
+_FORMS: dict[Form, tuple[str, ...]] = {"list": ("words",), "word": ("word",), "decision": ("topic", "other")}
+_SLOTS = ("first", "second", *(slot for slots in _FORMS.values() for slot in slots))
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _APOSTROPHES = re.compile("['’‘`´]")
 
 
 @dataclass(frozen=True)
 class Wording:
-    """The text of a prompt, with slots for the two group words, in their order, and for the list of attribute words.
+    """The text of a prompt, with slots for the two group words, in their order, and for attribute words.
 
-    One for a single attribute word has the slot {word} instead of {words}.
+    Its form says which: {words}, all of them in a list; {word}, one; {topic} and {other}, two that are decided on.
     ``lower_case``: all words are written in lower case; ``quoted``: the list has brackets, and its words quotes.
     """
 
@@ -37,10 +40,7 @@ class Wording:
     source: Source
     lower_case: bool = False
     quoted: bool = False
-
-    @property
-    def single(self) -> bool:
-        return "{word}" in self.text
+    form: Form = "list"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,10 @@ class _Reader(DocumentReader):
         for slot in ("first", "second"):
             if slot not in slots:
                 self.fail(f"{where}.text", f"the slot {{{slot}}} is missing")
-        if slots.count("words") + slots.count("word") != 1:
-            self.fail(f"{where}.text", "expected one slot {words}, for a list, or {word}, for one word")
+        forms = [form for form, own in _FORMS.items() if set(slots) - {"first", "second"} == set(own)]
+        if not forms or slots.count("words") > 1:
+            self.fail(
+                f"{where}.text", "expected the slot {words}, for a list, {word}, for one word, or {topic} and {other}"
+            )
         flags = {key: self.flag(fields.get(key, False), f"{where}.{key}") for key in ("lower_case", "quoted")}
-        return Wording(name, text, source, **flags)
+        return Wording(name, text, source, **flags, form=forms[0])

@@ -15,9 +15,10 @@ from typing import Any
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import About, Concept, Source, Test
-from biassay.stimuli.word_association_reading import Wording, folded, read_word_associations
+from biassay.stimuli.word_association_reading import Form, Wording, folded, read_word_associations
 
 __all__ = [
+    "Form",
     "WordAssociationTest",
     "Wording",
     "association_test_of",
@@ -181,13 +182,10 @@ def _matching(pattern: str, known: Mapping[str, WordAssociationTest]) -> tuple[W
         raise UnknownNameError("word association test", pattern, names, hint) from error
 
 
-def select_wordings(names: str | Iterable[str] = (), *, single: bool = False) -> tuple[Wording, ...]:
-    """Wordings of the prompt by name; by default all for a list of words, the published one first.
-
-    ``single``: those that ask about one word.
-    """
+def select_wordings(names: str | Iterable[str] = (), *, form: Form = "list") -> tuple[Wording, ...]:
+    """Wordings of a form of prompt, by name; all of them by default, of lists the published one first."""
     names = (names,) if isinstance(names, str) else tuple(names)
-    known = {name: wording for name, wording in _shipped()[1].items() if wording.single == single}
+    known = {name: wording for name, wording in _shipped()[1].items() if wording.form == form}
     for name in names:
         if name not in known:
             raise UnknownNameError("wording", name, known, f"(wordings: {', '.join(known)})")

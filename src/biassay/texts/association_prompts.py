@@ -11,13 +11,23 @@ from dataclasses import dataclass
 from itertools import product
 
 from biassay.errors import UsageError
-from biassay.stimuli.word_associations import WordAssociationTest, Wording, select_wordings
+from biassay.stimuli.word_associations import Form, WordAssociationTest, Wording, select_wordings
 
-__all__ = ["ANSWERS", "AssociationPrompt", "OptionPrompt", "association_prompts", "option_prompts"]
+__all__ = [
+    "ANSWERS",
+    "AssociationPrompt",
+    "OptionPrompt",
+    "association_prompts",
+    "check_answers",
+    "check_form",
+    "filled",
+    "option_prompts",
+    "shuffled",
+]
 
 ANSWERS = 50
 _SALT = "word association prompts 1"
-_SLOT = re.compile(r"\{(first|second|words|word)\}")
+_SLOT = re.compile(r"\{(first|second|words|word|topic|other)\}")
 
 
 @dataclass(frozen=True)
@@ -77,25 +87,21 @@ def association_prompts(
     words and wordings as evenly as their number allows; every second block of a pair lists the words in the reverse
     order of the one before. With fewer blocks than pairs, pairs are drawn.
     """
-    if n < 2 or n % 2:
-        raise UsageError(
-            f"the number of answers must be even and at least 2, got {n}: every list is asked with both orders of the "
-            "group words"
-        )
+    check_answers(n)
     used = tuple(wordings) or select_wordings()
     for wording in used:
-        _check(wording, "words")
-    pairs = _shuffled([json.dumps(pair) for pair in test.pairs], test, seed, "pairs")
+        check_form(wording, "list")
+    pairs = shuffled([json.dumps(pair) for pair in test.pairs], test, seed, "pairs")
     prompts: list[AssociationPrompt] = []
     seen: Counter[str] = Counter()
     for block in range(n // 2):
         turn, place = divmod(block, len(pairs))
         pair, wording = pairs[place], used[(turn + place) % len(used)]
-        order = [test.words[i] for i in _shuffled(test.words, test, seed, f"words {pair} {turn // 2}")]
+        order = [test.words[i] for i in shuffled(test.words, test, seed, f"words {pair} {turn // 2}")]
         words = tuple(reversed(order)) if turn % 2 else tuple(order)
         groups = test.pairs[pair]
         for stigmatised_first in (False, True):
-            text = _filled(wording, groups, stigmatised_first, words)
+            text = filled(wording, groups, stigmatised_first, words=words)
             prompts.append(
                 AssociationPrompt(text, pair, groups, stigmatised_first, words, wording.name, block, seen[text])
             )
@@ -110,16 +116,16 @@ def option_prompts(
 
     ``pairs`` are places of pairs, all of them by default.
     """
-    used = tuple(wordings) or select_wordings(single=True)
+    used = tuple(wordings) or select_wordings(form="word")
     for wording in used:
-        _check(wording, "word")
+        check_form(wording, "word")
     places = range(len(test.pairs)) if pairs is None else pairs
     return tuple(
         OptionPrompt(
-            _filled(wording, test.pairs[pair], stigmatised_first, (word,)),
+            filled(wording, test.pairs[pair], stigmatised_first, word=[word]),
             pair,
             test.pairs[pair],
-            _cased(wording, test.pairs[pair]),
+            cased_pair(wording, test.pairs[pair]),
             stigmatised_first,
             word,
             wording.name,
@@ -128,25 +134,38 @@ def option_prompts(
     )
 
 
-def _check(wording: Wording, slot: str) -> None:
-    if wording.single != (slot == "word"):
-        raise UsageError(f"the wording {wording.name!r} has no slot {{{slot}}}; choose one that has")
+def check_form(wording: Wording, form: Form) -> None:
+    """Refuse a wording for another kind of prompts."""
+    if wording.form != form:
+        raise UsageError(f"the wording {wording.name!r} is for prompts of the form {wording.form!r}, not {form!r}")
 
 
-def _filled(wording: Wording, groups: tuple[str, str], stigmatised_first: bool, words: Sequence[str]) -> str:
-    default, stigmatised = _cased(wording, groups)
+def check_answers(n: int) -> None:
+    """Refuse a number of answers that cannot be balanced."""
+    if n < 2 or n % 2:
+        raise UsageError(
+            f"the number of answers must be even and at least 2, got {n}: every prompt is asked with both orders of "
+            "the group words"
+        )
+
+
+def filled(wording: Wording, groups: tuple[str, str], stigmatised_first: bool, **slots: Sequence[str]) -> str:
+    """A wording with the group words in their order, and the attribute words of every other slot."""
+    default, stigmatised = cased_pair(wording, groups)
     first, second = (stigmatised, default) if stigmatised_first else (default, stigmatised)
-    words = [word.lower() for word in words] if wording.lower_case else list(words)
-    listed = str(words) if wording.quoted else ", ".join(words)
-    filling = {"first": first, "second": second, "words": listed, "word": listed}
+    filling = {"first": first, "second": second}
+    for slot, words in slots.items():
+        listed = [word.lower() for word in words] if wording.lower_case else list(words)
+        filling[slot] = str(listed) if wording.quoted else ", ".join(listed)
     return _SLOT.sub(lambda slot: filling[slot[1]], wording.text)
 
 
-def _cased(wording: Wording, groups: tuple[str, str]) -> tuple[str, str]:
+def cased_pair(wording: Wording, groups: tuple[str, str]) -> tuple[str, str]:
+    """Group words as the wording writes them."""
     return (groups[0].lower(), groups[1].lower()) if wording.lower_case else groups
 
 
-def _shuffled(items: Sequence[str], test: WordAssociationTest, seed: int, what: str) -> list[int]:
+def shuffled(items: Sequence[str], test: WordAssociationTest, seed: int, what: str) -> list[int]:
     """Places of the items in an order that depends on nothing but the contents and the seed."""
 
     def key(item: str) -> bytes:
