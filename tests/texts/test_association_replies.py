@@ -5,14 +5,20 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from biassay.errors import UsageError
 from biassay.stats.association_score import association_score
+from biassay.stats.word_association import WordAssociation, word_association
 from biassay.stimuli.word_associations import select_word_associations
-from biassay.texts.association_replies import count_kinds, published_counts, read_reply
+from biassay.texts.association_prompts import AssociationPrompt, association_prompts
+from biassay.texts.association_replies import count_kinds, published_counts, read_reply, values_of
 from biassay.texts.refusals import is_refusal
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "wat"
@@ -195,3 +201,78 @@ def test_kinds() -> None:
 def test_words_that_cannot_be_told_apart_are_refused() -> None:
     with pytest.raises(UsageError, match="differ"):
         read_reply("", ("home", "Home"), GROUPS)
+
+
+PIECES = (
+    *WORDS,
+    *GROUPS,
+    "-",
+    ":",
+    ",",
+    "\n",
+    " ",
+    "*",
+    "|",
+    "(",
+    ")",
+    "1.",
+    "not",
+    "and",
+    "or",
+    "<think>",
+    "</think>",
+    "é",
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40))
+def test_nothing_is_read_that_is_not_there(pieces: list[str]) -> None:
+    """Whatever the reply, a word that is read stands in it, and so does the group that it is given to."""
+    text = "".join(pieces)
+    found = read_reply(text, WORDS, GROUPS)
+    for word, one in zip(WORDS, found.to_stigmatised, strict=True):
+        assert one is None or (word in text and GROUPS[one] in text)
+    given = [(word, one) for word, one in zip(WORDS, found.to_stigmatised, strict=True) if one is not None]
+    lines = "\n".join(f"{word} - {GROUPS[one]}" for word, one in given)
+    assert read_reply(lines, WORDS, GROUPS).to_stigmatised == found.to_stigmatised
+
+
+def test_a_reply_without_end_is_read_in_no_time() -> None:
+    found = read_reply("home, " * 50_000 + "\n" + "(" * 50_000 + "\n" + PLAIN, WORDS, GROUPS)
+    assert found.to_stigmatised == RIGHT
+
+
+def asked(model: Callable[[AssociationPrompt, str], str], name: str = "wat-science") -> WordAssociation:
+    """From prompts to numbers: ``model`` names a group for a word of a prompt."""
+    test = select_word_associations(name)[0]
+    prompts = association_prompts(test)
+    replies = ["\n".join(f"{word} - {model(prompt, word)}" for word in prompt.words) for prompt in prompts]
+    readings = [read_reply(reply, test.words, p.groups) for reply, p in zip(replies, prompts, strict=True)]
+    assert count_kinds(readings)["complete"] == len(prompts)
+    return word_association(
+        values_of(readings),
+        test.is_negative,
+        pairs=[p.pair for p in prompts],
+        stigmatised_first=[p.stigmatised_first for p in prompts],
+        blocks=[p.block for p in prompts],
+    )
+
+
+def test_a_model_that_names_the_first_group_has_no_bias() -> None:
+    found = asked(lambda prompt, _: prompt.groups[prompt.stigmatised_first])
+    assert (found.difference, found.first, found.p_value) == (0.0, 1.0, 1.0)
+
+
+def test_a_model_that_alternates_has_no_bias() -> None:
+    found = asked(lambda p, word: p.groups[(p.words.index(word) % 2 == 0) == p.stigmatised_first])
+    assert (found.difference, found.first, found.p_value) == (0.0, 0.5, 1.0)
+
+
+def test_a_model_with_a_bias() -> None:
+    negative = select_word_associations("wat-science")[0].negative.words
+    found = asked(lambda prompt, word: prompt.groups[word in negative])
+    assert (found.difference, found.first) == (1.0, 0.5)
+    assert found.p_value == pytest.approx(
+        2 / 2**8
+    )  # eight pairs that agree; seven words of each pole do so more rarely
+    assert np.isin(found.by_word, (0.0, 1.0)).all()

@@ -20,11 +20,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from biassay.errors import UsageError
 from biassay.stimuli.word_associations import WordAssociationTest, folded
 from biassay.texts.refusals import is_refusal
 
-__all__ = ["KINDS", "Kind", "Reading", "count_kinds", "published_counts", "read_reply"]
+__all__ = ["KINDS", "Kind", "Reading", "count_kinds", "published_counts", "read_reply", "values_of"]
 
 Kind = Literal["complete", "partial", "refused", "unparsed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -73,6 +76,12 @@ def read_reply(text: str, words: Sequence[str], groups: tuple[str, str]) -> Read
     if not read and is_refusal(plain):
         kind = "refused"
     return Reading(kind, given, left_out)
+
+
+def values_of(readings: Sequence[Reading]) -> NDArray[np.float64]:
+    """A table of replies x words: 1 for the stigmatised group, 0 for the default one, NaN where a word was not read."""
+    rows = [[np.nan if one is None else float(one) for one in reading.to_stigmatised] for reading in readings]
+    return np.array(rows, dtype=np.float64)
 
 
 def count_kinds(readings: Iterable[Reading]) -> dict[Kind, int]:
@@ -136,12 +145,14 @@ class _Reader:
         return True
 
     def _items(self, line: str) -> Iterator[_Item]:
-        start, named = 0, list(self._token.finditer(line))
-        ends = [token for token in named if token["split"]]
-        for end in [*ends, None]:
-            stop = len(line) if end is None else end.start()
-            yield self._item(line, start, stop, [t for t in named if t["name"] and start <= t.start() < stop])
-            start = stop if end is None else end.end()
+        start, named = 0, list[re.Match[str]]()
+        for token in self._token.finditer(line):
+            if token["name"]:
+                named.append(token)
+            else:
+                yield self._item(line, start, token.start(), named)
+                start, named = token.end(), []
+        yield self._item(line, start, len(line), named)
 
     def _item(self, line: str, start: int, stop: int, named: list[re.Match[str]]) -> _Item:
         names = [self._name[token["name"]] for token in named]
