@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from biassay.stimuli.abc import load_abc
 from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
 from biassay.stimuli.document import read_document
 from biassay.stimuli.model import ROLES
+from biassay.stimuli.word_association_reading import read_word_associations
 
 # Tables 3 and 4 print four rows for each of these, in this order: "EM/EF, P/U* - Attitude", "EM/EF, Career/Family",
 # "EM/EF, Math/Arts", "EM/EF, Science/Arts", "EM/AM, P/U* - Attitude", ...
@@ -85,9 +88,13 @@ def test_supplementary_tests_stand_last() -> None:
 
 def test_every_data_file_names_its_source_and_its_terms() -> None:
     files = sorted(Path(str(resources.files("biassay.stimuli") / "data")).glob("*/*.toml"))
-    assert len(files) >= 7
+    assert len(files) >= 9
+    readers: dict[str, Callable[[Path], Any]] = {
+        "abc": lambda _: load_abc(),
+        "word_associations": read_word_associations,
+    }
     for file in files:
-        source = (load_abc() if file.parent.name == "abc" else read_document(file)).source
+        source = readers.get(file.parent.name, read_document)(file).source
         assert len(source.citation) > 20, file
         assert "Apache-2.0" in source.licence or "licence" in source.licence.lower(), file
         assert source.version, file

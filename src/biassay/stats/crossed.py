@@ -13,7 +13,7 @@ from scipy.special import stdtr, stdtrit
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
 
-__all__ = ["CONFIDENCE", "LEAST_DF", "Components", "Crossed", "crossed_test"]
+__all__ = ["CONFIDENCE", "LEAST_DF", "Components", "Crossed", "crossed_rows", "crossed_test"]
 
 CONFIDENCE = 0.95
 LEAST_DF = 2.0
@@ -39,8 +39,8 @@ class Components:
         return sum(self.parts(n, m, k, l))
 
     def parts(self, n: float, m: float, k: float, l: float) -> tuple[float, float, float]:  # noqa: E741
-        """What target words, attribute words and the residual add to it."""
-        over_t, over_a = 1.0 / n + 1.0 / m, 1.0 / k + 1.0 / l
+        """What target words, attribute words and the residual add to it; without a second set of attributes, l is 0."""
+        over_t, over_a = _over(n, m), _over(k, l)
         targets, attributes = max(self.targets, 0.0), max(self.attributes, 0.0)
         return over_t * targets, over_a * attributes, over_t * over_a * self.residual
 
@@ -64,7 +64,7 @@ class Crossed:
         Two-sided, and of D > 0. None: too few words.
     components : Components or None
     sizes : (int, int, int, int)
-        Words of X, Y, A and B.
+        Words of X, Y, A and B; of `crossed_rows`, rows of both kinds, columns, and 0.
     confidence : float
     """
 
@@ -114,24 +114,44 @@ def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONF
     columns A.
     """
     table = _checked(cosines, n, k, confidence)
-    rows, columns = (slice(0, n), slice(n, None)), (slice(0, k), slice(k, None))
-    s = table[:, columns[0]].mean(axis=1) - table[:, columns[1]].mean(axis=1)
+    return _crossed(table, n, (slice(0, k), slice(k, None)), confidence)
+
+
+def crossed_rows(table: ArrayLike, n: int, *, confidence: float = CONFIDENCE) -> Crossed:
+    """Are the first ``n`` rows larger than the others, beyond what other rows and columns of their kinds would give?
+
+    The crossed test with one set of columns: D is the difference of mean rows, and the variance of columns is that of
+    how much either kind of rows differs in them.
+    """
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2 or not 0 < n < values.shape[0] or not values.shape[1]:
+        raise UsageError(
+            f"the crossed test needs a table with rows of two kinds, got shape {values.shape} and {n} rows"
+        )
+    return _crossed(_usable(values, "values", confidence), n, (slice(0, None),), confidence)
+
+
+def _crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: float) -> Crossed:
+    rows = slice(0, n), slice(n, None)
+    signs = (1.0, -1.0)[: len(columns)]
+    s = sum(sign * table[:, part].mean(axis=1) for sign, part in zip(signs, columns, strict=True))
     r = table[rows[0]].mean(axis=0) - table[rows[1]].mean(axis=0)
     D = float(s[rows[0]].mean() - s[rows[1]].mean())
-    sizes = n, len(table) - n, k, table.shape[1] - k
-    if min(sizes) < 2:
+    widths = [table[0, part].size for part in columns]
+    sizes = n, len(table) - n, widths[0], sum(widths[1:])
+    if min(n, len(table) - n, *widths) < 2:
         return Crossed(D, nan, nan, nan, nan, nan, None, None, None, None, sizes, confidence)
     of_t = [float(s[part].var(ddof=1)) / size for part, size in zip(rows, sizes[:2], strict=True)]
-    of_a = [float(r[part].var(ddof=1)) / size for part, size in zip(columns, sizes[2:], strict=True)]
-    cells = [(i, j) for i in (0, 1) for j in (2, 3)]
-    of_e = [_interaction(table[rows[i], columns[j - 2]]) / (sizes[i] * sizes[j]) for i, j in cells]
+    of_a = [float(r[part].var(ddof=1)) / width for part, width in zip(columns, widths, strict=True)]
+    cells = [(i, j) for i in (0, 1) for j in range(len(columns))]
+    of_e = [_interaction(table[rows[i], columns[j]]) / (sizes[i] * widths[j]) for i, j in cells]
     V_T, V_A, V_E = sum(of_t), sum(of_a), sum(of_e)
     V = max(V_T + V_A - V_E, V_T, V_A)
     if not (FLAT * max(1.0, float(np.abs(table).max()))) ** 2 < V:
         return Crossed(D, V, V_T, V_A, V_E, 0.0, None, None, None, None, sizes, confidence)
-    free = [size - 1 for size in sizes] + [(sizes[i] - 1) * (sizes[j] - 1) for i, j in cells]
+    free = [size - 1 for size in (*sizes[:2], *widths)] + [(sizes[i] - 1) * (widths[j] - 1) for i, j in cells]
     df = _df(V, [*of_t, *of_a, *of_e], free)
-    over_t, over_a = 1.0 / sizes[0] + 1.0 / sizes[1], 1.0 / sizes[2] + 1.0 / sizes[3]
+    over_t, over_a = _over(*sizes[:2]), _over(*sizes[2:])
     found = Components((V_T - V_E) / over_t, (V_A - V_E) / over_a, V_E / (over_t * over_a))
     if df < LEAST_DF:
         return Crossed(D, V, V_T, V_A, V_E, df, None, None, None, found, sizes, confidence)
@@ -149,11 +169,19 @@ def _checked(cosines: ArrayLike, n: int, k: int, confidence: float) -> Floats:
             f"the crossed test needs a table of cosines with words of X and Y and of A and B, got shape {table.shape} "
             f"with {n} words of X and {k} of A"
         )
+    return _usable(table, "cosines", confidence)
+
+
+def _usable(table: Floats, what: str, confidence: float) -> Floats:
     if not np.isfinite(table).all():
-        raise UsageError("cosines must be finite numbers")
+        raise UsageError(f"{what} must be finite numbers")
     if not 0.0 < confidence < 1.0:
         raise UsageError(f"the confidence must lie between 0 and 1, got {confidence}")
     return table
+
+
+def _over(first: float, second: float) -> float:
+    return 1.0 / first + (1.0 / second if second else 0.0)
 
 
 def _interaction(cell: Floats) -> float:

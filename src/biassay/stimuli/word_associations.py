@@ -1,0 +1,192 @@
+"""Word association tests for models that answer: words of two groups, and words of two poles to give to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from biassay.errors import StimulusError, UnknownNameError
+from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.model import About, Concept, Source, Test
+from biassay.stimuli.word_association_reading import Form, Wording, folded, read_word_associations
+
+__all__ = [
+    "Form",
+    "WordAssociationTest",
+    "Wording",
+    "association_test_of",
+    "folded",
+    "load_word_associations",
+    "select_word_associations",
+    "select_wordings",
+]
+
+PREFIX = "wat-"
+ROLES = ("default", "stigmatised", "positive", "negative")
+
+
+@dataclass(frozen=True)
+class WordAssociationTest:
+    """Attribute words of two poles, each of which is to be given to one of two group words.
+
+    A stereotype gives ``negative`` words to ``stigmatised`` group words and ``positive`` ones to ``default`` ones.
+    """
+
+    name: str
+    title: str
+    default: Concept
+    stigmatised: Concept
+    positive: Concept
+    negative: Concept
+    source: Source
+    topic: str = "other"
+    about: About = "people"
+    published_as: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The attribute words, those of the positive pole first."""
+        return (*self.positive.words, *self.negative.words)
+
+    @property
+    def is_negative(self) -> tuple[bool, ...]:
+        """Of every attribute word, whether it is of the negative pole."""
+        return (False,) * len(self.positive.words) + (True,) * len(self.negative.words)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Group words that are asked about together, the default one first; no word is in two pairs."""
+        return tuple(zip(self.default.words, self.stigmatised.words, strict=False))
+
+    @property
+    def unpaired(self) -> tuple[str, ...]:
+        """Group words of the longer list that are in no pair."""
+        n = len(self.pairs)
+        return (*self.default.words[n:], *self.stigmatised.words[n:])
+
+    @property
+    def digest(self) -> str:
+        """A short fingerprint of all words, by role."""
+        content = [getattr(self, role).words for role in ROLES]
+        return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def association_test_of(test: Test) -> WordAssociationTest:
+    """An association test, to be answered: group words are those of X and Y, attribute words those of A and B.
+
+    The expected answers give words of A to X and words of B to Y.
+    """
+    if not test.tells_words:
+        raise StimulusError(
+            f"the test {test.name!r} has finished texts and does not say which words they were made from; "
+            "choose a test of words, or state 'words' beside the texts"
+        )
+    roles = dict(zip(ROLES, (test.X, test.Y, test.A, test.B), strict=True))
+    return _made(f"test {test.name!r}", test.name, test.title, roles, test.source, topic=test.topic, about=test.about)
+
+
+def load_word_associations(path: Path) -> tuple[dict[str, WordAssociationTest], dict[str, Wording]]:
+    """Tests and wordings of a TOML file, by name."""
+    found = read_word_associations(path)
+    tests = {
+        entry.name: _made(
+            entry.where,
+            entry.name,
+            entry.title,
+            entry.roles,
+            found.source,
+            topic=entry.topic,
+            about=entry.about,
+            published_as=entry.published_as,
+        )
+        for entry in found.tests
+    }
+    return tests, {wording.name: wording for wording in found.wordings}
+
+
+def _made(
+    where: str, name: str, title: str, roles: Mapping[str, Concept], source: Source, **more: Any
+) -> WordAssociationTest:
+    """A test whose words can be told apart in an answer, whatever their case."""
+    owners: dict[str, str] = {}
+    for role in ROLES:
+        for word in roles[role].words:
+            owner = owners.setdefault(folded(word), role)
+            if owner != role:
+                raise StimulusError(
+                    f"{where}: the word {word!r} is {owner} and {role}; in an answer it could not be told which"
+                )
+    default, stigmatised, positive, negative = (roles[role] for role in ROLES)
+    return WordAssociationTest(name, title, default, stigmatised, positive, negative, source, **more)
+
+
+@cache
+def _shipped() -> tuple[dict[str, WordAssociationTest], dict[str, Wording]]:
+    folder = Path(str(resources.files("biassay.stimuli") / "data" / "word_associations"))
+    files = [load_word_associations(path) for path in sorted(folder.glob("*.toml"))]
+    tests = {name: test for found, _ in files for name, test in found.items()}
+    return tests, {name: wording for _, found in files for name, wording in found.items()}
+
+
+def select_word_associations(patterns: str | Iterable[str] = ()) -> tuple[WordAssociationTest, ...]:
+    """Choose word association tests; by default the 21 published ones.
+
+    Parameters
+    ----------
+    patterns : str or list of str
+        Names (``wat-career``, or ``career``, as published), patterns (``wat-*``), topics (``gender``), the collection
+        ``bai2025``, TOML files with tables [datasets.NAME], or what `select_tests` takes: any association test
+        (``weat6``), with X and Y for the groups and A and B for the poles. A topic means the published tests of it
+        where there are any.
+
+    Returns
+    -------
+    tuple of WordAssociationTest
+    """
+    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    known = _shipped()[0]
+    if not patterns:
+        return tuple(known.values())
+    chosen: dict[str, WordAssociationTest] = {}
+    for pattern in patterns:
+        for test in _matching(pattern, known):
+            if chosen.setdefault(test.name, test) != test:
+                raise StimulusError(f"two tests of the name {test.name!r} are asked for; rename the one in {pattern}")
+    return tuple(chosen.values())
+
+
+def _matching(pattern: str, known: Mapping[str, WordAssociationTest]) -> tuple[WordAssociationTest, ...]:
+    tests = tuple(known.values())
+    by_name = tuple(test for test in tests if pattern in (test.name, test.published_as))
+    about = tuple(test for test in tests if pattern in (test.topic, test.source.name))
+    short = tuple(test for test in tests if test.name == PREFIX + pattern)
+    found = by_name or about or short or tuple(test for test in tests if fnmatchcase(test.name, pattern))
+    if found:
+        return found
+    if pattern.lower().endswith(".toml"):
+        own, _ = load_word_associations(Path(pattern))
+        if own:
+            return tuple(own.values())
+    try:
+        return tuple(association_test_of(test) for test in select_tests(pattern))
+    except UnknownNameError as error:
+        names = [*known, *error.nearest]
+        hint = "(the published ones begin with wat-; 'biassay tests list' shows the others)"
+        raise UnknownNameError("word association test", pattern, names, hint) from error
+
+
+def select_wordings(names: str | Iterable[str] = (), *, form: Form = "list") -> tuple[Wording, ...]:
+    """Wordings of a form of prompt, by name; all of them by default, of lists the published one first."""
+    names = (names,) if isinstance(names, str) else tuple(names)
+    known = {name: wording for name, wording in _shipped()[1].items() if wording.form == form}
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("wording", name, known, f"(wordings: {', '.join(known)})")
+    return tuple(known[name] for name in dict.fromkeys(names)) or tuple(known.values())

@@ -1,0 +1,76 @@
+"""Relative decisions: shares by hand, exact tests against SciPy, orders, what is missing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.decisions import binomial_p, relative_decisions
+
+NAN = math.nan
+
+
+def test_shares_by_hand() -> None:
+    found = relative_decisions([1, 1, 0, 1, NAN, 0, 1], ["a", "a", "a", "b", "b", "c", "c"])
+    assert found.by_task == pytest.approx([2 / 3, 1.0, 0.5])
+    assert found.counts.tolist() == [3, 1, 2]
+    assert found.share == pytest.approx(13 / 18)
+    assert found.p_by_task == pytest.approx(0.5)  # two tasks of two; that of one half says nothing
+    assert found.p_by_decision == pytest.approx(stats.binomtest(4, 6).pvalue)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (0, 8), (3, 8), (4, 8), (9, 10), (60, 100)])
+def test_binomial_p(hits: int, n: int) -> None:
+    assert binomial_p(hits, n) == pytest.approx(stats.binomtest(hits, n).pvalue)
+
+
+def test_interval_over_tasks() -> None:
+    rng = np.random.default_rng(0)
+    tasks = np.repeat(np.arange(12), 10)
+    follows = (rng.random(120) < 0.6).astype(float)
+    found = relative_decisions(follows, tasks)
+    shares = follows.reshape(12, 10).mean(axis=1)
+    wanted = stats.t.interval(0.95, 11, loc=shares.mean(), scale=stats.sem(shares))
+    assert found.interval == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("ones", [0, 7, 20])
+def test_interval_of_one_task(ones: int) -> None:
+    found = relative_decisions([1] * ones + [0] * (20 - ones), [0] * 20)
+    wanted = stats.binomtest(ones, 20).proportion_ci(0.95, method="exact")
+    assert found.interval == pytest.approx((wanted.low, wanted.high))
+
+
+def test_the_first_person_alone_gives_one_half() -> None:
+    """A model that always decides for the first of two, with more answers in one order."""
+    orders = np.array([False, False, False, True] * 6)
+    found = relative_decisions(orders.astype(float), np.repeat(np.arange(3), 8), orders=orders)
+    assert found.by_task.tolist() == [0.5] * 3
+    assert found.p_by_task is None
+
+
+def test_nothing_read() -> None:
+    found = relative_decisions([NAN, NAN], [0, 1])
+    assert math.isnan(found.share)
+    assert (found.interval, found.p_by_task, found.p_by_decision) == (None, None, None)
+    alike = relative_decisions([1, 1, 1], [0, 1, 2])
+    assert (alike.share, alike.interval, alike.p_by_task) == (1.0, None, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("follows", "tasks", "more", "told"),
+    [
+        ([], [], {}, "task"),
+        ([1, 0], [0], {}, "task"),
+        ([0.5], [0], {}, "1, 0 or NaN"),
+        ([1], [0], {"orders": [0, 1]}, "orders"),
+        ([1], [0], {"confidence": 1.0}, "confidence"),
+    ],
+)
+def test_bad_input(follows: list[float], tasks: list[int], more: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        relative_decisions(follows, tasks, **more)  # type: ignore[arg-type]

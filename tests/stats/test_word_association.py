@@ -1,0 +1,281 @@
+"""Word association tests: shares and differences by hand, exact and crossed p-values, orders, what is missing."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.association_score import association_score, association_scores, score_test
+from biassay.stats.crossed import crossed_rows, crossed_test
+from biassay.stats.word_association import complete_part, word_association
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "tests" / "reference" / "wat"
+EXPECTED = json.loads((REFERENCE / "expected.json").read_text(encoding="utf-8"))
+NEGATIVE = np.repeat([False, True], 4)
+NAN = math.nan
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def released(name: str) -> np.ndarray:
+    """Answers x words by plain splitting: 1 for B, 0 for A; the words of the stimuli in their order."""
+    with (REFERENCE / "stimuli.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["dataset"] == name]
+    words = [row["C"].lower() for row in rows]
+    sides = {row[side].lower(): value for side, value in (("A", 0.0), ("B", 1.0)) for row in rows if row[side]}
+    with (REFERENCE / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        answers = [row["0"].lower() for row in csv.DictReader(file)]
+    table = np.full((len(answers), len(words)), NAN)
+    for i, answer in enumerate(answers):
+        for line in answer.splitlines():
+            word, _, group = (part.strip() for part in line.partition("-"))
+            if word in words and group in sides:
+                table[i, words.index(word)] = sides[group]
+    return table
+
+
+def design(pairs: int, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs, orders and blocks of answers: every pair in both orders, so many times."""
+    blocks = np.repeat(np.arange(pairs * rounds), 2)
+    return blocks % pairs, np.tile([False, True], pairs * rounds), blocks
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_released_answers(name: str) -> None:
+    table, expected = released(name), EXPECTED[name]
+    half = table.shape[1] // 2
+    negative = np.arange(table.shape[1]) >= half
+    wanted = np.array([NAN if score is None else score for score in expected["D"]])
+    assert association_scores(table, negative) == pytest.approx(wanted, abs=1e-9, nan_ok=True)
+    assert score_test(wanted).mean == pytest.approx(expected["mean_D"], abs=1e-9)
+    shares = np.array([b / n for b, n in expected["share_to_B"].values()])
+    found = word_association(table, negative)
+    assert found.by_word == pytest.approx(shares, abs=1e-12)
+    assert found.difference == pytest.approx(shares[half:].mean() - shares[:half].mean(), abs=1e-12)
+
+
+def test_score_by_hand() -> None:
+    table = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 1, 1], [0, NAN, NAN, 1], [NAN] * 4])
+    found = association_scores(table, [False, False, True, True])
+    wanted = [2 / 2.01 + 2 / 2.01 - 1, -1.0, 2 / 4.01 + 0.0 - 1, 1 / 1.01 + 1 / 1.01 - 1, NAN]
+    assert found == pytest.approx(wanted, abs=1e-15, nan_ok=True)
+    assert association_score(2, 1, 0, 3) == pytest.approx(2 / 3.01 + 3 / 3.01 - 1)
+
+
+def test_score_test_is_the_t_test(rng: np.random.Generator) -> None:
+    scores = rng.normal(0.2, 1.0, size=30)
+    wanted = stats.ttest_1samp(scores, 0.0)
+    found = score_test([*scores, NAN])
+    assert (found.t, found.df, found.p_value) == pytest.approx((wanted.statistic, 29, wanted.pvalue))
+    assert math.isnan(score_test([0.5, 0.5]).p_value)
+
+
+@pytest.mark.parametrize("pairs", [1, 3])
+def test_exact_p_over_all_permutations(rng: np.random.Generator, pairs: int) -> None:
+    of, order, blocks = design(pairs, 4)
+    values = (rng.random((len(of), 8)) < np.where(NEGATIVE, 0.65, 0.4)).astype(float)
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+    shares = values.mean(axis=0)
+    assert found.by_word == pytest.approx(shares)
+    observed = abs(shares[4:].sum() * 2 - shares.sum())
+    splits = [abs(sum(chosen) * 2 - shares.sum()) for chosen in itertools.combinations(shares, 4)]
+    assert found.exact is not None
+    assert found.exact.value == pytest.approx(np.mean([split >= observed - 1e-9 for split in splits]))
+
+
+def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
+    """By plain loops: variances of words, of columns and what is left, as in the crossed test of two sets."""
+    of, order, blocks = design(6, 3)
+    values = (rng.random((len(of), 8)) < np.where(NEGATIVE, 0.7, 0.3)).astype(float)
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+    by_pair = np.array([values[of == j].mean(axis=0) for j in range(6)])
+    by_block = np.array([values[blocks == b].mean(axis=0) for b in range(18)])
+    for crossed, columns in ((found.with_pairs, by_pair), (found.with_answers, by_block)):
+        assert crossed is not None
+        test = crossed.test
+        n, J = 4, len(columns)
+        V_T = sum(np.var(columns[:, part].mean(axis=0), ddof=1) / n for part in (NEGATIVE, ~NEGATIVE))
+        apart = [row[NEGATIVE].mean() - row[~NEGATIVE].mean() for row in columns]
+        V_A = np.var(apart, ddof=1) / J
+        V_E = 0.0
+        for part in (NEGATIVE, ~NEGATIVE):
+            cell = columns[:, part]
+            squares = 0.0
+            for j, w in itertools.product(range(J), range(n)):
+                squares += (cell[j, w] - cell[j].mean() - cell[:, w].mean() + cell.mean()) ** 2
+            V_E += squares / ((n - 1) * (J - 1) * n * J)
+        V = max(V_T + V_A - V_E, V_T, V_A)
+        numbers = [test.D, test.V_T, test.V_A, test.V_E, test.V]
+        assert numbers == pytest.approx([np.mean(apart), V_T, V_A, V_E, V])
+        by_t = 2 * stats.t.sf(abs(test.t), test.df)
+        assert test.p_value == pytest.approx(by_t)
+        flips = [abs(np.dot(signs, apart)) for signs in itertools.product((1, -1), repeat=J)] if J < 10 else [-1.0]
+        by_signs = np.mean([flip >= abs(np.sum(apart)) - 1e-9 for flip in flips])
+        assert crossed.sign_flips == pytest.approx(by_signs)
+        assert crossed.p_value == pytest.approx(max(by_t, by_signs))
+        assert test.sizes == (4, 4, J, 0)
+        assert test.shares is not None
+        assert sum(test.shares) == pytest.approx(1.0)
+    assert found.with_pairs is not None
+    assert found.difference == pytest.approx(by_pair[:, 4:].mean() - by_pair[:, :4].mean())
+    assert (found.claim, found.crossed) == ("pairs", found.with_pairs)
+    assert found.interval == found.with_pairs.interval == found.with_pairs.test.interval
+
+
+def test_one_set_of_columns_is_a_second_set_without_variance(rng: np.random.Generator) -> None:
+    """The crossed test of two sets with a second one that is 0 throughout, but for its columns' own terms."""
+    table = rng.normal(size=(9, 7))
+    both = crossed_test(np.hstack([table, np.zeros((9, 40))]), 5, 7)
+    one = crossed_rows(table, 5)
+    assert (one.D, one.V, one.V_T, one.V_A, one.V_E, one.df) == pytest.approx(
+        (both.D, both.V, both.V_T, both.V_A, both.V_E, both.df)
+    )
+    assert one.p_value == pytest.approx(both.p_value)
+
+
+@pytest.mark.parametrize("by", ["first", "second", "place"])
+def test_answers_by_place_give_no_difference(rng: np.random.Generator, by: str) -> None:
+    """A model that names the first group, or goes by the place of a word in the list, leans to nobody."""
+    of, order, blocks = design(5, 5)
+    place = rng.permuted(np.tile(np.arange(8), (25, 1)), axis=1)[blocks]
+    takes_first = {"first": place >= 0, "second": place < 0, "place": place % 3 == 0}[by]
+    values = np.where(takes_first, order[:, None], ~order[:, None]).astype(float)
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+    assert found.difference == 0.0
+    assert (found.by_word == 0.5).all()
+    assert found.exact is not None
+    assert found.exact.value == 1.0
+    assert found.p_value == 1.0
+    assert found.first == pytest.approx(takes_first.mean())
+
+
+def test_orders_count_alike_even_where_answers_are_missing(rng: np.random.Generator) -> None:
+    of, order, blocks = design(4, 6)
+    values = np.repeat(order[:, None], 8, axis=1).astype(float)  # always the group that is named first
+    values[rng.random(values.shape) < 0.4] = NAN
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+    there = found.by_word[~np.isnan(found.by_word)]
+    assert len(there)
+    assert (there == 0.5).all()
+    assert found.difference == 0.0
+
+
+def test_pairs_count_alike() -> None:
+    """A pair that was asked more often does not count for more."""
+    values = [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0]]
+    found = word_association(values, [False, False, True, True], pairs=[0, 0, 0, 1])
+    assert found.by_pair.tolist() == [[0, 0, 1, 1], [0, 0, 0, 0]]
+    assert found.difference == 0.5
+
+
+def test_a_model_that_never_wavers() -> None:
+    """No t; words are permuted, and so many pairs can agree by chance."""
+    for pairs, p in ((1, 2 / 70), (3, 0.25), (5, 2 / 32), (8, 2 / 70)):
+        of, order, blocks = design(pairs, 25 // pairs)
+        values = np.tile(NEGATIVE, (len(of), 1)).astype(float)
+        found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+        assert found.difference == 1.0
+        assert found.p_value == pytest.approx(p)
+        assert found.interval is None
+
+
+def test_few_pairs_have_a_smallest_p(rng: np.random.Generator) -> None:
+    of, order, blocks = design(4, 6)
+    values = np.tile(NEGATIVE, (len(of), 1)) ^ (rng.random((len(of), 8)) < 0.05)
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+    assert found.with_pairs is not None
+    assert found.with_pairs.test.p_value is not None
+    assert found.with_pairs.test.p_value < 0.001
+    assert found.p_value == found.with_pairs.floor == 0.125
+    assert found.interval is None
+    assert found.with_answers is not None
+    assert found.with_answers.p_value is not None
+    assert found.with_answers.p_value < 0.001
+
+
+def test_interval_and_p_never_disagree_about_0(rng: np.random.Generator) -> None:
+    of, order, blocks = design(6, 4)
+    seen = 0
+    for lean in np.linspace(0.5, 1.0, 60):
+        values = (rng.random((len(of), 8)) < np.where(NEGATIVE, lean, 0.5)).astype(float)
+        found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+        if found.interval is None or found.p_value is None:  # too few degrees of freedom, rarely
+            continue
+        seen += 1
+        assert (found.interval[0] > 0.0 or found.interval[1] < 0.0) == (found.p_value <= 0.05)
+        assert -1.0 <= found.interval[0] <= found.difference <= found.interval[1] <= 1.0
+    assert seen > 50
+
+
+def test_log_odds(rng: np.random.Generator) -> None:
+    of, order, blocks = design(7, 1)
+    values = rng.normal(size=(14, 8)) + np.where(NEGATIVE, 2.0, 0.0) + np.where(order, 5.0, -5.0)[:, None]
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks, log_odds=True)
+    assert found.difference == pytest.approx(values[:, NEGATIVE].mean() - values[:, ~NEGATIVE].mean())
+    assert found.first == pytest.approx(np.where(order[:, None], values, -values).mean())
+    assert found.claim == "pairs"
+    one = word_association(values[:2], NEGATIVE, stigmatised_first=order[:2], log_odds=True)
+    means = values[:2].mean(axis=0)
+    assert one.by_word == pytest.approx(means)
+    assert one.exact is not None
+    assert (one.claim, one.p_value) == ("words", one.exact.value)
+
+
+def test_what_is_missing_is_left_out_and_counted() -> None:
+    values = np.tile([0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0], (12, 1))
+    values[::2, 3] = 1.0
+    values[:, 0] = NAN  # a word that is never read
+    values[4] = NAN  # an answer that is never read
+    found = word_association(values, NEGATIVE, pairs=np.repeat(np.arange(6), 2))
+    assert np.isnan(found.by_word[0])
+    for crossed, columns in ((found.with_pairs, 0), (found.with_answers, 1)):
+        assert crossed is not None
+        assert (crossed.words_left_out, crossed.columns_left_out) == (1, columns)
+    none = word_association(np.full((4, 8), NAN), NEGATIVE)
+    assert math.isnan(none.difference)
+    assert (none.exact, none.with_answers, none.p_value, none.interval) == (None, None, None, None)
+    positive = word_association(np.where(NEGATIVE, NAN, values), NEGATIVE)
+    assert math.isnan(positive.difference)
+    assert positive.p_value is None
+
+
+def test_complete_part() -> None:
+    table = np.zeros((4, 5))
+    table[1, [0, 2, 4]] = NAN  # three fifths of a row
+    rows, columns = complete_part(table)
+    assert (rows.tolist(), columns.tolist()) == ([True, False, True, True], [True] * 5)
+    table[3, 2] = NAN  # then a third of a column, a fifth of a row
+    rows, columns = complete_part(table)
+    assert (rows.tolist(), columns.tolist()) == ([True, False, True, True], [True, True, False, True, True])
+    assert not np.outer(*complete_part(np.full((2, 3), NAN))).any()
+
+
+@pytest.mark.parametrize(
+    ("values", "negative", "more", "told"),
+    [
+        ([[0.5, 1, 0, 0]], [0, 0, 1, 1], {}, "log_odds"),
+        ([[0, 1, 0, np.inf]], [0, 0, 1, 1], {"log_odds": True}, "finite"),
+        ([[0, 1, 0, 0]], [1, 1, 1, 1], {}, "both poles"),
+        ([[0, 1, 0, 0]], [0, 1], {}, "shapes"),
+        ([0, 1, 0, 0], [0, 0, 1, 1], {}, "shapes"),
+        (np.zeros((0, 4)), [0, 0, 1, 1], {}, "shapes"),
+        ([[0, 1, 0, 0]], [0, 0, 1, 1], {"pairs": [0, 1]}, "pairs"),
+        ([[0, 1, 0, 0]], [0, 0, 1, 1], {"blocks": [0, 1]}, "blocks"),
+        ([[0, 1, 0, 0]], [0, 0, 1, 1], {"stigmatised_first": [0, 1]}, "orders"),
+    ],
+)
+def test_bad_input(values: object, negative: object, more: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        word_association(values, negative, **more)  # type: ignore[arg-type]
