@@ -82,7 +82,7 @@ def test_stereoset_is_that_of_a_loop_over_terms(seed):
     ss, lms, ties = [], [], 0
     for term in sorted(set(terms)):
         wins = decided = related = compared = 0
-        for a, b, c in zip(pro[terms == term], anti[terms == term], other[terms == term], strict=True):
+        for a, b, c in zip(*(x[terms == term].tolist() for x in (pro, anti, other)), strict=True):
             wins, decided = wins + (a > b), decided + (a != b)
             if a != c or b != c:
                 related += ((a > c) + (b > c)) / ((a != c) + (b != c))
