@@ -14,7 +14,7 @@ from biassay.errors import StimulusError
 from biassay.stimuli.benchmarks.bbq import read_bbq
 from biassay.stimuli.benchmarks.crows_pairs import read_crows_pairs
 from biassay.stimuli.benchmarks.flagged import read_flagged
-from biassay.stimuli.benchmarks.stereoset import read_stereoset
+from biassay.stimuli.benchmarks.stereoset import filled_spans, read_stereoset
 
 from ..bbq_answers import FOLDER, questions
 
@@ -299,3 +299,17 @@ def test_related_labels_of_intersentence_are_refused(tmp_path):
     row["sentences"][0]["gold_label"] = "related"
     with pytest.raises(StimulusError, match="field gold_label"):
         read_stereoset(write(tmp_path / "x.jsonl", [row]))
+
+
+@pytest.mark.parametrize(
+    ("context", "sentence", "words"),
+    [
+        ("The piper was BLANK.", "The piper was loud", ["loud"]),
+        ("the piper was BLANK", "The Piper was very loud.", ["very loud"]),
+        ("BLANK pipers play (well)", "Old pipers play (well).", ["Old"]),
+        ("It is BLANK and not BLANk", "It is three and not three", ["three", "three"]),
+        ("The piper was BLANK.", "The cook was loud.", []),
+    ],
+)
+def test_words_that_fill_the_blank(context, sentence, words):
+    assert [sentence[start:end] for start, end in filled_spans(context, sentence)] == words

@@ -51,7 +51,7 @@ def test_mean_of_probabilities_against_a_loop():
 
 
 @pytest.mark.parametrize(
-    "bad", [{}, {(0, 1): [0.0]}, {(0, 0): [0.0, 0.0]}, {(0,): [math.nan]}, {(0, 1): [-math.inf] * 2}]
+    "bad", [{}, {(0, 1): [0.0]}, {(0, 0): [0.0, 0.0]}, {(0,): [math.nan]}, {(0, 1): [-math.inf, -math.inf]}]
 )
 def test_what_is_refused(bad):
     with pytest.raises(UsageError):

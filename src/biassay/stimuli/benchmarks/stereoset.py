@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from biassay.stimuli.benchmarks.places import content_of, data_files
 from biassay.stimuli.benchmarks.rows import Row, read_rows
 from biassay.stimuli.fields import kind
 
-__all__ = ["GOLD_LABELS", "STEREOSET_BIAS_TYPES", "StereoSet", "StereoSetItem", "read_stereoset"]
+__all__ = ["GOLD_LABELS", "STEREOSET_BIAS_TYPES", "StereoSet", "StereoSetItem", "filled_spans", "read_stereoset"]
 
 STEREOSET_BIAS_TYPES = ("gender", "profession", "race", "religion")
 GOLD_LABELS = ("anti-stereotype", "stereotype", "unrelated")
@@ -63,6 +64,19 @@ def read_stereoset(place: Path | str, flagged: Flagged | None = None) -> StereoS
     digest = content_of([[i.id, i.target, i.context, i.stereotype, i.anti_stereotype, i.unrelated] for i in items])
     kept, n = take_out(items, flagged)
     return StereoSet(kept, n, files, digest, _VERSIONS.get(digest, ""))
+
+
+def filled_spans(context: str, sentence: str) -> tuple[tuple[int, int], ...]:
+    """Where in a sentence the words stand that fill the blanks of its context; none if it is another sentence.
+
+    Capitals and the mark at the end may differ, as they do in the data. A few contexts have two blanks.
+
+    >>> filled_spans("the poet can BLANK well.", "The poet can make rhymes well")
+    ((13, 24),)
+    """
+    parts = [re.escape(part) for part in re.split("BLANK", context.rstrip(" .!?"), flags=re.IGNORECASE)]
+    found = re.fullmatch("(.+?)".join(parts) + r"[ .!?]*", sentence.rstrip(), re.IGNORECASE)
+    return tuple(found.span(number) for number in range(1, len(parts))) if found else ()
 
 
 def _inner(row: Row) -> Iterator[Row]:
