@@ -91,8 +91,8 @@ def cluster_estimate(
     p-value the larger one, so that the interval holds ``null`` when and only when p is above 1 - ``confidence``.
 
     Simulated with 25 templates drawn from released answers to BBQ, intervals of 95% by t alone cover 92% to 96%, by
-    bootstrap-t 91% to 97%, the union 94% to 96%; where all but three templates are answered without any bias, and the
-    model is certain of every answer, 87%. With each item taken for a cluster of its own: 57% to 82% in ambiguous
+    bootstrap-t 91% to 97%, the union 94% to 97%; where all but three templates are answered without any bias, and the
+    model is certain of every answer, 87%. With each item taken for a cluster of its own: 58% to 80% in ambiguous
     contexts, nearly 100% in disambiguated ones, which are balanced within each template.
 
     References
