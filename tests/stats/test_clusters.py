@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.clusters import cluster_estimate, cluster_totals, share_estimate
+from biassay.stats.clusters import cluster_difference, cluster_estimate, cluster_totals, share_estimate
 
 from ..bbq_answers import CELLS, template_counts
 
@@ -62,8 +62,26 @@ def test_the_interval_holds_the_null_when_p_is_above_its_error(seed):
 def test_totals_by_cluster():
     found = cluster_totals([[1, 2], [3, 4], [5, 6]], ["b", "a", "b"])
     np.testing.assert_array_equal(found, [[3, 4], [6, 8]])
+    np.testing.assert_array_equal(cluster_totals([[1, 2]], ["b"], ["a", "b", "c"]), [[0, 0], [1, 2], [0, 0]])
     with pytest.raises(UsageError):
         cluster_totals([[1, 2]], ["a", "b"])
+    for names in (["a", "b"], []):
+        with pytest.raises(UsageError):
+            cluster_totals([[1, 2]], ["c"], names)
+
+
+def test_a_difference_is_paired_by_cluster():
+    rng = np.random.default_rng(4)
+    own = rng.normal(0.0, 3.0, 10)
+    first, second = (np.stack([20 * (own + shift), np.full(10, 20.0)], axis=1) for shift in (1.0, 0.5))
+    second[:, 0] += rng.normal(0.0, 4.0, 10)
+    found = cluster_difference(first, second, ratio)
+    paired = stats.ttest_rel(first[:, 0] / 20, second[:, 0] / 20)
+    assert found.value == pytest.approx((first[:, 0] - second[:, 0]).mean() / 20)
+    assert found.value / found.standard_error == pytest.approx(paired.statistic)
+    assert found.p_value >= paired.pvalue * (1 - 1e-12)
+    with pytest.raises(UsageError):
+        cluster_difference(first, second[:-1], ratio)
 
 
 @pytest.mark.parametrize("totals", [[[1, 4]], [[1, 4], [1, 4], [2, 8]], [[1, 4], [0, 0]]])

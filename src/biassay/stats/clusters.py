@@ -17,7 +17,7 @@ from scipy import special, stats
 
 from biassay.errors import UsageError
 
-__all__ = ["ClusterEstimate", "cluster_estimate", "cluster_totals", "share_estimate"]
+__all__ = ["ClusterEstimate", "cluster_difference", "cluster_estimate", "cluster_totals", "share_estimate"]
 
 Floats = NDArray[np.float64]
 _FLAT = 1e-12  # below it, what a cluster changes is rounding
@@ -53,13 +53,19 @@ class ClusterEstimate:
     largest_share: float
 
 
-def cluster_totals(values: ArrayLike, clusters: ArrayLike) -> Floats:
-    """Sums of the rows of ``values`` (items, m) by cluster, (clusters, m), in the order of sorted cluster names."""
-    values = np.asarray(values, dtype=np.float64)
-    names, at = np.unique(np.asarray(clusters), return_inverse=True)
-    if values.ndim != 2 or len(values) != len(at):
-        raise UsageError(f"expected one row for each of {len(at)} items, got an array of shape {values.shape}")
-    totals = np.zeros((len(names), values.shape[1]))
+def cluster_totals(values: ArrayLike, clusters: ArrayLike, names: ArrayLike | None = None) -> Floats:
+    """Sums of the rows of ``values`` (items, m) by cluster, (clusters, m).
+
+    The clusters are ``names``, sorted and each once, or those that have an item.
+    """
+    values, clusters = np.asarray(values, dtype=np.float64), np.asarray(clusters)
+    if values.ndim != 2 or len(values) != len(clusters):
+        raise UsageError(f"expected one row for each of {len(clusters)} items, got an array of shape {values.shape}")
+    known = np.unique(clusters) if names is None else np.asarray(names)
+    at = np.searchsorted(known, clusters)
+    if len(clusters) and (not len(known) or (known[np.minimum(at, len(known) - 1)] != clusters).any()):
+        raise UsageError("an item is of a cluster that has no name among the sorted names given")
+    totals = np.zeros((len(known), values.shape[1]))
     np.add.at(totals, at, values)
     return totals
 
@@ -133,6 +139,18 @@ def cluster_estimate(
         n_clusters=n,
         largest_share=float((influence**2).max() / (influence**2).sum()),
     )
+
+
+def cluster_difference(
+    first: ArrayLike, second: ArrayLike, score: Callable[[Floats], Floats], *, confidence: float = 0.95
+) -> ClusterEstimate:
+    """How much larger a score is of the first totals than of the second, of the same clusters in the same order."""
+    both = [np.asarray(totals, dtype=np.float64) for totals in (first, second)]
+    if both[0].ndim != 2 or both[0].shape != both[1].shape:
+        raise UsageError(f"expected totals of the same clusters, got shapes {both[0].shape} and {both[1].shape}")
+    m = both[0].shape[1]
+    joined = np.concatenate(both, axis=1)
+    return cluster_estimate(joined, lambda t: score(t[..., :m]) - score(t[..., m:]), confidence=confidence)
 
 
 def share_estimate(successes: int, n: int, *, null: float = 0.5, confidence: float = 0.95) -> ClusterEstimate:
