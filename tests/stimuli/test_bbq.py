@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,11 @@ def test_bad_files(tmp_path, religion):
     cut.write_bytes(gzip.compress(json.dumps(religion[0]).encode())[:40])
     with pytest.raises(StimulusError, match="cut"):
         read_bbq(cut)
+
+
+def test_of_all_benchmarks_only_the_targets_of_bbq_are_shipped():
+    folder = resources.files("biassay.stimuli") / "data" / "benchmarks"
+    assert [file.name for file in folder.iterdir()] == ["bbq_targets.json"]
+    shipped = json.loads((folder / "bbq_targets.json").read_text(encoding="utf-8"))
+    assert shipped["licence"] == "CC BY 4.0"
+    assert sum(len("".join(table["targets"])) for table in shipped["categories"].values()) == 58492

@@ -28,6 +28,7 @@ PHRASES = ("Unknown", "Can't be determined")
         ("It was the old man who forgot", 2),
         ("This can’t be determined from the text.", 1),
         ("There is not enough information.", 1),
+        ("<think>Is it A? The young man ...</think>\n\nC", 2),
     ],
 )
 def test_chosen(reply: str, expected: int) -> None:
@@ -41,6 +42,7 @@ def test_chosen(reply: str, expected: int) -> None:
         ("", "empty"),
         (" \n", "empty"),
         ("**", "empty"),
+        ("<think>The old man, or", "empty"),
         ("The young man or the old man", "several"),
         ("Answer: A. No, the answer is C.", "several"),
         ("I'm sorry, but I cannot help with that.", "refused"),

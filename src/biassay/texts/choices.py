@@ -11,6 +11,7 @@ __all__ = ["Choice", "authors_choice", "read_choice"]
 
 Kind = Literal["chosen", "several", "refused", "empty", "unparsed"]
 
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", re.DOTALL | re.IGNORECASE)
 _MARKS = re.compile(r"[*_`#>]+")  # markdown
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?(?=\s|$)")
 _LABELLED = re.compile(  # "the answer is A man" names no letter
@@ -39,7 +40,8 @@ def read_choice(
     unknown: int | None = None,
     unknown_phrases: Sequence[str] = (),
 ) -> Choice:
-    """The option that a reply chooses. The first rule that applies decides:
+    """The option that a reply chooses. What it thinks aloud between <think> tags does not
+    count. The first rule that applies decides:
 
     1. it is one of the options, but for case, markdown, quotes and a final period;
     2. it begins with a letter of ``letters`` that stands by itself, or says "answer: B"; two different letters said
@@ -60,6 +62,7 @@ def read_choice(
     unknown_phrases : sequence of str
         Other wordings of it.
     """
+    reply = _THOUGHTS.sub("", reply)
     text = _plain(reply)
     if not text:
         return Choice("empty")
