@@ -1,0 +1,41 @@
+"""A log of any tool that is known, by its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from biassay.answers.logs.inspect_ai import read_inspect
+from biassay.answers.logs.lm_eval import read_lm_eval
+from biassay.answers.logs.records import Log
+from biassay.errors import UsageError
+
+__all__ = ["read_log"]
+
+_FORMS = "samples_TASK_DATE.jsonl of lm-evaluation-harness, or a log of Inspect (.eval, .json)"
+
+
+def read_log(path: Path | str) -> Log:
+    """Read answers to BBQ, CrowS-Pairs or StereoSet from a log of lm-evaluation-harness or Inspect.
+
+    Parameters
+    ----------
+    path : Path
+        A sample log (samples_TASK_DATE.jsonl), or a log of Inspect (.eval or .json). Neither package is needed.
+
+    Returns
+    -------
+    Log
+        What was answered, and what of it cannot be used, with the reason.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; expected {_FORMS}")
+    if path.suffix.lower() == ".jsonl":
+        return read_lm_eval(path)
+    if path.suffix.lower() in (".eval", ".json"):
+        if path.name.startswith("results_"):
+            raise UsageError(f"{path}: holds scores, no answers; give the file samples_TASK_DATE.jsonl beside it")
+        return read_inspect(path)
+    raise UsageError(
+        f"{path}: unknown kind of log; expected samples_TASK_DATE.jsonl, or a log of Inspect (.eval, .json)"
+    )

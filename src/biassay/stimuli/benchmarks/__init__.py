@@ -1,0 +1,1 @@
+"""Benchmarks that others made: their items, read from where the user has them."""

@@ -1,0 +1,158 @@
+"""Rows of JSON lines, JSON, CSV, TSV and Parquet files; errors about their values tell file, line and field."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from biassay.errors import MissingExtraError, StimulusError
+from biassay.files import open_file
+from biassay.stimuli.fields import kind
+
+__all__ = ["FORMS", "Row", "read_rows"]
+
+FORMS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+"""Endings of files that are read; the first two and CSV also with .gz behind."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a file: where it stands, and its values by name."""
+
+    path: Path
+    place: str
+    values: Mapping[str, Any]
+    hint: str = ""
+
+    def fail(self, field: str, problem: str) -> NoReturn:
+        where = f": field {field}" if field else ""
+        raise StimulusError(f"{self.path}: {self.place}{where}: {problem}{f'; {self.hint}' if self.hint else ''}")
+
+    def value(self, field: str) -> Any:
+        """A value that has to be there; dots lead into objects."""
+        found: Any = self.values
+        for part in field.split("."):
+            if not isinstance(found, Mapping) or found.get(part) is None:
+                there = ", ".join(map(str, self.values))
+                self.fail(field, f"the field is missing; there are {there[:200]}")
+            found = found[part]
+        return found
+
+    def has(self, field: str) -> bool:
+        return self.values.get(field) is not None
+
+    def text(self, field: str) -> str:
+        value = self.value(field)
+        if not isinstance(value, str) or not value.strip():
+            self.fail(field, f"expected a text that is not empty, got {kind(value)}")
+        return value
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        value = self.value(field)
+        if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(v, str) for v in value):
+            self.fail(field, f"expected a list of texts, got {kind(value)}")
+        return tuple(value)
+
+    def whole(self, field: str, most: int | None = None) -> int:
+        """A whole number from 0, also where it is written as a text."""
+        value = self.value(field)
+        if isinstance(value, str) and value.strip().isdecimal():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0 or (most is not None and value > most):
+            wanted = "from 0" if most is None else f"from 0 to {most}"
+            self.fail(field, f"expected a whole number {wanted}, got {kind(value)}")
+        return value
+
+    def choice(self, field: str, allowed: Sequence[str]) -> str:
+        """One of some names, also where it is written as its place among them, as in files of the Hub."""
+        value = self.value(field)
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(allowed):
+            return allowed[value]
+        if value not in allowed:
+            self.fail(field, f"expected one of {', '.join(allowed)}, got {kind(value)}")
+        return str(value)
+
+
+def read_rows(path: Path, hint: str = "") -> Iterator[Row]:
+    """Rows of a file, by its ending. ``hint`` ends every error message: what to do."""
+    endings = [ending for ending in path.suffixes if ending != ".gz"]
+    form = endings[-1].lower() if endings else ""
+    readers = {".jsonl": _json_lines, ".json": _json, ".csv": _table, ".tsv": _table, ".parquet": _parquet}
+    if form not in readers:
+        raise StimulusError(f"{path}: unknown kind of file {form!r}; expected one of {', '.join(FORMS)}")
+    for place, values in readers[form](path):
+        row = Row(path, place, values if isinstance(values, Mapping) else {}, hint)
+        if not isinstance(values, Mapping):
+            row.fail("", f"expected an object of fields, got {kind(values)}")
+        yield row
+
+
+def _text(path: Path) -> str:
+    try:
+        with open_file(path) as file:
+            content = file.read()
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error) as error:
+        raise StimulusError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except UnicodeDecodeError as error:
+        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+
+
+def _parsed(path: Path, text: str, line: int = 1) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise StimulusError(f"{path}: line {line + error.lineno - 1}: not valid JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise StimulusError(f"{path}: line {line}: not valid JSON: {error}") from error
+
+
+def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(io.StringIO(_text(path)), start=1):
+        if line.strip():
+            yield f"line {number}", _parsed(path, line.strip(), number)
+
+
+def _json(path: Path) -> Iterator[tuple[str, Any]]:
+    """The items of a list; an object is one row."""
+    root = _parsed(path, _text(path))
+    for number, value in enumerate(root if isinstance(root, list) else [root], start=1):
+        yield f"item {number}", value
+
+
+def _table(path: Path) -> Iterator[tuple[str, Any]]:
+    text = _text(path)
+    # Some files of the Hub are called CSV and have tabs.
+    tabs = "\t" in text.partition("\n")[0]
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if tabs else ",", strict=True)
+    try:
+        for values in reader:
+            if None in values or None in values.values():
+                raise StimulusError(
+                    f"{path}: line {reader.line_num}: expected {len(reader.fieldnames or ())} cells, as in the header"
+                )
+            yield f"line {reader.line_num}", values
+    except csv.Error as error:
+        raise StimulusError(f"{path}: line {reader.line_num}: not valid CSV: {error}") from error
+
+
+def _parquet(path: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ModuleNotFoundError:
+        raise MissingExtraError("a Parquet file", "contexts") from None
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except (OSError, ArrowException) as error:
+        raise StimulusError(f"{path}: not a whole Parquet file: {error}") from error
+    for number, values in enumerate(rows, start=1):
+        yield f"row {number}", values

@@ -1,0 +1,114 @@
+"""Scores of benchmarks: released answers and their released counts, and loops over made-up items."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.benchmark_scores import bbq_score, pair_score, preferences, stereoset_score
+
+from ..bbq_answers import CELLS, FOLDER, answers
+
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_released_answers_have_their_released_scores(cell):
+    found = bbq_score(**answers(cell), ambiguous="|ambig|" in cell)
+    expected = EXPECTED[cell]
+    counts = {name: getattr(found, name) for name in ("n", "correct", "known", "target", "unparsed")}
+    assert counts == {name: expected[name] for name in counts}
+    assert found.score.n_clusters == expected["templates"]
+    for name, value in (("accuracy", found.accuracy), ("bias", found.bias), ("score", found.score.value)):
+        assert value == pytest.approx(expected[name], rel=1e-12, abs=1e-12)
+    assert found.by_item.value == pytest.approx(expected["score"], rel=1e-12, abs=1e-12)
+
+
+def test_intervals_of_ambiguous_contexts_by_template_are_wider_than_by_item():
+    for cell in CELLS:
+        if "|ambig|" in cell:
+            found = bbq_score(**answers(cell), ambiguous=True)
+            assert found.score.standard_error > 1.4 * found.by_item.standard_error
+
+
+def some(choices, **changed):
+    given = {"correct": [1] * 4, "target": [0] * 4, "unknown": [1] * 4, "templates": [1, 1, 2, 2]}
+    return bbq_score(choices, **{**given, **changed}, ambiguous=True)
+
+
+def test_an_unparsed_answer_counts_nowhere_else():
+    found = some([0, 2, -1, 1])
+    assert (found.n, found.known, found.target, found.correct, found.unparsed) == (3, 2, 1, 1, 1)
+    with pytest.raises(UsageError):
+        some([0, 2, 3, 1])
+
+
+def test_with_all_answers_unknown_the_score_is_0_and_the_bias_is_undefined():
+    found = some([1, 1, 1, 1])
+    assert found.score.value == 0.0
+    assert math.isnan(found.bias)
+    assert math.isnan(found.score.p_value)
+
+
+def test_no_answers():
+    found = some([-1, -1, -1, -1])
+    assert (found.n, found.unparsed) == (0, 4)
+    assert math.isnan(found.score.value)
+
+
+def test_the_target_is_never_the_unknown_option():
+    assert some([1, 1, 1, 1], target=[1] * 4).target == 0
+
+
+def test_pairs_and_ties():
+    found = pair_score([-1.0, -2.0, -3.0, -4.0], [-2.0, -2.0 + 1e-9, -1.0, -5.0])
+    assert (found.preferred, found.n, found.ties) == (2, 3, 1)
+    assert found.share.value == pytest.approx(2 / 3)
+    assert found.share.p_value == pytest.approx(1.0)
+    with pytest.raises(UsageError):
+        pair_score([np.nan], [0.0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_stereoset_is_that_of_a_loop_over_terms(seed):
+    rng = np.random.default_rng(seed)
+    pro, anti, other = rng.normal(size=(3, 60)).round(1)  # rounded: some ties
+    terms = rng.choice(["poet", "nurse", "Norway", "cook", "piper"], 60)
+    ss, lms, ties = [], [], 0
+    for term in sorted(set(terms)):
+        wins = decided = related = compared = 0
+        for a, b, c in zip(*(x[terms == term].tolist() for x in (pro, anti, other)), strict=True):
+            wins, decided = wins + (a > b), decided + (a != b)
+            if a != c or b != c:
+                related += ((a > c) + (b > c)) / ((a != c) + (b != c))
+                compared += 1
+            ties += a == b or a == b == c
+        ss.append(100 * wins / decided)
+        lms.append(100 * related / compared)
+    found = stereoset_score(*preferences(pro, anti, other), terms)
+    assert [term.term for term in found.terms] == sorted(set(terms))
+    assert found.ss.value == pytest.approx(np.mean(ss))
+    assert found.lms.value == pytest.approx(np.mean(lms))
+    assert found.ss.standard_error == pytest.approx(stats.sem(ss))
+    assert found.ties == ties
+    away = min(np.mean(ss), 100 - np.mean(ss))
+    assert found.icat == pytest.approx(np.mean(lms) * away / 50)
+    assert found.icat_interval[0] <= found.icat <= found.icat_interval[1]
+
+
+def test_icat_is_best_at_50_and_no_interval_passes_100():
+    found = stereoset_score([1, 0, 1, 0, 1, 1], np.ones(6), ["a", "a", "b", "b", "c", "c"])
+    assert found.lms.value == 100.0
+    assert found.icat == pytest.approx(100 * (100 - 200 / 3) / 50)
+
+
+def test_terms_without_a_preference_are_left_out_of_ss():
+    found = stereoset_score([1, 0, np.nan], [1, 1, 0], ["a", "b", "c"])
+    assert found.ss.n_clusters == 2
+    assert found.lms.n_clusters == 3
+    assert math.isnan(found.terms[2].ss)

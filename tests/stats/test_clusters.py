@@ -1,0 +1,156 @@
+"""Intervals by cluster: against scipy, loops, inversion of their own test, and a simulation of released answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from biassay.errors import UsageError
+from biassay.stats.clusters import cluster_difference, cluster_estimate, cluster_totals, share_estimate
+
+from ..bbq_answers import CELLS, template_counts
+
+
+def ratio(totals):
+    return totals[..., 0] / totals[..., 1]
+
+
+def test_of_symmetric_clusters_of_one_size_it_is_the_t_test_of_their_means():
+    means = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    found = cluster_estimate(np.stack([20 * means, np.full(5, 20.0)], axis=1), ratio, null=0.2)
+    expected = stats.ttest_1samp(means, 0.2)
+    assert found.value == pytest.approx(0.5)
+    assert found.standard_error == pytest.approx(stats.sem(means), rel=1e-12)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-12)
+    assert found.interval == pytest.approx(tuple(expected.confidence_interval(0.95)), rel=1e-12)
+
+
+def test_standard_error_is_the_jackknife_of_a_loop():
+    rng = np.random.default_rng(1)
+    totals = np.stack([rng.integers(-5, 9, 12), rng.integers(5, 20, 12)], axis=1).astype(float)
+    found = cluster_estimate(totals, ratio)
+    value = totals[:, 0].sum() / totals[:, 1].sum()
+    without = [(totals[:, 0].sum() - a) / (totals[:, 1].sum() - b) for a, b in totals]
+    assert found.standard_error == pytest.approx(math.sqrt(11 / 12 * sum((w - value) ** 2 for w in without)), rel=1e-12)
+    shares = np.square(np.array(without) - value)
+    assert found.largest_share == pytest.approx(shares.max() / shares.sum())
+
+
+def test_skewed_clusters_have_the_wider_side_where_the_tail_is():
+    totals = np.stack([np.r_[np.zeros(20), 5.0, 8.0, 20.0], np.full(23, 20.0)], axis=1)
+    found = cluster_estimate(totals, ratio)
+    plain = stats.ttest_1samp(totals[:, 0] / 20, 0.0).confidence_interval(0.95)
+    assert found.interval[0] == pytest.approx(plain.low, rel=1e-12)
+    assert found.interval[1] > plain.high + 0.02
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_interval_holds_the_null_when_p_is_above_its_error(seed):
+    rng = np.random.default_rng(seed)
+    totals = np.stack([rng.gamma(0.3, 4.0, 9) - rng.uniform(0, 1), np.full(9, 3.0)], axis=1)
+    edges = cluster_estimate(totals, ratio, confidence=0.9).interval
+    assert edges[0] < edges[1]
+    for edge, inside in zip(edges, (1, -1), strict=True):
+        step = 1e-7 * (edges[1] - edges[0]) * inside
+        assert cluster_estimate(totals, ratio, null=edge + step).p_value > 0.1
+        assert cluster_estimate(totals, ratio, null=edge - step).p_value < 0.1
+
+
+def test_totals_by_cluster():
+    found = cluster_totals([[1, 2], [3, 4], [5, 6]], ["b", "a", "b"])
+    np.testing.assert_array_equal(found, [[3, 4], [6, 8]])
+    np.testing.assert_array_equal(cluster_totals([[1, 2]], ["b"], ["a", "b", "c"]), [[0, 0], [1, 2], [0, 0]])
+    with pytest.raises(UsageError):
+        cluster_totals([[1, 2]], ["a", "b"])
+    for names in (["a", "b"], []):
+        with pytest.raises(UsageError):
+            cluster_totals([[1, 2]], ["c"], names)
+
+
+def test_a_difference_is_paired_by_cluster():
+    rng = np.random.default_rng(4)
+    own = rng.normal(0.0, 3.0, 10)
+    first, second = (np.stack([20 * (own + shift), np.full(10, 20.0)], axis=1) for shift in (1.0, 0.5))
+    second[:, 0] += rng.normal(0.0, 4.0, 10)
+    found = cluster_difference(first, second, ratio)
+    paired = stats.ttest_rel(first[:, 0] / 20, second[:, 0] / 20)
+    assert found.value == pytest.approx((first[:, 0] - second[:, 0]).mean() / 20)
+    assert found.value / found.standard_error == pytest.approx(paired.statistic)
+    assert found.p_value >= paired.pvalue * (1 - 1e-12)
+    with pytest.raises(UsageError):
+        cluster_difference(first, second[:-1], ratio)
+
+
+@pytest.mark.parametrize("totals", [[[1, 4]], [[1, 4], [1, 4], [2, 8]], [[1, 4], [0, 0]]])
+def test_without_differences_between_clusters_there_is_no_interval(totals):
+    found = cluster_estimate(totals, ratio)
+    assert found.value == 0.25
+    assert all(math.isnan(number) for number in (*found.interval, found.p_value))
+
+
+def test_no_cluster_at_all():
+    found = cluster_estimate(np.zeros((3, 2)), ratio)
+    assert math.isnan(found.value)
+    assert found.n_clusters == 0
+
+
+def test_what_is_refused():
+    with pytest.raises(UsageError):
+        cluster_estimate([1.0, 2.0], ratio)
+    with pytest.raises(UsageError):
+        cluster_estimate([[1.0, np.nan]], ratio)
+    with pytest.raises(UsageError):
+        cluster_estimate([[1.0, 2.0]], ratio, confidence=95)
+    with pytest.raises(UsageError):
+        share_estimate(3, 2)
+
+
+def test_share_against_sums_and_the_roots_of_the_score_test():
+    found = share_estimate(41, 60)
+    tail = sum(math.comb(60, k) for k in range(41, 61)) / 2**60
+    assert found.p_value == pytest.approx(2 * tail, rel=1e-12)
+    z = stats.norm.ppf(0.975)
+    for edge in found.interval:
+        assert abs(41 / 60 - edge) == pytest.approx(z * math.sqrt(edge * (1 - edge) / 60), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_coverage_with_templates_like_those_of_released_answers():
+    """25 templates drawn from the released ones, a fifth of the answers drawn anew within their template."""
+    covered, by_item = {}, {}
+    for cell in CELLS:
+        rng = np.random.default_rng(7)
+        counts = template_counts(cell)
+        ambiguous = "|ambig|" in cell
+        of = _score(ambiguous)
+        truth = float(of(counts.sum(axis=0)[None].astype(float))[0])
+        held = []
+        for _ in range(250):
+            drawn = redrawn(counts[rng.integers(25, size=25)], 0.2, rng)
+            items = np.repeat(np.eye(3), drawn.sum(axis=0), axis=0)
+            intervals = [cluster_estimate(totals, of).interval for totals in (drawn, items)]
+            held.append([low <= truth <= high for low, high in intervals])
+        covered[cell], by_item[cell] = np.mean(held, axis=0)
+    assert 0.93 <= np.mean(list(covered.values())) <= 0.97
+    assert all(0.91 <= share <= 0.985 for share in covered.values())
+    assert all(by_item[cell] < 0.9 for cell in CELLS if "|ambig|" in cell)
+
+
+def _score(ambiguous):
+    def of(totals):
+        target, other, unknown = totals[..., 0], totals[..., 1], totals[..., 2]
+        return (target - other) / (target + other + (unknown if ambiguous else 0.0))
+
+    return of
+
+
+def redrawn(counts, share, rng):
+    """Some answers drawn anew from the answers to their template, (templates, 3)."""
+    found = []
+    for row in counts:
+        new = rng.binomial(row, share)
+        found.append(row - new + rng.multinomial(new.sum(), row / row.sum()))
+    return np.array(found)
