@@ -141,7 +141,13 @@ def test_a_family_is_declared_in_its_own_file(name: str) -> None:
 
 def test_abilities_of_families() -> None:
     able = {ability: [n for n, family in families().items() if ability in family.abilities] for ability in ABILITIES}
-    assert able == {"texts": list(registry._BUILTIN), "words": ["hf", "elmo"], "blanks": ["hf"]}
+    assert able == {
+        "texts": list(registry._BUILTIN),
+        "words": ["hf", "elmo"],
+        "blanks": ["hf"],
+        "replies": [],
+        "likelihoods": [],
+    }
     assert [name for name, family in families().items() if not family.splits] == ["glove", "vectors", "api", "python"]
 
 

@@ -17,6 +17,7 @@ from biassay.models.family import Ability, Family, ModelName
 from biassay.plugins import load_plugins, refuse_clash
 
 if TYPE_CHECKING:
+    from biassay.models.answering import Answerer, LikelihoodModel
     from biassay.models.base import BlankFiller, Encoder, WordEncoder
 
 __all__ = ["GROUP", "consent_for", "families", "open_as", "open_encoder", "packages_of", "parse_model", "splits"]
@@ -34,7 +35,13 @@ _BUILTIN = {
     "api": "biassay.models.api:FAMILY",
     "python": "biassay.models.python:FAMILY",
 }
-_WHAT = {"texts": "encode texts", "words": "encode words in their contexts", "blanks": "fill blanks"}
+_WHAT = {
+    "texts": "encode texts",
+    "words": "encode words in their contexts",
+    "blanks": "fill blanks",
+    "replies": "answer prompts",
+    "likelihoods": "give likelihoods of texts",
+}
 _SETTING = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
 _BARE = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")  # a name on a hub
 
@@ -129,10 +136,15 @@ def open_as(model: str | ModelName, ability: Literal["texts"]) -> Encoder: ...
 def open_as(model: str | ModelName, ability: Literal["words"]) -> WordEncoder: ...
 @overload
 def open_as(model: str | ModelName, ability: Literal["blanks"]) -> BlankFiller: ...
+@overload
+def open_as(model: str | ModelName, ability: Literal["replies"]) -> Answerer: ...
+@overload
+def open_as(model: str | ModelName, ability: Literal["likelihoods"]) -> LikelihoodModel: ...
 def open_as(model: str | ModelName, ability: Ability) -> Any:
     """The model that a string names, as one that can do what is wanted. Heavy libraries are imported here, not before.
 
-    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` one that fills blanks.
+    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` one that fills blanks,
+    ``replies`` one that answers prompts, ``likelihoods`` one that gives likelihoods of texts.
     """
     parsed = parse_model(model) if isinstance(model, str) else model
     family = _of(parsed)
