@@ -32,6 +32,9 @@ class Abilities:
         Of language model; None: it was opened neither to fill blanks nor for likelihoods.
     has_mask : bool
         Whether a group can be masked.
+    has_output_layer : bool
+        Whether what fills a blank comes with the mass of tokens and the distance of the sensitivity test, as the layer
+        over the vocabulary gives them. An endpoint keeps it to itself.
     has_vocabulary : bool
         Whether it can list all its words.
     folds_case : bool
@@ -50,6 +53,7 @@ class Abilities:
 
     kind: str | None = None
     has_mask: bool = False
+    has_output_layer: bool = True
     has_vocabulary: bool = False
     folds_case: bool = False
     lost_hint: str = ""

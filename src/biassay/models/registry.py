@@ -33,6 +33,8 @@ _BUILTIN = {
     "infersent": "biassay.models.infersent:FAMILY",
     "gensen": "biassay.models.gensen:FAMILY",
     "api": "biassay.models.api:FAMILY",
+    "chat": "biassay.models.chat:FAMILY",
+    "completions": "biassay.models.completions:FAMILY",
     "python": "biassay.models.python:FAMILY",
 }
 _WHAT = {

@@ -83,7 +83,7 @@ def resume(
         The folder of the run.
     models : str, object, list of them, or dict from names, optional
         Models of the run, given again: objects, and strings that run code (``python:``, ``trust_remote_code``) or send
-        texts away (``api:``). Those are never taken from the folder.
+        texts away (``api:``, ``chat:``, ``completions:``). Those are never taken from the folder.
     cache, engine, listener
         As in `biassay.run`.
     vectors : path, optional

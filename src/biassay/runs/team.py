@@ -64,6 +64,7 @@ class Member:
         return Abilities(
             kind=self.method("kind"),
             has_mask=bool(getattr(blanks, "has_mask", False)),
+            has_output_layer=bool(getattr(blanks, "has_output_layer", True)),
             has_vocabulary=isinstance(texts, HasVocabulary),
             folds_case=bool(getattr(texts, "folds_case", False)),
             lost_hint=self.identity.lost_hint,
