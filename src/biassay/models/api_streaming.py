@@ -114,6 +114,7 @@ def _streamed(
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
     under_way: dict[Future[Answered], tuple[int, tuple[int, int]]] = {}
     problem: Exception | None = None
+    together: list[tuple[int, Any]] = []
     try:
         while True:
             while waiting and problem is None and len(under_way) < concurrency:
@@ -122,9 +123,11 @@ def _streamed(
                     break
                 place, request = waiting.popleft()
                 under_way[pool.submit(ask, request, stop)] = place, tokens
+            if together:
+                yield together  # while these are written to disk, others are on their way already
+                together = []
             if not under_way:
                 break
-            together: list[tuple[int, Any]] = []
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                 place, tokens = under_way.pop(future)
                 try:
@@ -137,8 +140,6 @@ def _streamed(
                     used = (found.tokens_in, found.tokens_out)
                     spending.settle(sum(tokens), *(n if u is None else u for u, n in zip(used, tokens, strict=True)))
                     together.append((place, found.answer))
-            if together:
-                yield together
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
