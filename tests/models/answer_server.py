@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from biassay.models.chat import ChatModel
@@ -51,6 +52,31 @@ def log_ps(text: str) -> list[float | None]:
     return [None, *(log_p_of("".join(tokens[:i]), token) for i, token in enumerate(tokens) if i)]
 
 
+def each(answer: Script) -> Script:
+    """Several prompts in one request are answered in one, the last one first."""
+
+    def answers(asked: Asked) -> Reply:
+        if isinstance(asked["prompt"], str):
+            return answer(asked)
+        found = [json.loads(answer({**asked, "prompt": prompt}).body) for prompt in asked["prompt"]]
+        choices = [{**one["choices"][0], "index": index} for index, one in enumerate(found)]
+        usage = {name: sum(one["usage"][name] for one in found) for name in found[0]["usage"]}
+        return Reply(body=json.dumps({"choices": choices[::-1], "usage": usage}).encode())
+
+    return answers
+
+
+def one_by_one(asked: Asked) -> Reply:
+    """A server that takes one prompt at a time."""
+    return echo(asked) if isinstance(asked["prompt"], str) else Reply(422, b'{"detail": "prompt: not a string"}')
+
+
+def only_first(asked: Asked) -> Reply:
+    """A server that looks at the first of several prompts."""
+    return echo({**asked, "prompt": asked["prompt"] if isinstance(asked["prompt"], str) else asked["prompt"][0]})
+
+
+@each
 def echo(asked: Asked) -> Reply:
     """OpenAI's way: tokens of the prompt and of the one written behind it."""
     if not asked.get("echo"):
@@ -60,8 +86,17 @@ def echo(asked: Asked) -> Reply:
     return body({"text": "".join(tokens), "finish_reason": "length", "logprobs": logprobs}, len(tokens) - 1, 1)
 
 
-def vllm(asked: Asked, *, bos: bool = False) -> Reply:
+def beginning(asked: Asked) -> Reply:
+    """The same, with a mark of the beginning before every text."""
+    return each(partial(_vllm, bos=True))(asked)
+
+
+def vllm(asked: Asked) -> Reply:
     """vLLM's way, where echo was switched off."""
+    return each(_vllm)(asked)
+
+
+def _vllm(asked: Asked, *, bos: bool = False) -> Reply:
     if asked.get("echo"):
         return Reply(400, b'{"error": {"message": "echo is not supported with logprobs"}}')
     names, numbers = tokens_of(asked["prompt"]), log_ps(asked["prompt"])
@@ -93,4 +128,3 @@ def completing(
 
 
 KINDS = (Completions, CompletionsLikelihoods, CompletionsBlanks)
-__all__ = ["KINDS", "Script", "chat", "completing", "echo", "log_ps", "opened", "said_to", "tokens_of", "vllm"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,26 @@ from biassay.models.spending import Spending
 from biassay.texts.requests import Likelihood, Prompt
 
 from . import api_server
-from .answer_server import KINDS, body, completing, echo, log_ps, said_to, tokens_of, vllm
+from .answer_server import (
+    KINDS,
+    beginning,
+    body,
+    completing,
+    echo,
+    log_ps,
+    one_by_one,
+    only_first,
+    said_to,
+    tokens_of,
+    vllm,
+)
 from .api_server import Endpoint, Reply, Script
 
 pytestmark = pytest.mark.extras
 
 no_key = api_server.no_key
 TEXT = "The nurse said that she was tired."
-WAYS: dict[str, Script] = {"echo": echo, "vllm": vllm, "vllm with a beginning": partial(vllm, bos=True)}
+WAYS: dict[str, Script] = {"echo": echo, "vllm": vllm, "vllm with a beginning": beginning}
 
 
 @pytest.fixture
@@ -76,7 +87,7 @@ def test_likelihoods_by_token_and_where_they_stand(endpoint: Endpoint, way: Scri
     assert found.log_p[0] == -7.0 if way is WAYS["vllm with a beginning"] else np.isnan(found.log_p[0])
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("way", [*WAYS.values(), one_by_one, only_first], ids=[*WAYS, "one by one", "only the first"])
 def test_an_option_is_as_likely_as_its_tokens_behind_the_prompt(endpoint: Endpoint, way: Script) -> None:
     endpoint.always = way
     options = (" yes", " not at all", "!")
@@ -86,6 +97,15 @@ def test_an_option_is_as_likely_as_its_tokens_behind_the_prompt(endpoint: Endpoi
         expected = log_ps(TEXT + option)
         assert log_p == pytest.approx(sum(expected[n:]), abs=1e-12)  # type: ignore[arg-type]
     assert (reply.text, reply.tokens_out) == ("", 3)
+
+
+@pytest.mark.parametrize(("way", "sent"), [(echo, 2 + 9), (one_by_one, 3 + 1 + 9 * 3), (only_first, 3 + 1 + 9 * 3)])
+def test_options_go_together_where_the_server_takes_that(endpoint: Endpoint, way: Script, sent: int) -> None:
+    endpoint.always = way
+    prompts = [Prompt(f"text number {i}", options=(" a", " b", " c")) for i in range(10)]
+    replies = completing(endpoint, "concurrency=1").reply(prompts)
+    assert all(math.isfinite(number) for reply in replies for number in reply.log_p)
+    assert len(endpoint.seen) == sent  # of the first prompt one option alone, to find out the way
 
 
 def test_the_way_is_found_out_once(endpoint: Endpoint) -> None:
@@ -115,7 +135,7 @@ def test_a_server_that_stops_giving_them_is_an_error_of_ours(endpoint: Endpoint)
     endpoint.faults = [echo]
     endpoint.always = NEITHER["ignored"]
     with pytest.raises(ModelError, match="suddenly"):
-        completing(endpoint, "concurrency=1").reply([Prompt("a", options=("b", "c"))])
+        completing(endpoint, "concurrency=1").reply([Prompt("a", options=("b",)), Prompt("a", options=("c",))])
 
 
 def test_a_wrong_name_is_not_taken_for_a_missing_way(endpoint: Endpoint) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "CONCURRENCY",
     "answering_settings",
     "choice_of",
+    "choices_of",
     "ended_by",
     "log_probability",
     "used_by",
@@ -42,16 +43,26 @@ def answering_settings(path: str) -> dict[str, str]:
     }
 
 
-def choice_of(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The answer in the body of a response, and what says how many tokens it took."""
+def choices_of(body: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The answers in the body of a response, by their index, and what says how many tokens they took."""
     found = parsed(body)
     choices = found.get("choices") if isinstance(found, dict) else None
     if not isinstance(choices, list):
         raise MalformedError(f"no list 'choices': {message_of(body)}")
-    if not choices or not isinstance(choices[0], dict):
-        raise MalformedError(f"{len(choices)} choices of the right form, where one was asked for")
+    if not choices or not all(isinstance(choice, dict) for choice in choices):
+        raise MalformedError(f"{len(choices)} choices, of which not all are objects")
+    indices = [choice.get("index", place) for place, choice in enumerate(choices)]
+    if sorted(map(str, indices)) != sorted(map(str, range(len(choices)))):
+        raise MalformedError(f"choices with the indices {indices}")
     usage = found.get("usage")
-    return choices[0], usage if isinstance(usage, dict) else {}
+    order = sorted(range(len(choices)), key=lambda place: int(indices[place]))
+    return [choices[place] for place in order], usage if isinstance(usage, dict) else {}
+
+
+def choice_of(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The one answer that was asked for."""
+    choices, usage = choices_of(body)
+    return choices[0], usage
 
 
 def used_by(usage: dict[str, Any]) -> tuple[int | None, int | None]:

@@ -80,10 +80,10 @@ class Completions(EndpointModel[Prompt, Reply]):
 
     def _scored(self, prompt: Prompt, stop: threading.Event) -> Answered:
         text = self._text(prompt)
-        scored = [self._given.ask(text + option, stop) for option in prompt.options]
+        scores = self._given.ask([text + option for option in prompt.options], stop)
         ends = [len(text) + len(option) for option in prompt.options]
-        log_p = tuple(one.tokens.within(len(text), end) for one, end in zip(scored, ends, strict=True))
-        read, written = _sum([one.tokens_in for one in scored]), _sum([one.tokens_out for one in scored])
+        log_p = tuple(one.tokens.within(len(text), end) for one, end in zip(scores.texts, ends, strict=True))
+        read, written = scores.tokens_in, scores.tokens_out
         return Answered(Reply("", None, read, written, log_p), read, written)
 
 
@@ -94,11 +94,6 @@ def _read(body: bytes) -> Answered:
         raise MalformedError("a choice without a text")
     read, written = used_by(usage)
     return Answered(Reply(text, ended_by(choice.get("finish_reason")), read, written), read, written)
-
-
-def _sum(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
 
 
 class CompletionsLikelihoods(EndpointModel[Likelihood, TokenLikelihoods]):
@@ -118,12 +113,15 @@ class CompletionsLikelihoods(EndpointModel[Likelihood, TokenLikelihoods]):
         return rough_tokens(request.text), 1
 
     def _ask(self, request: Likelihood, stop: threading.Event) -> Answered:
-        found = self._given.ask(request.text, stop)
-        return Answered(found.tokens, found.tokens_in, found.tokens_out)
+        found = self._given.ask([request.text], stop)
+        return Answered(found.texts[0].tokens, found.tokens_in, found.tokens_out)
 
 
 class CompletionsBlanks(EndpointModel[Blank, Filled]):
-    """Fills blanks as a causal model does, a request for every word. Masses and distances are not known."""
+    """Fills blanks as a causal model does, all words in one request where the server takes that.
+
+    Masses and distances are not known.
+    """
 
     kind: Literal["causal"] = "causal"
     has_mask = False
@@ -147,8 +145,9 @@ class CompletionsBlanks(EndpointModel[Blank, Filled]):
         before, after = request.halves("")
         if not before and request.words:
             raise UsageError("a causal model reads from the left: a blank needs text before it")
-        scored = [self._given.ask(before + word + after, stop) for word in request.words]
-        pieces = [_pieces(one, len(before), len(before) + len(w)) for one, w in zip(scored, request.words, strict=True)]
+        scores = self._given.ask([before + word + after for word in request.words], stop)
+        ends = [len(before) + len(word) for word in request.words]
+        pieces = [_pieces(one, len(before), end) for one, end in zip(scores.texts, ends, strict=True)]
         columns = np.full((sum(map(len, pieces)), len(COLUMNS)), np.nan, dtype=np.float32)
         columns[:, COLUMNS.index("log_p")] = [log_p for own in pieces for _, log_p in own]
         filled = Filled(
@@ -156,9 +155,9 @@ class CompletionsBlanks(EndpointModel[Blank, Filled]):
             pieces=np.array([number for own in pieces for number, _ in own], dtype=np.int32),
             columns=columns,
             unknown=0,
-            passes=len(scored),
+            passes=len(scores.texts),
         )
-        return Answered(filled, _sum([one.tokens_in for one in scored]), _sum([one.tokens_out for one in scored]))
+        return Answered(filled, scores.tokens_in, scores.tokens_out)
 
 
 def _pieces(scored: Scored, start: int, end: int) -> list[tuple[int, float]]:

@@ -12,27 +12,46 @@ import numpy as np
 
 from biassay.errors import ModelError
 from biassay.models.answering import TokenLikelihoods
-from biassay.models.api_answering import choice_of, log_probability, used_by
+from biassay.models.api_answering import choices_of, log_probability, used_by
 from biassay.models.api_asking import Asking, RejectedError
 from biassay.models.api_connection import MalformedError
 
-__all__ = ["GivenText", "Scored"]
+__all__ = ["GivenText", "Scored", "Scores"]
 
 _BYTES_AROUND, _BYTES_A_CHARACTER = 64 * 1024, 512
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The tokens of a text: how likely each is, what it is called, and how many tokens were read and written."""
+    """The tokens of a text: how likely each is, and what it is called."""
 
     tokens: TokenLikelihoods
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Some texts, and how many tokens were read and written for all of them."""
+
+    texts: list[Scored]
     tokens_in: int | None
     tokens_out: int | None
+
+    def __add__(self, other: Scores) -> Scores:
+        read, written = _sum(self.tokens_in, other.tokens_in), _sum(self.tokens_out, other.tokens_out)
+        return Scores(self.texts + other.texts, read, written)
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 class _AbsentError(Exception):
     """An answer lacks the log-probabilities that were asked for."""
+
+
+class _FewerError(Exception):
+    """A server answered about fewer texts than it was given at once."""
 
 
 Named = list[tuple[str, float]]
@@ -40,9 +59,10 @@ Way = tuple[dict[str, Any], Callable[[str, dict[str, Any]], tuple[Named, Any]]]
 
 
 class GivenText:
-    """Asks a server for given texts; the first way that it has is found out, and is the way from then on.
+    """Asks a server for given texts, several in one request where it takes that.
 
-    The server may not take 0 tokens to write, so that it is asked for one, which is not looked at.
+    The first way that it has is found out, and is the way from then on. The server may not take 0 tokens to write, so
+    that it is asked for one, which is not looked at.
     """
 
     def __init__(self, asking: Asking, model: str, who: str) -> None:
@@ -52,26 +72,37 @@ class GivenText:
             "prompt_logprobs": ({"prompt_logprobs": 0}, _of_prompt),
         }
         self._way: str | None = None
+        self._takes_lists = True
         self._finding = threading.Lock()
 
-    def ask(self, text: str, stop: threading.Event) -> Scored:
+    def ask(self, texts: Sequence[str], stop: threading.Event) -> Scores:
+        if not texts:
+            return Scores([], 0, 0)
         way = self._way
         if way is None:
             with self._finding:
                 way = self._way
                 if way is None:
-                    self._way, found = self._first(text, stop)
-                    return found
+                    self._way, first = self._first(texts[0], stop)
+                    return first + self._asked(self._way, texts[1:], stop) if texts[1:] else first
+        return self._asked(way, texts, stop)
+
+    def _asked(self, way: str, texts: Sequence[str], stop: threading.Event) -> Scores:
         try:
-            return self._by(way, text, stop)
+            if len(texts) > 1 and self._takes_lists:
+                try:
+                    return self._by(way, texts, stop)
+                except (RejectedError, _FewerError):
+                    self._takes_lists = False
+            return sum((self._by(way, [text], stop) for text in texts), start=Scores([], 0, 0))
         except _AbsentError:
             raise self._none([f"to {way} it suddenly answers without them"]) from None
 
-    def _first(self, text: str, stop: threading.Event) -> tuple[str, Scored]:
+    def _first(self, text: str, stop: threading.Event) -> tuple[str, Scores]:
         lacking = []
         for way in self._ways:
             try:
-                return way, self._by(way, text, stop)
+                return way, self._by(way, [text], stop)
             except RejectedError as error:
                 if error.status == 404:  # the model or the address, and not the way
                     raise
@@ -83,20 +114,29 @@ class GivenText:
     def _none(self, lacking: Sequence[str]) -> ModelError:
         return ModelError(f"{self._who}: its server gives no log-probabilities of given texts: {'; '.join(lacking)}")
 
-    def _by(self, way: str, text: str, stop: threading.Event) -> Scored:
+    def _by(self, way: str, texts: Sequence[str], stop: threading.Event) -> Scores:
         more, tokens_in = self._ways[way]
-        asked = {"model": self._model, "prompt": text, "temperature": 1.0, "max_tokens": 1, **more}
-        most = _BYTES_AROUND + _BYTES_A_CHARACTER * len(text.encode("utf-8", "surrogatepass"))
-        return self._asking.post(asked, most, partial(self._read, tokens_in, text), stop, "a text")
+        prompt = texts[0] if len(texts) == 1 else list(texts)
+        asked = {"model": self._model, "prompt": prompt, "temperature": 1.0, "max_tokens": 1, **more}
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        most = _BYTES_AROUND * len(texts) + _BYTES_A_CHARACTER * size
+        return self._asking.post(asked, most, partial(self._read, tokens_in, texts), stop, f"{len(texts)} texts")
 
-    def _read(self, tokens_in: Callable[[str, dict[str, Any]], tuple[Named, Any]], text: str, body: bytes) -> Scored:
-        choice, usage = choice_of(body)
-        named, offsets = tokens_in(self._who, choice)
+    def _read(
+        self, tokens_in: Callable[[str, dict[str, Any]], tuple[Named, Any]], texts: Sequence[str], body: bytes
+    ) -> Scores:
+        choices, usage = choices_of(body)
+        if len(choices) != len(texts):
+            raise _FewerError if len(texts) > 1 else MalformedError(f"{len(choices)} choices, where one was asked for")
+        scored = [self._scored(text, *tokens_in(self._who, one)) for text, one in zip(texts, choices, strict=True)]
+        return Scores(scored, *used_by(usage))
+
+    @staticmethod
+    def _scored(text: str, named: Named, offsets: Any) -> Scored:
         places = _spans(text, [name for name, _ in named], offsets)
         spans = np.array([span for _, span in places], dtype=np.int32).reshape(-1, 2)
         log_p = np.array([named[place][1] for place, _ in places], dtype=np.float64)
-        names = tuple(named[place][0] for place, _ in places)
-        return Scored(TokenLikelihoods(log_p, spans), names, *used_by(usage))
+        return Scored(TokenLikelihoods(log_p, spans), tuple(named[place][0] for place, _ in places))
 
 
 def _echoed(who: str, choice: dict[str, Any]) -> tuple[Named, Any]:

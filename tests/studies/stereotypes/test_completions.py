@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.models import api_server
-from tests.models.answer_server import body
+from tests.models.answer_server import body, each
 from tests.models.api_server import Endpoint, Reply
 from tests.models.tiny_models import save_tiny
 
@@ -40,6 +40,7 @@ def endpoint(folder: Path) -> Iterator[Endpoint]:
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
     lock = threading.Lock()
 
+    @each
     def answer(asked: dict[str, Any]) -> Reply:
         ids = tokenizer(asked["prompt"])["input_ids"]
         with lock, torch.no_grad():
@@ -51,6 +52,12 @@ def endpoint(folder: Path) -> Iterator[Endpoint]:
     for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
         server.always = answer
         yield server
+
+
+def prompts_of(server: Endpoint) -> list[str]:
+    """Each text that was sent, those that went together one after the other."""
+    given = [one["prompt"] for _, _, one in server.seen]
+    return [text for one in given for text in ([one] if isinstance(one, str) else one)]
 
 
 def name_of(server: Endpoint) -> str:
@@ -86,10 +93,10 @@ def test_a_budget_stops_a_run_that_goes_on_with_a_larger_one(endpoint: Endpoint,
     for budget in (0, 800):
         with pytest.raises(BudgetError):
             biassay.stereotypes(name, out=tmp_path / f"run-{budget}", budget=budget, **given)
-    asked = [one["prompt"] for _, _, one in endpoint.seen]
+    asked = prompts_of(endpoint)
     assert asked
     out = tmp_path / "run-800"
     assert biassay.resume(out, name).manifest.status == "complete"
-    again = [one["prompt"] for _, _, one in endpoint.seen[len(asked) :]]
+    again = prompts_of(endpoint)[len(asked) :]
     assert again
     assert not set(again) & set(asked)
