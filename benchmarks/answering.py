@@ -73,7 +73,7 @@ def main() -> None:
         model.reply(asked[:64])  # to warm up
         store = AnswerStore(Path(place) / "kept").of(model.identity, REPLIES)
         whole = seconds(lambda: ask_missing(AskedReplies(model), asked, store))
-        ids = [tuple(model._ids(model._text(prompt))["input_ids"]) for prompt in asked]
+        ids = [tuple(row) for row in model._encoded([model._text(prompt) for prompt in asked])["input_ids"]]
         print(f"{len(asked):,} prompts of {np.mean([*map(len, ids)]):.0f} tokens: {len(asked) / whole:,.0f} a second")
 
         def alone() -> None:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from biassay.errors import BudgetError, MeasurementError, ModelError, UsageError
+from biassay.errors import MeasurementError, ModelError, UsageError
 from biassay.models.answering import Reply as Answer
-from biassay.models.chat import ChatModel
-from biassay.models.registry import open_as, parse_model
-from biassay.models.spending import Spending
+from biassay.models.registry import open_as
 from biassay.texts.requests import Prompt
 
 from . import api_server
-from .answer_server import TOP, body, chat, model_string, opened, said_to
+from .answer_server import TOP, body, chat, opened, said_to
 from .api_server import Clock, Endpoint, Reply
 
 pytestmark = pytest.mark.extras
@@ -263,59 +260,3 @@ def test_a_huge_answer_is_not_read(endpoint: Endpoint) -> None:
     with pytest.raises(MeasurementError, match="more than"):
         opened(endpoint).reply([Prompt("a")])
     assert endpoint.sent == 0
-
-
-# What is under way
-
-
-def collect(model: ChatModel, spending: Spending, came: list[int]) -> None:
-    for together in model.stream(PROMPTS, spending):
-        came += [place for place, _ in together]
-
-
-def test_after_a_failure_what_is_under_way_is_kept_and_nothing_more_is_sent(endpoint: Endpoint) -> None:
-    """One request is refused while three others are being answered: these are paid."""
-
-    def refuse_one(asked: dict[str, Any]) -> Reply:
-        if asked["messages"][-1]["content"] == "text 0":
-            return Reply(400)
-        time.sleep(0.2)
-        return chat(asked)
-
-    endpoint.always = refuse_one
-    came: list[int] = []
-    with pytest.raises(MeasurementError, match="answered 400"):
-        collect(opened(endpoint, "concurrency=4"), Spending(), came)
-    assert sorted(came) == [1, 2, 3]
-    assert len(endpoint.seen) == 4
-
-
-def test_a_budget_is_never_exceeded_and_what_is_under_way_is_kept(endpoint: Endpoint) -> None:
-    """A prompt of "text 0" is guessed at 2 + 4 tokens in and at most 20 out, and takes 15."""
-    spending, came = Spending(100), list[int]()
-    model = opened(endpoint, "concurrency=3&max_tokens=20")
-    assert model.estimate(PROMPTS) == (60, 200)
-    with pytest.raises(BudgetError, match=r"100 tokens.*75 are used.*26.*5 are left"):
-        collect(model, spending, came)
-    assert sorted(came) == [0, 1, 2, 3, 4]  # 75 used: another 26 might be too many
-    assert (spending.tokens_in, spending.tokens_out) == (50, 25)
-    assert len(endpoint.seen) == 5
-
-
-def test_a_budget_of_nothing_asks_nothing(endpoint: Endpoint) -> None:
-    with pytest.raises(BudgetError):
-        list(opened(endpoint).stream(PROMPTS, Spending(0)))
-    assert endpoint.seen == []
-
-
-def test_tokens_that_are_not_told_count_as_estimated(endpoint: Endpoint) -> None:
-    choice = {"message": {"content": "x"}, "finish_reason": "stop"}
-    endpoint.always = lambda _: Reply(body=json.dumps({"choices": [choice]}).encode())
-    spending = Spending()
-    list(opened(endpoint, "max_tokens=20").stream(PROMPTS, spending))
-    assert (spending.tokens_in, spending.tokens_out) == (60, 200)
-
-
-def test_a_model_string_is_parsed_with_its_settings(endpoint: Endpoint) -> None:
-    parsed = parse_model(model_string(endpoint, "chat", "system=a%26b"))
-    assert parsed.settings["system"] == "a&b"

@@ -90,44 +90,42 @@ class HfReplies:
             raise ModelError(f"model {self.identity.name!r}: its chat template refuses the prompt: {error}") from error
         return text
 
-    def _ids(self, text: str) -> Any:
-        """A template writes special tokens itself."""
-        return self._model.tokenizer(text, add_special_tokens=not self._chat, return_offsets_mapping=True)
+    def _encoded(self, texts: Sequence[str]) -> Any:
+        """Tokens of texts; a template writes special ones itself."""
+        return self._model.tokenizer(list(texts), add_special_tokens=not self._chat, return_offsets_mapping=True)
 
     # Options
 
     def _scored(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        asked = [self._of_options(prompt) for prompt in prompts]
-        distinct = list(dict.fromkeys(q for options in asked for questions in options for q in questions))
+        befores = [self._text(prompt) for prompt in prompts]
+        pairs = [(text, option) for text, one in zip(befores, prompts, strict=True) for option in one.options]
+        asked = self._questions(pairs)
+        distinct = list(dict.fromkeys(question for questions in asked for question in questions))
         log_p = dict(zip(distinct, self._model.log_p(distinct).tolist(), strict=True))
-        return [
-            Reply(
-                text="",
-                tokens_in=len(options[0][0].ids),
-                tokens_out=0,
-                log_p=tuple(sum(log_p[question] for question in questions) for questions in options),
-            )
-            for options in asked
-        ]
+        sums = iter([(len(own[0].ids), sum(log_p[question] for question in own)) for own in asked])
+        replies = []
+        for prompt in prompts:
+            found = [next(sums) for _ in prompt.options]
+            replies.append(Reply("", None, found[0][0], 0, tuple(number for _, number in found)))
+        return replies
 
-    def _of_options(self, prompt: Prompt) -> list[list[Question]]:
-        before = self._text(prompt)
-        return [self._questions(before, option) for option in prompt.options]
-
-    def _questions(self, before: str, option: str) -> list[Question]:
-        encoded = self._ids(before + option)
-        ids, spans = encoded["input_ids"], encoded["offset_mapping"]
-        own = [place for place, (start, end) in enumerate(spans) if start < end and end > len(before)]
-        if not own or own[0] == 0:
-            raise ModelError(f"model {self.identity.name!r} has no token for the option {option!r} behind a prompt")
-        return [Question(tuple(ids[:place]), place - 1, ids[place]) for place in own]
+    def _questions(self, pairs: Sequence[tuple[str, str]]) -> list[list[Question]]:
+        """Of every option behind its prompt, a question for each token with a character of it."""
+        encoded = self._encoded([before + option for before, option in pairs])
+        found = []
+        for (before, option), ids, spans in zip(pairs, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+            own = [place for place, (start, end) in enumerate(spans) if start < end and end > len(before)]
+            if not own or own[0] == 0:
+                raise ModelError(f"model {self.identity.name!r} has no token for the option {option!r} behind a prompt")
+            found.append([Question(tuple(ids[:place]), place - 1, ids[place]) for place in own])
+        return found
 
     # Words
 
     def _written(self, prompts: Sequence[Prompt]) -> list[Reply]:
         import torch
 
-        rows = [self._ids(self._text(one))["input_ids"] for one in prompts]
+        rows = self._encoded([self._text(one) for one in prompts])["input_ids"]
         longest, limit = max(map(len, rows)), self._model.limit
         if longest >= limit:
             raise ModelError(f"model {self.identity.name!r} reads at most {limit} tokens, and a prompt has {longest}")
