@@ -10,6 +10,7 @@
     │   │   └── VectorFileError        a file of vectors cannot be read
     │   └── RunFolderError         an output or run folder cannot be used
     └── MeasurementError       what was asked for was tried and failed       (exit code 1)
+        ├── BudgetError            the tokens that may be used are used up
         ├── DegenerateError        the numbers leave the statistic undefined
         └── RefusedError           the model lacks what it was asked about, and would again
 
@@ -25,6 +26,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "BiassayError",
+    "BudgetError",
     "DegenerateError",
     "MeasurementError",
     "MissingExtraError",
@@ -97,6 +99,10 @@ class RunFolderError(UsageError):
 
 class MeasurementError(BiassayError):
     """The measurement was started and could not be completed."""
+
+
+class BudgetError(MeasurementError):
+    """More tokens would be used than the user allows; what was answered is kept, and the run can be resumed."""
 
 
 class DegenerateError(MeasurementError, ValueError):

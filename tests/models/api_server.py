@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from biassay.models.api import ApiEncoder, Pace, provide
+from biassay.models.api import ApiEncoder, provide
+from biassay.models.api_asking import Pace
 from biassay.models.registry import parse_model
 
 KEY = 'sk-never/"seen"&by+anyone%0123456789'

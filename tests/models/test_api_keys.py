@@ -121,7 +121,7 @@ def test_a_key_is_no_key_for_an_address_of_a_stranger(address: str, monkeypatch:
 def test_openais_key_is_for_openai(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     encoder = provide(parse_model(f"api:toy{setting}"))
-    assert encoder._connections._client().headers["Authorization"] == f"Bearer {KEY}"
+    assert encoder._asking.connections._client().headers["Authorization"] == f"Bearer {KEY}"
     assert encoder.identity.revision == "https://api.openai.com/v1 toy"
 
 

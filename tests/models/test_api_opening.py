@@ -123,7 +123,7 @@ def test_certificates_are_checked_where_there_are_any(origin: str, monkeypatch: 
             super().__init__(**settings)
 
     monkeypatch.setattr(httpx, "Client", Client)
-    provide(parse_model(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY"))._connections._client()
+    provide(parse_model(f"api:toy?base_url={origin}&key_env=BIASSAY_API_KEY"))._asking.connections._client()
     assert asked[0]["verify"].verify_mode is ssl.CERT_REQUIRED
     assert asked[0]["verify"].check_hostname is True
     assert asked[0]["follow_redirects"] is False

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from biassay.errors import MeasurementError
-from biassay.models.api import Pace, provide
+from biassay.models.api import provide
+from biassay.models.api_asking import Pace
 from biassay.models.registry import parse_model
 
 from . import api_server

@@ -98,7 +98,7 @@ def test_an_interruption_is_heard_while_a_server_is_silent(endpoint: Endpoint) -
 def test_connections_are_closed_with_their_encoder(endpoint: Endpoint) -> None:
     encoder = opened(endpoint)
     encoder.encode(["one"])
-    (connection,) = encoder._connections._idle
+    (connection,) = encoder._asking.connections._idle
     client = connection.client
     assert not client.is_closed
     del encoder

@@ -136,13 +136,21 @@ def test_a_family_is_declared_in_its_own_file(name: str) -> None:
     assert family.selftest is not None
     assert all(about and "\n" not in about for about in (family.about, *family.settings.values()))
     assert (family.extra is None) == (family.needs == ()) == (family.install is None)
-    assert family.install in (None, f'pip install "biassay[{name}]"')
+    extra = "api" if name in ("chat", "completions") else name
+    assert family.install in (None, f'pip install "biassay[{extra}]"')
 
 
 def test_abilities_of_families() -> None:
     able = {ability: [n for n, family in families().items() if ability in family.abilities] for ability in ABILITIES}
-    assert able == {"texts": list(registry._BUILTIN), "words": ["hf", "elmo"], "blanks": ["hf"]}
-    assert [name for name, family in families().items() if not family.splits] == ["glove", "vectors", "api", "python"]
+    assert able == {
+        "texts": [name for name in registry._BUILTIN if name not in ("chat", "completions")],
+        "words": ["hf", "elmo"],
+        "blanks": ["hf", "completions"],
+        "replies": ["hf", "chat", "completions"],
+        "likelihoods": ["hf", "completions"],
+    }
+    whole = ["glove", "vectors", "api", "chat", "completions", "python"]
+    assert [name for name, family in families().items() if not family.splits] == whole
 
 
 @pytest.mark.parametrize(
@@ -158,6 +166,8 @@ def test_abilities_of_families() -> None:
         ("api:m?base_url=http://b/v1", 1),
         ("api:m?base_url=http://b/v1&key_env=K", 2),
         ("api:m?key_env=K", 2),
+        ("chat:m", 1),
+        ("completions:m?base_url=http://b/v1&key_env=K", 2),
     ],
 )
 def test_what_only_the_user_may_decide(model: str, count: int) -> None:

@@ -17,7 +17,7 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.studies.registry import study_named, study_names
 from biassay.studies.settings import checked_settings, rules_of, setting
 
-HOW = {"models", "out", "cache", "engine", "listener"}
+HOW = {"models", "out", "cache", "engine", "listener", "budget"}
 NAMES = {"associations": "run", "discovery": "discover"}
 
 

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import ModelStore
 from biassay.errors import ModelError, UsageError
+from biassay.models.answering import Reply, TokenLikelihoods
 from biassay.models.base import Encoded, Identity
 from biassay.models.readings import Reading
 from biassay.models.vocabulary import Block
+from biassay.texts.requests import Likelihood, Prompt
 
 __all__ = ["Abilities", "Answers"]
 
@@ -27,9 +29,12 @@ class Abilities:
     Attributes
     ----------
     kind : {"masked", "causal"} or None
-        Of language model; None: it fills no blanks.
+        Of language model; None: it was opened neither to fill blanks nor for likelihoods.
     has_mask : bool
         Whether a group can be masked.
+    has_output_layer : bool
+        Whether what fills a blank comes with the mass of tokens and the distance of the sensitivity test, as the layer
+        over the vocabulary gives them. An endpoint keeps it to itself.
     has_vocabulary : bool
         Whether it can list all its words.
     folds_case : bool
@@ -41,15 +46,20 @@ class Abilities:
         top, with every pooling; of most others its own alone. None: it encodes no texts.
     own_reading : str
         The name of its own.
+    option_log_p : {"continuation", "first token", ""}
+        How it tells the likelihood of an option of a prompt: of all its tokens; only where it is one token and among
+        the likeliest ones; or not at all.
     """
 
     kind: str | None = None
     has_mask: bool = False
+    has_output_layer: bool = True
     has_vocabulary: bool = False
     folds_case: bool = False
     lost_hint: str = ""
     readings: tuple[Reading, ...] = ()
     own_reading: str = ""
+    option_log_p: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +82,8 @@ class Answers:
     kept_texts: Mapping[str, ModelStore[str, Encoded]] = field(default_factory=dict)
     asked_texts: Sequence[str] = ()
     kept_blanks: Any = None
+    kept_replies: ModelStore[Prompt, Sequence[Reply]] | None = None
+    kept_likelihoods: ModelStore[Likelihood, Sequence[TokenLikelihoods]] | None = None
     stream: Callable[[], Iterator[Block]] | None = None
     count_tokens: Callable[[Sequence[str]], Any] | None = None
     rank_words: Callable[[Sequence[str]], Any] | None = None
@@ -141,6 +153,16 @@ class Answers:
     def blanks(self, blanks: Sequence[Any]) -> Any:
         """What fills blanks, in order."""
         return self.kept_blanks.get(blanks)
+
+    def replies(self, prompts: Sequence[Prompt]) -> Sequence[Reply]:
+        """What was answered to prompts that were asked, in order."""
+        assert self.kept_replies is not None
+        return self.kept_replies.get(prompts)
+
+    def likelihoods(self, texts: Sequence[Likelihood]) -> Sequence[TokenLikelihoods]:
+        """Likelihoods of texts that were asked about, in order."""
+        assert self.kept_likelihoods is not None
+        return self.kept_likelihoods.get(texts)
 
     def rows(self, rows: slice) -> NDArray[np.floating]:
         """Vectors of some contexts; a row of NaN is a word that the model could not locate."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.models.answering import ENDED, Reply, TokenLikelihoods
 from biassay.models.base import COLUMNS, Encoded, Filled
-from biassay.texts.requests import Blank
+from biassay.texts.requests import Blank, Likelihood, Prompt
 
-__all__ = ["BLANKS", "TEXTS", "Codec"]
+__all__ = ["BLANKS", "LIKELIHOODS", "REPLIES", "TEXTS", "Codec"]
 
 Request_contra = TypeVar("Request_contra", contravariant=True)
 Answers = TypeVar("Answers")
@@ -59,11 +60,22 @@ class _Texts:
         return Encoded.of(vectors, [unknown[i] for i in order.tolist()], [cut[i] for i in order.tolist()])
 
 
-class _Blanks:
-    """Blanks with all their words, one behind the other; ``counts`` says how many words and pieces each has."""
+One = TypeVar("One")
 
-    def key(self, request: Blank) -> str:
+
+class _Listed(Generic[One]):
+    """Answers in a list."""
+
+    def key(self, request: Blank | Prompt | Likelihood) -> str:
         return request.key
+
+    def join(self, parts: Sequence[Sequence[One]], order: NDArray[np.intp]) -> list[One]:
+        everything = [one for part in parts for one in part]
+        return [everything[i] for i in order.tolist()]
+
+
+class _Blanks(_Listed[Filled]):
+    """Blanks with all their words, one behind the other; ``counts`` says how many words and pieces each has."""
 
     def pack(self, answers: Sequence[Filled]) -> Arrays:
         counts = [(len(one.lengths), len(one.pieces), one.unknown, one.passes) for one in answers]
@@ -86,10 +98,62 @@ class _Blanks:
             found.append(Filled(lengths[word - words : word], pieces[own], columns[own], unknown, passes))
         return found
 
-    def join(self, parts: Sequence[Sequence[Filled]], order: NDArray[np.intp]) -> list[Filled]:
-        everything = [one for part in parts for one in part]
-        return [everything[i] for i in order.tolist()]
+
+class _Replies(_Listed[Reply]):
+    """Texts as UTF-8, one behind the other; ``counts`` says how long each is, in bytes, and how many options it has.
+
+    In ``tokens``, -1 is a number that is not known; so it is in ``ended``, where others are places in `ENDED`.
+    """
+
+    def pack(self, answers: Sequence[Reply]) -> Arrays:
+        texts = [one.text.encode("utf-8", "surrogatepass") for one in answers]
+        counts = [(len(text), len(one.log_p)) for text, one in zip(texts, answers, strict=True)]
+        tokens = [[-1 if n is None else n for n in (one.tokens_in, one.tokens_out)] for one in answers]
+        return {
+            "counts": np.array(counts, dtype=np.int64).reshape(-1, 2),
+            "texts": np.frombuffer(b"".join(texts), dtype=np.uint8),
+            "ended": np.array([-1 if one.ended is None else ENDED.index(one.ended) for one in answers], dtype=np.int8),
+            "tokens": np.array(tokens, dtype=np.int64).reshape(-1, 2),
+            "log_p": np.array([number for one in answers for number in one.log_p], dtype=np.float64),
+        }
+
+    def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> list[Reply]:
+        counts, ended, tokens, log_p = (arrays[name] for name in ("counts", "ended", "tokens", "log_p"))
+        texts, ends, found = arrays["texts"].tobytes(), np.cumsum(counts, axis=0), []
+        for row in rows.tolist():
+            (size, options), (text, option) = counts[row].tolist(), ends[row].tolist()
+            why, (tokens_in, tokens_out) = int(ended[row]), (None if n < 0 else n for n in tokens[row].tolist())
+            found.append(
+                Reply(
+                    text=texts[text - size : text].decode("utf-8", "surrogatepass"),
+                    ended=None if why < 0 else ENDED[why],
+                    tokens_in=tokens_in,
+                    tokens_out=tokens_out,
+                    log_p=tuple(log_p[option - options : option].tolist()),
+                )
+            )
+        return found
+
+
+class _Likelihoods(_Listed[TokenLikelihoods]):
+    """Tokens of texts, one behind the other; ``counts`` says how many each has."""
+
+    def pack(self, answers: Sequence[TokenLikelihoods]) -> Arrays:
+        spans = [one.spans.reshape(-1, 2) for one in answers]
+        return {
+            "counts": np.array([len(one.log_p) for one in answers], dtype=np.int64),
+            "spans": np.concatenate([np.empty((0, 2)), *spans]).astype(np.int32),
+            "log_p": np.concatenate([np.empty(0), *(one.log_p for one in answers)]).astype(np.float64),
+        }
+
+    def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> list[TokenLikelihoods]:
+        counts, spans, log_p = arrays["counts"], arrays["spans"], arrays["log_p"]
+        ends = np.cumsum(counts)
+        own = [slice(int(ends[row] - counts[row]), int(ends[row])) for row in rows.tolist()]
+        return [TokenLikelihoods(log_p[part], spans[part]) for part in own]
 
 
 TEXTS: Codec[str, Encoded] = _Texts()
 BLANKS: Codec[Blank, Sequence[Filled]] = _Blanks()
+REPLIES: Codec[Prompt, Sequence[Reply]] = _Replies()
+LIKELIHOODS: Codec[Likelihood, Sequence[TokenLikelihoods]] = _Likelihoods()

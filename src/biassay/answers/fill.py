@@ -12,11 +12,22 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from biassay.errors import ModelError, VectorError
+from biassay.models.answering import Answerer, LikelihoodModel, Reply, TokenLikelihoods
 from biassay.models.base import BlankFiller, Encoded, Encoder, Filled
 from biassay.models.readings import own_reading
-from biassay.texts.requests import Blank
+from biassay.texts.requests import Blank, Likelihood, Prompt
 
-__all__ = ["AskedBlanks", "AskedReadings", "AskedTexts", "Asker", "Keeper", "Progress", "ask_missing"]
+__all__ = [
+    "AskedBlanks",
+    "AskedLikelihoods",
+    "AskedReadings",
+    "AskedReplies",
+    "AskedTexts",
+    "Asker",
+    "Keeper",
+    "Progress",
+    "ask_missing",
+]
 
 _TOGETHER = 512  # texts: of each there are as many vectors as readings
 Progress = Callable[[int, int], None]
@@ -170,3 +181,43 @@ class AskedBlanks:
         if [len(one.lengths) for one in filled] != [len(blank.words) for blank in requests]:
             raise ModelError(f"model {self._model.identity.name!r} did not answer about all words of all blanks")
         return filled
+
+
+class AskedReplies:
+    """A model, asked to answer prompts."""
+
+    def __init__(self, model: Answerer) -> None:
+        self._model = model
+
+    def prepare(self, requests: Sequence[Prompt]) -> None:
+        self._model.prepare(requests)
+
+    def batches(self, requests: Sequence[Prompt]) -> Sequence[Sequence[int]]:
+        return self._model.batches(requests)
+
+    def ask(self, requests: Sequence[Prompt]) -> list[Reply]:
+        replies = self._model.reply(requests)
+        if [len(one.log_p) for one in replies] != [len(prompt.options) for prompt in requests]:
+            raise ModelError(f"model {self._model.identity.name!r} did not answer all prompts about all their options")
+        return replies
+
+
+class AskedLikelihoods:
+    """A language model, asked for likelihoods of texts."""
+
+    def __init__(self, model: LikelihoodModel) -> None:
+        self._model = model
+
+    def prepare(self, requests: Sequence[Likelihood]) -> None:
+        self._model.prepare(requests)
+
+    def batches(self, requests: Sequence[Likelihood]) -> Sequence[Sequence[int]]:
+        return self._model.batches(requests)
+
+    def ask(self, requests: Sequence[Likelihood]) -> list[TokenLikelihoods]:
+        found = self._model.likelihoods(requests)
+        if len(found) != len(requests):
+            raise ModelError(
+                f"model {self._model.identity.name!r} gave likelihoods of {len(found)} of {len(requests)} texts"
+            )
+        return found

@@ -79,7 +79,13 @@ class ModelStore(Generic[Request, Answers]):
         self._index = KeyIndex()
         if folder is not None:
             _remove_stale(folder)
-            for path in sorted(folder.glob("*.npz")):
+            self._read_new()
+
+    def _read_new(self) -> None:
+        """Note what files hold that were not seen before."""
+        known = {file.name for file in self._files}
+        for path in sorted(self._folder.glob("*.npz")) if self._folder is not None else ():
+            if path.name not in known:
                 self._read_keys(path)
 
     def _read_keys(self, path: Path) -> None:
@@ -130,7 +136,8 @@ class ModelStore(Generic[Request, Answers]):
             damaged = [n for n in np.unique(files[files >= 0]).tolist() if not self._is_whole(self._files[n])]
             if not damaged:
                 return files, rows
-            self._index.drop(damaged)  # another file may hold the same
+            self._index.drop(damaged)  # another file may hold the same,
+            self._read_new()  # also one that another process put it into just now
 
     def add(self, requests: Sequence[Request], answers: Answers) -> None:
         """Keep the answers of a batch, all or none."""
@@ -146,6 +153,16 @@ class ModelStore(Generic[Request, Answers]):
             write_atomically(self._path(file), content)
         self._index.add(keys, len(self._files))
         self._files.append(file)
+
+    def merge(self, requests: Sequence[Request]) -> None:
+        """Put the answers to requests, which lie in small files of their own, into one; then the small ones go."""
+        files, _ = self._places(requests)
+        small = np.unique(files).tolist()
+        self.add(requests, self.get(requests))
+        self._index.drop(small)
+        for file in (self._files[number] for number in small):
+            file.content = None if self._folder else b""
+            self._path(file).unlink(missing_ok=True)
 
     def get(self, requests: Sequence[Request]) -> Answers:
         """Answers to requests that are all kept, in order; repeated requests are answered again."""

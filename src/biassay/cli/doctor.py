@@ -33,8 +33,8 @@ _PACKAGES = (
 def command(quiet: bool, as_json: bool) -> None:
     """Versions, device, cache, and a self-test of every family of models that is installed.
 
-    A self-test creates a tiny model in a temporary folder and encodes two texts with it. Nothing is downloaded or
-    left behind.
+    A self-test creates a tiny model in a temporary folder, or a server on this machine, and encodes two texts with it
+    or has it answer. Nothing is downloaded or left behind.
     """
     plain = not quiet and not as_json
     known = families()

@@ -25,7 +25,8 @@ __all__ = ["command"]
 def command(as_json: bool) -> None:
     """The families of models: how to name a model, what it can do, its settings, and whether it can be used now.
 
-    Models encode texts (WEAT, SEAT, discovery), encode words in their contexts (CEAT), or fill blanks (stereotypes).
+    Models encode texts (WEAT, SEAT, discovery), encode words in their contexts (CEAT), fill blanks (stereotypes),
+    answer prompts (replies), or say how likely texts are (likelihoods).
     """
     known = families()
     if as_json:

@@ -13,7 +13,7 @@ import click
 
 from biassay.studies.settings import Rule, rules_of
 
-__all__ = ["how_options", "resume_options", "settings_options", "several_options"]
+__all__ = ["budget_option", "how_options", "resume_options", "settings_options", "several_options"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -36,6 +36,14 @@ _HOW = (
     click.option("--all", "everything", is_flag=True, help="Print all tests and rows, and further columns."),
     click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),
+)
+
+
+budget_option = click.option(
+    "--budget",
+    type=int,
+    metavar="TOKENS",
+    help="The most tokens that endpoints may use; before it is exceeded, the run stops and can be resumed.",
 )
 
 

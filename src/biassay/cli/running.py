@@ -26,7 +26,7 @@ from biassay.runs.showing import print_run
 __all__ = ["How", "carried_out", "finish"]
 
 _HOW = ("out", "resumed", "cache", "engine", "address", "everything", "quiet", "as_json")
-_AGAIN = {*_HOW, "models", "folder", "vectors"} - {"out"}
+_AGAIN = {*_HOW, "models", "folder", "vectors", "budget"} - {"out"}
 """What may be given to go on with a run."""
 
 
@@ -61,7 +61,8 @@ def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Map
     engine = open_engine(how.engine, how.address)
     with _telling_tests("tests" in given), _hinting_resume(how, kept), listener_for(quiet=how.quiet) as listener:
         if how.resumed is not None:
-            return resume(how.resumed, models or None, engine=engine, listener=listener, **kept)
+            budget = given.get("budget")
+            return resume(how.resumed, models or None, engine=engine, listener=listener, budget=budget, **kept)
         return measure(models, **given, out=how.out, cache=how.cache, engine=engine, listener=listener)
 
 

@@ -10,7 +10,7 @@ import click
 
 from biassay.cli.common import TakesMany
 from biassay.cli.listing import print_lists
-from biassay.cli.options import how_options, settings_options, several_options
+from biassay.cli.options import budget_option, how_options, settings_options, several_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.runs.stereotypes import stereotypes
 from biassay.stimuli.abc import groups_named, load_abc, paired_groups, pairs_named, templates_named
@@ -32,12 +32,15 @@ _LISTS = ("groups", "templates", "traits")
     flag_value="all",
     help="Show what can be named, and stop.",
 )
+@budget_option
 @how_options
 def command(models: tuple[str, ...], annotators: tuple[str, ...], listed: str | None, **given: Any) -> None:
     """What language models associate with social groups along agency, beliefs and communion (the ABC model).
 
-    A MODEL is a masked or causal language model, `hf:NAME`. For --measure ceat alone it may be any model that gives a
-    word a vector in its context, `hf:NAME` or `elmo:DIR`. Models come before options that take several values.
+    A MODEL is a masked or causal language model, `hf:NAME`, or one behind an endpoint that gives log-probabilities of
+    texts, `completions:NAME`, which --measure ilps ilps-star can be asked of. For --measure ceat alone it may be any
+    model that gives a word a vector in its context, `hf:NAME` or `elmo:DIR`. Models come before options that take
+    several values.
     """
     how = How.taken_from(given)
     if listed is not None:

@@ -1,4 +1,4 @@
-"""Connections to an embeddings endpoint: whatever a server sends, an answer is bounded in time and in size."""
+"""Connections to an endpoint: whatever a server sends, an answer is bounded in time and in size."""
 
 from __future__ import annotations
 

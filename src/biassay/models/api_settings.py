@@ -1,4 +1,4 @@
-"""What a model string and the environment say of an embeddings endpoint: where it is, how to ask it, and the key.
+"""What a model string and the environment say of an endpoint: where it is, how to ask it, and the key.
 
 A key belongs to a host. The variables that are looked into unasked, BIASSAY_API_KEY and OPENAI_API_KEY, go to OpenAI or
 to where the user's OPENAI_BASE_URL points; an address that a model string brings along gets the variable that key_env=
@@ -22,22 +22,33 @@ from biassay.models.family import ModelName, consent_by_settings
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["SETTINGS", "Address", "Key", "Options", "consent", "find_key", "read_address", "read_options", "who"]
+__all__ = [
+    "Address",
+    "Key",
+    "Options",
+    "connection_settings",
+    "consent",
+    "find_key",
+    "read_address",
+    "read_number",
+    "read_options",
+    "who",
+]
 
 _OPENAI = "https://api.openai.com/v1"
 _OWN_VARIABLE, _OPENAI_VARIABLE = "BIASSAY_API_KEY", "OPENAI_API_KEY"
 _SHOWN = 300  # characters of a server's message
 
 
-SETTINGS = {
-    "base_url": "address of the server, the part before /embeddings; by default OpenAI or OPENAI_BASE_URL",
-    "key_env": "the environment variable that holds the key, never the key itself",
-    "batch": "texts in one request; the default is 64",
-    "concurrency": "requests at a time; the default is 4",
-    "retries": "further attempts when a request fails; the default is 5",
-    "timeout": "seconds to wait for an answer; the default is 60",
-    "dimensions": "numbers in a vector, where the model can shorten them",
-}
+def connection_settings(path: str, concurrency: int) -> dict[str, str]:
+    """The settings of every family that asks an endpoint at a path, with so many requests at a time by default."""
+    return {
+        "base_url": f"address of the server, the part before {path}; by default OpenAI or OPENAI_BASE_URL",
+        "key_env": "the environment variable that holds the key, never the key itself",
+        "concurrency": f"requests at a time; the default is {concurrency}",
+        "retries": "further attempts when a request fails; the default is 5",
+        "timeout": "seconds to wait for an answer; the default is 60",
+    }
 
 
 def consent(model: ModelName) -> tuple[str, ...]:
@@ -48,31 +59,30 @@ def consent(model: ModelName) -> tuple[str, ...]:
     return ("send texts to OpenAI, or to the address in OPENAI_BASE_URL, with your key", *asked)
 
 
-def who(name: str) -> str:
+def who(model: ModelName) -> str:
     """The name of a model in messages: without its settings."""
-    return f"model {f'api:{name}'!r}"
+    return f"model {model.head!r}"
 
 
 @dataclass(frozen=True)
 class Options:
-    batch: int
+    """How requests are sent, whatever they ask."""
+
     concurrency: int
     retries: int
     timeout: float
-    dimensions: int | None
 
 
-def read_options(model: ModelName) -> Options:
+def read_options(model: ModelName, concurrency: int) -> Options:
     return Options(
-        batch=int(_number(model, "batch", 64, 1, 2048)),
-        concurrency=int(_number(model, "concurrency", 4, 1, 64)),
-        retries=int(_number(model, "retries", 5, 0, 100)),
-        timeout=_number(model, "timeout", 60, 0.001, 3600, whole=False),
-        dimensions=int(_number(model, "dimensions", 0, 1, 100_000)) or None,
+        concurrency=int(read_number(model, "concurrency", concurrency, 1, 64)),
+        retries=int(read_number(model, "retries", 5, 0, 100)),
+        timeout=read_number(model, "timeout", 60, 0.001, 3600, whole=False),
     )
 
 
-def _number(model: ModelName, name: str, default: float, least: float, most: float, *, whole: bool = True) -> float:
+def read_number(model: ModelName, name: str, default: float, least: float, most: float, *, whole: bool = True) -> float:
+    """A setting that is a number within bounds."""
     text = model.settings.get(name)
     if text is None:
         return default
@@ -82,7 +92,7 @@ def _number(model: ModelName, name: str, default: float, least: float, most: flo
         number = float("nan")
     if not least <= number <= most:
         kind = "a whole number" if whole else "a number"
-        raise UsageError(f"{who(model.name)}: {name} must be {kind} from {least} to {most}, got {text!r}")
+        raise UsageError(f"{who(model)}: {name} must be {kind} from {least} to {most}, got {text!r}")
     return number
 
 
@@ -102,14 +112,14 @@ class Address:
             return host == "localhost" or host.endswith(".localhost")
 
 
-def read_address(model: ModelName) -> Address:
-    """Where the endpoint is. What may hold a secret is refused, and not repeated in the message."""
+def read_address(model: ModelName, path: str) -> Address:
+    """Where the endpoint is, without the path. What may hold a secret is refused, and not repeated in the message."""
     import httpx
 
     given, origin = model.settings.get("base_url"), "base_url"
     if given is None:
         given, origin = os.environ.get("OPENAI_BASE_URL") or _OPENAI, "OPENAI_BASE_URL"
-    where = f"{who(model.name)}: {origin}"
+    where = f"{who(model)}: {origin}"
     if "@" in given or "?" in given or "#" in given:
         raise UsageError(
             f"{where} must not hold a user, a password, a query or a fragment (not shown here); "
@@ -122,8 +132,8 @@ def read_address(model: ModelName) -> Address:
         url = None
     if url is None or url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
         raise UsageError(f"{where} must be like http://host:port/v1, got {given!r}")
-    if url.path.endswith("/embeddings"):
-        raise UsageError(f"{where} is the part before /embeddings, got {given!r}")
+    if url.path.endswith(path):
+        raise UsageError(f"{where} is the part before {path}, got {given!r}")
     return Address(url, origin == "OPENAI_BASE_URL" or url == httpx.URL(_OPENAI))
 
 
@@ -170,13 +180,13 @@ def find_key(model: ModelName, address: Address) -> Key:
             return Key(value, (variable,))
     missing = Key(None, variables)
     if "key_env" in model.settings:
-        raise UsageError(f"{who(model.name)}: the environment variable {missing.names} that key_env= names is not set")
+        raise UsageError(f"{who(model)}: the environment variable {missing.names} that key_env= names is not set")
     if not address.is_loopback:
         others = f"{_OWN_VARIABLE} and {_OPENAI_VARIABLE} are not sent to an address given by base_url="
         set_it = f"set the environment variable {missing.names}"
         hint = set_it if variables else f"name its environment variable by key_env=; {others}"
         raise UsageError(
-            f"{who(model.name)} needs a key: {hint} (only a server on this machine, http://localhost:PORT/..., may go "
+            f"{who(model)} needs a key: {hint} (only a server on this machine, http://localhost:PORT/..., may go "
             "without)"
         )
     return missing
@@ -190,12 +200,12 @@ def _variables(model: ModelName, address: Address) -> tuple[str, ...]:
     # A key pasted here by mistake would end in the manifest; keys hardly ever look like a variable's name.
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", named):
         raise UsageError(
-            f"{who(model.name)}: key_env takes the name of an environment variable, of capital letters, digits "
+            f"{who(model)}: key_env takes the name of an environment variable, of capital letters, digits "
             "and _, never the key itself (what was given is not shown here)"
         )
     if named == _OPENAI_VARIABLE and not address.chosen_by_user:
         raise UsageError(
-            f"{who(model.name)}: {_OPENAI_VARIABLE} is not sent to an address given by base_url=; if {address.url} is "
+            f"{who(model)}: {_OPENAI_VARIABLE} is not sent to an address given by base_url=; if {address.url} is "
             f"to have it, set OPENAI_BASE_URL to that and leave base_url= and key_env= out"
         )
     return (named,)

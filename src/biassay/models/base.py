@@ -245,7 +245,8 @@ class BlankFiller(Protocol):
     """Says how likely words are in the blanks of texts.
 
     Making one is quick. ``prepare`` is where the weights are loaded; ``batches`` plans what is asked together, by the
-    places of all blanks, asked before or not.
+    places of all blanks, asked before or not. One that gives log-probabilities and no other columns has
+    ``has_output_layer = False``.
     """
 
     @property

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
+    from biassay.models.answering import Answerer, LikelihoodModel
     from biassay.models.base import BlankFiller, Encoder, WordEncoder
 
 __all__ = ["ABILITIES", "Ability", "Family", "ModelName", "consent_by_settings", "is_installed"]
 
-Ability = Literal["texts", "words", "blanks"]
+Ability = Literal["texts", "words", "blanks", "replies", "likelihoods"]
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 _CONSENT = {
     "base_url": "send texts to {}",
@@ -65,9 +66,10 @@ class Family:
         Names by which packages are imported without which no model of the family can be opened.
     packages : tuple of str
         Distributions whose versions a run records, because they can change a number.
-    texts, words, blanks : callable or None
-        Open a model that encodes texts, that encodes words in their contexts, that fills blanks. They import what they
-        need when they are called. None: the family has no such models.
+    texts, words, blanks, replies, likelihoods : callable or None
+        Open a model that encodes texts, that encodes words in their contexts, that fills blanks, that answers prompts,
+        that gives likelihoods of texts. They import what they need when they are called. None: the family has no such
+        models.
     splits : bool
         Whether texts can be split among workers that each open the model.
     consent : callable
@@ -75,7 +77,8 @@ class Family:
     selftest : callable or None
         Makes a tiny model in an empty folder and gives its model string. A model of texts is asked for "this is the red
         rose" and "joy", together and one by one: it must know all of these words, and its vectors must not depend on
-        what they are encoded with. Any other model is only opened. None: `biassay doctor` skips the family.
+        what they are encoded with. Any other model is asked whatever it can answer. None: `biassay doctor` skips the
+        family.
     title, work : str
         Where its models are one and the same that was published: what papers call it, and the work to cite for it, by
         its key in the references of biassay or in words.
@@ -95,6 +98,8 @@ class Family:
     texts: Callable[[ModelName], Encoder] | None = None
     words: Callable[[ModelName], WordEncoder] | None = None
     blanks: Callable[[ModelName], BlankFiller] | None = None
+    replies: Callable[[ModelName], Answerer] | None = None
+    likelihoods: Callable[[ModelName], LikelihoodModel] | None = None
     splits: bool = True
     consent: Callable[[ModelName], tuple[str, ...]] = consent_by_settings
     selftest: Callable[[Path], AbstractContextManager[str]] | None = None

@@ -27,9 +27,11 @@ from biassay.models.hub import (
 )
 from biassay.models.pooling import POOLS, PoolName, check_texts, pool
 from biassay.models.readings import Reading
+from biassay.models.sampling import SAMPLING_SETTINGS, check_not_sampled
 from biassay.models.states import DTYPES, TokenStates, choice
 
 if TYPE_CHECKING:
+    from biassay.models.answering import Answerer, LikelihoodModel
     from biassay.models.lm import LanguageModel
     from biassay.models.states import Layers
     from biassay.models.tokenising import Tokeniser
@@ -125,12 +127,14 @@ def _pool_name(model: ModelName, source: Source, config: Any, tokeniser: Tokenis
 
 def _texts(model: ModelName) -> Encoder:
     check_texts(model)
+    check_not_sampled(model, "vectors")
     return provide(model)
 
 
 def _words(model: ModelName) -> WordEncoder:
     from biassay.models.hf_words import provide
 
+    check_not_sampled(model, "vectors")
     return provide(model)
 
 
@@ -138,6 +142,18 @@ def _blanks(model: ModelName) -> LanguageModel:
     from biassay.models.lm import provide
 
     return provide(model)
+
+
+def _replies(model: ModelName) -> Answerer:
+    from biassay.models.hf_replies import HfReplies
+
+    return HfReplies(model)
+
+
+def _likelihoods(model: ModelName) -> LikelihoodModel:
+    from biassay.models.hf_likelihoods import HfLikelihoods
+
+    return HfLikelihoods(model)
 
 
 @contextmanager
@@ -150,7 +166,7 @@ def _selftest(folder: Path) -> Iterator[str]:
 FAMILY = Family(
     name="hf",
     form="hf:NAME[@REVISION]",
-    about="any Hugging Face encoder or causal model, by name, folder or GGUF file",
+    about="any Hugging Face encoder, masked or causal model, by name, folder or GGUF file",
     settings={
         "pool": f"texts: {', '.join(POOLS)}; by default what the model was made for",
         "word": "words in contexts: last (the default), first or mean of the tokens of a word",
@@ -159,6 +175,8 @@ FAMILY = Family(
         "dtype": f"{', '.join(DTYPES)}; the first is the default",
         "device": DEVICE_HELP,
         "trust_remote_code": TRUST_HELP,
+        **{name: f"answers: {about}" for name, about in SAMPLING_SETTINGS.items()},
+        "chat": "answers: true (the default) by the model's chat template, or false for plain text",
     },
     extra="hf",
     needs=("torch", "transformers"),
@@ -166,6 +184,8 @@ FAMILY = Family(
     texts=_texts,
     words=_words,
     blanks=_blanks,
+    replies=_replies,
+    likelihoods=_likelihoods,
     selftest=_selftest,
     takes_bare_names=True,
 )

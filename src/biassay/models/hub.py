@@ -25,6 +25,7 @@ __all__ = [
     "TRUST_HELP",
     "Source",
     "choose_device",
+    "flag",
     "load_weights",
     "loading",
     "locate",
@@ -86,7 +87,7 @@ class Source:
 
 def locate(model: ModelName) -> Source:
     """Find out whether a model string names a folder, a GGUF file or a hub model."""
-    trusted = _flag(model, "trust_remote_code")
+    trusted = flag(model, "trust_remote_code")
     path = Path(model.name).expanduser()
     if path.suffix.lower() == ".gguf":
         return Source(str(_from_gguf(path, model)), None, f"{model.family}:{path.name}", trusted)
@@ -125,8 +126,9 @@ def _is_part(path: Path) -> bool:
     return not hidden and path.suffix.lower() not in _DOCUMENTS
 
 
-def _flag(model: ModelName, setting: str) -> bool:
-    value = model.settings.get(setting, "false").lower()
+def flag(model: ModelName, setting: str, default: str = "false") -> bool:
+    """A setting that is true or false."""
+    value = model.settings.get(setting, default).lower()
     if value not in ("true", "false", "1", "0"):
         raise UsageError(f"model {model.text!r}: {setting} is true or false, got {value!r}")
     return value in ("true", "1")

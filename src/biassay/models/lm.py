@@ -20,6 +20,7 @@ from biassay.models.base import COLUMNS, Filled, Identity
 from biassay.models.family import ModelName
 from biassay.models.hub import choose_device, load_weights, locate, open_config, open_tokenizer
 from biassay.models.lm_questions import Question, Questions
+from biassay.models.sampling import check_not_sampled
 from biassay.models.states import DTYPES, choice
 from biassay.models.tokenising import count_tokens, longest_text
 from biassay.stats.sensitivity import SortedLogits
@@ -37,9 +38,7 @@ _INITIAL = ("Ġ", "▁")  # marks of a blank, in byte-level and in sentence-piec
 
 
 def provide(model: ModelName) -> LanguageModel:
-    for setting in ("pool", "word", "layer", "join"):
-        if setting in model.settings:
-            raise UsageError(f"model {model.head!r}: {setting}= is for vectors, not for predictions")
+    check_not_sampled(model, "blanks")
     return LanguageModel(model)
 
 
@@ -51,9 +50,16 @@ class LanguageModel:
     kind : {"masked", "causal"}
     has_mask : bool
         Whether a group can be masked.
+    has_output_layer : bool
+        Whether it gives all `COLUMNS`.
     """
 
+    has_output_layer = True
+
     def __init__(self, model: ModelName) -> None:
+        for setting in ("pool", "word", "layer", "join"):
+            if setting in model.settings:
+                raise UsageError(f"model {model.head!r}: {setting}= is for vectors, not for predictions")
         self._source = locate(model)
         self._config = open_config(self._source)
         self.kind: Literal["masked", "causal"] = self._kind()
@@ -79,7 +85,7 @@ class LanguageModel:
         raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def tokenizer(self) -> Any:
         """Opened when something has to be asked: what was answered before needs none."""
         tokenizer = open_tokenizer(self._source)
         if not getattr(tokenizer, "is_fast", False):
@@ -90,15 +96,26 @@ class LanguageModel:
             raise ModelError(f"model {self._source.name!r} is a masked model, and its tokenizer has no mask token")
         return tokenizer
 
+    @property
+    def model(self) -> Any:
+        """The loaded model of the library."""
+        self.prepare()
+        return self._model
+
+    @property
+    def limit(self) -> int:
+        """The most tokens it reads."""
+        return longest_text(self.tokenizer, self._config)
+
     @cached_property
     def _questions(self) -> Questions:
-        return Questions(self._tokenizer, self.kind)
+        return Questions(self.tokenizer, self.kind)
 
     def prepare(self, blanks: Sequence[Blank] = ()) -> None:  # noqa: ARG002  (whatever is asked, all is loaded)
         """Load tokenizer and weights; a head that the checkpoint lacks is an error."""
         if self._model is not None:
             return
-        _ = self._tokenizer  # quicker than the weights, and it may be refused
+        _ = self.tokenizer  # quicker than the weights, and it may be refused
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
         try:
             self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
@@ -137,12 +154,17 @@ class LanguageModel:
         return filled
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        return count_tokens(self._tokenizer, texts)
+        return count_tokens(self.tokenizer, texts)
 
-    def _answers(self, questions: Sequence[Question]) -> NDArray[np.float32]:
-        """(n, 4): see `COLUMNS`."""
+    def log_p(self, questions: Sequence[Question]) -> NDArray[np.float32]:
+        """Log-probabilities (n,) of the tokens asked about, and nothing else."""
+        self.prepare()
+        return self._answers(questions, names=COLUMNS[:1])[:, 0]
+
+    def _answers(self, questions: Sequence[Question], names: Sequence[str] = COLUMNS) -> NDArray[np.float32]:
+        """(n, len(names)): see `COLUMNS`."""
         self._check_lengths(questions)
-        found = np.empty((len(questions), len(COLUMNS)), dtype=np.float32)
+        found = np.empty((len(questions), len(names)), dtype=np.float32)
         asked: dict[tuple[int, ...], dict[int, list[int]]] = {}
         hosts = self._hosts(questions)
         for number, question in enumerate(questions):
@@ -151,14 +173,14 @@ class LanguageModel:
             places = [(row, place) for row, ids in enumerate(batch) for place in asked[ids]]
             numbers = [asked[batch[row]][place] for row, place in places]
             wanted = [(at, questions[n].target) for at, those in enumerate(numbers) for n in those]
-            found[[n for those in numbers for n in those]] = self._answered(batch, places, wanted)
+            found[[n for those in numbers for n in those]] = self._answered(batch, places, wanted, names)
         return found
 
     def _check_lengths(self, questions: Sequence[Question]) -> None:
-        limit = longest_text(self._tokenizer, self._config)
+        limit = self.limit
         longest = max(questions, key=lambda question: len(question.ids), default=None)
-        if limit is not None and longest is not None and len(longest.ids) > limit:
-            text = self._tokenizer.decode(longest.ids)
+        if longest is not None and len(longest.ids) > limit:
+            text = self.tokenizer.decode(longest.ids)
             raise ModelError(
                 f"model {self._source.name!r} reads at most {limit} tokens, and a text has {len(longest.ids)}: {text!r}"
             )
@@ -174,7 +196,11 @@ class LanguageModel:
         return hosts
 
     def _answered(
-        self, batch: Sequence[tuple[int, ...]], places: list[tuple[int, int]], wanted: list[tuple[int, int]]
+        self,
+        batch: Sequence[tuple[int, ...]],
+        places: list[tuple[int, int]],
+        wanted: list[tuple[int, int]],
+        names: Sequence[str],
     ) -> NDArray[np.float32]:
         """Answers for (place, token) pairs; a place is the row of its sequence and where in it."""
         import torch
@@ -183,6 +209,9 @@ class LanguageModel:
             logits, norms = self._forward(batch, places)
             at, tokens = torch.tensor(wanted, device=self.device).T
             logits = logits.float()
+            if len(names) == 1:
+                only: NDArray[np.float32] = (logits[at, tokens] - logits.logsumexp(dim=1)[at])[:, None].cpu().numpy()
+                return only
             log_p = torch.log_softmax(logits, dim=1)
             masses = torch.log(torch.exp(log_p) @ self._word_tokens(logits.shape[1]))
             distance = SortedLogits(logits).distances(at, tokens, norms[at])
@@ -197,7 +226,7 @@ class LanguageModel:
         import torch
 
         longest = max(map(len, batch))
-        padding = self._tokenizer.pad_token_id or 0
+        padding = self.tokenizer.pad_token_id or 0
         ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in batch], device=self.device)
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in batch], device=self.device)
         rows, columns = torch.tensor(places, device=self.device).T
@@ -225,7 +254,7 @@ class LanguageModel:
         import torch
 
         if self._kinds is None:
-            tokens = self._tokenizer.convert_ids_to_tokens(range(len(self._tokenizer)))
+            tokens = self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer)))
             pieces = any(token.startswith("##") for token in tokens)
             begins = [not t.startswith("##") if pieces else t.startswith(_INITIAL) for t in tokens]
             begins += [False] * (size - len(begins))  # rows of the matrix that no token has

@@ -18,6 +18,7 @@ from biassay.models.family import Ability, Family, ModelName
 from biassay.plugins import load_plugins, refuse_clash
 
 if TYPE_CHECKING:
+    from biassay.models.answering import Answerer, LikelihoodModel
     from biassay.models.base import BlankFiller, Encoder, WordEncoder
 
 __all__ = [
@@ -43,9 +44,17 @@ _BUILTIN = {
     "infersent": "biassay.models.infersent:FAMILY",
     "gensen": "biassay.models.gensen:FAMILY",
     "api": "biassay.models.api:FAMILY",
+    "chat": "biassay.models.chat:FAMILY",
+    "completions": "biassay.models.completions:FAMILY",
     "python": "biassay.models.python:FAMILY",
 }
-_WHAT = {"texts": "encode texts", "words": "encode words in their contexts", "blanks": "fill blanks"}
+_WHAT = {
+    "texts": "encode texts",
+    "words": "encode words in their contexts",
+    "blanks": "fill blanks",
+    "replies": "answer prompts",
+    "likelihoods": "give likelihoods of texts",
+}
 _SETTING = re.compile(r"[A-Za-z_]{1,24}")  # what may be shown of a wrong setting: keys are longer and have digits
 _PATH = re.compile(r"\.{0,2}[/\\]|\.{1,2}$")  # how a path begins that is no name on a hub
 _BARE = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")  # a name on a hub
@@ -151,10 +160,15 @@ def open_as(model: str | ModelName, ability: Literal["texts"]) -> Encoder: ...
 def open_as(model: str | ModelName, ability: Literal["words"]) -> WordEncoder: ...
 @overload
 def open_as(model: str | ModelName, ability: Literal["blanks"]) -> BlankFiller: ...
+@overload
+def open_as(model: str | ModelName, ability: Literal["replies"]) -> Answerer: ...
+@overload
+def open_as(model: str | ModelName, ability: Literal["likelihoods"]) -> LikelihoodModel: ...
 def open_as(model: str | ModelName, ability: Ability) -> Any:
     """The model that a string names, as one that can do what is wanted. Heavy libraries are imported here, not before.
 
-    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` one that fills blanks.
+    ``texts`` gives an encoder of texts, ``words`` one of words in their contexts, ``blanks`` one that fills blanks,
+    ``replies`` one that answers prompts, ``likelihoods`` one that gives likelihoods of texts.
     """
     parsed = parse_model(model) if isinstance(model, str) else model
     family = _of(parsed)

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from biassay.errors import MeasurementError
+from biassay.models.answering import Answerer, LikelihoodModel
 from biassay.models.base import Encoder
 from biassay.models.family import Family, is_installed
 from biassay.models.registry import open_as
 from biassay.models.tiny import environment
+from biassay.texts.requests import Likelihood, Prompt
 
 __all__ = ["Outcome", "check", "device", "self_test"]
 
@@ -60,12 +63,14 @@ def self_test(family: Family) -> Outcome:
 
 
 def _try(family: Family, model: str) -> None:
-    """Encode texts; a family that cannot has its model opened."""
+    """Encode texts; a family that cannot is asked what it can answer."""
     if family.texts is not None:
         check(open_as(model, "texts"))
         return
     for ability in family.abilities:
-        open_as(model, ability)
+        opened = open_as(model, ability)
+        if ability in _ANSWERED:
+            _ANSWERED[ability](opened)
 
 
 def _in_one_line(error: Exception) -> str:
@@ -96,6 +101,27 @@ def check(encoder: Encoder) -> None:
     off = np.abs(together - np.concatenate(alone)).max()
     if off > _TOLERANCE * largest:
         raise MeasurementError(f"a vector depends on its batch: off by {off:.2g}, where the largest is {largest:.2g}")
+
+
+def _check_replies(model: Answerer) -> None:
+    """Ask one prompt for words, and one for the likelihoods of two options."""
+    prompts = [Prompt(TEXTS[0]), Prompt(TEXTS[0], options=("joy", "rose"))]
+    model.prepare(prompts)
+    said, chosen = model.reply(prompts)
+    if not said.text or len(chosen.log_p) != 2 or not np.isfinite(chosen.log_p).all():
+        raise MeasurementError(f"to a prompt it said {said.text!r}; options have the log-probabilities {chosen.log_p}")
+
+
+def _check_likelihoods(model: LikelihoodModel) -> None:
+    asked = [Likelihood(text) for text in TEXTS]
+    model.prepare(asked)
+    for text, found in zip(TEXTS, model.likelihoods(asked), strict=True):
+        known = found.log_p[1:]  # of the first token it may not be told
+        if not len(known) or not np.isfinite(known).all() or found.spans[-1, 1] != len(text):
+            raise MeasurementError(f"the likelihoods of {text!r} are {found.log_p}")
+
+
+_ANSWERED: Mapping[str, Callable[[Any], None]] = {"replies": _check_replies, "likelihoods": _check_likelihoods}
 
 
 def device() -> str | None:

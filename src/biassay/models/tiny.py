@@ -6,7 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ __all__ = [
     "SIZE",
     "WORDS",
     "Letters",
+    "answering_endpoint",
     "embeddings_endpoint",
     "environment",
     "random_arrays",
@@ -47,10 +48,19 @@ def environment(changed: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-@contextmanager
-def embeddings_endpoint() -> Iterator[str]:
+def embeddings_endpoint() -> AbstractContextManager[str]:
     """A server that answers as OpenAI's embeddings endpoint does; gives its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Endpoint) as server:
+    return _serving(_Embeddings)
+
+
+def answering_endpoint() -> AbstractContextManager[str]:
+    """A server that answers as OpenAI's chat and completions endpoints do; gives its address."""
+    return _serving(_Answers)
+
+
+@contextmanager
+def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
@@ -70,15 +80,39 @@ class Letters:
 class _Endpoint(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        rows = Letters().encode(asked["input"])
-        body = json.dumps({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]}).encode()
+        body = json.dumps(self.answer(asked)).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
     def log_message(self, format: str, *args: object) -> None:
         """Do not log requests."""
+
+
+class _Embeddings(_Endpoint):
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        rows = Letters().encode(asked["input"])
+        return {"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]}
+
+
+class _Answers(_Endpoint):
+    """Always says "joy"; every character is a token, and the less likely, the later it comes in the alphabet."""
+
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        choice: dict[str, Any] = {"finish_reason": "stop"}
+        if "messages" in asked:
+            likely = [{"token": word, "logprob": -0.5 - i} for i, word in enumerate(("joy", "rose"))]
+            choice |= {"message": {"content": "joy"}, "logprobs": {"content": [{"top_logprobs": likely}]}}
+        elif asked.get("echo"):
+            numbers = [None, *(-0.1 - ord(character) % 32 for character in asked["prompt"][1:])]
+            choice |= {"text": asked["prompt"], "logprobs": {"tokens": [*asked["prompt"]], "token_logprobs": numbers}}
+        else:
+            choice |= {"text": "joy"}
+        return {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
 
 
 def random_arrays(shapes: Mapping[str, Sequence[int]]) -> dict[str, NDArray[np.float32]]:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from biassay.answers.answers import Answers
-from biassay.answers.codecs import BLANKS, TEXTS
-from biassay.answers.fill import AskedBlanks, AskedReadings, Asker, Keeper, ask_missing
+from biassay.answers.codecs import BLANKS, LIKELIHOODS, REPLIES, TEXTS, Codec
+from biassay.answers.fill import (
+    AskedBlanks,
+    AskedLikelihoods,
+    AskedReadings,
+    AskedReplies,
+    Asker,
+    Keeper,
+    ask_missing,
+)
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
+from biassay.answers.streaming import stream_missing
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import UnknownNameError, UsageError
+from biassay.models.answering import Streams
 from biassay.models.registry import open_as, splits
+from biassay.models.spending import Spending
 from biassay.models.vocabulary import HasVocabulary
 from biassay.runs.embedding import embed, from_anywhere, open_store, store_about
 from biassay.runs.listener import Listener, begin
@@ -24,6 +35,24 @@ from biassay.studies.study import ContextRequests, Requests
 from biassay.texts.contexts import UNCHECKED
 
 __all__ = ["Interview"]
+
+Ability = Literal["texts", "blanks", "replies", "likelihoods"]
+
+
+class _Kind(NamedTuple):
+    """How requests of one kind are kept, asked, and called."""
+
+    codec: Codec[Any, Any]
+    asker: Callable[[Any], Asker[Any, Any]]
+    doing: str
+    unit: str
+
+
+_KINDS: Mapping[Ability, _Kind] = {
+    "blanks": _Kind(BLANKS, AskedBlanks, "filling in", "blanks"),
+    "replies": _Kind(REPLIES, AskedReplies, "asking", "prompts"),
+    "likelihoods": _Kind(LIKELIHOODS, AskedLikelihoods, "asking for likelihoods of", "texts"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,26 +67,32 @@ class Interview:
     engine : Engine or None
         Where models run; None: here.
     listener : Listener
+    spending : Spending
+        The tokens that endpoints use, of all models together.
     """
 
     cache: Path
     contexts: Path | None
     engine: Engine | None
     listener: Listener
+    spending: Spending = field(default_factory=Spending)
 
     def ask(self, member: Member, requests: Requests) -> tuple[Answers, int, int]:
         """Answers to all requests; how many requests there are, and how many the model had to answer now."""
         if member.identity.sends_to:
             self.listener.notice(f"{member.label}: texts go to {member.identity.sends_to}")
         texts: Mapping[str, ModelStore[Any, Any]] = {}
-        blanks = contexts = None
+        contexts = None
         total = answered = 0
         if requests.texts:
             texts, now = self._texts(member, requests)
             total, answered = total + len(dict.fromkeys(requests.texts)), answered + now
-        if requests.blanks:
-            blanks, now = self._blanks(member, requests.blanks)
-            total, answered = total + len(dict.fromkeys(requests.blanks)), answered + now
+        asked = {"blanks": requests.blanks, "replies": requests.prompts, "likelihoods": requests.likelihoods}
+        stores: dict[str, ModelStore[Any, Any]] = {}
+        for ability in _KINDS:
+            if asked[ability]:
+                stores[ability], now = self._kept(member, ability, asked[ability])
+                total, answered = total + len(dict.fromkeys(asked[ability])), answered + now
         if requests.contexts is not None:
             contexts, rows, now = self._contexts(member, requests.contexts)
             total, answered = total + rows, answered + now
@@ -69,7 +104,9 @@ class Interview:
             contexts=contexts,
             kept_texts=texts,
             asked_texts=tuple(dict.fromkeys(requests.texts)),
-            kept_blanks=blanks,
+            kept_blanks=stores.get("blanks"),
+            kept_replies=stores.get("replies"),
+            kept_likelihoods=stores.get("likelihoods"),
             stream=encoder.vocabulary if isinstance(encoder, HasVocabulary) else None,
             count_tokens=member.method("count_tokens"),
             rank_words=member.method("rank_words"),
@@ -90,19 +127,42 @@ class Interview:
         self._tell_damaged([file for store in stores.values() for file in store.damaged])
         return stores, answered
 
-    def _blanks(self, member: Member, blanks: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
-        store = AnswerStore(self.cache).of(member.opened["blanks"].identity, BLANKS)
-        answered = self._ask(member, _Asks("blanks"), blanks, store)
+    def _kept(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
+        """The store that holds an answer to every request of a kind, and how many were asked now."""
+        model = member.opened[ability]
+        store = AnswerStore(self.cache).of(model.identity, _KINDS[ability].codec)
+        asked = self._streamed if isinstance(model, Streams) else self._ask
+        answered = asked(member, _Asks(ability), requests, store)
         self._tell_damaged(store.damaged)
         return store, answered
 
+    def _streamed(self, member: Member, asks: _Asks, requests: Sequence[Any], store: ModelStore[Any, Any]) -> int:
+        """Ask an endpoint, always from here: it is what answers, and it takes many requests at once."""
+        model, kind = member.opened[asks.ability], _KINDS[asks.ability]
+        before = self.spending.tokens_in, self.spending.tokens_out
+
+        def tell(missing: Sequence[Any]) -> None:
+            tokens_in, tokens_out = model.estimate(missing)
+            self.listener.notice(
+                f"{member.label}: {len(missing):,} {kind.unit} to ask, about {tokens_in:,} tokens in and at most "
+                f"{tokens_out:,} out"
+            )
+            begin(self.listener, member.label, f"{kind.doing} {len(missing):,} {kind.unit}")
+
+        progress = self._progress(member, f"{kind.unit} asked")
+        try:
+            return stream_missing(model, requests, store, self.spending, progress, tell)
+        finally:
+            used_in, used_out = self.spending.tokens_in - before[0], self.spending.tokens_out - before[1]
+            if used_in or used_out:
+                self.listener.notice(f"{member.label}: used {used_in:,} tokens in and {used_out:,} out")
+
     def _ask(self, member: Member, asks: _Asks, requests: Sequence[Any], store: Keeper[Any, Any]) -> int:
         elsewhere = None if self.engine is None else _Elsewhere(self.engine, _worker(member, asks))
-        progress = self._progress(member, f"{asks.ability} asked")
-        doing = "encoding" if asks.ability == "texts" else "filling in"
+        progress = self._progress(member, f"{asks.unit} asked")
 
         def tell(missing: int) -> None:
-            begin(self.listener, member.label, f"{doing} {missing:,} {asks.ability}")
+            begin(self.listener, member.label, f"{asks.doing} {missing:,} {asks.unit}")
 
         return ask_missing(asks.of(member.opened[asks.ability]), requests, store, progress, elsewhere, tell)
 
@@ -131,13 +191,21 @@ class Interview:
 
 @dataclass(frozen=True)
 class _Asks:
-    """What a model is asked for: readings of texts, by name, or blanks."""
+    """What a model is asked for: readings of texts, by name, or another kind of request."""
 
-    ability: Literal["texts", "blanks"]
+    ability: Ability
     readings: tuple[str, ...] = ()
 
+    @property
+    def doing(self) -> str:
+        return "encoding" if self.ability == "texts" else _KINDS[self.ability].doing
+
+    @property
+    def unit(self) -> str:
+        return "texts" if self.ability == "texts" else _KINDS[self.ability].unit
+
     def of(self, model: Any) -> Asker[Any, Any]:
-        return AskedReadings(model, self.readings) if self.ability == "texts" else AskedBlanks(model)
+        return AskedReadings(model, self.readings) if self.ability == "texts" else _KINDS[self.ability].asker(model)
 
 
 @dataclass(frozen=True)

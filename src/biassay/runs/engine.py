@@ -21,6 +21,7 @@ from biassay.answers.answers import Answers
 from biassay.engines.base import Engine
 from biassay.errors import RefusedError, UsageError
 from biassay.files import default_cache
+from biassay.models.spending import Spending
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
 from biassay.runs.asking import Interview
@@ -37,13 +38,14 @@ __all__ = ["How", "Work", "start"]
 
 @dataclass(frozen=True)
 class How:
-    """Where a run is written, where answers are kept, where models run, and who learns how far it is."""
+    """Where a run is written, where answers are kept, where models run, who learns how far it is, and what it costs."""
 
     out: PathLike | None = None
     cache: PathLike | None = None
     vectors: PathLike | None = None
     engine: Engine | None = None
     listener: Listener = field(default_factory=Silent)
+    spending: Spending = field(default_factory=Spending)
 
     @property
     def folder(self) -> Path | None:
@@ -52,7 +54,8 @@ class How:
     @property
     def interview(self) -> Interview:
         cache = default_cache() if self.cache is None else Path(self.cache)
-        return Interview(cache, None if self.vectors is None else Path(self.vectors), self.engine, self.listener)
+        vectors = None if self.vectors is None else Path(self.vectors)
+        return Interview(cache, vectors, self.engine, self.listener, self.spending)
 
 
 def start(study: Study, settings: Any, models: object, how: How) -> RunData:

@@ -9,6 +9,7 @@ from typing import Any
 
 from biassay.engines.base import Engine
 from biassay.errors import UnknownNameError
+from biassay.models.spending import Spending
 from biassay.runs.engine import How, start
 from biassay.runs.listener import Listener, PathLike, own_listener
 from biassay.runs.resuming import go_on
@@ -28,6 +29,7 @@ def measure(
     vectors: PathLike | None = None,
     engine: Engine | None = None,
     listener: Listener | None = None,
+    budget: int | None = None,
 ) -> Run:
     """Measure models by any study, also of another package.
 
@@ -41,6 +43,8 @@ def measure(
         Settings of the study.
     out, cache, vectors, engine, listener
         As in `biassay.run`.
+    budget : int, optional
+        The most tokens that endpoints may use to answer. Before it is exceeded, the run stops and can be resumed.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def measure(
     for name in given:
         if name not in known:
             raise UnknownNameError(f"setting of {study}:", name, known, f"(settings: {', '.join(known)})")
-    how = How(out, cache, vectors, engine, listener or own_listener())
+    how = How(out, cache, vectors, engine, listener or own_listener(), Spending(budget))
     return Run.of(start(chosen, chosen.types.settings(**given), models, how))
 
 
@@ -69,6 +73,7 @@ def resume(
     vectors: PathLike | None = None,
     engine: Engine | None = None,
     listener: Listener | None = None,
+    budget: int | None = None,
 ) -> Run:
     """Go on with an interrupted run of any study; what it has measured is kept.
 
@@ -78,11 +83,13 @@ def resume(
         The folder of the run.
     models : str, object, list of them, or dict from names, optional
         Models of the run, given again: objects, and strings that run code (``python:``, ``trust_remote_code``) or send
-        texts away (``api:``). Those are never taken from the folder.
+        texts away (``api:``, ``chat:``, ``completions:``). Those are never taken from the folder.
     cache, engine, listener
         As in `biassay.run`.
     vectors : path, optional
         The folder of vectors, where the run had one.
+    budget : int, optional
+        The most tokens that endpoints may use from here on.
 
     Returns
     -------
@@ -95,4 +102,5 @@ def resume(
     >>> round(biassay.resume("a-run").results[0].effect_size, 2)  # complete: nothing is left to measure
     1.72
     """
-    return Run.of(go_on(Path(folder), models, How(None, cache, vectors, engine, listener or own_listener())))
+    how = How(None, cache, vectors, engine, listener or own_listener(), Spending(budget))
+    return Run.of(go_on(Path(folder), models, how))

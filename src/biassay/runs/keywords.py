@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from biassay.models.spending import Spending
 from biassay.runs.engine import How, start
 from biassay.runs.listener import PathLike, own_listener
 from biassay.runs.run import Run
@@ -22,7 +23,8 @@ def measured_by(name: str, models: object, keywords: Mapping[str, Any], given: M
     names = [field.name for field in dataclasses.fields(study.types.settings)]
     settings = study.types.settings(**{n: {**keywords, **given}[n] for n in names if n in keywords or n in given})
     vectors = keywords.get("vectors")
-    how = How(keywords["out"], keywords["cache"], vectors, keywords["engine"], keywords["listener"] or own_listener())
+    listener, spending = keywords["listener"] or own_listener(), Spending(keywords.get("budget"))
+    how = How(keywords["out"], keywords["cache"], vectors, keywords["engine"], listener, spending)
     return Run.of(start(study, settings, models, how))
 
 

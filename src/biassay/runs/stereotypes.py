@@ -35,13 +35,16 @@ def stereotypes(
     cache: PathLike | None = None,
     engine: Engine | None = None,
     listener: Listener | None = None,
+    budget: int | None = None,
 ) -> Run:
     """What language models associate with social groups along agency, beliefs and communion, and whether people agree.
 
     Parameters
     ----------
     models : str, list of str, or dict from names
-        Masked or causal language models, ``hf:NAME``; for ``ceat`` alone any model of words in contexts (``elmo:DIR``).
+        Masked or causal language models, ``hf:NAME``; for ``ilps`` and ``ilps-star`` also ``completions:NAME``, where
+        the endpoint gives log-probabilities of texts; for ``ceat`` alone any model of words in contexts
+        (``elmo:DIR``).
     measures : str or list of str
         Of ``ilps``, ``ilps-star``, ``set`` and ``ceat``; the first three by default.
     groups, templates : list of str
@@ -70,6 +73,8 @@ def stereotypes(
         Of these, and of the pilot's annotators.
     out, cache, engine, listener
         As in `biassay.run`.
+    budget : int, optional
+        The most tokens that endpoints may use. Before it is exceeded, the run stops and can be resumed.
 
     Returns
     -------

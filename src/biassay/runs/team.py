@@ -60,13 +60,15 @@ class Member:
     def abilities(self) -> Abilities:
         texts, blanks = self.opened.get("texts"), self.opened.get("blanks")
         return Abilities(
-            kind=getattr(blanks, "kind", None),
+            kind=self.method("kind"),
             has_mask=bool(getattr(blanks, "has_mask", False)),
+            has_output_layer=bool(getattr(blanks, "has_output_layer", True)),
             has_vocabulary=isinstance(texts, HasVocabulary),
             folds_case=bool(getattr(texts, "folds_case", False)),
             lost_hint=self.identity.lost_hint,
             readings=() if texts is None else readings_of(texts),
             own_reading="" if texts is None else own_reading(texts).name,
+            option_log_p=self.method("option_log_p") or "",
         )
 
 

@@ -24,6 +24,7 @@ from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.results.tables import TableSpec
 from biassay.texts.contexts import Contexts
+from biassay.texts.requests import Likelihood, Prompt
 
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
@@ -68,6 +69,8 @@ class Requests:
     readings: Sequence[str] = ()
     contexts: ContextRequests | None = None
     blanks: Sequence[Any] = ()
+    prompts: Sequence[Prompt] = ()
+    likelihoods: Sequence[Likelihood] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from biassay.errors import UsageError
 
-__all__ = ["Blank", "Segments", "Slot"]
+__all__ = ["Blank", "Likelihood", "Prompt", "Segments", "Slot"]
 
 
 class Slot(Enum):
@@ -49,6 +49,58 @@ class Blank:
         """The text before and after the blank, with ``mask`` in the place of a masked group."""
         place = self.segments.index(Slot.BLANK)
         return _joined(self.segments[:place], mask), _joined(self.segments[place + 1 :], mask)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a model is asked to answer, once: n answers to the same words are n requests.
+
+    Attributes
+    ----------
+    text : str
+        The user's message.
+    system : str or None
+        The system message. None: that of the model's settings, if it has one.
+    options : tuple of str
+        Answers to choose from: each is asked for how likely it is, behind the prompt. Exactly these characters count,
+        a space in front of them too. Without options, an answer in words is asked for.
+    sample : int
+        The number of the answer.
+    """
+
+    text: str
+    system: str | None = None
+    options: tuple[str, ...] = ()
+    sample: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.text:
+            raise UsageError("a prompt needs a text")
+        if len(set(self.options)) < len(self.options) or "" in self.options:
+            raise UsageError(f"the options of a prompt differ from each other, and none is empty, got {self.options!r}")
+        if self.sample < 0:
+            raise UsageError(f"answers are numbered from 0, got {self.sample}")
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for the same prompt and number of the answer, and for nothing else."""
+        return json.dumps(["prompt", self.text, self.system, self.options, self.sample])
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """A text, of which the log-likelihood is wanted, token by token."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text:
+            raise UsageError("the likelihood of an empty text is not defined")
+
+    @cached_property
+    def key(self) -> str:
+        """Equal for the same text, and for nothing else."""
+        return json.dumps(["likelihood", self.text])
 
 
 def _joined(segments: Sequence[str | Slot], mask: str) -> str:

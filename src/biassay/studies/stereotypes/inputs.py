@@ -17,7 +17,7 @@ from biassay.studies.stereotypes.questionnaire import Questionnaire
 from biassay.studies.stereotypes.records import HumanRecord, InputsRecord
 from biassay.studies.stereotypes.settings import Prior, Settings
 
-__all__ = ["StereotypeInputs", "check_same", "open_inputs"]
+__all__ = ["StereotypeInputs", "check_output_layer", "check_same", "open_inputs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,22 @@ class StereotypeInputs:
                 raise RefusedError(f"none of the templates can be asked of a {kind} model: {', '.join(made.skipped)}")
             self._sheets[kind, prior] = made
         return self._sheets[kind, prior]
+
+
+def check_output_layer(settings: Settings, abilities: Abilities) -> None:
+    """Refuse what only the layer over the vocabulary tells, of a model that keeps it to itself."""
+    if abilities.has_output_layer:
+        return
+    if "set" in settings.by_templates:
+        raise UsageError(
+            "the sensitivity test (set) needs the output layer of a model, which an endpoint does not give; measure "
+            "ilps and ilps-star: --measure ilps ilps-star, measures=['ilps', 'ilps-star']"
+        )
+    if settings.variant == "cao2022-code" and "ilps-star" in settings.by_templates:
+        raise UsageError(
+            "ilps-star as in the released code needs the probabilities of all tokens, which an endpoint does not give; "
+            "measure it as in the paper, or by hf:NAME"
+        )
 
 
 def open_inputs(settings: Settings) -> StereotypeInputs:

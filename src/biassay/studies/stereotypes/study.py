@@ -14,7 +14,7 @@ from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.studies.stereotypes.columns import TABLES
-from biassay.studies.stereotypes.inputs import StereotypeInputs, check_same, open_inputs
+from biassay.studies.stereotypes.inputs import StereotypeInputs, check_output_layer, check_same, open_inputs
 from biassay.studies.stereotypes.making import measured_by_templates, measured_in_contexts, unasked
 from biassay.studies.stereotypes.records import InputsRecord
 from biassay.studies.stereotypes.settings import Settings
@@ -47,6 +47,7 @@ class _Stereotypes(Study):
         return blanks if settings.contexts is None else (*blanks, "words")
 
     def requests(self, inputs: StereotypeInputs, abilities: Abilities) -> Requests:
+        check_output_layer(inputs.settings, abilities)
         blanks = inputs.sheet(abilities).blanks if inputs.settings.by_templates else ()
         asked = inputs.contexts
         contexts = None if asked is None else ContextRequests(asked.contexts, asked.words, None, _DTYPE)

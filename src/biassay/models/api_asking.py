@@ -1,0 +1,214 @@
+"""Requests to an endpoint, tried again where that may help; what no attempt changes is named at once.
+
+The key comes from the environment and goes into one request header; `Key` is the only object that holds it besides
+the HTTP clients, and every word of a server passes its ``hidden_in`` before it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from biassay.errors import MeasurementError
+from biassay.models.api_connection import Connections, MalformedError
+from biassay.models.api_settings import Key, Options, find_key, read_address, who
+from biassay.models.family import ModelName
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Asking", "Pace", "RejectedError", "message_of", "parsed"]
+
+_FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
+_REJECTED = (400, 404, 405, 413, 415, 422, 501)  # of these a server's own words say what is wrong with a request
+Found = TypeVar("Found")
+
+
+class RejectedError(MeasurementError):
+    """A server does not take a request of this form; ``said`` are its words, without the key."""
+
+    def __init__(self, message: str, status: int, said: str) -> None:
+        super().__init__(message)
+        self.status, self.said = status, said
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long to wait before another attempt, by a clock that a test can replace.
+
+    ``sleep`` waits that many seconds or until the event is set; ``jitter`` draws from 0 to 1, so that requests refused
+    together are not sent again together.
+    """
+
+    sleep: Callable[[threading.Event, float], object] = threading.Event.wait
+    jitter: Callable[[], float] = field(default_factory=lambda: random.Random().random)
+    now: Callable[[], float] = time.time
+
+    def delay(self, failures: int, retry_after: str | None) -> float:
+        """Seconds to wait after so many failures in a row: doubled each time, or what the server asks if it is more."""
+        backoff = _FIRST_BACKOFF * 2.0 ** (failures - 1) * (1 + self.jitter()) / 2
+        return min(max(backoff, self._asked(retry_after)), _LONGEST_WAIT)
+
+    def _asked(self, retry_after: str | None) -> float:
+        if retry_after is None:
+            return 0.0
+        try:
+            seconds = float(retry_after)
+        except ValueError:
+            try:
+                date = parsedate_to_datetime(retry_after)
+                seconds = date.replace(tzinfo=date.tzinfo or UTC).timestamp() - self.now()
+            except (ValueError, TypeError, OverflowError):
+                return 0.0
+        return seconds if seconds > 0 else 0.0  # and nan is 0
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What went wrong with one attempt, and whether to try again."""
+
+    problem: str
+    again: bool
+    retry_after: str | None = None
+    advice: str = ""
+    status: int = 0
+    said: str = ""
+
+
+class Asking:
+    """Sends the requests of one model to the path of its endpoint.
+
+    Attributes
+    ----------
+    base_url : str
+    sends_to : str
+        Where texts go, and with which key.
+    """
+
+    def __init__(self, model: ModelName, path: str, options: Options, kept: str, pace: Pace | None = None) -> None:
+        """``kept``: what of earlier answers is in the store when a request fails."""
+        address = read_address(model, path)
+        self._key = find_key(model, address)
+        self._who, self._options, self._kept, self._pace = who(model), options, kept, pace or Pace()
+        self.base_url = str(address.url).rstrip("/")
+        self._url = f"{self.base_url}{path}"
+        self.connections = Connections(_client(self._key, options, address.url.scheme, trust=not address.is_loopback))
+        with_key = f"with the key in {self._key.names}" if self._key.value else "without a key"
+        self.sends_to = f"{self.base_url}, {with_key}"
+
+    def close(self) -> None:
+        self.connections.close()
+
+    def post(
+        self,
+        asked: dict[str, Any],
+        most: int,
+        read: Callable[[bytes], Found],
+        stop: threading.Event,
+        about: str,
+        hint: str = "",
+    ) -> Found:
+        """What ``read`` makes of the answer, of at most ``most`` bytes; it raises MalformedError for another attempt.
+
+        ``about`` says what was asked, and ``hint`` what to try if the server does not take it.
+        """
+        attempts = 0
+        while not stop.is_set():
+            outcome = self._attempt(asked, most, read, about)
+            if not isinstance(outcome, _Failure):
+                return outcome
+            attempts += 1
+            if not outcome.again or attempts > self._options.retries:
+                raise self._error(outcome, attempts, hint)
+            self._pace.sleep(stop, self._pace.delay(attempts, outcome.retry_after))
+        raise MeasurementError(f"{self._who}: stopped because another request failed")
+
+    def _attempt(
+        self, asked: dict[str, Any], most: int, read: Callable[[bytes], Found], about: str
+    ) -> Found | _Failure:
+        """One request. Errors become values here, so that no exception of the HTTP library is chained to ours."""
+        import httpx
+
+        try:
+            response, body = self.connections.post(self._url, asked, most, self._options.timeout)
+            if not response.is_success:
+                return self._refused(response, body)
+            if len(body) > most:
+                return _Failure(f"answered with more than {most:,} bytes to {about}", again=False)
+            return read(body)
+        except (httpx.TimeoutException, TimeoutError):
+            return _Failure(f"gave no answer within {self._options.timeout:g} s", again=True)
+        except httpx.RequestError as error:
+            return _Failure(f"gave no answer: {type(error).__name__}: {error}", again=True)
+        except MalformedError as error:
+            return _Failure(f"answered with {error}", again=True)
+
+    def _refused(self, response: httpx.Response, body: bytes) -> _Failure:
+        status = response.status_code
+        said = response.headers.get("Location", "") if response.is_redirect else message_of(body)
+        # 501 is "not implemented": no later attempt changes that.
+        again = status in (408, 429) or (status >= 500 and status != 501)
+        problem = f"answered {status}: {said}" if said else f"answered {status}"
+        return _Failure(problem, again, response.headers.get("Retry-After"), self._advice(response), status, said)
+
+    def _advice(self, response: httpx.Response) -> str:
+        if response.is_redirect:
+            return "redirects are not followed: give the right place as base_url="
+        if response.status_code in (401, 403):
+            return f"the key {'is that of' if self._key.value else 'is missing: set'} {self._key.names}"
+        if response.status_code == 404:
+            return "check the model's name and base_url="
+        return ""
+
+    def _error(self, failure: _Failure, attempts: int, hint: str) -> MeasurementError:
+        tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+        what = f"{self._who}: {self._url} {self._key.hidden_in(failure.problem)} ({tried})"
+        advice = failure.advice or (hint if failure.status in (400, 413, 422) else "")
+        kept = f"{self._kept} that came before are kept, so that the run can be resumed"
+        message = "; ".join(part for part in (what, advice, kept) if part)
+        if failure.status in _REJECTED:
+            return RejectedError(message, failure.status, self._key.hidden_in(failure.said))
+        return MeasurementError(message)
+
+
+def _client(key: Key, options: Options, scheme: str, *, trust: bool) -> Callable[[], httpx.Client]:
+    """``trust``: proxies and certificates of the environment; a proxy is not asked for this very machine."""
+    import httpx
+
+    return partial(
+        httpx.Client,
+        headers={**key.header, "Accept-Encoding": "gzip"},
+        timeout=options.timeout,
+        limits=httpx.Limits(max_connections=1),
+        follow_redirects=False,  # the key and the texts go where the user said and nowhere else
+        # Plain http has no certificates, and reading them takes a while.
+        verify=httpx.create_ssl_context(trust_env=trust) if scheme == "https" else False,
+        trust_env=trust,
+    )
+
+
+def parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise MalformedError(f"something that is not JSON: {body[:1000].decode(errors='replace')}") from None
+
+
+def message_of(body: bytes) -> str:
+    """What a server says went wrong, in any of the usual forms, or else all it said."""
+    try:
+        found = parsed(body)
+    except MalformedError:
+        return body.decode(errors="replace")
+    for name in ("error", "message", "detail"):
+        while isinstance(found, dict) and found.get(name):
+            found = found[name]
+    return found if isinstance(found, str) else body.decode(errors="replace")

@@ -1,0 +1,153 @@
+"""Many requests to an endpoint at once, and their answers as they come."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from biassay.errors import BudgetError
+from biassay.models.api_answering import CONCURRENCY
+from biassay.models.api_asking import Asking, Pace
+from biassay.models.api_settings import read_number, read_options, who
+from biassay.models.base import Identity
+from biassay.models.family import ModelName
+from biassay.models.spending import Spending
+
+__all__ = ["Answered", "EndpointModel"]
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class EndpointModel(ABC, Generic[Request, Answer]):
+    """A model behind an endpoint: what it is, and how its answers come, whatever it is asked."""
+
+    def __init__(self, model: ModelName, path: str, settings: Mapping[str, str], pace: Pace | None) -> None:
+        """``settings``: those that change its answers."""
+        self._name, self._who = model.name, who(model)
+        self._options, self._throttle = read_options(model, CONCURRENCY), _Throttle(model, pace)
+        self._asking = asking = Asking(model, path, self._options, "answers", pace)
+        weakref.finalize(self, asking.close)  # a model has no end of its own
+        revision, known = f"{asking.base_url} {model.name}", tuple(settings.items())
+        self.identity = Identity(model.head, model.family, revision, known, sends_to=asking.sends_to)
+
+    @abstractmethod
+    def _ask(self, request: Request, stop: threading.Event) -> Answered:
+        """One request, in a thread of its own."""
+
+    @abstractmethod
+    def _tokens(self, request: Request) -> tuple[int, int]:
+        """About how many tokens are read, and how many are written at most."""
+
+    def prepare(self, requests: Sequence[Request]) -> None:
+        pass
+
+    def batches(self, requests: Sequence[Request]) -> list[list[int]]:
+        n = self._options.concurrency
+        return [list(range(start, min(start + n, len(requests)))) for start in range(0, len(requests), n)]
+
+    def stream(self, requests: Sequence[Request], spending: Spending) -> Iterator[Sequence[tuple[int, Answer]]]:
+        def ask(request: Request, stop: threading.Event) -> Answered:
+            self._throttle.wait(stop)
+            return self._ask(request, stop)
+
+        return _streamed(requests, ask, self._tokens, self._options.concurrency, spending)
+
+    def estimate(self, requests: Sequence[Request]) -> tuple[int, int]:
+        tokens = [self._tokens(request) for request in requests]
+        return sum(read for read, _ in tokens), sum(written for _, written in tokens)
+
+    def _all(self, requests: Sequence[Request]) -> list[Answer]:
+        found = dict(pair for together in self.stream(requests, Spending()) for pair in together)
+        return [found[place] for place in range(len(requests))]
+
+
+class _Throttle:
+    """Lets so many requests go in a minute, evenly."""
+
+    def __init__(self, model: ModelName, pace: Pace | None) -> None:
+        per_minute = read_number(model, "rate", math.inf, 0.001, 1e9, whole=False)
+        self._gap, self._next, self._lock = 60.0 / per_minute, 0.0, threading.Lock()
+        self._pace = pace or Pace()
+
+    def wait(self, stop: threading.Event) -> None:
+        if not self._gap:
+            return
+        with self._lock:
+            now = time.monotonic()
+            turn = max(now, self._next)
+            self._next = turn + self._gap
+        self._pace.sleep(stop, turn - now)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer, and how many tokens it took; None: the endpoint does not say."""
+
+    answer: Any
+    tokens_in: int | None
+    tokens_out: int | None
+
+
+def _streamed(
+    requests: Sequence[Request],
+    ask: Callable[[Request, threading.Event], Answered],
+    estimate: Callable[[Request], tuple[int, int]],
+    concurrency: int,
+    spending: Spending,
+) -> Iterator[list[tuple[int, Any]]]:
+    """Answers with the places of their requests, as they come, those that came together together.
+
+    After a failure, and where the budget does not allow the next request, nothing more is sent; what is under way is
+    waited for, for it is paid. After Ctrl-C it is not.
+    """
+    from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+    stop, waiting = threading.Event(), deque(enumerate(requests))
+    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
+    under_way: dict[Future[Answered], tuple[int, tuple[int, int]]] = {}
+    problem: Exception | None = None
+    together: list[tuple[int, Any]] = []
+    try:
+        while True:
+            while waiting and problem is None and len(under_way) < concurrency:
+                tokens = estimate(waiting[0][1])
+                if not spending.reserve(sum(tokens)):
+                    break
+                place, request = waiting.popleft()
+                under_way[pool.submit(ask, request, stop)] = place, tokens
+            if together:
+                yield together  # while these are written to disk, others are on their way already
+                together = []
+            if not under_way:
+                break
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                place, tokens = under_way.pop(future)
+                try:
+                    found = future.result()
+                except Exception as error:
+                    spending.settle(sum(tokens), 0, 0)
+                    problem = problem or error
+                    stop.set()  # nobody waits for another attempt
+                else:
+                    used = (found.tokens_in, found.tokens_out)
+                    spending.settle(sum(tokens), *(n if u is None else u for u, n in zip(used, tokens, strict=True)))
+                    together.append((place, found.answer))
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+    if problem is not None:
+        raise problem
+    if waiting:
+        raise BudgetError(
+            f"the budget of {spending.limit:,} tokens does not allow another request: {spending.used:,} are used, the "
+            f"next one may take {sum(estimate(waiting[0][1])):,}, and {len(waiting):,} are left; what was answered is "
+            "kept: give a larger budget and resume the run"
+        )

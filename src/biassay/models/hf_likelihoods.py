@@ -1,0 +1,70 @@
+"""Likelihoods of texts: log-likelihood of causal models, pseudo-log-likelihood of masked ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from biassay.models.answering import TokenLikelihoods
+from biassay.models.family import ModelName
+from biassay.models.lm import LanguageModel
+from biassay.models.lm_questions import Question
+from biassay.models.sampling import check_not_sampled
+from biassay.texts.requests import Likelihood
+
+__all__ = ["HfLikelihoods"]
+
+_TEXTS_AT_ONCE = {"cpu": 128, "cuda": 4096}
+
+
+class HfLikelihoods:
+    """Every token of a text in turn: a causal model reads what is before it, a masked one all others, it alone masked.
+
+    A causal model reads a text behind its own mark of a beginning, or of an end where it has no other; without either,
+    the first token has no likelihood. So has a token that stands for what the model does not know.
+    """
+
+    def __init__(self, model: ModelName) -> None:
+        check_not_sampled(model, "likelihoods")
+        self._model = LanguageModel(model)
+        self.identity, self.kind = self._model.identity, self._model.kind
+
+    def prepare(self, texts: Sequence[Likelihood]) -> None:  # noqa: ARG002
+        self._model.prepare()
+
+    def batches(self, texts: Sequence[Likelihood]) -> list[list[int]]:
+        """Texts of one length together: a model that pads wastes nothing."""
+        order, size = sorted(range(len(texts)), key=lambda i: len(texts[i].text)), _TEXTS_AT_ONCE[self._model.device]
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    def likelihoods(self, texts: Sequence[Likelihood]) -> list[TokenLikelihoods]:
+        asked = [self._questions(one.text) for one in texts]
+        numbers = iter(self._model.log_p([q for questions, _ in asked for q in questions if q is not None]).tolist())
+        return [
+            TokenLikelihoods(
+                np.array([np.nan if question is None else next(numbers) for question in questions], dtype=np.float64),
+                np.array(spans, dtype=np.int32).reshape(-1, 2),
+            )
+            for questions, spans in asked
+        ]
+
+    def _questions(self, text: str) -> tuple[list[Question | None], list[tuple[int, int]]]:
+        """A question about every token that stands for characters, or None, and these characters."""
+        tokenizer = self._model.tokenizer
+        encoded = tokenizer(text, return_offsets_mapping=True)
+        ids, spans = list(encoded["input_ids"]), [tuple(span) for span in encoded["offset_mapping"]]
+        if self.kind == "causal" and spans and spans[0][0] < spans[0][1]:
+            first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+            if first is not None:
+                ids, spans = [first, *ids], [(0, 0), *spans]
+        places = [place for place, (start, end) in enumerate(spans) if start < end]
+        return [self._question(ids, place) for place in places], [spans[place] for place in places]
+
+    def _question(self, ids: list[int], place: int) -> Question | None:
+        tokenizer, token = self._model.tokenizer, ids[place]
+        if token == tokenizer.unk_token_id and token != tokenizer.eos_token_id:
+            return None
+        if self.kind == "causal":
+            return Question(tuple(ids), place - 1, token) if place else None
+        return Question((*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]), place, token)

@@ -1,0 +1,220 @@
+"""Replies and likelihoods are kept by content, each as it comes; nothing is asked twice, nothing is made up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from biassay.answers.codecs import LIKELIHOODS, REPLIES
+from biassay.answers.fill import AskedLikelihoods, AskedReplies, ask_missing
+from biassay.answers.store import AnswerStore, ModelStore
+from biassay.answers.streaming import stream_missing
+from biassay.errors import MeasurementError, ModelError, UsageError
+from biassay.models.answering import ENDED, Reply, TokenLikelihoods
+from biassay.models.base import Identity
+from biassay.models.spending import Spending, rough_tokens
+from biassay.texts.requests import Likelihood, Prompt
+
+MODEL = Identity("fake", "test", "1")
+NAN = float("nan")
+PROMPTS = [Prompt(f"question {i}", sample=i) for i in range(20)]
+ANSWERS = [
+    Reply("plain", "stop", 3, 4),
+    Reply("", "filter"),
+    Reply("naïve 三 😀\n\ud800", None, 0, None),
+    Reply("", "stop", 1, 1, (-0.5, NAN, -1e-300)),
+    *(Reply(ended, ended) for ended in ENDED),
+]
+
+
+def opened(root: Path | None) -> ModelStore[Prompt, Sequence[Reply]]:
+    return AnswerStore(root).of(MODEL, REPLIES)
+
+
+def same(found: Sequence[Reply], expected: Sequence[Reply]) -> bool:
+    return [repr(one) for one in found] == [repr(one) for one in expected]  # NaN is NaN there
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_replies_come_back_as_they_were(kept: bool, tmp_path: Path) -> None:
+    store, n = opened(tmp_path if kept else None), len(ANSWERS)
+    store.add(PROMPTS[:3], ANSWERS[:3])
+    store.add(PROMPTS[3:n], ANSWERS[3:])
+    for later in (store, opened(tmp_path)) if kept else (store,):
+        assert same(later.get(PROMPTS[:n][::-1]), ANSWERS[::-1])
+        assert same(later.get([PROMPTS[3], PROMPTS[0]]), [ANSWERS[3], ANSWERS[0]])
+        assert later.missing(PROMPTS) == PROMPTS[n:]
+    assert list(store.get([])) == []
+
+
+def test_likelihoods_come_back_as_they_were(tmp_path: Path) -> None:
+    texts = [Likelihood("a b"), Likelihood("c"), Likelihood("d")]
+    answers = [
+        TokenLikelihoods(np.array([NAN, -1.25]), np.array([[0, 1], [1, 3]], dtype=np.int32)),
+        TokenLikelihoods(np.array([-1e-17]), np.array([[0, 1]], dtype=np.int32)),
+        TokenLikelihoods(np.empty(0), np.empty((0, 2), dtype=np.int32)),
+    ]
+    AnswerStore(tmp_path).of(MODEL, LIKELIHOODS).add(texts, answers)
+    found = AnswerStore(tmp_path).of(MODEL, LIKELIHOODS).get(texts[::-1])
+    for one, expected in zip(found, answers[::-1], strict=True):
+        np.testing.assert_array_equal(one.log_p, expected.log_p)
+        np.testing.assert_array_equal(one.spans, expected.spans)
+        assert (one.log_p.dtype, one.spans.dtype) == (np.float64, np.int32)
+
+
+def test_requests_are_known_by_all_they_hold() -> None:
+    prompts = [
+        Prompt("a"),
+        Prompt("a", sample=1),
+        Prompt("a", system=""),
+        Prompt("a", system="b"),
+        Prompt("a", options=("b",)),
+        Prompt("a", options=("b", "c")),
+        Prompt("a", options=("c", "b")),
+        Prompt("b"),
+    ]
+    keys = {one.key for one in prompts} | {Likelihood("a").key, Likelihood("b").key}
+    assert len(keys) == len(prompts) + 2
+    assert Prompt("a", None, ("b",), 2).key == Prompt("a", options=("b",), sample=2).key
+
+
+@pytest.mark.parametrize("wrong", [{"text": ""}, {"options": ("a", "a")}, {"options": ("",)}, {"sample": -1}])
+def test_prompts_that_ask_nothing_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        Prompt(**{"text": "a", **wrong})  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        Likelihood("")
+
+
+def test_the_likelihood_of_a_part_of_a_text() -> None:
+    """Tokens "The", " cat", "s" of "The cats": a word is all tokens that have a character of it."""
+    spans = np.array([[0, 3], [3, 7], [7, 8]], dtype=np.int32)
+    of = TokenLikelihoods(np.array([NAN, -2.0, -0.5]), spans)
+    assert of.within(4, 8) == -2.5
+    assert of.within(7, 8) == -0.5
+    assert math.isnan(of.within(0, 8))
+
+
+# Asking
+
+
+class Batched:
+    """Answers batch by batch, as a local model does."""
+
+    identity = MODEL
+    kind = "causal"
+    option_log_p = "continuation"
+
+    def prepare(self, _: object) -> None:
+        pass
+
+    def batches(self, requests: Sequence[object]) -> list[list[int]]:
+        return [[place] for place in range(len(requests))]
+
+    def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        return [Reply("x", log_p=(-1.0,)) for _ in prompts]
+
+    def likelihoods(self, _: Sequence[Likelihood]) -> list[TokenLikelihoods]:
+        return []
+
+
+def test_answers_that_are_not_of_the_form_asked_for_are_refused(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    assert ask_missing(AskedReplies(Batched()), [Prompt("a", options=("b",))], store) == 1
+    with pytest.raises(ModelError, match="fake"):
+        ask_missing(AskedReplies(Batched()), [Prompt("a", options=("b", "c"))], store)
+    with pytest.raises(ModelError, match="fake"):
+        ask_missing(AskedLikelihoods(Batched()), [Likelihood("a")], AnswerStore(tmp_path).of(MODEL, LIKELIHOODS))
+
+
+class Streaming:
+    """Answers in groups of three, the last first, until it breaks."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self.most, self.asked = most, list[Prompt]()
+
+    def estimate(self, requests: Sequence[Prompt]) -> tuple[int, int]:
+        return len(requests), len(requests)
+
+    def stream(self, requests: Sequence[Prompt], _: Spending) -> Iterator[list[tuple[int, Reply]]]:
+        self.asked += requests
+        places = list(range(len(requests)))[::-1][: self.most]
+        for start in range(0, len(places), 3):
+            yield [(place, Reply(requests[place].text)) for place in places[start : start + 3]]
+        if self.most < len(requests):
+            raise MeasurementError("broken")
+
+
+def test_a_broken_stream_loses_nothing_and_asks_nothing_again(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match="broken"):
+        stream_missing(Streaming(7), PROMPTS, opened(tmp_path), Spending())
+    assert opened(tmp_path).missing(PROMPTS) == PROMPTS[:13]
+    again, store = Streaming(), opened(tmp_path)
+    assert stream_missing(again, PROMPTS, store, Spending()) == 13
+    assert again.asked == PROMPTS[:13]
+    assert [one.text for one in opened(tmp_path).get(PROMPTS)] == [prompt.text for prompt in PROMPTS]
+    assert stream_missing(Streaming(), PROMPTS, store, Spending()) == 0
+
+
+def test_every_answer_is_on_disk_before_the_next_is_looked_at(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def look(done: int, total: int) -> None:
+        seen.append(total - len(opened(tmp_path).missing(PROMPTS)))
+        assert seen[-1] == done
+
+    stream_missing(Streaming(), PROMPTS, opened(tmp_path), Spending(), look)
+    assert seen == [3, 6, 9, 12, 15, 18, 20]
+
+
+@pytest.mark.parametrize("limit", [2, 3, 1000])
+def test_small_files_become_one(limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("biassay.answers.streaming._SMALL_FILES", limit)
+    other = opened(tmp_path)
+    store = opened(tmp_path)
+    stream_missing(Streaming(), PROMPTS, store, Spending())
+    assert len(list(tmp_path.rglob("*.npz"))) == {2: 4, 3: 3, 1000: 1}[limit]
+    for one in (store, opened(tmp_path)):
+        assert [reply.text for reply in one.get(PROMPTS)] == [prompt.text for prompt in PROMPTS]
+    assert other.missing(PROMPTS) == PROMPTS  # opened before there was anything
+
+
+def test_a_process_that_saw_the_small_files_finds_what_became_of_them(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    for prompt in PROMPTS:
+        store.add([prompt], [Reply(prompt.text)])
+    other = opened(tmp_path)
+    store.merge(PROMPTS)
+    assert len(list(tmp_path.rglob("*.npz"))) == 1
+    assert other.missing(PROMPTS) == []
+    assert [reply.text for reply in other.get(PROMPTS)] == [prompt.text for prompt in PROMPTS]
+    assert other.damaged == []
+
+
+def test_merging_in_memory_keeps_all() -> None:
+    store = opened(None)
+    stream_missing(Streaming(), PROMPTS, store, Spending())
+    assert [reply.text for reply in store.get(PROMPTS)] == [prompt.text for prompt in PROMPTS]
+
+
+# Tokens
+
+
+def test_no_more_is_set_aside_than_the_limit() -> None:
+    spending = Spending(100)
+    assert [spending.reserve(n) for n in (60, 40, 1)] == [True, True, False]
+    spending.settle(60, 10, 5)
+    assert (spending.tokens_in, spending.tokens_out, spending.used) == (10, 5, 15)
+    assert [spending.reserve(n) for n in (46, 45)] == [False, True]
+    assert Spending().reserve(10**12)
+    assert not Spending(0).reserve(1)
+    with pytest.raises(UsageError):
+        Spending(-1)
+
+
+def test_tokens_are_counted_roughly() -> None:
+    assert [rough_tokens(text) for text in ("", "the", "a" * 400, "三" * 4)] == [1, 1, 101, 4]

@@ -1,0 +1,262 @@
+"""``chat:`` over the wire: what is sent, what is read, what is tried again, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from biassay.errors import MeasurementError, ModelError, UsageError
+from biassay.models.answering import Reply as Answer
+from biassay.models.registry import open_as
+from biassay.texts.requests import Prompt
+
+from . import api_server
+from .answer_server import TOP, body, chat, opened, said_to
+from .api_server import Clock, Endpoint, Reply
+
+pytestmark = pytest.mark.extras
+
+key, no_key = api_server.key, api_server.no_key
+PROMPTS = [Prompt(f"text {i}") for i in range(10)]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
+        server.always = chat
+        yield server
+
+
+def asked_of(server: Endpoint) -> list[str]:
+    return [asked["messages"][-1]["content"] for _, _, asked in server.seen]
+
+
+# What is sent
+
+
+def test_a_request_is_what_the_protocol_says(endpoint: Endpoint, key: str) -> None:
+    opened(endpoint).reply([Prompt("hello ü")])
+    [(path, headers, asked)] = endpoint.seen
+    assert path == "/v1/chat/completions"
+    assert headers["Authorization"] == f"Bearer {key}"
+    messages = [{"role": "user", "content": "hello ü"}]
+    assert asked == {"model": "toy", "messages": messages, "temperature": 1.0, "max_tokens": 512}
+
+
+def test_settings_are_sent_and_are_part_of_the_identity(endpoint: Endpoint) -> None:
+    settings = "temperature=0.5&max_tokens=7&system=be%20brief&seed=3&reasoning_effort=low"
+    model = opened(endpoint, settings)
+    model.reply([Prompt("a"), Prompt("a", sample=1), Prompt("a", system="")])
+    asked = {json.dumps(one["messages"]): one for _, _, one in endpoint.seen}
+    one = next(iter(asked.values()))
+    assert (one["temperature"], one["max_tokens"], one["reasoning_effort"]) == (0.5, 7, "low")
+    assert sorted(len(one["messages"]) for _, _, one in endpoint.seen) == [1, 2, 2]
+    assert len({one["seed"] for _, _, one in endpoint.seen}) == 3  # answers of one prompt are drawn apart
+    assert dict(model.identity.settings) == {
+        "temperature": "0.5",
+        "max_tokens": "7",
+        "system": "be brief",
+        "seed": "3",
+        "reasoning_effort": "low",
+    }
+    keys = {opened(endpoint, part).identity.key for part in ("", *settings.split("&"))}
+    assert len(keys) == 6
+    assert opened(endpoint, "concurrency=2&retries=1&timeout=9&rate=100").identity.key in keys
+
+
+def test_the_same_request_has_the_same_seed_again(endpoint: Endpoint) -> None:
+    for _ in range(2):
+        opened(endpoint, "seed=3").reply([Prompt("a")])
+    opened(endpoint, "seed=4").reply([Prompt("a")])
+    seeds = [asked["seed"] for _, _, asked in endpoint.seen]
+    assert seeds[0] == seeds[1] != seeds[2]
+
+
+@pytest.mark.parametrize(
+    "setting", ["temperature=-1", "temperature=x", "max_tokens=0", "seed=-1", "rate=0", "concurrency=0", "colour=red"]
+)
+def test_settings_that_mean_nothing_are_refused(endpoint: Endpoint, setting: str) -> None:
+    with pytest.raises(UsageError, match="chat:toy"):
+        opened(endpoint, setting)
+
+
+def test_an_address_with_the_path_is_refused(endpoint: Endpoint) -> None:
+    with pytest.raises(UsageError, match="the part before /chat/completions"):
+        open_as(f"chat:toy?base_url={endpoint.base}/chat/completions", "replies")
+
+
+def test_another_host_needs_a_key() -> None:
+    with pytest.raises(UsageError, match="needs a key"):
+        open_as("chat:toy?base_url=https://example.org/v1", "replies")
+    with pytest.raises(UsageError, match="needs a key"):
+        open_as("chat:gpt", "replies")
+
+
+def test_a_chat_model_encodes_no_texts() -> None:
+    for ability in ("texts", "likelihoods", "blanks"):
+        with pytest.raises(UsageError, match="'chat:toy' cannot"):
+            open_as("chat:toy?base_url=http://localhost:1/v1", ability)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_no_more_requests_at_a_time_than_asked_for(endpoint: Endpoint, limit: int) -> None:
+    endpoint.hold = 0.02
+    replies = opened(endpoint, f"concurrency={limit}").reply(PROMPTS)
+    assert [one.text for one in replies] == [said_to(prompt.text) for prompt in PROMPTS]
+    assert sorted(asked_of(endpoint)) == [prompt.text for prompt in PROMPTS]
+    assert endpoint.peak == limit
+
+
+def test_a_rate_spreads_requests_evenly(endpoint: Endpoint) -> None:
+    clock = Clock()
+    opened(endpoint, "rate=60&concurrency=1", clock).reply(PROMPTS)
+    # The clock of the test passes on paper only: the waits grow by what is left of each second.
+    assert clock.waits[0] == 0
+    assert clock.waits[-1] == pytest.approx(9, abs=0.9)
+
+
+def test_a_server_that_wants_the_newer_name_of_the_limit_gets_it(endpoint: Endpoint) -> None:
+    def newer(asked: dict[str, Any]) -> Reply:
+        if "max_tokens" in asked:
+            return Reply(400, b'{"error": {"message": "Unsupported: use \'max_completion_tokens\' instead."}}')
+        return chat(asked)
+
+    endpoint.always = newer
+    model = opened(endpoint, "concurrency=1&max_tokens=9")
+    assert len(model.reply(PROMPTS)) == 10
+    assert len(endpoint.seen) == 11
+    assert endpoint.seen[-1][2]["max_completion_tokens"] == 9
+
+
+# What is read
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "ended"),
+    [
+        ({"message": {"content": "x"}, "finish_reason": "stop"}, "x", "stop"),
+        ({"message": {"content": "x"}, "finish_reason": "length"}, "x", "length"),
+        ({"message": {"content": ""}, "finish_reason": "stop"}, "", "stop"),
+        ({"message": {"content": None}, "finish_reason": "length"}, "", "length"),
+        ({"message": {"content": None}, "finish_reason": "content_filter"}, "", "filter"),
+        ({"message": {"content": None, "refusal": "I cannot."}, "finish_reason": "stop"}, "I cannot.", "refusal"),
+        ({"message": {"content": "x", "refusal": None}, "finish_reason": "tool_calls"}, "x", "other"),
+        ({"message": {"content": "x"}, "finish_reason": None}, "x", None),
+        ({"message": {"content": [{"type": "text", "text": "x"}, {"text": "y"}]}}, "xy", None),
+    ],
+)
+def test_answers_of_many_forms(endpoint: Endpoint, choice: dict[str, Any], text: str, ended: str) -> None:
+    endpoint.always = lambda _: body(choice, 11, 3)
+    [reply] = opened(endpoint).reply([Prompt("a")])
+    assert reply == Answer(text, ended, 11, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "7"}, {"prompt_tokens": -1}, [1]])
+def test_tokens_that_are_not_told_are_missing(endpoint: Endpoint, usage: object) -> None:
+    choice = {"message": {"content": "x"}, "finish_reason": "stop"}
+    endpoint.always = lambda _: Reply(body=json.dumps({"choices": [choice], "usage": usage}).encode())
+    [reply] = opened(endpoint).reply([Prompt("a")])
+    assert (reply.tokens_in, reply.tokens_out) == (None, None)
+
+
+def test_options_have_the_log_probability_of_the_first_token(endpoint: Endpoint) -> None:
+    [reply] = opened(endpoint).reply([Prompt("a", options=("A", "B", "C"))])
+    [(_, _, asked)] = endpoint.seen
+    assert (asked["logprobs"], asked["top_logprobs"], asked["max_tokens"]) == (True, 20, 1)
+    assert reply.log_p[0] == -0.25
+    assert reply.log_p[1] == pytest.approx(math.log(math.exp(-2) + math.exp(-3)), abs=1e-12)
+    assert math.isnan(reply.log_p[2])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Reply(400, b'{"error": {"message": "logprobs are not supported by this model"}}'),
+        body({"message": {"content": "A"}, "finish_reason": "stop"}),
+        body({"message": {"content": "A"}, "logprobs": None}),
+        body({"message": {"content": "A"}, "logprobs": {"content": []}}),
+        body({"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "top_logprobs": []}]}}),
+    ],
+)
+def test_a_server_without_log_probabilities_is_found_out_and_said(endpoint: Endpoint, answer: Reply) -> None:
+    endpoint.always = lambda _: answer
+    with pytest.raises(ModelError, match="'chat:toy': its server gives no log-probabilities of options"):
+        opened(endpoint, "concurrency=1").reply([Prompt("a", options=("A", "B"))])
+    assert len(endpoint.seen) == 1
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "0.5", '"x"', "null", "true"])
+def test_log_probabilities_that_are_none_are_an_error_at_once(endpoint: Endpoint, number: str) -> None:
+    choice = {"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "top_logprobs": TOP}]}}
+    good = body(choice).body.decode()
+    endpoint.always = lambda _: Reply(body=good.replace("-0.25", number).encode())
+    with pytest.raises(MeasurementError, match="'chat:toy' gave the log-probability"):
+        opened(endpoint).reply([Prompt("a", options=("A", "B"))])
+    assert len(endpoint.seen) == 1
+
+
+# What is tried again
+
+
+MALFORMED = {
+    "a page": Reply(body=b"<html>busy</html>"),
+    "nothing": Reply(body=b""),
+    "no object": Reply(body=b"[]"),
+    "no choices": Reply(body=b"{}"),
+    "fewer choices": Reply(body=b'{"choices": []}'),
+    "another form": Reply(body=b'{"choices": ["x"]}'),
+    "no message": Reply(body=b'{"choices": [{"text": "x"}]}'),
+    "no text": Reply(body=b'{"choices": [{"message": {"content": 3}}]}'),
+    "vectors": api_server.answer([]),
+    "cut off": Reply(body=b'{"choices": [{"message"', cut=100),
+}
+BROKEN = {
+    "429": Reply(429, headers={"Retry-After": "7"}),
+    "500": Reply(500),
+    "dropped": Reply(drop=True),
+    "silent": Reply(hang=True),
+}
+
+
+@pytest.mark.parametrize("fault", (MALFORMED | BROKEN).values(), ids=MALFORMED | BROKEN)
+def test_what_may_pass_is_tried_again(endpoint: Endpoint, fault: Reply) -> None:
+    endpoint.faults = [fault]
+    clock = Clock()
+    [reply] = opened(endpoint, "timeout=0.2", clock).reply([Prompt("a")])
+    assert reply.text == said_to("a")
+    assert len(endpoint.seen) == 2
+    assert clock.waits == [7.0 if fault.status == 429 else 0.5]
+
+
+@pytest.mark.parametrize("fault", MALFORMED.values(), ids=MALFORMED)
+def test_what_does_not_pass_is_an_error_that_leaves_answers_kept(endpoint: Endpoint, fault: Reply) -> None:
+    endpoint.always = lambda _: fault
+    with pytest.raises(MeasurementError, match=r"chat:toy.*\(3 attempts\); answers that came before are kept"):
+        opened(endpoint, "retries=2").reply([Prompt("a")])
+    assert len(endpoint.seen) == 3
+
+
+@pytest.mark.parametrize(("status", "advice"), [(401, "the key is"), (404, "check the model's name"), (400, "kept")])
+@pytest.mark.usefixtures("key")
+def test_a_refusal_of_the_server_is_final(endpoint: Endpoint, status: int, advice: str) -> None:
+    endpoint.always = lambda _: Reply(status, b'{"error": {"message": "no"}}')
+    with pytest.raises(MeasurementError, match=rf"answered {status}: no .*{advice}"):
+        opened(endpoint, "concurrency=1").reply(PROMPTS)
+    assert len(endpoint.seen) == 1
+
+
+def test_nobody_at_the_address() -> None:
+    model = open_as("chat:toy?base_url=http://127.0.0.1:9/v1&retries=0", "replies")
+    with pytest.raises(MeasurementError, match="gave no answer"):
+        model.reply([Prompt("a")])
+
+
+def test_a_huge_answer_is_not_read(endpoint: Endpoint) -> None:
+    endpoint.always = lambda _: Reply(body=b" " * 20_000_000)
+    with pytest.raises(MeasurementError, match="more than"):
+        opened(endpoint).reply([Prompt("a")])
+    assert endpoint.sent == 0

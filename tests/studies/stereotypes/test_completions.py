@@ -1,0 +1,102 @@
+"""The same tiny causal model, read here and behind an endpoint, gives the same ILPS and ILPS*."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.models import api_server
+from tests.models.answer_server import body, each
+from tests.models.api_server import Endpoint, Reply
+from tests.models.tiny_models import save_tiny
+
+import biassay
+from biassay.errors import BudgetError, UsageError
+
+from .asked_models import own_file
+
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("one_thread")]
+
+no_key = api_server.no_key
+MEASURES = ["ilps", "ilps-star"]
+ASKED: dict[str, Any] = {"groups": ["north", "south"], "templates": ["own-that", "own-many"], "n_bootstrap": 10}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny("gpt2", tmp_path_factory.mktemp("m") / "tiny", head=True)
+
+
+@pytest.fixture
+def endpoint(folder: Path) -> Iterator[Endpoint]:
+    """A server as vLLM is one: it tokenises, reads, and tells how likely each token was."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    lock = threading.Lock()
+
+    @each
+    def answer(asked: dict[str, Any]) -> Reply:
+        ids = tokenizer(asked["prompt"])["input_ids"]
+        with lock, torch.no_grad():
+            log_p = model(torch.tensor([ids])).logits[0].double().log_softmax(dim=1)
+        numbers = [None, *(float(log_p[place - 1, ids[place]]) for place in range(1, len(ids)))]
+        tokens = [tokenizer.decode([token]) for token in ids]
+        return body({"text": "", "logprobs": {"tokens": tokens, "token_logprobs": numbers}}, len(ids), 1)
+
+    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
+        server.always = answer
+        yield server
+
+
+def prompts_of(server: Endpoint) -> list[str]:
+    """Each text that was sent, those that went together one after the other."""
+    given = [one["prompt"] for _, _, one in server.seen]
+    return [text for one in given for text in ([one] if isinstance(one, str) else one)]
+
+
+def name_of(server: Endpoint) -> str:
+    return f"completions:toy?base_url={server.base}"
+
+
+def test_an_endpoint_gives_what_the_model_itself_gives(endpoint: Endpoint, folder: Path, tmp_path: Path) -> None:
+    files = own_file(tmp_path)
+    there = biassay.stereotypes(name_of(endpoint), measures=MEASURES, files=files, **ASKED)
+    here = biassay.stereotypes(f"hf:{folder}", measures=MEASURES, files=files, **ASKED)
+    assert len(there.arrays) == len(here.arrays) > 0
+    for name, values in here.arrays.items():
+        np.testing.assert_allclose(there.arrays[name], values, atol=1e-4)
+    assert np.isfinite(next(iter(here.arrays.values()))).any()
+    before = len(endpoint.seen)
+    biassay.stereotypes(name_of(endpoint), measures=MEASURES, files=files, **ASKED)
+    assert len(endpoint.seen) == before
+
+
+def test_the_sensitivity_test_is_refused_with_its_reason(endpoint: Endpoint, tmp_path: Path) -> None:
+    files = own_file(tmp_path)
+    with pytest.raises(UsageError, match="output layer"):
+        biassay.stereotypes(name_of(endpoint), files=files, **ASKED)
+    with pytest.raises(UsageError, match="released code"):
+        biassay.stereotypes(name_of(endpoint), measures=MEASURES, variant="cao2022-code", files=files, **ASKED)
+    assert endpoint.seen == []
+
+
+def test_a_budget_stops_a_run_that_goes_on_with_a_larger_one(endpoint: Endpoint, tmp_path: Path) -> None:
+    files = own_file(tmp_path)
+    given = {"measures": MEASURES, "files": files, **ASKED}
+    name = f"{name_of(endpoint)}&concurrency=1"
+    for budget in (0, 800):
+        with pytest.raises(BudgetError):
+            biassay.stereotypes(name, out=tmp_path / f"run-{budget}", budget=budget, **given)
+    asked = prompts_of(endpoint)
+    assert asked
+    out = tmp_path / "run-800"
+    assert biassay.resume(out, name).manifest.status == "complete"
+    again = prompts_of(endpoint)[len(asked) :]
+    assert again
+    assert not set(again) & set(asked)
