@@ -206,14 +206,26 @@ def test_merging_in_memory_keeps_all() -> None:
 
 def test_no_more_is_set_aside_than_the_limit() -> None:
     spending = Spending(100)
-    assert [spending.reserve(n) for n in (60, 40, 1)] == [True, True, False]
-    spending.settle(60, 10, 5)
+    assert [spending.reserve(*n) for n in ((20, 20), (1, 1))] == [40, None]  # the first goes alone
+    spending.settle(40, 20, 10, 5)
     assert (spending.tokens_in, spending.tokens_out, spending.used) == (10, 5, 15)
-    assert [spending.reserve(n) for n in (46, 45)] == [False, True]
-    assert Spending().reserve(10**12)
-    assert not Spending(0).reserve(1)
+    assert [spending.reserve(*n) for n in ((40, 40), (6, 0), (5, 0))] == [80, None, 5]
+    spending.release(5)
+    spending.settle(80, 40, 1, 1)
+    assert [spending.reserve(*n) for n in ((0, 84), (0, 83))] == [None, 83]
+    assert Spending().reserve(10**12, 0)
+    assert Spending(0).reserve(1, 0) is None
     with pytest.raises(UsageError):
         Spending(-1)
+
+
+def test_estimates_are_raised_by_what_they_were_too_low() -> None:
+    spending = Spending(1000)
+    assert spending.reserve(10, 5) == 15
+    spending.settle(15, 10, 25, 1)
+    assert spending.reserve(10, 5) == 30
+    spending.settle(30, 10, 5, 1)  # and never lowered
+    assert spending.reserve(10, 5) == 30
 
 
 def test_tokens_are_counted_roughly() -> None:

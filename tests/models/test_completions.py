@@ -99,6 +99,13 @@ def test_an_option_is_as_likely_as_its_tokens_behind_the_prompt(endpoint: Endpoi
     assert (reply.text, reply.tokens_out) == ("", 3)
 
 
+def test_a_server_that_breaks_on_several_texts_gets_one_at_a_time(endpoint: Endpoint) -> None:
+    endpoint.always = lambda asked: echo(asked) if isinstance(asked["prompt"], str) else Reply(500)
+    [reply] = completing(endpoint, "retries=2").reply([Prompt("text", options=(" a", " b", " c"))])
+    assert all(map(math.isfinite, reply.log_p))
+    assert len(endpoint.seen) == 1 + 3 + 2
+
+
 @pytest.mark.parametrize(("way", "sent"), [(echo, 2 + 9), (one_by_one, 3 + 1 + 9 * 3), (only_first, 3 + 1 + 9 * 3)])
 def test_options_go_together_where_the_server_takes_that(endpoint: Endpoint, way: Script, sent: int) -> None:
     endpoint.always = way

@@ -88,12 +88,12 @@ def test_what_it_will_cost_and_what_it_cost_is_told(endpoint: Endpoint, tmp_path
 
 @pytest.mark.parametrize(("limit", "answered"), [(0, 0), (27, 1), (100, 5)])
 def test_a_budget_stops_and_a_larger_one_goes_on(endpoint: Endpoint, tmp_path: Path, limit: int, answered: int) -> None:
-    """An answer takes 15 tokens, and 27 are set aside for it."""
+    """An answer takes 15 tokens; 27 are set aside for the first one, and 30 for others."""
     with pytest.raises(BudgetError):
         asked(endpoint, tmp_path, Spending(limit))
     assert len(endpoint.seen) == answered
     endpoint.seen.clear()
-    _, _, now = asked(endpoint, tmp_path, Spending(60 * 15 + 4 * 12))
+    _, _, now = asked(endpoint, tmp_path, Spending(60 * 15 + 4 * 15))
     assert now == len(endpoint.seen) == 60 - answered
 
 

@@ -112,33 +112,35 @@ def _streamed(
 
     stop, waiting = threading.Event(), deque(enumerate(requests))
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
-    under_way: dict[Future[Answered], tuple[int, tuple[int, int]]] = {}
+    under_way: dict[Future[Answered], tuple[int, tuple[int, int], int]] = {}
     problem: Exception | None = None
     together: list[tuple[int, Any]] = []
     try:
         while True:
             while waiting and problem is None and len(under_way) < concurrency:
                 tokens = estimate(waiting[0][1])
-                if not spending.reserve(sum(tokens)):
+                reserved = spending.reserve(*tokens)
+                if reserved is None:
                     break
                 place, request = waiting.popleft()
-                under_way[pool.submit(ask, request, stop)] = place, tokens
+                under_way[pool.submit(ask, request, stop)] = place, tokens, reserved
             if together:
                 yield together  # while these are written to disk, others are on their way already
                 together = []
             if not under_way:
                 break
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                place, tokens = under_way.pop(future)
+                place, tokens, reserved = under_way.pop(future)
                 try:
                     found = future.result()
                 except Exception as error:
-                    spending.settle(sum(tokens), 0, 0)
+                    spending.release(reserved)
                     problem = problem or error
                     stop.set()  # nobody waits for another attempt
                 else:
-                    used = (found.tokens_in, found.tokens_out)
-                    spending.settle(sum(tokens), *(n if u is None else u for u, n in zip(used, tokens, strict=True)))
+                    read = tokens[0] if found.tokens_in is None else found.tokens_in
+                    written = tokens[1] if found.tokens_out is None else found.tokens_out
+                    spending.settle(reserved, tokens[0], read, written)
                     together.append((place, found.answer))
     finally:
         stop.set()
@@ -148,6 +150,6 @@ def _streamed(
     if waiting:
         raise BudgetError(
             f"the budget of {spending.limit:,} tokens does not allow another request: {spending.used:,} are used, the "
-            f"next one may take {sum(estimate(waiting[0][1])):,}, and {len(waiting):,} are left; what was answered is "
-            "kept: give a larger budget and resume the run"
+            f"next one may take {spending.needed(*estimate(waiting[0][1])):,}, and {len(waiting):,} are left; what was "
+            "answered is kept: give a larger budget and resume the run"
         )

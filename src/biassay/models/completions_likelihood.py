@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from biassay.errors import ModelError
+from biassay.errors import MeasurementError, ModelError
 from biassay.models.answering import TokenLikelihoods
 from biassay.models.api_answering import choices_of, log_probability, used_by
 from biassay.models.api_asking import Asking, RejectedError
@@ -72,7 +72,7 @@ class GivenText:
             "prompt_logprobs": ({"prompt_logprobs": 0}, _of_prompt),
         }
         self._way: str | None = None
-        self._takes_lists = True
+        self._takes_lists: bool | None = None  # not known yet
         self._finding = threading.Lock()
 
     def ask(self, texts: Sequence[str], stop: threading.Event) -> Scores:
@@ -89,14 +89,25 @@ class GivenText:
 
     def _asked(self, way: str, texts: Sequence[str], stop: threading.Event) -> Scores:
         try:
-            if len(texts) > 1 and self._takes_lists:
-                try:
-                    return self._by(way, texts, stop)
-                except (RejectedError, _FewerError):
-                    self._takes_lists = False
+            if len(texts) > 1 and self._takes_lists is not False:
+                found = self._together(way, texts, stop)
+                if found is not None:
+                    return found
             return sum((self._by(way, [text], stop) for text in texts), start=Scores([], 0, 0))
         except _AbsentError:
             raise self._none([f"to {way} it suddenly answers without them"]) from None
+
+    def _together(self, way: str, texts: Sequence[str], stop: threading.Event) -> Scores | None:
+        """Several texts in one request. None: the server does not take that, however it says so."""
+        try:
+            found = self._by(way, texts, stop)
+        except (MeasurementError, _FewerError):
+            if self._takes_lists:
+                raise
+            self._takes_lists = False
+            return None
+        self._takes_lists = True
+        return found
 
     def _first(self, text: str, stop: threading.Event) -> tuple[str, Scores]:
         lacking = []
@@ -127,7 +138,9 @@ class GivenText:
     ) -> Scores:
         choices, usage = choices_of(body)
         if len(choices) != len(texts):
-            raise _FewerError if len(texts) > 1 else MalformedError(f"{len(choices)} choices, where one was asked for")
+            if len(texts) > 1 and not self._takes_lists:
+                raise _FewerError
+            raise MalformedError(f"{len(choices)} choices, where {len(texts)} were asked for")
         scored = [self._scored(text, *tokens_in(self._who, one)) for text, one in zip(texts, choices, strict=True)]
         return Scores(scored, *used_by(usage))
 

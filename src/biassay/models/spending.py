@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 from biassay.errors import UsageError
@@ -19,7 +20,8 @@ def rough_tokens(text: str) -> int:
 class Spending:
     """Counts tokens. No request is sent whose tokens, with those of all that is under way, may exceed the limit.
 
-    What a request will use is estimated before it is sent, and replaced by what the endpoint says it used.
+    What a request will read is estimated before it is sent, and replaced by what the endpoint says. Where there is a
+    limit, the first request goes alone, and estimates are then raised by as much as one was ever too low.
 
     Attributes
     ----------
@@ -32,24 +34,40 @@ class Spending:
         if limit is not None and limit < 0:
             raise UsageError(f"a budget is a number of tokens, 0 or more, got {limit}")
         self.limit, self.tokens_in, self.tokens_out = limit, 0, 0
-        self._reserved = 0
+        self._reserved, self._factor = 0, 1.0
+        self._has_answer = False
         self._lock = threading.Lock()
 
     @property
     def used(self) -> int:
         return self.tokens_in + self.tokens_out
 
-    def reserve(self, tokens: int) -> bool:
-        """Set tokens aside for a request; False: there are not so many left."""
-        with self._lock:
-            if self.limit is not None and self.used + self._reserved + tokens > self.limit:
-                return False
-            self._reserved += tokens
-            return True
+    def needed(self, tokens_in: int, tokens_out: int) -> int:
+        """What is set aside for a request that is estimated to read and write so many tokens."""
+        return math.ceil(tokens_in * self._factor) + tokens_out
 
-    def settle(self, reserved: int, tokens_in: int, tokens_out: int) -> None:
-        """A request is done: it used so many tokens of those that were set aside for it."""
+    def reserve(self, tokens_in: int, tokens_out: int) -> int | None:
+        """Set tokens aside for a request; None: there are not so many left, or the first is still under way."""
+        with self._lock:
+            needed = self.needed(tokens_in, tokens_out)
+            if self.limit is not None:
+                if self._reserved and not self._has_answer:
+                    return None
+                if self.used + self._reserved + needed > self.limit:
+                    return None
+            self._reserved += needed
+            return needed
+
+    def release(self, reserved: int) -> None:
+        """A request failed."""
         with self._lock:
             self._reserved -= reserved
+
+    def settle(self, reserved: int, estimated_in: int, tokens_in: int, tokens_out: int) -> None:
+        """A request is answered: it used so many tokens of those that were set aside for it."""
+        with self._lock:
+            self._reserved -= reserved
+            self._has_answer = True
+            self._factor = max(self._factor, tokens_in / max(estimated_in, 1))
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out

@@ -103,16 +103,22 @@ class _Answers(_Endpoint):
     """Always says "joy"; every character is a token, and the less likely, the later it comes in the alphabet."""
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        choice: dict[str, Any] = {"finish_reason": "stop"}
+        given = asked.get("prompt", "")
+        prompts = given if isinstance(given, list) else [given]
+        choices = [{"index": index, **self.choice(asked, prompt)} for index, prompt in enumerate(prompts)]
+        return {
+            "choices": choices,
+            "usage": {"prompt_tokens": len("".join(prompts)), "completion_tokens": len(choices)},
+        }
+
+    def choice(self, asked: dict[str, Any], prompt: str) -> dict[str, Any]:
         if "messages" in asked:
             likely = [{"token": word, "logprob": -0.5 - i} for i, word in enumerate(("joy", "rose"))]
-            choice |= {"message": {"content": "joy"}, "logprobs": {"content": [{"top_logprobs": likely}]}}
-        elif asked.get("echo"):
-            numbers = [None, *(-0.1 - ord(character) % 32 for character in asked["prompt"][1:])]
-            choice |= {"text": asked["prompt"], "logprobs": {"tokens": [*asked["prompt"]], "token_logprobs": numbers}}
-        else:
-            choice |= {"text": "joy"}
-        return {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+            return {"message": {"content": "joy"}, "logprobs": {"content": [{"top_logprobs": likely}]}}
+        if asked.get("echo"):
+            numbers = [None, *(-0.1 - ord(character) % 32 for character in prompt[1:])]
+            return {"text": prompt, "logprobs": {"tokens": [*prompt], "token_logprobs": numbers}}
+        return {"text": "joy"}
 
 
 def random_arrays(shapes: Mapping[str, Sequence[int]]) -> dict[str, NDArray[np.float32]]:
