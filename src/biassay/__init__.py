@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from biassay.runs.robustness import robustness
     from biassay.runs.run import Run, load
     from biassay.runs.stereotypes import stereotypes
+    from biassay.runs.word_association import ask
     from biassay.stats.alignment import kendall_alignment, precision_at
     from biassay.stats.detection import DetectionCurve, detection_curve
     from biassay.stats.multiple import Correction, benjamini_hochberg, holm
@@ -55,6 +56,7 @@ __all__ = [
     "Power",
     "Result",
     "Run",
+    "ask",
     "benjamini_hochberg",
     "ceat",
     "compare",
@@ -95,6 +97,7 @@ _HOME = {
     "Power": "biassay.studies.associations.power",
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
+    "ask": "biassay.runs.word_association",
     "benjamini_hochberg": "biassay.stats.multiple",
     "ceat": "biassay.studies.associations.ceat",
     "compare": "biassay.runs.reporting",

@@ -1,0 +1,1 @@
+"""Word association tests of models that answer."""

@@ -1,0 +1,94 @@
+"""The tables of word association tests."""
+
+from __future__ import annotations
+
+from biassay.results.tables import Column, TableSpec
+from biassay.studies.word_association.records import Counts, DecisionsResult, Result, WordResult
+
+__all__ = ["TABLES"]
+
+_ASKED = (
+    Column("model", "model", "The model's name."),
+    Column("options", "options", "Its settings."),
+    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+    Column("test", "test", "The name of the test."),
+)
+_KINDS = (
+    Column("complete", "complete", "Replies that give every word to a group.", "count"),
+    Column("partial", "partial", "Replies that give some words to a group.", "count"),
+    Column("refused", "refused", "Replies that refuse.", "count"),
+    Column("unparsed", "unparsed", "Replies in which nothing could be read, and that do not refuse.", "count"),
+)
+_RESULTS = (
+    *_ASKED,
+    Column("title", "title", "The test in words."),
+    Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
+    Column("about", "about", "Whether it is about people, or checks the method."),
+    Column("status", "status", "Measured, or unanswered (too little could be read)."),
+    Column("reason", "reason", "Why it was not measured."),
+    Column("default", "default", "The group that is the default."),
+    Column("stigmatised", "stigmatised", "The group that a stereotype gives negative words to."),
+    Column("positive", "positive", "The positive words."),
+    Column("negative", "negative", "The negative words."),
+    Column("pairs", "pairs", "Pairs of group words that were asked about.", "count"),
+    Column("answers", "answers", "Prompts that were asked.", "count"),
+    *_KINDS,
+    Column("unit", "unit", "Of the difference: share of words given to the stigmatised group, or log-odds."),
+    Column("d", "D", "The published score: mean over answers.", "number"),
+    Column("d_p_value", "p of D", "The published t-test of D over answers: of these very words.", "p"),
+    Column("difference", "difference", "Negative words less positive ones: given to the stigmatised group.", "number"),
+    Column("low", "low", "Of the difference: lower end.", "number"),
+    Column("high", "high", "Upper end; the confidence is 1 - alpha.", "number"),
+    Column("claim", "holds for other", "What the p-value and interval hold for, beside other words."),
+    Column("p_value", "p", "With other words, and other pairs of group words or answers; two-sided.", "p"),
+    Column("p_value_holm", "p, Holm", "After Holm's correction over the tests about people of a model.", "p"),
+    Column("family", "family", "Tests that are corrected together.", "count"),
+    Column("p_floor", "smallest p", "The smallest p-value that so many pairs or words can have.", "p"),
+    Column("p_these_groups", "p, these groups", "With other words and answers, and these group words.", "p"),
+    Column("p_by_word", "p by word", "Words exchanged between the poles in these very answers, exactly.", "p"),
+    Column("first", "first", "Of the group word named first: 0.5 (log-odds: 0) if order does not count.", "number"),
+    Column("alpha", "alpha", "Level of significance.", "number"),
+)
+_COUNTS = (
+    *_ASKED,
+    Column("form", "form", "Prompts that list words, or ask for a decision."),
+    Column("wording", "wording", "The wording of the prompts."),
+    Column("answers", "answers", "Replies.", "count"),
+    *_KINDS,
+    Column("undecided", "undecided", "Decisions that give both tasks to one person.", "count"),
+    Column("left_out", "left out", "Items of replies that name a word and are not clear.", "count"),
+)
+_WORDS = (
+    *_ASKED,
+    Column("word", "word", "The attribute word."),
+    Column("pole", "pole", "Positive or negative."),
+    Column("value", "value", "Share given to the stigmatised group, or log-odds.", "number"),
+)
+_DECISIONS = (
+    *_ASKED,
+    Column("answers", "answers", "Decisions that were asked for.", "count"),
+    Column("decided", "decided", "Decisions that were read.", "count"),
+    Column("tasks", "tasks", "Pairs of a positive and a negative topic.", "count"),
+    Column("share", "share", "Of decisions that follow the stereotype: mean over tasks.", "share"),
+    Column("low", "low", "Lower end, over tasks.", "share"),
+    Column("high", "high", "Upper end; the confidence is 1 - alpha.", "share"),
+    Column("p_by_task", "p by task", "Sign test over tasks, two-sided.", "p"),
+    Column("p_by_decision", "p by decision", "Binomial test of these very tasks, two-sided.", "p"),
+)
+TABLES = (
+    TableSpec(
+        "results",
+        "Word association tests",
+        Result,
+        _RESULTS,
+        key=("test",),
+        number="difference",
+        shown=(
+            *("model", "options", "test", "answers", "d", "unit", "difference", "low", "high"),
+            *("p_value", "p_value_holm", "p_these_groups", "reason"),
+        ),
+    ),
+    TableSpec("replies", "Replies by kind", Counts, _COUNTS, key=("test", "form", "wording")),
+    TableSpec("words", "Every word", WordResult, _WORDS, key=("test", "word"), number="value", detail=True),
+    TableSpec("decisions", "Relative decisions", DecisionsResult, _DECISIONS, key=("test",), number="share"),
+)

@@ -1,0 +1,192 @@
+"""Rows of word association tests, made from what was answered."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from biassay.models.answering import Reply
+from biassay.models.base import Identity
+from biassay.results.labels import model_key
+from biassay.stats.association_score import association_scores, score_test
+from biassay.stats.decisions import relative_decisions
+from biassay.stats.multiple import holm
+from biassay.stats.permutation import smallest_p
+from biassay.stats.word_association import WordAssociation, word_association
+from biassay.stimuli.word_associations import WordAssociationTest
+from biassay.studies.study import Row
+from biassay.studies.word_association.asking import Questions, decided, log_odds_of, readings_of
+from biassay.studies.word_association.records import Counts, DecisionsResult, Result, Unit, WordResult
+from biassay.studies.word_association.settings import Settings
+from biassay.texts.association_replies import KINDS, Reading, count_kinds, values_of
+from biassay.texts.decision_prompts import Decision, DecisionPrompt
+
+__all__ = ["Making", "with_corrections"]
+
+
+class Making:
+    """One test on one model."""
+
+    def __init__(self, test: WordAssociationTest, identity: Identity, settings: Settings, unit: Unit) -> None:
+        self._test, self._settings, self._unit = test, settings, unit
+        self._who: dict[str, Any] = {
+            "model": identity.name,
+            "options": identity.options,
+            "model_revision": identity.revision,
+            "test": test.name,
+        }
+
+    def by_replies(self, asked: Questions, said: Sequence[Reply]) -> Iterator[Row]:
+        """From words: shares."""
+        readings = readings_of(self._test, asked.lists, said)
+        values = values_of(readings)
+        found = word_association(
+            values,
+            self._test.is_negative,
+            pairs=[one.pair for one in asked.lists],
+            stigmatised_first=[one.stigmatised_first for one in asked.lists],
+            blocks=[one.block for one in asked.lists],
+            confidence=1.0 - self._settings.alpha,
+        )
+        published = score_test(association_scores(values, self._test.is_negative))
+        kinds = count_kinds(readings)
+        given: dict[str, Any] = {
+            **{str(kind): count for kind, count in kinds.items()},
+            "d": _number(published.mean),
+            "d_p_value": _number(published.p_value),
+        }
+        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+        yield Row("results", self._result(found, len(asked.lists), f"no word was read in both orders ({told})", given))
+        yield from self._counts("list", [one.wording for one in asked.lists], readings)
+        yield from self._words(found)
+
+    def by_log_odds(self, asked: Questions, said: Sequence[Reply]) -> Iterator[Row]:
+        """From the likelihoods of the two group words: log-odds."""
+        values, rows = log_odds_of(self._test, asked.words, said)
+        found = word_association(
+            values,
+            self._test.is_negative,
+            pairs=[pair for pair, _, _ in rows],
+            stigmatised_first=[first for _, _, first in rows],
+            log_odds=True,
+            confidence=1.0 - self._settings.alpha,
+        )
+        reason = "the model does not tell how likely the group words are"
+        yield Row("results", self._result(found, len(asked.words), reason, {}))
+        yield from self._words(found)
+
+    def by_decisions(self, asked: Sequence[DecisionPrompt], said: Sequence[Reply]) -> Iterator[Row]:
+        """Who gets which task."""
+        found = decided(asked, said)
+        follows = [math.nan if one.follows is None else float(one.follows) for one in found]
+        tested = relative_decisions(
+            follows,
+            [one.task for one in asked],
+            orders=[one.stigmatised_first for one in asked],
+            confidence=1.0 - self._settings.alpha,
+        )
+        low, high = tested.interval or (None, None)
+        yield Row(
+            "decisions",
+            DecisionsResult(
+                **self._who,
+                answers=len(asked),
+                decided=int(tested.counts.sum()),
+                tasks=len(tested.by_task),
+                share=_number(tested.share),
+                low=low,
+                high=high,
+                p_by_task=tested.p_by_task,
+                p_by_decision=tested.p_by_decision,
+            ),
+        )
+        yield from self._counts("decision", [one.wording for one in asked], found)
+
+    def _result(self, found: WordAssociation, answers: int, lacking: str, given: dict[str, Any]) -> Result:
+        test = self._test
+        known = not math.isnan(found.difference)
+        low, high = found.interval or (None, None)
+        numbers: dict[str, Any] = {
+            "difference": found.difference,
+            "low": low,
+            "high": high,
+            "claim": found.claim,
+            "p_value": found.p_value,
+            "p_floor": _floor(found, test.is_negative),
+            "p_these_groups": _these_groups(found),
+            "p_by_word": None if found.exact is None else found.exact.value,
+            "first": _number(found.first),
+        }
+        return Result(
+            **self._who,
+            title=test.title,
+            status="measured" if known else "unanswered",
+            reason=None if known else lacking,
+            about=test.about,
+            topic=test.topic,
+            default=test.default.label,
+            stigmatised=test.stigmatised.label,
+            positive=test.positive.label,
+            negative=test.negative.label,
+            unit=self._unit,
+            pairs=len(found.by_pair),
+            answers=answers,
+            alpha=self._settings.alpha,
+            **given,
+            **(numbers if known else {}),
+        )
+
+    def _counts(self, form: str, wordings: Sequence[str], found: Sequence[Reading | Decision]) -> Iterator[Row]:
+        for wording in dict.fromkeys(wordings):
+            own = [one for one, of in zip(found, wordings, strict=True) if of == wording]
+            kinds = Counter[str](one.kind for one in own)
+            counts: dict[str, Any] = {kind: kinds[kind] for kind in (*KINDS, "undecided")}
+            left_out = sum(one.left_out for one in own)
+            about: dict[str, Any] = {**self._who, "form": form, "wording": wording, "answers": len(own), **counts}
+            yield Row("replies", Counts(**about, left_out=left_out))
+
+    def _words(self, found: WordAssociation) -> Iterator[Row]:
+        for word, negative, value in zip(self._test.words, self._test.is_negative, found.by_word.tolist(), strict=True):
+            pole: Any = "negative" if negative else "positive"
+            yield Row("words", WordResult(**self._who, word=word, pole=pole, value=_number(value)))
+
+
+def _these_groups(found: WordAssociation) -> float | None:
+    """With these group words: other words, and other answers where they are drawn."""
+    if found.log_odds:
+        return None if found.exact is None else found.exact.value
+    return None if found.with_answers is None else found.with_answers.p_value
+
+
+def _floor(found: WordAssociation, negative: Sequence[bool]) -> float | None:
+    """The smallest p-value that so many columns, or words of the poles, can have."""
+    if found.claim != "words":
+        return None if found.crossed is None else found.crossed.floor
+    there = ~np.isnan(found.by_word)
+    n, m = (int((there & (np.asarray(negative) == pole)).sum()) for pole in (True, False))
+    return min(1.0, (2.0 if n == m else 1.0) * smallest_p(n, m)) if n and m else None
+
+
+def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
+    """Holm's correction over the tests about people of each model; the smallest p-values of few pairs are known."""
+    families: dict[Any, list[int]] = {}
+    for i, row in enumerate(results):
+        if row.about == "people" and row.p_value is not None:
+            families.setdefault(model_key(row), []).append(i)
+    rows = [dataclasses.replace(row, p_value_holm=None, family=None) for row in results]
+    for places in families.values():
+        p_values = [results[i].p_value or 0.0 for i in places]
+        floors = [min(results[i].p_floor or 0.0, p) for i, p in zip(places, p_values, strict=True)]
+        adjusted = holm(p_values, alpha, floors=floors).adjusted
+        for i, p in zip(places, adjusted.tolist(), strict=True):
+            rows[i] = dataclasses.replace(rows[i], p_value_holm=p, family=len(places))
+    return tuple(rows)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,118 @@
+"""The records of word association tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from biassay.results.data import Record
+from biassay.stimuli.model import About
+from biassay.studies.associations.records import TestRecord
+
+__all__ = ["Counts", "DecisionsResult", "InputsRecord", "Result", "Unit", "WordResult"]
+
+Unit = Literal["share", "log-odds"]
+
+
+@dataclass(frozen=True)
+class Result(Record):
+    """One test on one model.
+
+    ``difference`` is the mean over negative words less that over positive ones: of shares given to the stigmatised
+    group, or of log-odds. ``p_value`` and the interval hold for other words and other pairs of group words where there
+    are several; else for other words and other answers; of one pair by log-odds, for other words. ``claim`` says which.
+    ``p_floor`` is the smallest p-value that so many pairs, or words, can have.
+    """
+
+    model: str
+    options: str
+    model_revision: str | None
+    test: str
+    title: str
+    status: Literal["measured", "unanswered"]
+    reason: str | None
+    about: About
+    topic: str
+    default: str
+    stigmatised: str
+    positive: str
+    negative: str
+    unit: Unit
+    pairs: int
+    answers: int
+    complete: int | None = None
+    partial: int | None = None
+    refused: int | None = None
+    unparsed: int | None = None
+    d: float | None = None
+    d_p_value: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    claim: Literal["pairs", "answers", "words"] | None = None
+    p_value: float | None = None
+    p_value_holm: float | None = None
+    family: int | None = None
+    p_floor: float | None = None
+    p_these_groups: float | None = None
+    p_by_word: float | None = None
+    first: float | None = None
+    alpha: float = 0.05
+
+
+@dataclass(frozen=True)
+class Counts(Record):
+    """Replies to prompts of one wording, by kind. ``left_out`` are items of replies that are not clear."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    test: str
+    form: Literal["list", "decision"]
+    wording: str
+    answers: int
+    complete: int
+    partial: int
+    refused: int
+    unparsed: int
+    undecided: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class WordResult(Record):
+    """What a model gives to one attribute word: the share of the stigmatised group, or its log-odds."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    test: str
+    word: str
+    pole: Literal["positive", "negative"]
+    value: float | None
+
+
+@dataclass(frozen=True)
+class DecisionsResult(Record):
+    """Who of two people gets which of two tasks: the share of decisions that follow the stereotype."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    test: str
+    answers: int
+    decided: int
+    tasks: int
+    share: float | None
+    low: float | None
+    high: float | None
+    p_by_task: float | None
+    p_by_decision: float | None
+
+
+@dataclass(frozen=True)
+class InputsRecord:
+    """What was asked: tests, and the texts of wordings by name."""
+
+    tests: tuple[TestRecord, ...]
+    wordings: dict[str, str]
