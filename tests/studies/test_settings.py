@@ -18,7 +18,7 @@ from biassay.studies.registry import study_named, study_names
 from biassay.studies.settings import checked_settings, rules_of, setting
 
 HOW = {"models", "out", "cache", "engine", "listener", "budget"}
-NAMES = {"associations": "run", "discovery": "discover"}
+NAMES = {"associations": "run", "discovery": "discover", "word_association": "ask"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -78,12 +78,13 @@ class Plain(Presenter):
     def print(self, gathered: Gathered, console: Console, *, everything: bool = False, **_: Any) -> None:
         run, columns = gathered.run, used if everything else shown_first
         most = None if everything else PRINTED
-        tables = [printed(spec.title, *columns(spec, run), most) for spec in self._tables if not spec.detail]
+        told = [spec for spec in self._tables if not spec.detail and spec.rows_of(run)]
+        tables = [printed(spec.title, *columns(spec, run), most) for spec in told]
         print_run(console, f"{self._title}: {self._headline(run)}", tables, statements(self._findings(run)))
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         for spec in self._tables:
-            if not spec.detail:
+            if not spec.detail and spec.rows_of(gathered.run):
                 yield f"{gathered.run.manifest.study}-{spec.name}", paper_table(spec, gathered.run)
 
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:

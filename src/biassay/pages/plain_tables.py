@@ -195,10 +195,11 @@ def paper_table(spec: TableSpec, run: RunData) -> Table:
     columns, rows = used(spec, run)
     labels = model_labels(run)
     if spec.key and spec.number:
-        numbers = {(item_of(spec, row, columns), labels[model_key(row)]): row for row in rows}
-        number = _column(columns, spec.number)
+        every = spec.columns_of(run)
+        numbers = {(item_of(spec, row, every), labels[model_key(row)]): row for row in rows}
+        number = _column(every, spec.number)
         cells = {place: shown(number.format, number.value(row)) for place, row in numbers.items()}
-        stub = ", ".join(_column(columns, name).label for name in spec.key)
+        stub = ", ".join(_column(every, name).label for name in spec.key)
         return side_by_side(f"{spec.title}. {number.label}: {number.help}", stub, cells)
     texts = [column for column in columns if column.format == "text"]
     others = [column for column in columns if column.format != "text"]

@@ -1,0 +1,59 @@
+"""``biassay ask``: a run from the command line, its folder, its page, and what goes on after a budget is spent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.models import api_server
+from tests.models.api_server import Endpoint
+from tests.studies.word_association.answering import giving, model_of, stereotyped
+
+from biassay.stimuli.word_associations import select_word_associations
+
+from .conftest import Cli
+
+pytestmark = pytest.mark.extras
+
+no_key = api_server.no_key
+NAMES = ("wat-racism", "wat-arab-muslim")
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
+        server.always = giving(stereotyped(*select_word_associations(NAMES)))
+        yield server
+
+
+def test_asked_until_a_budget_is_spent_then_resumed(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    model, run, cache = model_of(endpoint), tmp_path / "run", ("--cache", tmp_path / "cache", "--quiet")
+    tests = ("--tests", *NAMES, "--wordings", "bai2025", "--n-answers", "20")
+    code, _, said = cli("ask", model, *tests, "--budget", "700", "--out", run, *cache)
+    assert (code, "biassay resume" in said) == (1, True)
+    first = len(endpoint.seen)
+    assert 0 < first < 40
+    assert cli("resume", run, "--model", model, *cache)[0] == 0
+    assert len(endpoint.seen) == 40
+    assert (run / "results.tsv").read_text().count("\n") >= 3
+    assert (run / "report.html").is_file()
+    code, stdout, _ = cli("ask", model, *tests, "--json", *cache)
+    rows = json.loads(stdout)["results"]
+    assert [(row["test"], row["difference"], row["complete"]) for row in rows] == [(name, 1.0, 20) for name in NAMES]
+    assert (code, len(endpoint.seen)) == (0, 40)
+
+
+def test_a_paper_and_a_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    arguments = ("--tests", "wat-racism", "--wordings", "bai2025", "--n-answers", "4", "--cache", tmp_path / "cache")
+    code, stdout, _ = cli("ask", model_of(endpoint), *arguments, "--out", tmp_path / "run")
+    assert (code, "wat-racism" in stdout) == (0, True)
+    assert cli("report", tmp_path / "run", "--publish", tmp_path / "paper", "--quiet")[0] == 0
+    assert {path.name for path in (tmp_path / "paper").glob("word_association-*.tsv")} >= {
+        *("word_association-results.tsv", "word_association-replies.tsv")
+    }
+
+
+def test_a_model_is_needed(cli: Cli) -> None:
+    assert cli("ask")[0] == 2
