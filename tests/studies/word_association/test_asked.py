@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +105,7 @@ def test_few_pairs_cannot_show_anything(endpoint: Endpoint, tmp_path: Path) -> N
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(few)), few.name))
     assert (row.difference, finding.standing) == (1.0, "too few")
     assert row.p_floor == 2.0 ** (1 - len(few.pairs))
+    assert len(finding.notes) == 1
     n, m = len(few.positive.words), len(few.negative.words)
     assert row.p_these_groups == pytest.approx(2 / math.comb(n + m, n))
 
@@ -125,6 +130,33 @@ def test_a_failure_and_what_is_asked_after_it(endpoint: Endpoint, tmp_path: Path
     whole = asked(endpoint, tmp_path / "cache", script)
     assert (len(endpoint.seen), run.results) == (50 - first, whole.results)
     assert biassay.load(out).results == whole.results
+
+
+KILLED = """
+import sys
+import biassay
+model, cache, out = sys.argv[1:]
+biassay.ask(model, "wat-racism", wordings="bai2025", cache=cache, out=out)
+"""
+
+
+def test_killed_and_resumed_nothing_is_asked_twice(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.always, endpoint.hold = giving(stereotyped(RACISM)), 0.05
+    out, cache = tmp_path / "run", tmp_path / "cache"
+    command = [sys.executable, "-c", KILLED, model_of(endpoint), str(cache), str(out)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        while len(endpoint.seen) < 20:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    while endpoint.active:
+        time.sleep(0.01)
+    before = len(endpoint.seen)
+    endpoint.seen.clear()
+    endpoint.hold = 0.0
+    run = biassay.resume(out, model_of(endpoint), cache=cache)
+    assert 50 - before <= len(endpoint.seen) <= 50 - before + 8  # those under way, and their answers
+    assert (run.results[0].difference, run.results[0].complete) == (1.0, 50)
 
 
 def test_what_cannot_be_asked(endpoint: Endpoint, tmp_path: Path) -> None:

@@ -83,12 +83,16 @@ TABLES = (
         _RESULTS,
         key=("test",),
         number="difference",
-        shown=(
-            *("model", "options", "test", "answers", "d", "unit", "difference", "low", "high"),
-            *("p_value", "p_value_holm", "p_these_groups", "reason"),
-        ),
+        shown=("model", "test", "unit", "difference", "low", "high", "p_value", "p_value_holm", "d", "reason"),
     ),
-    TableSpec("replies", "Replies by kind", Counts, _COUNTS, key=("test", "form", "wording")),
+    TableSpec(
+        "replies",
+        "Replies by kind",
+        Counts,
+        _COUNTS,
+        key=("test", "form", "wording"),
+        shown=("model", "test", "form", "wording", "complete", "partial", "refused", "unparsed"),
+    ),
     TableSpec("words", "Every word", WordResult, _WORDS, key=("test", "word"), number="value", detail=True),
     TableSpec("decisions", "Relative decisions", DecisionsResult, _DECISIONS, key=("test",), number="share"),
 )

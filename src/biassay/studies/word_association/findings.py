@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biassay.pages.formats import concept, decimals
+from biassay.pages.formats import concept, counted, decimals, format_p
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
@@ -49,7 +49,7 @@ def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
         },
         reason=row.reason,
         evidence=_evidence(row, words),
-        notes=tuple(_notes(row)),
+        notes=tuple(_notes(row, standing)),
     )
 
 
@@ -88,8 +88,11 @@ def _evidence(row: Result, words: Sequence[WordResult]) -> tuple[str, ...]:
     return tuple(sorted((word for word in lean if lean[word] > 0.0), key=lambda word: -lean[word])[:_WORDS])
 
 
-def _notes(row: Result) -> Iterator[str]:
-    """Replies that could not be read, and a model that goes by the order of the group words."""
+def _notes(row: Result, standing: Standing) -> Iterator[str]:
+    """What is too few, replies that could not be read, and a model that goes by the order of the group words."""
+    if standing == "too few" and row.p_floor is not None:
+        few = {"pairs": counted(row.pairs, "pair") + " of group words", "answers": "so few answers"}
+        yield f"with {few.get(row.claim or '', 'so few words')} no p-value can be below {format_p(row.p_floor)}"
     lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
     if lost:
         yield f"of {row.answers:,} replies {', '.join(f'{count:,} {kind}' for count, kind in lost)}"
