@@ -53,6 +53,7 @@ def test_a_paper_and_a_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> Non
     assert {path.name for path in (tmp_path / "paper").glob("word_association-*.tsv")} >= {
         *("word_association-results.tsv", "word_association-replies.tsv")
     }
+    assert "2416228122" in (tmp_path / "paper" / "references.bib").read_text()
 
 
 def test_a_model_is_needed(cli: Cli) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UsageError
@@ -20,6 +22,9 @@ from biassay.studies.word_association.records import InputsRecord
 from biassay.studies.word_association.settings import Settings
 from biassay.texts.association_prompts import check_answers
 
+if TYPE_CHECKING:
+    from biassay.pages.presenter import Presenter
+
 __all__ = ["STUDY"]
 
 
@@ -34,6 +39,12 @@ class _WordAssociation(Study):
     name = "word_association"
     title = "Word associations of models that answer"
     types = Types(Settings, InputsRecord, TABLES)
+
+    @cached_property
+    def presenter(self) -> Presenter:
+        from biassay.studies.word_association.presenter import WordAssociationPresenter
+
+        return WordAssociationPresenter(self.title, self.types.tables, self.findings)
 
     def open(self, settings: Settings) -> _Inputs:
         check_answers(settings.n_answers)
