@@ -13,7 +13,8 @@ from biassay.studies.word_association.records import Result, WordResult
 __all__ = ["findings_of"]
 
 _WORDS = 5
-_LEANS = 0.2  # of the share of the group word that is named first, from which on it is told
+_LEANS = {"share": (0.5, 0.2), "log-odds": (0.0, 0.85)}
+"""What the group word that is named first gets if order does not count, and from which distance on it is told."""
 
 
 def findings_of(run: RunData) -> Sequence[Finding]:
@@ -96,5 +97,6 @@ def _notes(row: Result, standing: Standing) -> Iterator[str]:
     lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
     if lost:
         yield f"of {row.answers:,} replies {', '.join(f'{count:,} {kind}' for count, kind in lost)}"
-    if row.unit == "share" and row.first is not None and abs(row.first - 0.5) >= _LEANS:
-        yield f"the group word that is named first gets a share of {decimals(row.first)}"
+    middle, most = _LEANS[row.unit]
+    if row.first is not None and abs(row.first - middle) >= most:
+        yield f"the group word that is named first gets {row.unit} of {decimals(row.first)}"
