@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
     from biassay.runs.associations import run, run_ceat
+    from biassay.runs.benchmarks import benchmark
     from biassay.runs.corpus import find_contexts
     from biassay.runs.discovery import discover
     from biassay.runs.functions import measure, resume
@@ -55,6 +56,7 @@ __all__ = [
     "Power",
     "Result",
     "Run",
+    "benchmark",
     "benjamini_hochberg",
     "ceat",
     "compare",
@@ -95,6 +97,7 @@ _HOME = {
     "Power": "biassay.studies.associations.power",
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
+    "benchmark": "biassay.runs.benchmarks",
     "benjamini_hochberg": "biassay.stats.multiple",
     "ceat": "biassay.studies.associations.ceat",
     "compare": "biassay.runs.reporting",

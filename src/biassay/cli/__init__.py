@@ -32,6 +32,7 @@ _COMMANDS = {
         "biassay.cli.robustness",
         "What associations survive: layers, poolings, similarities, templates, words.",
     ),
+    "benchmark": ("biassay.cli.benchmark", "BBQ, CrowS-Pairs and StereoSet, with intervals by template."),
     "report": ("biassay.cli.report", "One page from run folders, and files for a paper."),
     "compare": ("biassay.cli.compare", "How the models of runs differ."),
     "survey": ("biassay.cli.survey", "Ask people how groups are seen: the human study."),

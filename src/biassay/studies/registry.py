@@ -20,10 +20,11 @@ _STUDIES: Mapping[str, str] = {
     "discovery": "biassay.studies.discovery.study:STUDY",
     "stereotypes": "biassay.studies.stereotypes.study:STUDY",
     "robustness": "biassay.studies.robustness.study:STUDY",
+    "benchmarks": "biassay.studies.benchmarks.study:STUDY",
 }
 
 
-COMMANDS: Mapping[str, str] = {"associations": "run", "discovery": "discover"}
+COMMANDS: Mapping[str, str] = {"associations": "run", "discovery": "discover", "benchmarks": "benchmark"}
 """Studies of biassay whose command has another name than they have."""
 
 
