@@ -46,7 +46,7 @@ def asked_by(settings: Settings, abilities: Abilities) -> By:
         return "log-probability" if abilities.option_log_p == "continuation" else "answer"
     if settings.by == "log-probability" and not abilities.option_log_p:
         raise UsageError("the model does not tell the likelihoods of options; ask by answer")
-    return BY[BY.index(settings.by)]  # type: ignore[arg-type]
+    return BY[BY.index(settings.by)]
 
 
 def prompts_of(item: BbqItem, settings: Settings, by: By) -> dict[Order, Prompt]:
@@ -149,7 +149,10 @@ def _row(settings: Settings, model: Answers, category: str, by: By, own: Sequenc
         n=found.n,
         undecided=found.unparsed,
         replies=kinds.total(),
-        **{kind: kinds[kind] for kind in ("refused", "several", "empty", "unparsed")},
+        refused=kinds["refused"],
+        several=kinds["several"],
+        empty=kinds["empty"],
+        unparsed=kinds["unparsed"],
         agreement=float(np.mean(agreed)) if agreed else None,
         accuracy=found_by(found.accuracy),
         bias=found_by(found.bias),
