@@ -131,11 +131,11 @@ def _stereoset_rows(
     inputs: BenchmarkInputs, model: Answers, category: str, items: Sequence[StereoSetItem], values: Floats
 ) -> Iterator[Event]:
     row = _base(inputs, model, category, "term", values)
-    told = np.isfinite(values).all(axis=1)
+    told: NDArray[np.bool_] = ~np.isnan(values).any(axis=1)
     if not told.any():
         yield Row("results", replace(row, status="failed", reason="no item has a likelihood", null=50.0))
         return
-    terms = [item.target for item, given in zip(items, told.tolist(), strict=True) if given]
+    terms = [item.target for item, given in zip(items, told, strict=True) if given]
     score = stereoset_score(*preferences(*values[told].T), terms, confidence=1.0 - inputs.settings.alpha)
     row = replace(
         row,
