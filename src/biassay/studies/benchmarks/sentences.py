@@ -131,7 +131,7 @@ def _stereoset_rows(
     inputs: BenchmarkInputs, model: Answers, category: str, items: Sequence[StereoSetItem], values: Floats
 ) -> Iterator[Event]:
     row = _base(inputs, model, category, "term", values)
-    told: NDArray[np.bool_] = ~np.isnan(values).any(axis=1)
+    told = np.asarray(~np.isnan(values).any(axis=1))
     if not told.any():
         yield Row("results", replace(row, status="failed", reason="no item has a likelihood", null=50.0))
         return
