@@ -9,10 +9,13 @@ from biassay.answers.answers import Answers
 from biassay.stats.clusters import ClusterEstimate
 from biassay.studies.benchmarks.records import Result
 
-__all__ = ["found_by", "who", "with_score"]
+__all__ = ["Named", "found_by", "who", "with_score"]
+
+Named = tuple[str, str, str | None]
+"""Of a model: its name, its settings as rows write them, and its revision."""
 
 
-def who(model: Answers) -> tuple[str, str, str | None]:
+def who(model: Answers) -> Named:
     return model.identity.name, model.identity.options, model.identity.revision
 
 

@@ -15,7 +15,7 @@ from biassay.models.answering import Reply
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score
 from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, BbqItem
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
-from biassay.studies.benchmarks.numbers import found_by, who, with_score
+from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
 from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.settings import BY, ORDERS, By, Settings
 from biassay.studies.benchmarks.topics import topic_of
@@ -25,7 +25,7 @@ from biassay.texts.choices import Choice, read_choice
 from biassay.texts.options import Order, averaged_options, option_orders, options_prompt
 from biassay.texts.requests import Prompt
 
-__all__ = ["Chosen", "asked_by", "chosen_over", "measured_bbq", "prompts_of"]
+__all__ = ["Chosen", "asked_by", "bbq_row", "chosen_over", "measured_bbq", "prompts_of"]
 
 _LETTERS = ("A", "B", "C")
 _END = "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:\n"
@@ -76,7 +76,7 @@ def measured_bbq(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
         for ambiguous in (True, False):
             own = [(item, one) for item, one in zip(items, chosen, strict=True) if item.ambiguous == ambiguous]
             if own:
-                yield Row("results", _row(inputs.settings, model, category, by, own))
+                yield Row("results", bbq_row(inputs.settings, who(model), category, by, own))
         yield Progress("categories", number, len(inputs.items))
     yield Array("choices", np.array(every))
 
@@ -122,7 +122,8 @@ def _choice(item: BbqItem, order: Order, text: str) -> Choice:
     return read_choice(text, shown, letters=_LETTERS, unknown=unknown, unknown_phrases=UNKNOWN_PHRASES)
 
 
-def _row(settings: Settings, model: Answers, category: str, by: By, own: Sequence[tuple[BbqItem, Chosen]]) -> Result:
+def bbq_row(settings: Settings, named: Named, category: str, by: By, own: Sequence[tuple[BbqItem, Chosen]]) -> Result:
+    """The row of a category in one kind of context."""
     items, chosen = [item for item, _ in own], [one for _, one in own]
     kinds = sum((one.kinds for one in chosen), Counter())
     agreed = [one.agreement for one in chosen if one.choice != UNPARSED]
@@ -136,7 +137,7 @@ def _row(settings: Settings, model: Answers, category: str, by: By, own: Sequenc
         confidence=1.0 - settings.alpha,
     )
     row = Result(
-        *who(model),
+        *named,
         benchmark="bbq",
         category=category,
         condition="ambiguous" if items[0].ambiguous else "disambiguated",

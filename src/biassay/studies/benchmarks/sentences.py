@@ -15,14 +15,23 @@ from biassay.stats.benchmark_scores import pair_score, preferences, stereoset_sc
 from biassay.stimuli.benchmarks.crows_pairs import CrowsPair
 from biassay.stimuli.benchmarks.stereoset import StereoSetItem, filled_spans
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
-from biassay.studies.benchmarks.numbers import found_by, who, with_score
+from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
 from biassay.studies.benchmarks.records import Result, TermRow
+from biassay.studies.benchmarks.settings import Settings
 from biassay.studies.benchmarks.topics import topic_of
 from biassay.studies.study import Array, Event, Progress, Row
 from biassay.texts.requests import Likelihood
 from biassay.texts.shared_tokens import shared_likelihoods
 
-__all__ = ["ALL", "measured_crows", "measured_stereoset", "sentence_likelihood", "texts_of"]
+__all__ = [
+    "ALL",
+    "crows_row",
+    "measured_crows",
+    "measured_stereoset",
+    "sentence_likelihood",
+    "stereoset_rows",
+    "texts_of",
+]
 
 ALL = "all"
 Floats = NDArray[np.float64]
@@ -45,11 +54,11 @@ def _groups(inputs: BenchmarkInputs, values: Floats) -> Iterator[tuple[str, list
         yield ALL, list(range(len(values)))
 
 
-def _base(inputs: BenchmarkInputs, model: Answers, category: str, unit: str, values: Floats) -> Result:
-    """A row before its score; ``values`` are of the items of the category, NaN where there is none."""
+def _base(settings: Settings, named: Named, category: str, unit: str, items: int, left_out: int) -> Result:
+    """A row before its score."""
     return Result(
-        *who(model),
-        benchmark=inputs.settings.benchmark,
+        *named,
+        benchmark=settings.benchmark,
         category=category,
         condition="",
         topic=topic_of(category),
@@ -57,9 +66,9 @@ def _base(inputs: BenchmarkInputs, model: Answers, category: str, unit: str, val
         status="measured",
         reason=None,
         unit=unit,
-        items=len(values),
-        left_out=int(np.isnan(values).any(axis=1).sum()),
-        alpha=inputs.settings.alpha,
+        items=items,
+        left_out=left_out,
+        alpha=settings.alpha,
     )
 
 
@@ -72,13 +81,17 @@ def measured_crows(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
     found = [model.likelihoods(texts_of(pair)) for pair in pairs]
     values = np.array([_shared(pair, *own) for pair, own in zip(pairs, found, strict=True)])
     for number, (category, places) in enumerate(_groups(inputs, values), start=1):
-        own = values[places]
-        told = own[~np.isnan(own).any(axis=1)]
-        score = pair_score(told[:, 0], told[:, 1], confidence=1.0 - inputs.settings.alpha)
-        row = replace(_base(inputs, model, category, "pair", own), n=score.n, undecided=score.ties)
-        yield Row("results", with_score(row, score.share, score.share))
+        yield Row("results", crows_row(inputs.settings, who(model), category, values[places]))
         yield Progress("categories", number, len(inputs.items) + (len(inputs.items) > 1))
     yield Array("log_likelihoods", values)
+
+
+def crows_row(settings: Settings, named: Named, category: str, values: Floats) -> Result:
+    """The row of a bias type, from log-likelihoods (pairs, 2) of the more and the less stereotyping sentence."""
+    told = values[~np.isnan(values).any(axis=1)]
+    score = pair_score(told[:, 0], told[:, 1], confidence=1.0 - settings.alpha)
+    row = _base(settings, named, category, "pair", len(values), len(values) - len(told))
+    return with_score(replace(row, n=score.n, undecided=score.ties), score.share, score.share)
 
 
 def _shared(pair: CrowsPair, more: TokenLikelihoods, less: TokenLikelihoods) -> tuple[float, float]:
@@ -102,7 +115,10 @@ def measured_stereoset(inputs: BenchmarkInputs, model: Answers) -> Iterator[Even
     masked = model.abilities.kind == "masked"
     values = np.array([_of_item(item, model.likelihoods(texts_of(item)), masked) for item in items])
     for number, (category, places) in enumerate(_groups(inputs, values), start=1):
-        yield from _stereoset_rows(inputs, model, category, [items[place] for place in places], values[places])
+        told = [place for place in places if not np.isnan(values[place]).any()]
+        terms, left_out = [items[place].target for place in told], len(places) - len(told)
+        preferred = preferences(*values[told].T)
+        yield from stereoset_rows(inputs.settings, who(model), category, terms, preferred, left_out)
         yield Progress("categories", number, len(inputs.items) + (len(inputs.items) > 1))
     yield Array("log_likelihoods", values)
 
@@ -127,16 +143,20 @@ def sentence_likelihood(context: str, text: str, found: TokenLikelihoods, masked
     return float(found.log_p[inside].mean()) if inside.any() else math.nan
 
 
-def _stereoset_rows(
-    inputs: BenchmarkInputs, model: Answers, category: str, items: Sequence[StereoSetItem], values: Floats
-) -> Iterator[Event]:
-    row = _base(inputs, model, category, "term", values)
-    told = np.asarray(~np.isnan(values).any(axis=1))
-    if not told.any():
+def stereoset_rows(
+    settings: Settings,
+    named: Named,
+    category: str,
+    terms: Sequence[str],
+    preferred: tuple[Floats, Floats],
+    left_out: int,
+) -> Iterator[Row]:
+    """The row of a bias type and those of its terms, from what is preferred in every item (see `preferences`)."""
+    row = _base(settings, named, category, "term", len(terms) + left_out, left_out)
+    if not terms:
         yield Row("results", replace(row, status="failed", reason="no item has a likelihood", null=50.0))
         return
-    terms = [item.target for item, given in zip(items, told, strict=True) if given]
-    score = stereoset_score(*preferences(*values[told].T), terms, confidence=1.0 - inputs.settings.alpha)
+    score = stereoset_score(*preferred, terms, confidence=1.0 - settings.alpha)
     row = replace(
         row,
         n=score.n - score.ties,
@@ -152,4 +172,4 @@ def _stereoset_rows(
     if category != ALL:
         for term in score.terms:
             numbers = found_by(term.lms), found_by(term.ss)
-            yield Row("terms", TermRow(*who(model), category, term.term, term.n, *numbers))
+            yield Row("terms", TermRow(*named, category, term.term, term.n, *numbers))
