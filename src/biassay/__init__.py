@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from biassay.runs.corpus import find_contexts
     from biassay.runs.discovery import discover
     from biassay.runs.functions import measure, resume
+    from biassay.runs.importing import import_logs
     from biassay.runs.reporting import compare, report
     from biassay.runs.robustness import robustness
     from biassay.runs.run import Run, load
@@ -66,6 +67,7 @@ __all__ = [
     "find_contexts",
     "holm",
     "ibd",
+    "import_logs",
     "kendall_alignment",
     "load",
     "measure",
@@ -107,6 +109,7 @@ _HOME = {
     "find_contexts": "biassay.runs.corpus",
     "holm": "biassay.stats.multiple",
     "ibd": "biassay.studies.discovery.ibd",
+    "import_logs": "biassay.runs.importing",
     "kendall_alignment": "biassay.stats.alignment",
     "load": "biassay.runs.run",
     "measure": "biassay.runs.functions",
