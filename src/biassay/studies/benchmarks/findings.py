@@ -55,10 +55,8 @@ def _from_null(row: Result, value: float | None) -> float | None:
 def _standing(row: Result) -> Standing:
     if row.score is None:
         return "not measured"
-    if row.p_value is None and row.score == row.null:
-        return "not shown"
-    if row.p_value is None:
-        return "too few" if row.n_clusters < 2 else "described"
+    if row.p_value is None:  # one template alone, or all say the same
+        return "not shown" if row.n_clusters > 1 and row.score == row.null else "described"
     if row.p_value > row.alpha:
         return "not shown"
     if row.score < row.null:
