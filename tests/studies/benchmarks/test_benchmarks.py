@@ -151,6 +151,22 @@ def test_fewer_orders_are_drawn_by_the_seed_and_a_budget_holds(endpoint: Endpoin
 
 
 @pytest.mark.extras
+def test_a_run_that_stopped_goes_on_with_the_same_data_only(endpoint: Endpoint, religion: Path, tmp_path: Path) -> None:
+    endpoint.always = answering(read_bbq(religion).items)
+    with pytest.raises(BudgetError):
+        biassay.benchmark("bbq", model(endpoint), data=religion, out=tmp_path / "run", budget=3000)
+    begun = len(endpoint.seen)
+    whole = religion.read_text()
+    religion.write_text(whole.partition("\n")[2])
+    with pytest.raises(UsageError, match="changed"):
+        biassay.resume(tmp_path / "run", model(endpoint))
+    religion.write_text(whole)
+    run = biassay.resume(tmp_path / "run", model(endpoint))
+    assert 0 < begun < len(endpoint.seen)
+    assert run.results == biassay.benchmark("bbq", model(endpoint), data=religion).results
+
+
+@pytest.mark.extras
 def test_bbq_by_the_likelihoods_of_letters(endpoint: Endpoint, religion: Path) -> None:
     """The letter behind the prompt, after its last sign; the mean of scaled probabilities over six orders decides."""
     endpoint.always = echo

@@ -44,6 +44,15 @@ def texts_of(item: CrowsPair | StereoSetItem) -> tuple[Likelihood, ...]:
     return Likelihood(item.stereotype), Likelihood(item.anti_stereotype), Likelihood(item.unrelated)
 
 
+def _found(
+    items: Sequence[CrowsPair] | Sequence[StereoSetItem], model: Answers
+) -> Iterator[tuple[TokenLikelihoods, ...]]:
+    """What was answered to the sentences of every item, read at once."""
+    texts = [texts_of(item) for item in items]
+    found = iter(model.likelihoods([text for own in texts for text in own]))
+    return (tuple(next(found) for _ in own) for own in texts)
+
+
 def _groups(inputs: BenchmarkInputs, values: Floats) -> Iterator[tuple[str, list[int]]]:
     """Places of the items of every category, and of all where there are several."""
     start = 0
@@ -78,8 +87,9 @@ def _base(settings: Settings, named: Named, category: str, unit: str, items: int
 def measured_crows(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
     """A row for every bias type and one over all, and the two log-likelihoods of every pair."""
     pairs: list[CrowsPair] = inputs.all_items
-    found = [model.likelihoods(texts_of(pair)) for pair in pairs]
-    values = np.array([_shared(pair, *own) for pair, own in zip(pairs, found, strict=True)])
+    values = np.array(
+        [_shared(pair, more, less) for pair, (more, less) in zip(pairs, _found(pairs, model), strict=True)]
+    )
     for number, (category, places) in enumerate(_groups(inputs, values), start=1):
         yield Row("results", crows_row(inputs.settings, who(model), category, values[places]))
         yield Progress("categories", number, len(inputs.items) + (len(inputs.items) > 1))
@@ -113,7 +123,7 @@ def measured_stereoset(inputs: BenchmarkInputs, model: Answers) -> Iterator[Even
     """A row for every bias type and one over all, rows of terms, and three log-likelihoods of every item."""
     items: list[StereoSetItem] = inputs.all_items
     masked = model.abilities.kind == "masked"
-    values = np.array([_of_item(item, model.likelihoods(texts_of(item)), masked) for item in items])
+    values = np.array([_of_item(item, own, masked) for item, own in zip(items, _found(items, model), strict=True)])
     for number, (category, places) in enumerate(_groups(inputs, values), start=1):
         told = [place for place in places if not np.isnan(values[place]).any()]
         terms, left_out = [items[place].target for place in told], len(places) - len(told)
