@@ -53,6 +53,16 @@ def test_crows_pairs_of_a_log(tmp_path: Path) -> None:
     assert biassay.load(tmp_path / "run").results == run.results
 
 
+def test_samples_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
+    first, *rest = log("samples_crows*").read_text().splitlines()
+    bad = json.loads(first)
+    bad["doc"]["bias_type"] = "height"
+    path = tmp_path / "samples_crows_pairs_english_2026-11-16T09-49-00.983770.jsonl"
+    path.write_text("\n".join([json.dumps(bad), *rest]) + "\n")
+    run = biassay.import_logs(path)
+    assert (run.manifest.inputs.unmapped, run.manifest.inputs.items[path.name]) == (1, len(rest))
+
+
 def test_stereoset_of_a_log() -> None:
     fillings = read_log(log("stereoset.eval")).answers
     run = biassay.import_logs(log("stereoset.eval"))

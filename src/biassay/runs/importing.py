@@ -122,4 +122,5 @@ def _inputs(logs: Sequence[Log]) -> InputsRecord:
         flagged=0,
         flagged_digest="",
         without_target=0,
+        unmapped=sum(len(log.unmapped) for log in logs),
     )

@@ -23,7 +23,8 @@ class InputsRecord:
     """Stored in the manifest: a run goes on only with the same items.
 
     ``digests`` are of all items of the files, by category for BBQ. ``version`` says what was released under this
-    content; empty: nothing that is known. ``without_target`` are questions of BBQ that cannot be scored.
+    content; empty: nothing that is known. ``without_target`` are questions of BBQ that cannot be scored,
+    ``unmapped`` samples of logs that cannot be used.
     """
 
     benchmark: str
@@ -33,6 +34,7 @@ class InputsRecord:
     flagged: int
     flagged_digest: str
     without_target: int
+    unmapped: int = 0
 
 
 @dataclass(frozen=True, eq=False)
