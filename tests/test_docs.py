@@ -197,7 +197,8 @@ def test_readme_shows_both_commands_and_links_that_exist() -> None:
 
 
 PUBLIC = {name: getattr(biassay, name) for name in biassay.__all__ if inspect.isfunction(getattr(biassay, name))}
-NO_EXAMPLE = {"ask", "run_ceat", "stereotypes"}  # they need a language model
+# They need a language model, or files.
+NO_EXAMPLE = {"ask", "run_ceat", "stereotypes", "benchmark", "import_logs"}
 
 
 NEED_EXTRAS = {"compare", "find_contexts"}

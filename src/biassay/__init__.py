@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from biassay.results.comparison import Comparison
     from biassay.results.findings import Finding
     from biassay.runs.associations import run, run_ceat
+    from biassay.runs.benchmarks import benchmark
     from biassay.runs.corpus import find_contexts
     from biassay.runs.discovery import discover
     from biassay.runs.functions import measure, resume
+    from biassay.runs.importing import import_logs
     from biassay.runs.reporting import compare, report
     from biassay.runs.robustness import robustness
     from biassay.runs.run import Run, load
@@ -57,6 +59,7 @@ __all__ = [
     "Result",
     "Run",
     "ask",
+    "benchmark",
     "benjamini_hochberg",
     "ceat",
     "compare",
@@ -66,6 +69,7 @@ __all__ = [
     "find_contexts",
     "holm",
     "ibd",
+    "import_logs",
     "kendall_alignment",
     "load",
     "measure",
@@ -98,6 +102,7 @@ _HOME = {
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
     "ask": "biassay.runs.word_association",
+    "benchmark": "biassay.runs.benchmarks",
     "benjamini_hochberg": "biassay.stats.multiple",
     "ceat": "biassay.studies.associations.ceat",
     "compare": "biassay.runs.reporting",
@@ -107,6 +112,7 @@ _HOME = {
     "find_contexts": "biassay.runs.corpus",
     "holm": "biassay.stats.multiple",
     "ibd": "biassay.studies.discovery.ibd",
+    "import_logs": "biassay.runs.importing",
     "kendall_alignment": "biassay.stats.alignment",
     "load": "biassay.runs.run",
     "measure": "biassay.runs.functions",

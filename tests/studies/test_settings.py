@@ -18,7 +18,7 @@ from biassay.studies.registry import study_named, study_names
 from biassay.studies.settings import checked_settings, rules_of, setting
 
 HOW = {"models", "out", "cache", "engine", "listener", "budget"}
-NAMES = {"associations": "run", "discovery": "discover", "word_association": "ask"}
+NAMES = {"associations": "run", "discovery": "discover", "word_association": "ask", "benchmarks": "benchmark"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,9 +78,12 @@ def test_keywords_options_and_settings_are_the_same(study: str) -> None:
     """So that a choice has one name, one default and one help, wherever it is made."""
     settings = study_named(study).types.settings
     name = NAMES.get(study, study)
+    hidden = {n for n, rule in rules_of(settings).items() if rule.hidden}
     function: Callable[..., Any] = getattr(biassay, name)
     command: click.Command = import_module(f"biassay.cli.{name}").command
-    keywords = {n: p.default for n, p in inspect.signature(function).parameters.items() if n not in HOW}
+    keywords = {
+        n: p.default for n, p in inspect.signature(function).parameters.items() if n not in HOW and n not in hidden
+    }
     options = {option.name: option for option in command.params}
     rules = {name: rule for name, rule in rules_of(settings).items() if not rule.hidden}
     defaults = {field.name: field.default for field in dataclasses.fields(settings)}

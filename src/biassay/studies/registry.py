@@ -21,10 +21,16 @@ _STUDIES: Mapping[str, str] = {
     "stereotypes": "biassay.studies.stereotypes.study:STUDY",
     "robustness": "biassay.studies.robustness.study:STUDY",
     "word_association": "biassay.studies.word_association.study:STUDY",
+    "benchmarks": "biassay.studies.benchmarks.study:STUDY",
 }
 
 
-COMMANDS: Mapping[str, str] = {"associations": "run", "discovery": "discover", "word_association": "ask"}
+COMMANDS: Mapping[str, str] = {
+    "associations": "run",
+    "discovery": "discover",
+    "word_association": "ask",
+    "benchmarks": "benchmark",
+}
 """Studies of biassay whose command has another name than they have."""
 
 

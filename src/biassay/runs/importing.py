@@ -1,0 +1,126 @@
+"""`biassay.import_logs`: answers that other tools logged, as a run of benchmarks."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from biassay.answers.logs.reading import read_log
+from biassay.answers.logs.records import Log
+from biassay.errors import UsageError
+from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
+from biassay.results.storage import write_run
+from biassay.runs.folders import check_free
+from biassay.runs.listener import Listener, PathLike, own_listener
+from biassay.runs.models import versions_of
+from biassay.runs.run import Run
+from biassay.runs.showing import write_page
+from biassay.studies.benchmarks.inputs import InputsRecord
+from biassay.studies.benchmarks.logged import rows_of_log
+from biassay.studies.benchmarks.settings import Settings
+from biassay.studies.registry import study_named
+from biassay.studies.settings import checked_settings
+
+__all__ = ["import_logs"]
+
+_FAMILY = "log"
+
+
+def import_logs(
+    logs: PathLike | Sequence[PathLike],
+    *,
+    alpha: float = 0.05,
+    out: PathLike | None = None,
+    listener: Listener | None = None,
+) -> Run:
+    """Scores of BBQ, CrowS-Pairs or StereoSet from logs of lm-evaluation-harness or Inspect.
+
+    Parameters
+    ----------
+    logs : path or list of path
+        Sample logs (samples_TASK_DATE.jsonl), or logs of Inspect (.eval, .json), all of one benchmark. Neither package
+        is needed. Each is a model of the run.
+    alpha : float
+        Level of significance; intervals have the confidence 1 - alpha.
+    out, listener
+        As in `biassay.run`.
+
+    Returns
+    -------
+    Run
+        As of `biassay.benchmark`. CrowS-Pairs compares whole sentences here, as the harness does, and not only the
+        tokens that they share.
+    """
+    given = (logs,) if isinstance(logs, str | os.PathLike) else tuple(logs)
+    if not given:
+        raise UsageError("name at least one log")
+    read = [read_log(Path(path)) for path in dict.fromkeys(map(os.path.abspath, given))]
+    names = dict.fromkeys(log.benchmark for log in read)
+    if len(names) > 1:
+        raise UsageError(f"the logs are of {' and '.join(names)}; import those of each benchmark by themselves")
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        check_free(folder)
+    run = _run(read, checked_settings(Settings(benchmark=read[0].benchmark, alpha=alpha)))
+    listener = listener or own_listener()
+    for log in read:
+        if log.unmapped:
+            first = log.unmapped[0]
+            listener.notice(
+                f"{log.path}: {len(log.unmapped):,} of {len(log.unmapped) + len(log.answers):,} samples cannot be "
+                f"used; the first: {first.place}: {first.reason}"
+            )
+    if folder is not None:
+        write_run(folder, run, study_named("benchmarks").types)
+        write_page(run, folder)
+    return Run.of(run)
+
+
+def _run(logs: Sequence[Log], settings: Settings) -> RunData:
+    study = study_named("benchmarks")
+    records = [_record(log) for log in logs]
+    tables: dict[str, list[object]] = {name: [] for name in study.types.stored}
+    for log, record in zip(logs, records, strict=True):
+        for row in rows_of_log(log, settings, (record.name, record.options, record.revision)):
+            tables[row.table].append(row.record)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest = Manifest(
+        format_version=FORMAT_VERSION,
+        run_id=uuid.uuid4().hex,
+        study=study.name,
+        package=study.package,
+        status="complete",
+        created=now,
+        finished=now,
+        versions={"python": platform.python_version(), **versions_of(("biassay", "numpy", "scipy"))},
+        models=tuple(records),
+        settings=settings,
+        inputs=_inputs(logs),
+    )
+    complete = study.complete(settings, {name: tuple(rows) for name, rows in tables.items()})
+    return RunData(manifest, complete)
+
+
+def _record(log: Log) -> ModelRecord:
+    """A log as a model: what it tells of itself are the settings, and its digest is the revision."""
+    settings = {"tool": log.tool, "version": log.version, "task": log.task}
+    record = ModelRecord(str(log.path), log.model or log.path.stem, _FAMILY, log.digest, settings)
+    return dataclasses.replace(record, texts=len(log.answers) + len(log.unmapped), measured=True)
+
+
+def _inputs(logs: Sequence[Log]) -> InputsRecord:
+    return InputsRecord(
+        benchmark=logs[0].benchmark,
+        digests={log.path.name: log.digest for log in logs},
+        version="",
+        items={log.path.name: len(log.answers) for log in logs},
+        flagged=0,
+        flagged_digest="",
+        without_target=0,
+        unmapped=sum(len(log.unmapped) for log in logs),
+    )

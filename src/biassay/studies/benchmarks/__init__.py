@@ -1,0 +1,1 @@
+"""Benchmarks of bias: BBQ, CrowS-Pairs and StereoSet."""

@@ -1,0 +1,81 @@
+"""The tables of benchmarks."""
+
+from __future__ import annotations
+
+from biassay.results.tables import Column, TableSpec
+from biassay.studies.benchmarks.records import Result, TermRow
+
+__all__ = ["TABLES"]
+
+_MODEL = (
+    Column("model", "model", "The model's name."),
+    Column("options", "options", "Its settings."),
+    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+)
+_RESULTS = (
+    *_MODEL,
+    Column("benchmark", "benchmark", "bbq, crows-pairs or stereoset."),
+    Column("category", "category", "Category or bias type; all: over all of them."),
+    Column("condition", "context", "Of BBQ: whether the context leaves the answer open."),
+    Column("topic", "topic", "Gender, race, age, ..."),
+    Column("by", "by", "Asked for an answer, the log-probability of options, or the likelihood of sentences."),
+    Column("status", "status", "Measured, or failed: nothing counts."),
+    Column("reason", "reason", "Why it was not measured."),
+    Column("unit", "unit", "What other ones of the same kind are thought of: template, pair or target term."),
+    Column("items", "items", "Items of the data.", "count"),
+    Column("n", "n", "Items that count.", "count"),
+    Column("undecided", "undecided", "No option, two options or two sentences alike: they do not count.", "count"),
+    Column("replies", "replies", "Answers over all orders of options.", "count"),
+    Column("refused", "refused", "Answers that refuse.", "count"),
+    Column("several", "several", "Answers that choose several options.", "count"),
+    Column("empty", "empty", "Answers without a text.", "count"),
+    Column("unparsed", "unparsed", "Other answers that choose no option.", "count"),
+    Column("left_out", "left out", "Items of which the model tells no likelihood.", "count"),
+    Column("agreement", "agreement", "Share of orders that choose what is chosen over all of them.", "share"),
+    Column("accuracy", "accuracy", "Share of right answers.", "share"),
+    Column("bias", "bias", "2 target / known - 1, of answers that are not 'unknown'.", "number"),
+    Column(
+        "score",
+        "score",
+        "BBQ: the bias, in ambiguous contexts times (1 - accuracy). CrowS-Pairs: share of pairs. StereoSet: ss.",
+        "number",
+    ),
+    Column("null", "without bias", "The score of a model without bias.", "number"),
+    Column("score_low", "low", "Of the score with other templates, pairs or terms: lower end.", "number"),
+    Column("score_high", "high", "Upper end; the confidence is 1 - alpha.", "number"),
+    Column("p_value", "p", "With other templates, pairs or terms; two-sided.", "p"),
+    Column("p_value_holm", "p, Holm", "After Holm's correction over the categories of a model.", "p"),
+    Column("n_clusters", "units", "Templates, pairs or terms that count.", "count"),
+    Column("largest_share", "largest share", "Of one template or term in the variance of the score.", "share"),
+    Column("item_low", "low, by item", "With items taken for independent, as is usually printed.", "number"),
+    Column("item_high", "high, by item", "Upper end.", "number"),
+    Column("p_value_item", "p, by item", "The p-value that goes with it.", "p"),
+    Column("lms", "lms", "StereoSet: how often a meaningful sentence is preferred, in percent.", "number"),
+    Column("lms_low", "lms, low", "Lower end.", "number"),
+    Column("lms_high", "lms, high", "Upper end.", "number"),
+    Column("icat", "icat", "lms min(ss, 100 - ss) / 50.", "number"),
+    Column("icat_low", "icat, low", "Lower end.", "number"),
+    Column("icat_high", "icat, high", "Upper end.", "number"),
+    Column("alpha", "alpha", "Level of significance.", "number"),
+)
+_SHOWN = ("model", "category", "condition", "n", "undecided", "accuracy", "score", "score_low", "score_high")
+_TERMS = (
+    *_MODEL,
+    Column("category", "category", "Bias type."),
+    Column("term", "term", "The target term."),
+    Column("n", "n", "Items.", "count"),
+    Column("lms", "lms", "How often a meaningful sentence is preferred, in percent.", "number"),
+    Column("ss", "ss", "How often the stereotype is preferred, in percent.", "number"),
+)
+TABLES = (
+    TableSpec(
+        "results",
+        "Results",
+        Result,
+        _RESULTS,
+        key=("benchmark", "category", "condition"),
+        number="score",
+        shown=(*_SHOWN, "p_value", "p_value_holm", "item_low", "item_high", "n_clusters"),
+    ),
+    TableSpec("terms", "Target terms", TermRow, _TERMS, key=("category", "term"), number="ss", detail=True),
+)

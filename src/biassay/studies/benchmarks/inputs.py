@@ -1,0 +1,99 @@
+"""What is measured with: a benchmark, read and checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from biassay.errors import UnknownNameError, UsageError
+from biassay.stimuli.benchmarks.bbq import read_bbq
+from biassay.stimuli.benchmarks.crows_pairs import read_crows_pairs
+from biassay.stimuli.benchmarks.flagged import read_flagged
+from biassay.stimuli.benchmarks.stereoset import read_stereoset
+from biassay.studies.benchmarks.settings import Settings
+
+__all__ = ["BenchmarkInputs", "InputsRecord", "open_inputs"]
+
+
+@dataclass(frozen=True)
+class InputsRecord:
+    """Stored in the manifest: a run goes on only with the same items.
+
+    ``digests`` are of all items of the files, by category for BBQ. ``version`` says what was released under this
+    content; empty: nothing that is known. ``without_target`` are questions of BBQ that cannot be scored,
+    ``unmapped`` samples of logs that cannot be used.
+    """
+
+    benchmark: str
+    digests: dict[str, str]
+    version: str
+    items: dict[str, int]
+    flagged: int
+    flagged_digest: str
+    without_target: int
+    unmapped: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class BenchmarkInputs:
+    """Settings, and the items by category."""
+
+    settings: Settings
+    record: InputsRecord
+    items: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def all_items(self) -> list[Any]:
+        return [item for items in self.items.values() for item in items]
+
+
+def open_inputs(settings: Settings) -> BenchmarkInputs:
+    """Read the benchmark from where the user has it."""
+    if settings.data is None:
+        raise UsageError(f"say where the data of {settings.benchmark} is: --data (data=) FILE, FOLDER or PACKAGE")
+    place = os.path.abspath(settings.data) if Path(settings.data).exists() else settings.data
+    if settings.benchmark == "bbq":
+        return _bbq(replace(settings, data=place), place)
+    flagged = None if settings.flagged is None else read_flagged(os.path.abspath(settings.flagged))
+    settings = replace(settings, data=place, flagged=None if flagged is None else str(flagged.path))
+    read = {"crows-pairs": read_crows_pairs, "stereoset": read_stereoset}[settings.benchmark]
+    found: Any = read(place, flagged)
+    items = _by_category([(item.bias_type, item) for item in found.items], settings)
+    record = InputsRecord(
+        settings.benchmark,
+        {"all": found.digest},
+        found.version,
+        {name: len(of) for name, of in items.items()},
+        found.flagged,
+        "" if flagged is None else flagged.digest,
+        0,
+    )
+    return BenchmarkInputs(settings, record, items)
+
+
+def _bbq(settings: Settings, place: str) -> BenchmarkInputs:
+    if settings.flagged is not None:
+        raise UsageError("flagged items are left out of crows-pairs and stereoset; there is no such list for bbq")
+    found = read_bbq(place)
+    items = _by_category([(item.category, item) for item in found.items], settings)
+    counts = {name: len(of) for name, of in items.items()}
+    whole = set(found.released) == set(found.digests)
+    version = "as released" if whole else ""
+    record = InputsRecord("bbq", dict(found.digests), version, counts, 0, "", found.without_target)
+    return BenchmarkInputs(settings, record, items)
+
+
+def _by_category(items: Sequence[tuple[str, Any]], settings: Settings) -> dict[str, tuple[Any, ...]]:
+    found: dict[str, list[Any]] = {}
+    for category, item in items:
+        found.setdefault(category, []).append(item)
+    for name in settings.categories:
+        if name not in found:
+            raise UnknownNameError("category", name, found, f"(in the data: {', '.join(found)})")
+    if not found:
+        raise UsageError(f"{settings.data}: no item of {settings.benchmark} is left to measure")
+    chosen = settings.categories or tuple(found)
+    return {name: tuple(of) for name, of in found.items() if name in chosen}

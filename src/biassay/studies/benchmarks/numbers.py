@@ -1,0 +1,58 @@
+"""What the rows of all benchmarks share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from biassay.answers.answers import Answers
+from biassay.stats.clusters import ClusterEstimate
+from biassay.studies.benchmarks.records import Result
+
+__all__ = ["Named", "found_by", "who", "with_score"]
+
+Named = tuple[str, str, str | None]
+"""Of a model: its name, its settings as rows write them, and its revision."""
+
+
+def who(model: Answers) -> Named:
+    return model.identity.name, model.identity.options, model.identity.revision
+
+
+def found_by(value: float) -> float | None:
+    """A number; None where there is none."""
+    return None if math.isnan(value) else float(value)
+
+
+def with_score(row: Result, score: ClusterEstimate, by_item: ClusterEstimate) -> Result:
+    """The row with its score; without one it failed, and says what was counted instead."""
+    if math.isnan(score.value):
+        return replace(row, status="failed", reason=_reason(row), null=score.null)
+    return replace(
+        row,
+        score=score.value,
+        null=score.null,
+        score_low=found_by(score.interval[0]),
+        score_high=found_by(score.interval[1]),
+        p_value=found_by(score.p_value),
+        n_clusters=score.n_clusters,
+        largest_share=found_by(score.largest_share),
+        item_low=found_by(by_item.interval[0]),
+        item_high=found_by(by_item.interval[1]),
+        p_value_item=found_by(by_item.p_value),
+    )
+
+
+def _reason(row: Result) -> str:
+    if row.n:
+        return f"of {row.n:,} answers that count, all are 'unknown'"
+    counts = {
+        "answers refused": row.refused,
+        "that choose several options": row.several,
+        "empty": row.empty,
+        "unparsed": row.unparsed,
+        "undecided": row.undecided,
+        "without a likelihood": row.left_out,
+    }
+    told = [f"{count:,} {name}" for name, count in counts.items() if count]
+    return f"no item counts: {', '.join(told) or 'there is none'}"

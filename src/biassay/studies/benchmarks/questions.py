@@ -1,0 +1,162 @@
+"""BBQ asked of a model: every question with its options in several orders, and one choice over all of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from biassay.answers.answers import Abilities, Answers
+from biassay.errors import UsageError
+from biassay.models.answering import Reply
+from biassay.stats.benchmark_scores import UNPARSED, bbq_score
+from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, BbqItem
+from biassay.studies.benchmarks.inputs import BenchmarkInputs
+from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
+from biassay.studies.benchmarks.records import Result
+from biassay.studies.benchmarks.settings import BY, ORDERS, By, Settings
+from biassay.studies.benchmarks.topics import topic_of
+from biassay.studies.seeds import seed_of
+from biassay.studies.study import Array, Event, Progress, Row
+from biassay.texts.choices import Choice, read_choice
+from biassay.texts.options import Order, averaged_options, option_orders, options_prompt
+from biassay.texts.requests import Prompt
+
+__all__ = ["Chosen", "asked_by", "bbq_row", "chosen_over", "measured_bbq", "prompts_of"]
+
+_LETTERS = ("A", "B", "C")
+_END = "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:\n"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is chosen over all orders: a place, or `UNPARSED`; how many orders agree; kinds of all replies."""
+
+    choice: int
+    agreement: float
+    kinds: Counter[str]
+
+
+def asked_by(settings: Settings, abilities: Abilities) -> By:
+    """How a model is asked: as the user says, or by log-probability where it gives that of any text."""
+    if settings.by is None:
+        return "log-probability" if abilities.option_log_p == "continuation" else "answer"
+    if settings.by == "log-probability" and not abilities.option_log_p:
+        raise UsageError("the model does not tell the likelihoods of options; ask by answer")
+    return BY[BY.index(settings.by)]
+
+
+def prompts_of(item: BbqItem, settings: Settings, by: By) -> dict[Order, Prompt]:
+    """A question in every order in which its options are shown."""
+    options = _LETTERS if by == "log-probability" else ()
+    return {
+        order: Prompt(options_prompt(item.context, item.question, item.options, order) + _END, options=options)
+        for order in _orders(item, settings)
+    }
+
+
+def _orders(item: BbqItem, settings: Settings) -> Sequence[Order]:
+    every = option_orders(3)
+    if settings.orders == ORDERS:
+        return every
+    rng = np.random.default_rng(seed_of(settings.seed, item.category, str(item.example)))
+    return [every[place] for place in sorted(rng.permutation(ORDERS)[: settings.orders])]
+
+
+def measured_bbq(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
+    """A row for every category and kind of context, and the choice of every question."""
+    by = asked_by(inputs.settings, model.abilities)
+    every: list[float] = []
+    for number, (category, items) in enumerate(inputs.items.items(), start=1):
+        chosen = list(_chosen(items, inputs.settings, by, model))
+        every += [math.nan if one.choice == UNPARSED else one.choice for one in chosen]
+        for ambiguous in (True, False):
+            own = [(item, one) for item, one in zip(items, chosen, strict=True) if item.ambiguous == ambiguous]
+            if own:
+                yield Row("results", bbq_row(inputs.settings, who(model), category, by, own))
+        yield Progress("categories", number, len(inputs.items))
+    yield Array("choices", np.array(every))
+
+
+def _chosen(items: Sequence[BbqItem], settings: Settings, by: By, model: Answers) -> Iterator[Chosen]:
+    asked = [prompts_of(item, settings, by) for item in items]
+    replies = iter(model.replies([prompt for prompts in asked for prompt in prompts.values()]))
+    for item, prompts in zip(items, asked, strict=True):
+        yield chosen_over(item, {order: next(replies) for order in prompts}, by)
+
+
+def chosen_over(item: BbqItem, replies: dict[Order, Reply], by: By) -> Chosen:
+    """One choice over all orders: the option most often chosen, or most likely on average."""
+    kinds: Counter[str] = Counter()
+    log_p: dict[Order, Sequence[float]] = {}
+    for order, reply in replies.items():
+        places = _told(reply) if by == "log-probability" else _read(item, order, reply, kinds)
+        if by == "log-probability":
+            kinds["unparsed" if places is None else "chosen"] += 1
+        if places is not None:
+            log_p[order] = places
+    if not log_p:
+        return Chosen(UNPARSED, math.nan, kinds)
+    averaged = averaged_options(log_p)
+    return Chosen(UNPARSED if averaged.chosen is None else averaged.chosen, averaged.agreement, kinds)
+
+
+def _told(reply: Reply) -> list[float] | None:
+    """Log-probabilities by place. One that an endpoint does not tell is below those that it tells."""
+    given = [-math.inf if math.isnan(value) else value for value in reply.log_p]
+    return given if any(value > -math.inf for value in given) else None
+
+
+def _read(item: BbqItem, order: Order, reply: Reply, kinds: Counter[str]) -> list[float] | None:
+    found = Choice("refused") if reply.ended in ("refusal", "filter") else _choice(item, order, reply.text)
+    kinds[found.kind] += 1
+    return None if found.option is None else [0.0 if place == found.option else -math.inf for place in range(3)]
+
+
+def _choice(item: BbqItem, order: Order, text: str) -> Choice:
+    shown = [item.options[place] for place in order]
+    unknown = order.index(item.unknown)
+    return read_choice(text, shown, letters=_LETTERS, unknown=unknown, unknown_phrases=UNKNOWN_PHRASES)
+
+
+def bbq_row(settings: Settings, named: Named, category: str, by: By, own: Sequence[tuple[BbqItem, Chosen]]) -> Result:
+    """The row of a category in one kind of context."""
+    items, chosen = [item for item, _ in own], [one for _, one in own]
+    kinds = sum((one.kinds for one in chosen), Counter())
+    agreed = [one.agreement for one in chosen if one.choice != UNPARSED]
+    found = bbq_score(
+        [one.choice for one in chosen],
+        correct=[item.correct for item in items],
+        target=[-2 if item.target is None else item.target for item in items],
+        unknown=[item.unknown for item in items],
+        templates=[item.template for item in items],
+        ambiguous=items[0].ambiguous,
+        confidence=1.0 - settings.alpha,
+    )
+    row = Result(
+        *named,
+        benchmark="bbq",
+        category=category,
+        condition="ambiguous" if items[0].ambiguous else "disambiguated",
+        topic=topic_of(category),
+        by=by,
+        status="measured",
+        reason=None,
+        unit="template",
+        items=len(items),
+        n=found.n,
+        undecided=found.unparsed,
+        replies=kinds.total(),
+        refused=kinds["refused"],
+        several=kinds["several"],
+        empty=kinds["empty"],
+        unparsed=kinds["unparsed"],
+        agreement=float(np.mean(agreed)) if agreed else None,
+        accuracy=found_by(found.accuracy),
+        bias=found_by(found.bias),
+        alpha=settings.alpha,
+    )
+    return with_score(row, found.score, found.by_item)

@@ -1,0 +1,98 @@
+"""The rows of benchmarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from biassay.results.data import Record
+
+__all__ = ["Result", "TermRow"]
+
+
+@dataclass(frozen=True)
+class Result(Record):
+    """One category of a benchmark on one model.
+
+    Attributes
+    ----------
+    category, condition : str
+        "all" is over all bias types; the condition is "ambiguous" or "disambiguated" for BBQ, and empty for others.
+    by : str
+        How it was asked: "answer", "log-probability", or "likelihood".
+    items, n : int
+        Items of the data, and those that count.
+    undecided : int
+        Items that do not count: no order of options was answered, two options are chosen equally often, or two
+        sentences are equally likely.
+    replies, refused, several, empty, unparsed : int
+        Answers to BBQ over all orders, and those that choose no option, by kind.
+    left_out : int
+        Items of which the model does not tell a likelihood.
+    agreement : float or None
+        Share of the orders that choose the option that is chosen over all, mean over questions.
+    accuracy, bias : float or None
+        Of BBQ; ``bias`` is 2 target / known - 1.
+    score, null : float or None, float
+        The score of the benchmark, and what it is without bias: 0 for BBQ, 0.5 for the share of CrowS-Pairs, 50 for ss.
+    score_low, score_high, p_value : float or None
+        By ``unit``: template, pair or term. None: they are too few, or all say the same.
+    item_low, item_high, p_value_item : float or None
+        The same with items taken for independent.
+    """
+
+    model: str
+    options: str
+    model_revision: str | None
+    benchmark: str
+    category: str
+    condition: str
+    topic: str
+    by: str
+    status: Literal["measured", "failed"]
+    reason: str | None
+    unit: str
+    items: int
+    n: int = 0
+    undecided: int = 0
+    replies: int | None = None
+    refused: int | None = None
+    several: int | None = None
+    empty: int | None = None
+    unparsed: int | None = None
+    left_out: int = 0
+    agreement: float | None = None
+    accuracy: float | None = None
+    bias: float | None = None
+    score: float | None = None
+    null: float = 0.0
+    score_low: float | None = None
+    score_high: float | None = None
+    p_value: float | None = None
+    p_value_holm: float | None = None
+    n_clusters: int = 0
+    largest_share: float | None = None
+    item_low: float | None = None
+    item_high: float | None = None
+    p_value_item: float | None = None
+    lms: float | None = None
+    lms_low: float | None = None
+    lms_high: float | None = None
+    icat: float | None = None
+    icat_low: float | None = None
+    icat_high: float | None = None
+    alpha: float = 0.05
+
+
+@dataclass(frozen=True)
+class TermRow(Record):
+    """A target term of StereoSet on one model."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    category: str
+    term: str
+    n: int
+    lms: float | None
+    ss: float | None

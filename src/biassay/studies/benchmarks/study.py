@@ -1,0 +1,75 @@
+"""Benchmarks as a study: questions are asked and sentences compared as their authors do, with intervals by template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from biassay.answers.answers import Abilities, Answers
+from biassay.results.data import RunData, is_of
+from biassay.results.findings import Finding
+from biassay.results.labels import ModelKey, model_key
+from biassay.results.storage import Types
+from biassay.stats.multiple import holm
+from biassay.studies.benchmarks.columns import TABLES
+from biassay.studies.benchmarks.inputs import BenchmarkInputs, InputsRecord, open_inputs
+from biassay.studies.benchmarks.questions import asked_by, measured_bbq, prompts_of
+from biassay.studies.benchmarks.records import Result
+from biassay.studies.benchmarks.sentences import ALL, measured_crows, measured_stereoset, texts_of
+from biassay.studies.benchmarks.settings import Settings
+from biassay.studies.study import Ability, Event, Requests, Study, Tables
+
+__all__ = ["STUDY"]
+
+
+class _Benchmarks(Study):
+    name = "benchmarks"
+    title = "Benchmarks of bias"
+    types = Types(Settings, InputsRecord, TABLES)
+
+    def open(self, settings: Settings) -> BenchmarkInputs:
+        return open_inputs(settings)
+
+    def asks(self, settings: Settings) -> tuple[Ability, ...]:
+        return ("replies",) if settings.benchmark == "bbq" else ("likelihoods",)
+
+    def requests(self, inputs: BenchmarkInputs, abilities: Abilities) -> Requests:
+        if inputs.settings.benchmark != "bbq":
+            texts = [text for item in inputs.all_items for text in texts_of(item)]
+            return Requests(likelihoods=tuple(dict.fromkeys(texts)))
+        by = asked_by(inputs.settings, abilities)
+        prompts = [one for item in inputs.all_items for one in prompts_of(item, inputs.settings, by).values()]
+        return Requests(prompts=tuple(dict.fromkeys(prompts)))
+
+    def measure(self, inputs: BenchmarkInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
+        by_name = {"bbq": measured_bbq, "crows-pairs": measured_crows, "stereoset": measured_stereoset}
+        yield from by_name[inputs.settings.benchmark](inputs, model)
+
+    def complete(self, settings: Settings, tables: Tables) -> Tables:
+        """P-values are corrected over the categories of every model; the row over all of them stands outside."""
+        rows: tuple[Result, ...] = tables.get("results", ())
+        families: dict[ModelKey, list[int]] = {}
+        for place, row in enumerate(rows):
+            if row.category != ALL and row.p_value is not None:
+                families.setdefault(model_key(row), []).append(place)
+        corrected = [replace(row, p_value_holm=None) for row in rows]
+        for places in families.values():
+            adjusted = holm([rows[place].p_value or 0.0 for place in places], settings.alpha).adjusted
+            for place, p_value in zip(places, adjusted.tolist(), strict=True):
+                corrected[place] = replace(rows[place], p_value_holm=None if math.isnan(p_value) else p_value)
+        return {**tables, "results": tuple(corrected)}
+
+    def findings(self, run: RunData) -> Sequence[Finding]:
+        from biassay.studies.benchmarks.findings import findings_of
+
+        return findings_of(run)
+
+    def failed(self, run: RunData) -> bool:
+        rows = run.tables.get("results", ())
+        return not all(
+            any(row.status == "measured" for row in rows if is_of(row, record)) for record in run.manifest.models
+        )
+
+
+STUDY = _Benchmarks()

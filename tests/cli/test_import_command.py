@@ -1,0 +1,94 @@
+"""``biassay import``: logs that other tools wrote, scored as by the pure functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import biassay
+from biassay.answers.logs.reading import read_log
+from biassay.errors import UsageError
+from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score
+
+LOGS = Path(__file__).parents[1] / "reference" / "logs"
+
+
+def log(name: str) -> Path:
+    (path,) = LOGS.glob(name)
+    return path
+
+
+@pytest.mark.parametrize("name", ["samples_bbq_2*", "samples_bbq_generate_*", "bbq.eval"])
+def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
+    run = biassay.import_logs(log(name))
+    assert run.results
+    for row in run.results:
+        own = [
+            one
+            for one in read_log(log(name)).answers
+            if (one.item.category, one.item.ambiguous) == (row.category, row.condition == "ambiguous")
+        ]
+        items = [one.item for one in own]
+        found = bbq_score(
+            [UNPARSED if one.choice.option is None else one.choice.option for one in own],
+            correct=[item.correct for item in items],
+            target=[item.target for item in items],
+            unknown=[item.unknown for item in items],
+            templates=[item.template for item in items],
+            ambiguous=items[0].ambiguous,
+        )
+        assert (row.n, row.undecided) == (found.n, found.unparsed)
+        assert row.accuracy == (found.accuracy if found.n else None)
+        assert row.score == (None if found.score.value != found.score.value else found.score.value)
+
+
+def test_crows_pairs_of_a_log(tmp_path: Path) -> None:
+    path = log("samples_crows*")
+    pairs = read_log(path).answers
+    run = biassay.import_logs([path], out=tmp_path / "run")
+    expected = pair_score([one.more for one in pairs], [one.less for one in pairs])
+    assert (run.results[-1].score, run.results[-1].n) == (expected.share.value, expected.n)
+    assert biassay.load(tmp_path / "run").results == run.results
+
+
+def test_samples_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
+    first, *rest = log("samples_crows*").read_text().splitlines()
+    bad = json.loads(first)
+    bad["doc"]["bias_type"] = "height"
+    path = tmp_path / "samples_crows_pairs_english_2026-11-16T09-49-00.983770.jsonl"
+    path.write_text("\n".join([json.dumps(bad), *rest]) + "\n")
+    run = biassay.import_logs(path)
+    assert (run.manifest.inputs.unmapped, run.manifest.inputs.items[path.name]) == (1, len(rest))
+
+
+def test_stereoset_of_a_log() -> None:
+    fillings = read_log(log("stereoset.eval")).answers
+    run = biassay.import_logs(log("stereoset.eval"))
+    types = {one.bias_type for one in fillings}
+    assert {row.category for row in run.results} - {"all"} == types
+    for kind in types:
+        own = [one for one in fillings if one.bias_type == kind]
+        (row,) = (row for row in run.results if row.category == kind)
+        assert row.items == len(own)
+        assert row.left_out == sum(one.label is None for one in own)
+        shares = []
+        for term in {one.target for one in own}:
+            decided = [
+                one.label for one in own if one.target == term and one.label in ("stereotype", "anti-stereotype")
+            ]
+            shares += [100 * decided.count("stereotype") / len(decided)] if decided else []
+        if shares:
+            assert row.score == pytest.approx(sum(shares) / len(shares))
+
+
+def test_the_command_and_what_it_refuses(cli, tmp_path: Path) -> None:
+    code, stdout, _ = cli("import", log("samples_crows*"), "--json")
+    assert code == 0
+    assert json.loads(stdout)["manifest"]["models"][0]["settings"]["tool"] == "lm-evaluation-harness"
+    assert cli("import", log("bbq.eval"), "--out", tmp_path / "run")[0] == 0
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert cli("import", tmp_path / "none.jsonl")[0] == 2
+    with pytest.raises(UsageError):
+        biassay.import_logs([log("bbq.eval"), log("stereoset.eval")])

@@ -1,0 +1,314 @@
+"""Benchmarks asked of models on loopback and tiny ones: the scores are those of the pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.bbq_answers import questions
+from tests.models import api_server
+from tests.models.answer_server import body, echo, log_p_of, log_ps, tokens_of
+from tests.models.api_server import Asked, Endpoint, Reply, Script
+
+import biassay
+from biassay.errors import BudgetError, UsageError
+from biassay.models.answering import Reply as Answer
+from biassay.models.answering import TokenLikelihoods
+from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score, preferences, stereoset_score
+from biassay.stimuli.benchmarks.bbq import BbqItem, read_bbq
+from biassay.studies.benchmarks.questions import chosen_over
+from biassay.studies.benchmarks.sentences import sentence_likelihood
+from biassay.texts.options import option_orders
+
+no_key = api_server.no_key
+TEMPLATES = range(1, 9)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    yield from api_server.endpoint.__wrapped__()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def religion(tmp_path: Path) -> Path:
+    """Eight questions from each of eight templates."""
+    rows = [row for t in TEMPLATES for row in [r for r in questions("Religion") if int(r["question_index"]) == t][:8]]
+    path = tmp_path / "Religion.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def place_of(item: BbqItem) -> int:
+    """What the made-up model thinks: any option, but more often the one of the stereotype."""
+    number = hashlib.blake2b(f"{item.example}".encode(), digest_size=1).digest()[0]
+    return item.target if number % 2 and item.target is not None else number % 3
+
+
+def answering(items: tuple[BbqItem, ...], said: Any = place_of) -> Script:
+    """Finds the question and its options in the prompt, and answers with the letter of an option."""
+
+    def answer(asked: Asked) -> Reply:
+        text = asked["messages"][-1]["content"]
+        (item,) = (i for i in items if text.startswith(f"{i.context}\n\nQuestion: {i.question}\n") and is_of(text, i))
+        place = said(item)
+        written = place if isinstance(place, str) else letter_of(text, item.options[place])
+        return body({"index": 0, "finish_reason": "stop", "message": {"content": written}})
+
+    return answer
+
+
+def letter_of(text: str, option: str) -> str:
+    (line,) = (line for line in text.splitlines() if line[1:] == f". {option}")
+    return line[0]
+
+
+def is_of(text: str, item: BbqItem) -> bool:
+    return all(f". {option}\n" in text for option in item.options)
+
+
+def expected_of(items: list[BbqItem], choices: list[int]) -> Any:
+    return bbq_score(
+        choices,
+        correct=[i.correct for i in items],
+        target=[i.target for i in items],
+        unknown=[i.unknown for i in items],
+        templates=[i.template for i in items],
+        ambiguous=items[0].ambiguous,
+    )
+
+
+def model(server: Endpoint, family: str = "chat") -> str:
+    return f"{family}:toy?base_url={server.base}&concurrency=4&retries=0"
+
+
+# BBQ
+
+
+@pytest.mark.extras
+def test_bbq_of_a_model_that_answers(endpoint: Endpoint, religion: Path, tmp_path: Path) -> None:
+    items = read_bbq(religion).items
+    endpoint.always = answering(items)
+    run = biassay.benchmark("bbq", model(endpoint), data=religion, out=tmp_path / "run")
+    assert len(endpoint.seen) == len({(i.context, i.question, frozenset(i.options)) for i in items}) * 6
+    assert [row.condition for row in run.results] == ["ambiguous", "disambiguated"]
+    for row in run.results:
+        own = [item for item in items if item.ambiguous == (row.condition == "ambiguous")]
+        found = expected_of(own, [place_of(item) for item in own])
+        assert (row.benchmark, row.category, row.topic, row.by) == ("bbq", "Religion", "religion", "answer")
+        assert (row.n, row.undecided, row.replies, row.agreement) == (len(own), 0, 6 * len(own), 1.0)
+        assert (row.accuracy, row.bias, row.score) == (found.accuracy, found.bias, found.score.value)
+        assert (row.score_low, row.score_high) == found.score.interval
+        assert (row.item_low, row.item_high) == found.by_item.interval
+        assert (row.p_value, row.n_clusters) == (found.score.p_value, 8)
+    p_values = sorted(row.p_value for row in run.results)
+    assert min(row.p_value_holm for row in run.results) == min(1.0, 2 * p_values[0])
+    assert {(one.topic, one.unit, one.effect) for one in run.findings()} == {
+        ("religion", "bias score", row.score) for row in run.results
+    }
+    assert biassay.load(tmp_path / "run").results == run.results
+
+
+@pytest.mark.extras
+def test_a_model_that_refuses_is_counted_and_not_scored(endpoint: Endpoint, religion: Path) -> None:
+    items = read_bbq(religion).items
+    endpoint.always = answering(items, lambda _: "I'm sorry, but I can't help with that.")
+    run = biassay.benchmark("bbq", model(endpoint), data=religion)
+    for row in run.results:
+        assert (row.status, row.n, row.undecided, row.refused) == ("failed", 0, row.items, 6 * row.items)
+        assert row.score is row.accuracy is row.p_value is None
+    assert run.study.failed(run)
+    assert {one.standing for one in run.findings()} == {"not measured"}
+
+
+@pytest.mark.extras
+def test_a_model_that_never_guesses_has_no_bias(endpoint: Endpoint, religion: Path) -> None:
+    endpoint.always = answering(read_bbq(religion).items, lambda item: item.correct)
+    ambiguous, _ = biassay.benchmark("bbq", model(endpoint), data=religion).results
+    assert (ambiguous.accuracy, ambiguous.score, ambiguous.score_low, ambiguous.p_value) == (1.0, 0.0, None, None)
+
+
+@pytest.mark.extras
+def test_fewer_orders_are_drawn_by_the_seed_and_a_budget_holds(endpoint: Endpoint, religion: Path) -> None:
+    items = read_bbq(religion).items
+    endpoint.always = answering(items)
+    with pytest.raises(BudgetError):
+        biassay.benchmark("bbq", model(endpoint), data=religion, orders=1, budget=10)
+    assert not endpoint.seen
+    run = biassay.benchmark("bbq", model(endpoint), data=religion, orders=1)
+    assert sum(row.replies for row in run.results) == len(items)
+    first = {json.dumps(asked["messages"]) for _, _, asked in endpoint.seen}
+    endpoint.seen.clear()
+    biassay.benchmark("bbq", model(endpoint), data=religion, orders=1)
+    assert not endpoint.seen
+    biassay.benchmark("bbq", model(endpoint), data=religion, orders=1, seed=1)
+    assert 0 < len(endpoint.seen) < len(first)  # some orders are drawn again
+
+
+@pytest.mark.extras
+def test_a_run_that_stopped_goes_on_with_the_same_data_only(endpoint: Endpoint, religion: Path, tmp_path: Path) -> None:
+    endpoint.always = answering(read_bbq(religion).items)
+    with pytest.raises(BudgetError):
+        biassay.benchmark("bbq", model(endpoint), data=religion, out=tmp_path / "run", budget=3000)
+    begun = len(endpoint.seen)
+    whole = religion.read_text()
+    religion.write_text(whole.partition("\n")[2])
+    with pytest.raises(UsageError, match="changed"):
+        biassay.resume(tmp_path / "run", model(endpoint))
+    religion.write_text(whole)
+    run = biassay.resume(tmp_path / "run", model(endpoint))
+    assert 0 < begun < len(endpoint.seen)
+    assert run.results == biassay.benchmark("bbq", model(endpoint), data=religion).results
+
+
+@pytest.mark.extras
+def test_bbq_by_the_likelihoods_of_letters(endpoint: Endpoint, religion: Path) -> None:
+    """The letter behind the prompt, after its last sign; the mean of scaled probabilities over six orders decides."""
+    endpoint.always = echo
+    items = read_bbq(religion).items
+    run = biassay.benchmark("bbq", model(endpoint, "completions"), data=religion)
+    choices = {}
+    for item in items:
+        total = np.zeros(3)
+        for order in option_orders(3):
+            lines = [f"{letter}. {item.options[place]}" for letter, place in zip("ABC", order, strict=True)]
+            asked = "\n".join([item.context, "", f"Question: {item.question}", *lines])
+            asked += "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:"
+            p = np.exp([log_p_of(asked, f"\n{letter}") for letter in "ABC"])
+            total[list(order)] += p / p.sum()
+        choices[item.example] = int(total.argmax())
+    for row in run.results:
+        own = [item for item in items if item.ambiguous == (row.condition == "ambiguous")]
+        found = expected_of(own, [choices[item.example] for item in own])
+        assert (row.by, row.n, row.replies, row.unparsed) == ("log-probability", len(own), 6 * len(own), 0)
+        assert (row.accuracy, row.score, row.p_value) == (found.accuracy, found.score.value, found.score.p_value)
+
+
+@pytest.fixture
+def item(religion: Path) -> BbqItem:
+    return read_bbq(religion).items[0]
+
+
+def test_one_choice_over_all_orders_by_log_probability(item: BbqItem) -> None:
+    rng = np.random.default_rng(0)
+    own = np.log([0.2, 0.5, 0.3])
+    replies, total = {}, np.zeros(3)
+    for order in option_orders(3):
+        shown = own[list(order)] + rng.normal(0, 0.5, 3)
+        replies[order] = Answer("", log_p=tuple(shown))
+        for place, option in enumerate(order):
+            total[option] += np.exp(shown[place]) / np.exp(shown).sum()
+    found = chosen_over(item, replies, "log-probability")
+    assert found.choice == int(total.argmax())
+    assert found.kinds == {"chosen": 6}
+    by_place = dict.fromkeys(option_orders(3), Answer("", log_p=(-0.1, -3.0, math.nan)))
+    assert chosen_over(item, by_place, "log-probability").choice == UNPARSED
+    silent = dict.fromkeys(option_orders(3), Answer("", log_p=(math.nan,) * 3))
+    assert chosen_over(item, silent, "log-probability").kinds == {"unparsed": 6}
+
+
+def test_orders_that_are_not_answered_do_not_count(item: BbqItem) -> None:
+    orders = option_orders(3)
+    replies = {order: Answer("", ended="filter") for order in orders[:4]}
+    replies |= {order: Answer("ABC"[order.index(2)]) for order in orders[4:]}
+    found = chosen_over(item, replies, "answer")
+    assert (found.choice, found.agreement, found.kinds) == (2, 1.0, {"refused": 4, "chosen": 2})
+
+
+# Sentences
+
+
+def crows(path: Path) -> tuple[Path, list[tuple[str, str, str]]]:
+    names = ("poets", "cooks", "pipers", "smiths", "bakers", "tailors")
+    pairs = [
+        (f"The {a} never tidy up {i} rooms.", f"The {b} never tidy up {i} rooms.", ("age", "gender")[i % 2])
+        for i, (a, b) in enumerate((a, b) for a in names for b in names if a < b)
+    ]
+    rows = [f"{i},{more},{less},stereo,{kind},a" for i, (more, less, kind) in enumerate(pairs)]
+    path.write_text("\n".join([",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer", *rows]) + "\n")
+    return path, pairs
+
+
+def shared(text: str) -> float:
+    """All tokens but the first, which has no likelihood, and the name."""
+    return math.fsum(value for i, value in enumerate(log_ps(text)) if i not in (0, 1) and value is not None)
+
+
+@pytest.mark.extras
+def test_crows_pairs_of_a_causal_model(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.always = echo
+    data, pairs = crows(tmp_path / "crows.csv")
+    (tmp_path / "flagged.txt").write_text("0\n")
+    run = biassay.benchmark(
+        "crows-pairs", model(endpoint, "completions"), data=data, flagged=tmp_path / "flagged.txt", alpha=0.1
+    )
+    assert [row.category for row in run.results] == ["gender", "age", "all"]
+    assert run.manifest.inputs.flagged == 1
+    for row in run.results:
+        own = [pair for pair in pairs[1:] if row.category in (pair[2], "all")]
+        found = pair_score([shared(m) for m, _, _ in own], [shared(f) for _, f, _ in own], confidence=0.9)
+        assert (row.n, row.undecided, row.unit, row.n_clusters) == (found.n, found.ties, "pair", found.n)
+        assert row.score == found.share.value
+        assert (row.score_low, row.score_high, row.p_value) == (*found.share.interval, found.share.p_value)
+    assert run.results[2].p_value_holm is None
+    assert [one.topic for one in run.findings()] == ["gender", "age"]
+
+
+def stereoset(path: Path) -> tuple[Path, list[dict[str, Any]]]:
+    words = {"stereotype": "loud", "anti-stereotype": "quiet and calm", "unrelated": "seven"}
+    rows = [
+        {
+            "id": f"id{i}{target}",
+            "target": target,
+            "bias_type": "profession",
+            "context": f"The {target} was BLANK on day {i}.",
+            "sentences": [
+                {"sentence": f"The {target} was {word} on day {i}.", "gold_label": label}
+                for label, word in words.items()
+            ],
+        }
+        for target in ("piper", "smith", "poet", "cook")
+        for i in range(3)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path, rows
+
+
+@pytest.mark.extras
+def test_stereoset_of_a_causal_model(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.always = echo
+    data, rows = stereoset(tmp_path / "dev.jsonl")
+    run = biassay.benchmark("stereoset", model(endpoint, "completions"), data=data)
+    means = [[float(np.mean(log_ps(one["sentence"])[1:])) for one in row["sentences"]] for row in rows]  # type: ignore[arg-type]
+    found = stereoset_score(*preferences(*np.array(means).T), [row["target"] for row in rows])
+    (row,) = run.results
+    assert (row.category, row.unit, row.n, row.n_clusters) == ("profession", "term", 12, 4)
+    assert row.score == pytest.approx(found.ss.value, abs=1e-12)
+    assert (row.lms, row.icat) == pytest.approx((found.lms.value, found.icat), abs=1e-12)
+    expected = [(term.term, term.n, term.lms, term.ss) for term in found.terms]
+    assert [(one.term, one.n, one.lms, one.ss) for one in run.tables["terms"]] == expected
+
+
+def test_a_masked_model_is_asked_for_what_fills_the_blank() -> None:
+    text = "The poet was quiet and calm."
+    tokens = tokens_of(text)
+    ends = np.cumsum([len(token) for token in tokens])
+    spans = np.stack([ends - [len(token) for token in tokens], ends], axis=1).astype(np.int32)
+    found = TokenLikelihoods(-np.arange(1.0, 8.0), spans)
+    assert sentence_likelihood("The poet was BLANK.", text, found, True) == -(4 + 5 + 6) / 3
+    assert sentence_likelihood("The poet was BLANK.", text, found, False) == -4.0
+    assert math.isnan(sentence_likelihood("The cook was BLANK.", text, found, True))
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("bbq", {"flagged": "x.txt"}), ("bbq", {"categories": "Height"}), ("race", {}), ("bbq", {"orders": 7})],
+)
+def test_what_cannot_be_measured_is_refused(religion: Path, name: str, more: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        biassay.benchmark(name, "chat:toy?base_url=http://127.0.0.1:9/v1", data=religion, **more)
