@@ -119,12 +119,17 @@ def test_the_groups_of_stereotypes_in_the_docs_are_valid(tmp_path: Path) -> None
         assert len(getattr(own, part)) == len(getattr(load_abc(), part)) + 1
 
 
-def test_columns_in_the_docs_are_those_of_the_results() -> None:
-    spec = importlib.util.spec_from_file_location("results_columns", ROOT / "scripts" / "results_columns.py")
+def script_named(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    return script
+
+
+def test_columns_in_the_docs_are_those_of_the_results() -> None:
+    script = script_named("results_columns")
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_columns(page), "run scripts/results_columns.py"
 
@@ -159,11 +164,7 @@ def test_figures_of_other_code_are_those_of_the_reference(reference: Path) -> No
 @pytest.mark.extras
 @pytest.mark.slow
 def test_replications_are_those_of_the_reference_values() -> None:
-    spec = importlib.util.spec_from_file_location("replications", ROOT / "scripts" / "replications.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = script_named("replications")
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_figures(page), "run scripts/replications.py"
     ours = [float(d) for d in re.findall(r"\| (\d\.\d{3}) \|", page)]

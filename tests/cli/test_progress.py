@@ -10,7 +10,8 @@ from rich.console import Console
 
 from biassay.cli import progress
 from biassay.cli.common import console_for_tables, listener_for
-from biassay.cli.progress import Bars, Lines, duration
+from biassay.cli.progress import Bars, Lines
+from biassay.runs.pace import duration
 
 from .conftest import Cli
 from .small_tests import write_test, write_vectors

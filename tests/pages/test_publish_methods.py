@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
-from rich.console import Console
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.compared_runs import in_one, other_model
 from tests.studies.associations.publish_runs import NASTY, measured_in_contexts, on_models
@@ -18,12 +17,10 @@ from tests.studies.showing import cited
 from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
-from biassay.pages.presenter import Presenter
+from biassay.pages.plain import Plain
 from biassay.pages.publish import to_bibtex
 from biassay.pages.publish.methods import Sentence, methods_latex, methods_markdown, paragraphs
-from biassay.pages.section import Part, Renderer
 from biassay.results.data import RunData
-from biassay.results.gathering import Gathered
 from biassay.runs.run import Run
 from biassay.runs.showing import presenter_of
 
@@ -124,20 +121,10 @@ def test_names_are_escaped(run: Run) -> None:
         assert set(re.findall(r"<(\w+)", rendered)) == {"p"}
 
 
-class Bare(Presenter):
-    """A study that says nothing of its methods."""
-
-    def part(self, gathered: Gathered, renderer: Renderer) -> Part:
-        raise NotImplementedError
-
-    def print(self, gathered: Gathered, console: Console) -> None:
-        raise NotImplementedError
-
-
 def test_a_study_that_says_nothing_is_told_by_its_manifest(run: Run) -> None:
     made = dataclasses.replace(run.manifest, study="own", package="other", versions={"biassay": "9", "other": "3.1"})
     own = RunData(made, run.tables)
-    first, settings = Bare().methods_paragraph(own)
+    first, settings = Plain("Own", (), lambda _: ()).methods_paragraph(own)
     assert first.text.startswith("With biassay 9 we measured the model glove (")
     assert first.text.endswith(" by the study own of other 3.1")
     assert {"seed = 17", "max_lost = 0.3"} <= set(settings.text.removeprefix("Settings: ").split(", "))

@@ -21,6 +21,7 @@ from biassay.errors import UnknownNameError, UsageError
 from biassay.pages.charts import drawing
 from biassay.pages.charts.drawing import SCHEMA
 from biassay.runs import listener as listening
+from biassay.runs import pace
 from biassay.runs.run import Run
 
 HOSTILE = '<script>alert("1")</script><img src=//x onerror=alert(1)>'
@@ -207,14 +208,15 @@ def test_progress_is_one_line_written_anew_and_not_too_often(monkeypatch: pytest
     kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=line.display))
-    monkeypatch.setattr(listening, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    for room in (listening, pace):
+        monkeypatch.setattr(room, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     listener = listening.own_listener()
     for done in range(1001):
         clock[0] = done * 0.01
         listener.progress("m", "texts", done, 1000)
     assert len(line.given) == 20  # two a second
-    assert line.given[0] == "m: 50 of 1,000 texts, 100.0/s, 10 s left"
-    assert line.given[-1] == "m: 1,000 of 1,000 texts, 100.0/s"
+    assert line.given[0] == "m: 50 of 1,000 texts, 100/s, 10 s left"
+    assert line.given[-1] == "m: 1,000 of 1,000 texts, 100/s"
     line.given.clear()
     quick = listening.own_listener()
     for done in range(11):

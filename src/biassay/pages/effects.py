@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from biassay.pages.formats import decimals
+from biassay.pages.formats import MANY_MODELS, decimals
 from biassay.pages.section import environment
 
-__all__ = ["COLOURS", "LANES", "Effect", "EffectRow", "EffectRows", "draw_effects"]
+__all__ = ["COLOURS", "Effect", "EffectRow", "EffectRows", "draw_effects"]
 
 COLOURS = 10
 """Of models, that a page has."""
-LANES = 12
-"""Of models, side by side; more are drawn in one."""
 _SHAPES = 4
 _OPEN = 150  # lanes of a figure of which nothing is folded
 _NUMBERS = 3  # of models, for which there is room beside a row
@@ -88,10 +86,10 @@ def draw_effects(
     ``sure`` names what the marks show, from not shown to most sure; ``reach`` is how far the scale goes at least, to
     both sides of 0.
     """
-    lanes = min(len(models), LANES)
+    lanes = min(len(models), MANY_MODELS)
     rows = sum(len(group.rows) for group in groups)
     scale = _scale([effect for group in groups for row in group.rows for effect in row.effects], reach)
-    few = len(models) <= LANES
+    few = len(models) <= MANY_MODELS
     if not few:
         groups = [replace(group, rows=tuple(_in_one_lane(row, scale) for row in group.rows)) for group in groups]
     return Markup(

@@ -12,6 +12,7 @@ from biassay.results.tables import Format
 
 __all__ = [
     "ANY",
+    "MANY_MODELS",
     "concept",
     "counted",
     "decimals",
@@ -23,6 +24,8 @@ __all__ = [
     "topic_name",
 ]
 
+MANY_MODELS = 12
+"""Beyond which models do not stand side by side, and it is said what they have in common."""
 ANY = "any"
 """An interval that leaves nothing out."""
 _TOPICS = {"intersection": "Several groups at once"}

@@ -29,7 +29,7 @@ def render_page(shown: Sequence[Shown], compared: tuple[Presenter, Comparison] |
         if first.figure is not None:  # it shows what theirs would
             parts = [dataclasses.replace(part, figure=None) for part in parts]
         parts = [first, *parts]
-    script = asset("page.js").replace("//TABLES//\n", asset("tables.js"))
+    script = f'"use strict";\n(() => {{\n{asset("page.js")}\n{asset("tables.js")}}})();\n'
     data = json.dumps({part.anchor: part.data for part in parts if part.data}, ensure_ascii=False, allow_nan=False)
     return (
         environment()

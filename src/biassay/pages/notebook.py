@@ -9,21 +9,15 @@ from biassay.files import printable
 from biassay.pages.formats import counted, decimals, format_p, interval_text
 from biassay.pages.overview import overview
 from biassay.pages.section import asset
-from biassay.pages.sentences import statements
+from biassay.pages.sentences import standing_text, statements
 from biassay.results.data import RunData
-from biassay.results.findings import STANDINGS, Finding, Standing
+from biassay.results.findings import STANDINGS, Finding
 from biassay.results.tables import html_table
 
 __all__ = ["run_html"]
 
 _MODELS = 6  # of which each has its own sentences
 _ROWS = 20
-_FOUND: dict[Standing, str] = {
-    "corrected": "holds after correction",
-    "uncorrected": "holds before correction only",
-    "opposite": "holds the other way round",
-    "too few": "too few words to tell",
-}
 _HEAD = {
     "": "What was asked, and its name in biassay.",
     "model": "The model.",
@@ -81,16 +75,9 @@ def _cells(finding: Finding) -> tuple[str, ...]:
         _effect(finding),
         interval_text(finding.low, finding.high, finding.limit),
         format_p(p),
-        _found(finding),
+        standing_text(finding),
     )
     return tuple(map(printable, texts))
-
-
-def _found(finding: Finding) -> str:
-    """Checks of the method stand outside of correction."""
-    if finding.about == "method" and finding.standing == "uncorrected":
-        return "the check holds"
-    return _FOUND.get(finding.standing, finding.standing)
 
 
 def _effect(finding: Finding) -> str:

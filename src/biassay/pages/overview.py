@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from biassay.pages.effects import LANES, Effect, EffectRow, EffectRows, draw_effects
-from biassay.pages.formats import counted, decimals, percent, topic_name
+from biassay.pages.effects import Effect, EffectRow, EffectRows, draw_effects
+from biassay.pages.formats import MANY_MODELS, counted, decimals, percent, topic_name
 from biassay.pages.sentences import HOLD, sentence
 from biassay.results.findings import Finding, count
 
@@ -44,7 +44,7 @@ def scale_of(findings: Sequence[Finding], models: int) -> dict[str, Any]:
     name, reach = _UNITS.get(findings[0].unit, (findings[0].unit, 0.0))
     ends = [abs(end) for one in findings for end in (one.low, one.high) if end is not None and math.isfinite(end)]
     confidence = sorted({one.confidence for one in findings if one.low is not None})
-    spans = f" with {' and '.join(map(percent, confidence))} intervals" if confidence and models <= LANES else ""
+    spans = f" with {' and '.join(map(percent, confidence))} intervals" if confidence and models <= MANY_MODELS else ""
     described = all(one.standing == "described" for one in findings)
     return {
         "title": f"{name[0].upper()}{name[1:]}{spans}.",
@@ -82,7 +82,7 @@ def _counts(findings: Sequence[Finding]) -> str:
 def _row(findings: Sequence[Finding], models: Sequence[str]) -> EffectRow:
     first = findings[0]
     name = "" if first.item == first.title else first.item
-    places, told = {model: place for place, model in enumerate(models)}, len(models) <= LANES
+    places, told = {model: place for place, model in enumerate(models)}, len(models) <= MANY_MODELS
     effects = tuple(effect_of_finding(one, places[one.model], told=told) for one in findings)
     return EffectRow(first.title, name, effects)
 

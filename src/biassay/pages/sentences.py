@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
-from biassay.pages.formats import counted, decimals, format_p, interval_text, of_cases, percent
+from biassay.pages.formats import MANY_MODELS, counted, decimals, format_p, interval_text, of_cases, percent
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
-__all__ = ["HOLD", "LARGE", "MANY_MODELS", "in_short", "points", "sentence", "statements"]
+__all__ = ["HOLD", "LARGE", "in_short", "points", "sentence", "standing_text", "statements"]
 
 _SAID: dict[Standing, str] = {
     "corrected": "holds after correction",
@@ -25,8 +25,6 @@ HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
 _MOST = 8  # lines of one standing, and code names in one line
 _WORDS = 3  # of the evidence
 _FEW = 3  # of what is not established, beyond which it is only counted
-MANY_MODELS = 12
-"""Beyond which it is said what they have in common."""
 LARGE = 0.8
 """From which on d is called large (Cohen 1988)."""
 _ORDINARY = 0.1  # share of random attribute words that do as well, from which on it belongs to the finding
@@ -41,20 +39,20 @@ def sentence(finding: Finding) -> str:
     if finding.standing == "not shown" and finding.direction and finding.unit != "words":
         numbers = ", ".join([*_effect(finding), *_p(finding), *["large"] * _is_large(finding)])
         return "; ".join([f"Not established: {finding.direction}", numbers, *_beside(finding)])
-    parts = (*_effect(finding), *_p(finding), _standing(finding))
+    parts = (*_effect(finding), *_p(finding), standing_text(finding))
     words = finding.evidence[:_WORDS] if finding.unit == "words" else ()
     above = f" (above all {', '.join(words)})" if words else ""
     return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 
 
-def _standing(finding: Finding) -> str:
+def standing_text(finding: Finding) -> str:
     """How sure it is; of a large effect that misses correction both are said at once."""
     if finding.standing == "too few" and finding.unit == "words":
         return "too few permutations to tell"
     if finding.about == "method" and finding.standing in HOLD:
         return "the check holds"
     misses = finding.standing in ("uncorrected", "not shown") and _is_large(finding)
-    return f"{'large, but ' if misses else ''}{_SAID[finding.standing]}"
+    return f"{'large, but ' if misses else ''}{_SAID.get(finding.standing, finding.standing)}"
 
 
 def _is_large(finding: Finding) -> bool:

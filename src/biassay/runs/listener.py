@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any, Protocol
 
+from biassay.runs.pace import Clock, step_of
+
 __all__ = ["InNotebook", "Listener", "PathLike", "Silent", "begin", "own_listener"]
 
 PathLike = str | os.PathLike[str]
@@ -47,19 +49,14 @@ class InNotebook:
     def __init__(self) -> None:
         self._line: Any = None
         self._last = time.monotonic()
-        self._began: dict[tuple[str, str], tuple[float, int]] = {}
+        self._clock = Clock()
 
     def progress(self, who: str, unit: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        began, before = self._began.setdefault((who, unit), (now, done))
-        is_last = done == total and self._line is not None
-        if not is_last and now - self._last < _SECONDS_BETWEEN:
-            return
-        self._last = now
-        rate = (done - before) / (now - began) if now > began else 0.0
-        of = f" of {total:,}" if total else ""
-        left = f", {(total - done) / rate:,.0f} s left" if rate and done < total else ""
-        self._say(f"{who}: {done:,}{of} {unit}{f', {rate:,.1f}/s' if rate else ''}{left}")
+        amount, left = self._clock.said(who, unit, done, total)
+        now, is_last = time.monotonic(), done == total and self._line is not None
+        if is_last or now - self._last >= _SECONDS_BETWEEN:
+            self._last = now
+            self._say(f"{step_of(who, unit)}: {amount}{f', {left}' if left else ''}")
 
     def notice(self, message: str) -> None:
         print(message)

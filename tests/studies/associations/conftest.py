@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.pages.pages import Page
-from tests.studies.associations.compared_runs import TESTS
+from tests.studies.associations.compared_runs import TESTS, other_model
 
 import biassay
 from biassay.runs.run import Run
@@ -27,3 +27,8 @@ def page(measured: Run) -> Page:
 def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that others are compared with."""
     return biassay.run("glove", tests=list(TESTS), cache=tmp_path_factory.mktemp("vectors"))
+
+
+@pytest.fixture(scope="module")
+def second(first: Run) -> Run:
+    return other_model(first, "second", 1)

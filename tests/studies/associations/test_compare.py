@@ -34,11 +34,6 @@ from biassay.studies.associations.compare import AssociationDifference
 
 
 @pytest.fixture(scope="module")
-def second(first: Run) -> Run:
-    return other_model(first, "second", 1)
-
-
-@pytest.fixture(scope="module")
 def third(first: Run) -> Run:
     return other_model(first, "third", 2)
 

@@ -14,7 +14,6 @@ from tests.studies.associations.compared_runs import (
     in_common,
     keeping,
     of,
-    other_model,
     simulated,
     without,
 )
@@ -27,11 +26,6 @@ from biassay.runs.run import Run
 from biassay.stats.crossed_effect import crossed_difference
 from biassay.stats.stronger import TwoModels
 from biassay.studies.associations.gate import judged
-
-
-@pytest.fixture(scope="module")
-def second(first: Run) -> Run:
-    return other_model(first, "second", 1)
 
 
 def verdict(found: Comparison, test: str) -> Verdict:

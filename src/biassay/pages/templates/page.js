@@ -1,5 +1,4 @@
-"use strict";
-(() => {
+// What every part of a page has: sorting, tips, figures, theme. tables.js follows in the same function.
   const data = JSON.parse(document.getElementById("data").textContent);
   const MARKS = ["·", "*", "**", "‡", "–"];
   const SAID = ["not significant", "significant", "significant after correction", "too few words", "not measured"];
@@ -190,20 +189,3 @@
   function leading(part, r) {
     return r.length === 5 ? r[4] : part.columns.slice(0, part.groups[0][1]).map(([name], i) => `${name} ${r[i + 4]}`).join("; ");
   }
-
-//TABLES//
-  for (const [kind, draw] of [["numbers", numbers], ["matrix", matrix], ["words", words]]) {
-    for (const place of document.querySelectorAll("." + kind + "[data-part]")) draw(place, data[place.dataset.part]);
-  }
-  let unfolded = [];
-  addEventListener("beforeprint", () => {
-    for (const redraw of redraws) redraw(true);
-    unfolded = [...document.querySelectorAll("details:not([open])")];
-    for (const one of unfolded) one.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const redraw of redraws) redraw(false);
-    for (const one of unfolded) one.open = false;
-    unfolded = [];
-  });
-})();

@@ -1,3 +1,4 @@
+// Tables that are filled in from the data of the page; it follows page.js in the same function.
   function numbers(place, part) {
     const { models, tests, columns, rows, groups } = part;
     const words = make("input", [], { type: "search", placeholder: "model or test" });
@@ -137,3 +138,17 @@
     fill();
   }
 
+  for (const [kind, draw] of [["numbers", numbers], ["matrix", matrix], ["words", words]]) {
+    for (const place of document.querySelectorAll("." + kind + "[data-part]")) draw(place, data[place.dataset.part]);
+  }
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    for (const redraw of redraws) redraw(true);
+    unfolded = [...document.querySelectorAll("details:not([open])")];
+    for (const one of unfolded) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const redraw of redraws) redraw(false);
+    for (const one of unfolded) one.open = false;
+    unfolded = [];
+  });

@@ -11,12 +11,12 @@ from biassay.files import printable
 from biassay.pages.comparing import print_differences
 from biassay.pages.formats import decimals, interval_text
 from biassay.pages.gate import TOLD, by_urgency
+from biassay.pages.overview import CHECKS
 from biassay.pages.plain_tables import WIDTH
 from biassay.results.comparison import Comparison
 from biassay.results.verdicts import Outcome, Verdict
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.differences import (
-    CHECKS,
     apart,
     difference_statements,
     parted,

@@ -9,14 +9,13 @@ from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.comparing import lay_out_comparison
-from biassay.pages.formats import counted, decimals, interval_text
+from biassay.pages.formats import MANY_MODELS, counted, decimals, interval_text
 from biassay.pages.gate import by_urgency, gate_meaning, gate_statements, verdict_columns
 from biassay.pages.plain_tables import section_of
 from biassay.pages.section import Part, Renderer, Section, Statement
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.comparison_figure import comparison_figure
-from biassay.studies.associations.page import MOST_MODELS
 
 __all__ = [
     "CHECKS",
@@ -125,7 +124,7 @@ def _signed(found: Comparison, renderer: Renderer) -> Section:
         "Signed differences of effect sizes",
         groups=[("", people), (CHECKS, checks)],
         family=family_of(found),
-        figures=renderer.figures([make for _, make in difference_figures(found)][:MOST_MODELS]),
+        figures=renderer.figures([make for _, make in difference_figures(found)][:MANY_MODELS]),
         baseline=found.baseline,
         meaning=MEANING_OF_DIFFERENCES if found.verdicts else "",
     )

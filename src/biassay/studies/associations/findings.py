@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from biassay.pages.formats import concept
-from biassay.pages.sentences import MANY_MODELS
+from biassay.pages.formats import MANY_MODELS, concept
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.labels import model_key, model_labels

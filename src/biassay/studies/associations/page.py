@@ -12,7 +12,7 @@ from biassay.pages.charts.distribution import P_NAMES, distribution
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
-from biassay.pages.formats import counted, decimals
+from biassay.pages.formats import MANY_MODELS, counted, decimals
 from biassay.pages.overview import overview
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
@@ -31,10 +31,8 @@ from biassay.studies.associations.words import headline, meaning, unfinished
 from biassay.studies.associations.words_contexts import contexts_found
 from biassay.studies.associations.words_lost import assumptions
 
-__all__ = ["MOST_MODELS", "distribution_figures", "figure_name", "forest_figures", "part_of"]
+__all__ = ["distribution_figures", "figure_name", "forest_figures", "part_of"]
 
-MOST_MODELS = 12
-"""More models are shown in the matrix, and not one beside the other."""
 _CAPTION = (
     "Right of zero: the first named go with the first. “Male or female names, career or family” at +1.7 reads: male "
     "names go with career, female names with family."
@@ -52,7 +50,7 @@ def part_of(view: RunView, renderer: Renderer) -> Part:
     )
     sections = [one(view, renderer) for one in (_CONTEXTS if view.over_contexts else _TEXTS)]
     findings = findings_in_short(view.run)
-    models = ", ".join(view.models) if len(view.models) <= MOST_MODELS else counted(len(view.models), "model")
+    models = ", ".join(view.models) if len(view.models) <= MANY_MODELS else counted(len(view.models), "model")
     return Part(
         anchor=renderer.anchor,
         title=f"{'Associations over contexts in' if view.over_contexts else 'Associations in'} {models or 'no model'}",
@@ -96,7 +94,7 @@ def _terms(view: RunView) -> dict[str, str]:
 
 def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
     """Every test beside every model; checks of the method at the end."""
-    if len(view.models) > MOST_MODELS:
+    if len(view.models) > MANY_MODELS:
         return None
     parts = [[t for t in view.tests if not is_check(t)], [t for t in view.tests if is_check(t)]]
     return renderer.section(
@@ -111,7 +109,7 @@ def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
 
 def _matrix(view: RunView, renderer: Renderer) -> Section | None:
     """Which tests are significant on which models; the script fills it in."""
-    if len(view.models) <= MOST_MODELS:
+    if len(view.models) <= MANY_MODELS:
         return None
     longest = max(len(test.test) for test in view.tests)
     return renderer.section("matrix", "Significance at a glance", longest=longest, shown=min(len(view.models), 50))

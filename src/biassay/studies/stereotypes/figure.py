@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from biassay.pages.formats import counted
+from biassay.pages.formats import MANY_MODELS, counted
 from biassay.pages.overview import overview
 from biassay.pages.panels import Bar, Panel, Panels, draw_panels
-from biassay.pages.sentences import MANY_MODELS
 from biassay.results.data import RunData
 from biassay.results.slices import Slice
 from biassay.studies.stereotypes.centring import Trait, is_centred, singles, traits_of

@@ -9,10 +9,10 @@ from typing import Any
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.profiles import profile
 from biassay.pages.charts.style import Style
-from biassay.pages.formats import counted, shown
+from biassay.pages.formats import MANY_MODELS, counted, shown
 from biassay.pages.plain_tables import cells_of
 from biassay.pages.section import Part, Renderer, Section, Statement
-from biassay.pages.sentences import MANY_MODELS, in_short, points, statements
+from biassay.pages.sentences import in_short, points, statements
 from biassay.results.data import RunData
 from biassay.results.slices import Slice
 from biassay.studies.stereotypes.centring import centred, is_centred, means_of, sides, singles, traits_of
