@@ -1,6 +1,8 @@
-"""Prompts by the likelihoods of their options on one GPU: an 8B-sized model with random weights, and that model alone.
+"""BBQ by the likelihoods of options on one GPU: an 8B-sized model with random weights, and that model alone.
 
-python benchmarks/answering.py [PROMPTS]
+python benchmarks/answering.py BBQ [TOKENIZER]
+
+BBQ is where the benchmark is (a folder, an installed package); TOKENIZER a folder with a tokenizer and chat template.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +28,25 @@ from biassay.answers.fill import AskedReplies, ask_missing
 from biassay.answers.store import AnswerStore
 from biassay.models.lm import _batches
 from biassay.models.registry import open_as
+from biassay.studies.benchmarks.inputs import open_inputs
+from biassay.studies.benchmarks.questions import prompts_of
+from biassay.studies.benchmarks.settings import Settings
 from biassay.texts.requests import Prompt
 
-BBQ = 58_492  # questions of all categories
 TEMPLATE = "{% for m in messages %}[CLS] {{ m['content'] }} [SEP]{% endfor %} this"
+PARTS = 8  # of the questions, so that a rate is printed before all are asked
 
 
-def save_8b(folder: Path) -> Path:
+def tokenizer_of(given: Sequence[str]) -> Any:
+    if given:
+        library: Any = transformers
+        return library.AutoTokenizer.from_pretrained(given[0])
     tokenizer = tiny_models.wordpiece_tokenizer(max_length=8192)
     tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def save_8b(folder: Path, tokenizer: Any) -> Path:
     size: dict[str, Any] = {"hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32}
     heads: dict[str, Any] = {"num_attention_heads": 32, "num_key_value_heads": 8}
     config = transformers.LlamaConfig(vocab_size=128_256, pad_token_id=0, **size, **heads)
@@ -47,12 +59,10 @@ def save_8b(folder: Path) -> Path:
     return folder
 
 
-def prompts(count: int) -> list[Prompt]:
-    """As long as questions of BBQ are with their options: 60 to 160 tokens."""
-    rng = np.random.default_rng(0)
-    words = np.array([word for word in tiny_models.WORDS if word.isalpha()])
-    texts = [" ".join(words[rng.integers(0, len(words), rng.integers(60, 160))]) for _ in range(count)]
-    return [Prompt(text, options=(" he", " she", " they")) for text in dict.fromkeys(texts)]
+def prompts(place: str) -> list[Prompt]:
+    """Every question with its options in one order."""
+    inputs = open_inputs(Settings("bbq", place, orders=1))
+    return [one for item in inputs.all_items for one in prompts_of(item, inputs.settings, "log-probability").values()]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -64,27 +74,35 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else BBQ
-    print(torch.cuda.get_device_name(), "torch", torch.__version__, "transformers", transformers.__version__)
+    print(
+        torch.cuda.get_device_name(), "torch", torch.__version__, "transformers", transformers.__version__, flush=True
+    )
+    asked = prompts(sys.argv[1])
     with tempfile.TemporaryDirectory() as place:
-        model: Any = open_as(f"hf:{save_8b(Path(place) / 'm')}?dtype=bfloat16", "replies")
-        asked = prompts(count)
+        tokenizer = tokenizer_of(sys.argv[2:])
+        model: Any = open_as(f"hf:{save_8b(Path(place) / 'm', tokenizer)}?dtype=bfloat16", "replies")
         model.prepare(asked)
         model.reply(asked[:64])  # to warm up
-        store = AnswerStore(Path(place) / "kept").of(model.identity, REPLIES)
-        whole = seconds(lambda: ask_missing(AskedReplies(model), asked, store))
         ids = [tuple(row) for row in model._encoded([model._text(prompt) for prompt in asked])["input_ids"]]
-        print(f"{len(asked):,} prompts of {np.mean([*map(len, ids)]):.0f} tokens: {len(asked) / whole:,.0f} a second")
+        print(f"{len(asked):,} questions of {np.mean([*map(len, ids)]):.0f} tokens", flush=True)
 
         def alone() -> None:
             with torch.inference_mode():
-                for batch in _batches(sorted(ids, key=len), "cuda"):
+                for batch in _batches(sorted(ids, key=len)[::PARTS], "cuda"):
                     longest = max(map(len, batch))
                     padded = [[*row, *[0] * (longest - len(row))] for row in batch]
                     model._model.model.model(input_ids=torch.tensor(padded, device="cuda"))
 
-        only = seconds(alone)
-        print(f"the model alone: {len(asked) / only:,.0f} a second; {whole / only:.2f} times as long")
+        only = seconds(alone) * PARTS
+        print(f"the model alone, every {PARTS}th question: {len(asked) / only:,.0f} a second", flush=True)
+        store = AnswerStore(Path(place) / "kept").of(model.identity, REPLIES)
+        whole = 0.0
+        for part in range(PARTS):
+            own = asked[part::PARTS]
+            whole += seconds(lambda own=own: ask_missing(AskedReplies(model), own, store))
+            rate = len(own) * (part + 1) / whole
+            print(f"{part + 1} of {PARTS}: {rate:,.0f} questions a second", flush=True)
+        print(f"{whole:.0f} s; {whole / only:.2f} times the model alone")
 
 
 if __name__ == "__main__":
