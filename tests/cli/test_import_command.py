@@ -20,7 +20,9 @@ def log(name: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["samples_bbq_2*", "samples_bbq_generate_*", "bbq.eval"])
+@pytest.mark.parametrize(
+    "name", ["samples_bbq_2*", "samples_bbq_generate_*", pytest.param("bbq.eval", marks=pytest.mark.extras)]
+)
 def test_bbq_of_a_log_is_scored_as_by_the_function(name: str) -> None:
     run = biassay.import_logs(log(name))
     assert run.results
@@ -63,6 +65,7 @@ def test_samples_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
     assert (run.manifest.inputs.unmapped, run.manifest.inputs.items[path.name]) == (1, len(rest))
 
 
+@pytest.mark.extras
 def test_stereoset_of_a_log() -> None:
     fillings = read_log(log("stereoset.eval")).answers
     run = biassay.import_logs(log("stereoset.eval"))
@@ -83,6 +86,7 @@ def test_stereoset_of_a_log() -> None:
             assert row.score == pytest.approx(sum(shares) / len(shares))
 
 
+@pytest.mark.extras
 def test_the_command_and_what_it_refuses(cli, tmp_path: Path) -> None:
     code, stdout, _ = cli("import", log("samples_crows*"), "--json")
     assert code == 0

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_LONG = {"what it is": None, "can do": 24}  # columns that go on in a second line, and how wide they are at most
+
 
 @click.command("models")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
@@ -52,7 +54,7 @@ def _table(known: Iterable[Family]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in ("model", "what it is", "can do", "usable"):
-        table.add_column(column, no_wrap=column != "what it is", overflow="fold")
+        table.add_column(column, no_wrap=column not in _LONG, overflow="fold", max_width=_LONG.get(column))
     for family in known:
         usable = "no" if family.missing else "yes"
         table.add_row(*map(escape, (family.form, family.about, ", ".join(family.abilities), usable)))

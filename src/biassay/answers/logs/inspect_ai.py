@@ -28,6 +28,8 @@ def read_inspect(path: Path) -> Log:
     """Read a log of inspect_evals/bbq or of the intrasentence task of inspect_evals/stereoset; others are refused."""
     try:
         header, samples = _zipped(path) if zipfile.is_zipfile(path) else _plain(path)
+    except MissingExtraError:
+        raise
     except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile, zlib.error) as error:
         raise UsageError(f"{path}: not a whole log of Inspect: {error}") from error
     about = header["eval"]
