@@ -20,6 +20,7 @@ from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
 from biassay.texts.sentences import texts_of
 
+from .docs_endpoint import ADDRESS, answering
 from .docs_setting import blocks, people_take_part, write_setting
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,10 +55,22 @@ def test_commands_run(
     monkeypatch.setattr("uvicorn.run", people_take_part)
     monkeypatch.setattr("biassay.survey.server._check_port", lambda *_: None)
     write_setting(page, empty_folder)
+    with answering() as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        printed = _printed_by(page, address, capsys)
+    if (
+        page.parent.name == "tutorials" or page.name == "README.md"
+    ):  # what they quote is what is printed, but for line breaks
+        for quoted in blocks(page, "text"):
+            assert " ".join(quoted.split()) in " ".join(printed.split())
+
+
+def _printed_by(page: Path, address: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the commands of a page print, one after the other."""
     printed = ""
     for block in blocks(page, "console"):
         for line in block.splitlines():
-            command, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
+            command, *arguments = shlex.split(line.removeprefix("$ ").replace(ADDRESS, address), comments=True)
             assert command == "biassay"
             with pytest.raises(SystemExit) as stop:
                 main(arguments)
@@ -65,11 +78,7 @@ def test_commands_run(
             expected = re.findall(r"# exit code (\d)$", line)
             assert stop.value.code == int(expected[0] if expected else 0), (line, said.err)
             printed += f"{said.out}\n"
-    if (
-        page.parent.name == "tutorials" or page.name == "README.md"
-    ):  # what they quote is what is printed, but for line breaks
-        for quoted in blocks(page, "text"):
-            assert " ".join(quoted.split()) in " ".join(printed.split())
+    return printed
 
 
 def test_the_pages_have_examples() -> None:
