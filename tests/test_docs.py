@@ -18,6 +18,7 @@ import biassay
 from biassay.cli import main
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
+from biassay.studies.registry import study_named
 from biassay.texts.sentences import texts_of
 
 from .docs_endpoint import ADDRESS, answering
@@ -141,6 +142,9 @@ def test_columns_in_the_docs_are_those_of_the_results() -> None:
     script = script_named("results_columns")
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_columns(page), "run scripts/results_columns.py"
+    asked = [(name, one.name) for name in ("word_association", "benchmarks") for one in study_named(name).types.tables]
+    written = {(mark["study"], mark["table"]) for mark in script.SECTION.finditer(page)}
+    assert written == {("associations", "results"), *asked}
 
 
 def test_figures_of_other_code_are_those_of_the_reference(reference: Path) -> None:
