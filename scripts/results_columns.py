@@ -9,7 +9,8 @@ from biassay.studies.registry import study_named
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results.md"
 SECTION = re.compile(
-    r"(<!-- columns of (?P<study>\w+), (?P<table>\w+): scripts/results_columns\.py -->\n).*?(<!-- end of columns -->\n)",
+    r"(<!-- columns of (?P<study>\w+), (?P<table>\w+): scripts/results_columns\.py -->\n)"
+    r".*?(<!-- end of columns -->\n)",
     re.DOTALL,
 )
 

@@ -50,7 +50,7 @@ def _answer(asked: Asked) -> Reply:
 def _said(prompt: str, model: str) -> str:
     if _drawn(model, "mood", prompt) < 0.06:
         return "I'm sorry, but I can't help with that: it would reinforce stereotypes."
-    if options := {letter: text for letter, text in _OPTION.findall(prompt)}:
+    if options := dict(_OPTION.findall(prompt)):
         return _chosen(options, prompt, model)
     for pattern in _patterns():
         if found := pattern.fullmatch(prompt):
@@ -62,7 +62,7 @@ def _said(prompt: str, model: str) -> str:
 
 
 def _chosen(options: dict[str, str], prompt: str, model: str) -> str:
-    """Mostly that it cannot be known; else what stands first in the alphabet."""
+    """One of the three, by what it says and not by its letter."""
     order = sorted(options, key=lambda letter: (len(options[letter]), options[letter]))
     return order[int(_drawn(model, "option", prompt) * 3)]
 
