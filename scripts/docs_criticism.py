@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -26,8 +26,13 @@ def remarks_on(test: Test) -> list[Mapping[str, Any]]:
 
 
 def criticism_of(test: Test) -> str:
-    """The remarks as a list in Markdown."""
-    return "\n".join(f"- **{remark['about']}.** {remark['says']}{_cited(remark)}" for remark in remarks_on(test))
+    """The remarks on a test as a list in Markdown."""
+    return as_list(remarks_on(test))
+
+
+def as_list(remarks: Iterable[Mapping[str, Any]]) -> str:
+    """Remarks as a list in Markdown."""
+    return "\n".join(f"- **{remark['about']}.** {remark['says']}{_cited(remark)}" for remark in remarks)
 
 
 def _concerns(remark: Mapping[str, Any], test: Test) -> bool:

@@ -6,7 +6,6 @@ They are made anew whenever the site is built (docs/conf.py), and are not kept i
 from __future__ import annotations
 
 import inspect
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -22,6 +21,7 @@ from biassay.stimuli.description import topics
 from biassay.stimuli.model import ROLES, Concept, Test
 from biassay.stimuli.typical import models_measured
 from biassay.texts.sentences import texts_of
+from docs_asked import asked_pages, asked_section, escaped
 from docs_criticism import criticism_of
 from docs_gallery import gallery, write_gallery
 
@@ -119,7 +119,9 @@ def catalogue_pages() -> dict[str, str]:
             listed = "".join(f"- [{escaped(t.title)}](<{t.name}.md>) (`{t.name}`)\n" for t in rows)
             head = f"## {topic.capitalize()}\n\n{escaped(stands_for).capitalize()}."
             parts.append(f"{head}\n\n{listed}")
-    names = "\n".join(test.name for test in tests)
+    parts.append(asked_section())
+    pages |= asked_pages()
+    names = "\n".join(page.removeprefix("catalogue/").removesuffix(".md") for page in pages)
     parts.append(f"```{{toctree}}\n:hidden:\n\n{names}\n```\n")
     return {"catalogue/index.md": "\n".join(parts), **pages}
 
@@ -186,11 +188,6 @@ def _detects(test: Test) -> str:
         f"{', '.join(models_measured())}. d stays below {found.largest_d:.2f} with so many target words. What this "
         "means: [null results](../../explanation/null-results.md)."
     )
-
-
-def escaped(text: str) -> str:
-    """Plain text as Markdown."""
-    return re.sub(r"([\\`*_{}\[\]<>|$~#])", r"\\\1", text)
 
 
 def _plain(text: str) -> str:

@@ -1,21 +1,30 @@
-"""Write the columns of association tests into docs/results.md, from their definitions."""
+"""Write the columns of tables into docs/results.md, from their definitions."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from biassay.studies.associations.columns import RESULTS
+from biassay.studies.registry import study_named
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results.md"
-BEGIN, END = "<!-- columns: scripts/results_columns.py -->\n", "<!-- end of columns -->\n"
+SECTION = re.compile(
+    r"(<!-- columns of (?P<study>\w+), (?P<table>\w+): scripts/results_columns\.py -->\n)"
+    r".*?(<!-- end of columns -->\n)",
+    re.DOTALL,
+)
 
 
 def with_columns(page: str) -> str:
-    """The page with the table of columns between its marks."""
-    assert not callable(RESULTS.columns)
-    rows = "".join(f"| `{column.name}` | {column.help} |\n" for column in RESULTS.columns)
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n| column | holds |\n|---|---|\n{rows}\n{END}{rest.partition(END)[2]}"
+    """The page with a table of columns between each pair of marks."""
+    return SECTION.sub(lambda mark: f"{mark[1]}\n{_columns(mark['study'], mark['table'])}\n{mark[4]}", page)
+
+
+def _columns(study: str, table: str) -> str:
+    (spec,) = (one for one in study_named(study).types.tables if one.name == table)
+    assert not callable(spec.columns)
+    rows = "".join(f"| `{column.name}` | {column.help} |\n" for column in spec.columns)
+    return f"| column | holds |\n|---|---|\n{rows}"
 
 
 if __name__ == "__main__":

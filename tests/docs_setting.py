@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib.util
 import json
 import re
+import shutil
 from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
@@ -38,6 +40,13 @@ def write_setting(page: Path, folder: Path) -> None:
     if "data_full.json" in text:
         figures = json.loads((ROOT / "tests" / "reference" / "us_stereotypes" / "figures.json").read_text())
         write_judgements(figures, folder)
+    if "--data BBQ" in text:
+        _write_bbq(folder / "BBQ")
+    if "crows_pairs_anonymized.csv" in text:
+        _write_sentences(folder)
+    if "samples_bbq" in text:
+        for log in (ROOT / "tests" / "reference" / "logs").iterdir():
+            shutil.copy(log, folder / log.name)
     if "./my-" in text:
         _write_models(folder)
 
@@ -49,6 +58,40 @@ def _write_reviews(path: Path) -> None:
         rows = [row for row, _ in zip(csv.reader(file), range(6000), strict=False)]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows(rows)
+
+
+def _write_bbq(folder: Path) -> None:
+    """Some questions of every template of a category."""
+    folder.mkdir()
+    with gzip.open(ROOT / "tests" / "reference" / "bbq" / "preds_Religion.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [line for line in file if json.loads(line)["example_id"] % 12 < 4]
+    (folder / "Religion.jsonl").write_text("".join(rows), encoding="utf-8")
+
+
+def _write_sentences(folder: Path) -> None:
+    """A few made-up pairs and fillings, in the form of CrowS-Pairs and StereoSet."""
+    people = ("John", "Paul", "Amy", "Lisa")
+    pairs = [(f"{a} is good here.", f"{b} is good here.") for a in people for b in people if a < b]
+    rows = [f"{i},{more},{less},stereo,gender,a" for i, (more, less) in enumerate(pairs)]
+    head = ",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer"
+    (folder / "crows_pairs_anonymized.csv").write_text("\n".join([head, *rows]) + "\n")
+    labels = {"stereotype": "good", "anti-stereotype": "bad", "unrelated": "flat"}
+    items = [
+        {
+            "id": f"{who}{place}",
+            "target": who,
+            "bias_type": "gender",
+            "context": f"{who} is BLANK {place}.",
+            "sentences": [
+                {"sentence": f"{who} is {word} {place}.", "gold_label": label} for label, word in labels.items()
+            ],
+        }
+        for who in people
+        for place in ("here", "there")
+    ]
+    (folder / "stereoset").mkdir()
+    content = {"version": "1", "data": {"intrasentence": items, "intersentence": []}}
+    (folder / "stereoset" / "dev.json").write_text(json.dumps(content))
 
 
 def _write_models(folder: Path) -> None:

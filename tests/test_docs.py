@@ -18,8 +18,10 @@ import biassay
 from biassay.cli import main
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.description import topics
+from biassay.studies.registry import study_named
 from biassay.texts.sentences import texts_of
 
+from .docs_endpoint import ADDRESS, answering
 from .docs_setting import blocks, people_take_part, write_setting
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,10 +56,22 @@ def test_commands_run(
     monkeypatch.setattr("uvicorn.run", people_take_part)
     monkeypatch.setattr("biassay.survey.server._check_port", lambda *_: None)
     write_setting(page, empty_folder)
+    with answering() as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        printed = _printed_by(page, address, capsys)
+    if (
+        page.parent.name == "tutorials" or page.name == "README.md"
+    ):  # what they quote is what is printed, but for line breaks
+        for quoted in blocks(page, "text"):
+            assert " ".join(quoted.split()) in " ".join(printed.split())
+
+
+def _printed_by(page: Path, address: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the commands of a page print, one after the other."""
     printed = ""
     for block in blocks(page, "console"):
         for line in block.splitlines():
-            command, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
+            command, *arguments = shlex.split(line.removeprefix("$ ").replace(ADDRESS, address), comments=True)
             assert command == "biassay"
             with pytest.raises(SystemExit) as stop:
                 main(arguments)
@@ -65,11 +79,7 @@ def test_commands_run(
             expected = re.findall(r"# exit code (\d)$", line)
             assert stop.value.code == int(expected[0] if expected else 0), (line, said.err)
             printed += f"{said.out}\n"
-    if (
-        page.parent.name == "tutorials" or page.name == "README.md"
-    ):  # what they quote is what is printed, but for line breaks
-        for quoted in blocks(page, "text"):
-            assert " ".join(quoted.split()) in " ".join(printed.split())
+    return printed
 
 
 def test_the_pages_have_examples() -> None:
@@ -132,6 +142,9 @@ def test_columns_in_the_docs_are_those_of_the_results() -> None:
     script = script_named("results_columns")
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_columns(page), "run scripts/results_columns.py"
+    asked = [(name, one.name) for name in ("word_association", "benchmarks") for one in study_named(name).types.tables]
+    written = {(mark["study"], mark["table"]) for mark in script.SECTION.finditer(page)}
+    assert written == {("associations", "results"), *asked}
 
 
 def test_figures_of_other_code_are_those_of_the_reference(reference: Path) -> None:

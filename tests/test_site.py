@@ -17,6 +17,7 @@ import biassay
 from biassay.cli import main
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.model import ROLES
+from biassay.stimuli.word_associations import published_word_associations
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -71,9 +72,10 @@ def test_links_between_pages_lead_somewhere(made: dict[str, str]) -> None:
 
 def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest_effect(made: dict[str, str]) -> None:
     tests = {name: test for name, test in catalogue().tests.items() if test.alias_of is None}
+    asked = [test.name for test in published_word_associations()]
     assert {name for name in made if name.startswith("catalogue/")} == {
         "catalogue/index.md",
-        *(f"catalogue/{name}.md" for name in tests),
+        *(f"catalogue/{name}.md" for name in (*tests, *asked)),
     }
     for name, test in tests.items():
         page = re.sub(r"\\(.)", r"\1", made[f"catalogue/{name}.md"])
@@ -89,11 +91,29 @@ def test_every_test_of_the_catalogue_has_a_page_of_its_words_source_and_smallest
     assert "**1.36**" in made["catalogue/weat6.md"]
 
 
+def test_every_test_for_models_that_answer_has_a_page_of_its_words_pairs_and_source(made: dict[str, str]) -> None:
+    never = 0
+    for test in published_word_associations():
+        page = re.sub(r"\\(.)", r"\1", made[f"catalogue/{test.name}.md"])
+        assert f"]({test.name}.md)".replace("(", "(<").replace(")", ">)") in made["catalogue/index.md"]
+        for concept in test.concepts.values():
+            assert f"): {', '.join(concept.words)}\n" in page
+        for known in (*(" or ".join(pair) for pair in test.pairs), test.source.citation, test.source.licence):
+            assert known in page
+        never += "can show nothing of other group words" in page
+    assert never == sum(2.0 ** (1 - len(t.pairs)) > 0.05 for t in published_word_associations() if len(t.pairs) > 1)
+    assert never == 11
+    remarks = tomllib.loads((DOCS / "criticism.toml").read_text(encoding="utf-8"))["asked"]
+    assert all(any(remark["says"] in page for page in made.values()) for remark in remarks)
+
+
 def test_what_is_said_against_a_test_is_of_this_test_and_cites_papers_that_are_listed(made: dict[str, str]) -> None:
     known = tomllib.loads((DOCS / "criticism.toml").read_text(encoding="utf-8"))
     listed = written_pages()["explanation/criticism.md"].partition("## References")[2]
     assert all(f"({address})" in listed for _, address in known["papers"].values())
-    assert {name for remark in known["remarks"] for name in remark.get("papers", ())} == set(known["papers"])
+    assert {p for of in ("remarks", "asked") for one in known[of] for p in one.get("papers", ())} == set(
+        known["papers"]
+    )
     pages = {name: page for name, page in made.items() if name.startswith("catalogue/") and "/index" not in name}
     for remark in known["remarks"]:
         concerned = [page for page in pages.values() if remark["says"] in page]

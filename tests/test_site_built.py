@@ -15,6 +15,7 @@ from tests.pages.browser import Opened, chromium, violations
 
 import biassay
 from biassay.stimuli.catalogue import catalogue
+from biassay.stimuli.word_associations import published_word_associations
 
 pytestmark = [pytest.mark.extras, pytest.mark.slow]
 
@@ -42,6 +43,7 @@ def pages(site: Path) -> dict[Path, str]:
 
 def test_it_has_a_page_for_every_test_function_and_study(site: Path) -> None:
     names = [name for name, test in catalogue().tests.items() if test.alias_of is None]
+    names += [test.name for test in published_word_associations()]
     assert all((site / "generated" / "catalogue" / f"{name}.html").is_file() for name in names)
     assert all((site / "generated" / "api" / f"biassay.{name}.html").is_file() for name in biassay.__all__)
     assert all((site / "gallery" / f"{name}.html").is_file() for name in GALLERY)
@@ -90,7 +92,13 @@ def test_the_placeholder_of_the_owner_stands_only_where_it_is_explained(pages: d
 def test_a_reader_with_a_phone_or_a_screen_reader_gets_all_of_it(site: Path) -> None:
     with chromium() as browser:
         opened = Opened(browser)
-        for name in ("explanation/which-measure", "generated/gallery", "generated/catalogue/weat3", "peers"):
+        for name in (
+            "explanation/which-measure",
+            "generated/gallery",
+            "generated/catalogue/weat3",
+            "benchmarks",
+            "peers",
+        ):
             for dark in (False, True):
                 opened.show(site / f"{name}.html", width=390, dark=dark)
                 assert opened.page.evaluate("document.documentElement.scrollWidth") == 390, name

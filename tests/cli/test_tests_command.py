@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from biassay.stimuli.catalogue import Catalogue, catalogue, load_tests
 from biassay.stimuli.description import description_of
 from biassay.stimuli.model import ROLES, Test
 from biassay.stimuli.packages import with_packages
+from biassay.stimuli.word_associations import select_word_associations
 from biassay.texts.sentences import digest_of, texts_of
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -71,7 +73,7 @@ def with_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
 
 
 def names_in_the_table(stdout: str) -> set[str]:
-    lines = [line for line in stdout.splitlines()[1:] if " more tests, " not in line]
+    lines = [line for line in stdout.splitlines()[1:] if not re.search(r": \d+ more tests?, ", line)]
     assert max(map(len, lines)) <= 100
     return {line.split()[0] for line in lines}
 
@@ -132,6 +134,34 @@ def test_list_of_a_topic_has_its_tests(cli: Cli) -> None:
     listed = json.loads(cli("list", "age", "health", "--json")[1])
     assert [entry["name"] for entry in listed] == ["weat10", "sent-weat10", "weat9", "sent-weat9"]
     assert names_in_the_table(cli("list", "age")[1]) == {"weat10", "sent-weat10"}
+
+
+def test_tests_for_models_that_answer_are_listed_and_shown_when_named(cli: Cli) -> None:
+    published = select_word_associations()
+    assert len(published) == 21
+    assert "bai2025: 21 more tests, " in cli("list")[1]
+    assert "wat-age" in cli("list", "age")[1]
+    for pattern in ("bai2025", "wat-*"):
+        assert names_in_the_table(cli("list", pattern)[1]) == {test.name for test in published}
+    everything = json.loads(cli("list", "*", "--json")[1])
+    assert {entry["name"] for entry in everything} == {*NAMES, *(test.name for test in published)}
+    listed = json.loads(cli("list", "weat6", "wat-career", "--json")[1])
+    assert [entry["name"] for entry in listed] == ["weat6", "wat-career"]
+    shown = json.loads(cli("show", "wat-career", "--json")[1])
+    assert shown == listed[1]
+    (career,) = select_word_associations("wat-career")
+    assert {role: tuple(of["words"]) for role, of in shown["concepts"].items()} == {
+        role: concept.words for role, concept in career.concepts.items()
+    }
+    assert [tuple(pair) for pair in shown["pairs"]] == [*career.pairs]
+    code, stdout, _ = cli("show", "wat-arab-muslim")
+    text = " ".join(stdout.split())
+    assert (code, "Ernesto or Hakim; Matthais or Sharif" in text, career.source.licence in text) == (0, True, True)
+
+
+def test_search_finds_tests_for_models_that_answer(cli: Cli) -> None:
+    found = {one["name"]: one["found"] for one in json.loads(cli("search", "grenade", "--json")[1])}
+    assert found["wat-weapon"] == {"negative": ["grenade"]}
 
 
 def test_a_collection_of_another_package_is_summed_up_listed_shown_and_exported(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from rich.markup import escape
 from biassay.cli.commands import Commands
 from biassay.cli.common import check_new_file, console_for_tables
 from biassay.cli.listing import print_lines
+from biassay.cli.tests_asked import about_asked, asked_of, print_asked, show_asked, sum_up_asked
 from biassay.cli.tests_power import show_power
 from biassay.cli.tests_search import search, show_concepts
 from biassay.errors import UsageError
@@ -46,13 +48,21 @@ for _one in (search, show_concepts, show_power):
 def list_tests(patterns: tuple[str, ...], as_json: bool) -> None:
     """All tests, or those of a topic (gender), a collection (may2019) or a file, or that match a pattern (sent-*).
 
-    Without patterns, the table sums up supplementary collections in a line each.
+    Without patterns, the table sums up supplementary collections in a line each. Tests for models that answer (wat-*)
+    are listed when they are named.
     """
-    chosen = select_tests(patterns) if patterns else tuple(catalogue().tests.values())
+    asked = tuple(dict.fromkeys(test for pattern in patterns for test in asked_of(pattern)))
+    others = [pattern for pattern in patterns if not asked_of(pattern) or fnmatch.filter(catalogue().tests, pattern)]
+    chosen = tuple(catalogue().tests.values()) if not patterns else select_tests(others) if others else ()
     if as_json:
-        click.echo(json.dumps([_about(test) for test in chosen], indent=1, ensure_ascii=False))
+        listed = [*map(_about, chosen), *map(about_asked, asked)]
+        click.echo(json.dumps(listed, indent=1, ensure_ascii=False))
         return
-    _print_tests(test for test in chosen if patterns or not test.source.supplementary)
+    if chosen:
+        _print_tests(test for test in chosen if patterns or not test.source.supplementary)
+    if asked:
+        print_asked(asked)
+    sum_up_asked(patterns)
     summed_up = Counter(test.source.name for test in chosen if not patterns and test.source.supplementary)
     for name, count in summed_up.items():
         click.echo(f"{name}: {counted(count, 'more test')}, run when asked for: 'biassay tests list {name}'")
@@ -80,6 +90,14 @@ def show_test(name: str, with_texts: bool, as_json: bool) -> None:
     """One test: its words, its sentences, where it comes from. NAME may be a file, or the name of a grouping."""
     if name in catalogue().groupings:
         _show_grouping(catalogue().groupings[name], as_json=as_json)
+        return
+    if asked := asked_of(name):
+        if as_json:
+            found = [*map(about_asked, asked)]
+            click.echo(json.dumps(found if len(found) > 1 else found[0], indent=1, ensure_ascii=False))
+            return
+        for one in asked:
+            show_asked(one)
         return
     chosen = select_tests([name])
     if as_json:

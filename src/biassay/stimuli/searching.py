@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from biassay.errors import UnknownNameError, UsageError
 from biassay.stimuli.model import ROLES, Concept, Test
 from biassay.stimuli.resolve import Catalogue
+from biassay.stimuli.word_associations import WordAssociationTest, published_word_associations
 
 __all__ = ["Match", "concepts_named", "search_tests", "tests_with"]
 
@@ -18,14 +19,14 @@ __all__ = ["Match", "concepts_named", "search_tests", "tests_with"]
 class Match:
     """A test, and what of it was found, by where it stands: name, title, topic, collection, labels, or a role."""
 
-    test: Test
+    test: Test | WordAssociationTest
     found: Mapping[str, tuple[str, ...]]
 
 
 def search_tests(words: Iterable[str], known: Catalogue) -> list[Match]:
     """The tests in which all of some words stand, each at the beginning of a word; case does not count.
 
-    Other names of a test are left out unless the name itself is found.
+    Other names of a test are left out unless the name itself is found. Tests for models that answer come last.
     """
     terms = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in words if word.strip()]
     if not terms:
@@ -36,15 +37,20 @@ def search_tests(words: Iterable[str], known: Catalogue) -> list[Match]:
         has_all = all(any(term.search(text) for _, text in texts) for term in terms)
         if has_all and (is_named or test.alias_of is None):
             matches.append(Match(test, _found(texts, terms)))
+    for asked in published_word_associations():
+        texts = list(_texts(asked))
+        if all(any(term.search(text) for _, text in texts) for term in terms):
+            matches.append(Match(asked, _found(texts, terms)))
     return matches
 
 
-def _texts(test: Test) -> Iterator[tuple[str, str]]:
+def _texts(test: Test | WordAssociationTest) -> Iterator[tuple[str, str]]:
     yield from (("name", test.name), ("title", test.title), ("topic", test.topic), ("collection", test.source.name))
-    for role in ROLES:
-        yield "labels", test.concept(role).label
-    for role in ROLES:
-        yield from ((role, word) for word in test.concept(role).words)
+    concepts = {role: test.concept(role) for role in ROLES} if isinstance(test, Test) else test.concepts
+    for concept in concepts.values():
+        yield "labels", concept.label
+    for role, concept in concepts.items():
+        yield from ((role, word) for word in concept.words)
 
 
 def _found(texts: Iterable[tuple[str, str]], terms: Iterable[re.Pattern[str]]) -> dict[str, tuple[str, ...]]:

@@ -24,6 +24,7 @@ __all__ = [
     "association_test_of",
     "folded",
     "load_word_associations",
+    "published_word_associations",
     "select_word_associations",
     "select_wordings",
 ]
@@ -49,6 +50,11 @@ class WordAssociationTest:
     topic: str = "other"
     about: About = "people"
     published_as: str = ""
+
+    @property
+    def concepts(self) -> dict[str, Concept]:
+        """The four sets of words by role."""
+        return {role: getattr(self, role) for role in ROLES}
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -151,24 +157,27 @@ def select_word_associations(patterns: str | Iterable[str] = ()) -> tuple[WordAs
     tuple of WordAssociationTest
     """
     patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-    known = _shipped()[0]
     if not patterns:
-        return tuple(known.values())
+        return published_word_associations()
     chosen: dict[str, WordAssociationTest] = {}
     for pattern in patterns:
-        for test in _matching(pattern, known):
+        for test in _matching(pattern):
             if chosen.setdefault(test.name, test) != test:
                 raise StimulusError(f"two tests of the name {test.name!r} are asked for; rename the one in {pattern}")
     return tuple(chosen.values())
 
 
-def _matching(pattern: str, known: Mapping[str, WordAssociationTest]) -> tuple[WordAssociationTest, ...]:
-    tests = tuple(known.values())
+def published_word_associations(pattern: str = "*") -> tuple[WordAssociationTest, ...]:
+    """Those of the published tests that a name, a topic, the collection or a pattern means; none: it means others."""
+    tests = tuple(_shipped()[0].values())
     by_name = tuple(test for test in tests if pattern in (test.name, test.published_as))
     about = tuple(test for test in tests if pattern in (test.topic, test.source.name))
     short = tuple(test for test in tests if test.name == PREFIX + pattern)
-    found = by_name or about or short or tuple(test for test in tests if fnmatchcase(test.name, pattern))
-    if found:
+    return by_name or about or short or tuple(test for test in tests if fnmatchcase(test.name, pattern))
+
+
+def _matching(pattern: str) -> tuple[WordAssociationTest, ...]:
+    if found := published_word_associations(pattern):
         return found
     if pattern.lower().endswith(".toml"):
         own, _ = load_word_associations(Path(pattern))
@@ -177,7 +186,7 @@ def _matching(pattern: str, known: Mapping[str, WordAssociationTest]) -> tuple[W
     try:
         return tuple(association_test_of(test) for test in select_tests(pattern))
     except UnknownNameError as error:
-        names = [*known, *error.nearest]
+        names = [*(test.name for test in published_word_associations()), *error.nearest]
         hint = "(the published ones begin with wat-; 'biassay tests list' shows the others)"
         raise UnknownNameError("word association test", pattern, names, hint) from error
 

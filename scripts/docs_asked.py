@@ -1,0 +1,97 @@
+"""Pages of the catalogue for tests that models answer, one for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from biassay.stimuli.description import topics
+from biassay.stimuli.word_associations import WordAssociationTest, published_word_associations, select_wordings
+from biassay.texts.association_prompts import association_prompts
+from docs_criticism import as_list, known_criticism
+
+__all__ = ["asked_pages", "asked_section", "escaped"]
+
+_ROLES = {
+    "default": "group words, the default",
+    "stigmatised": "group words, the stigmatised",
+    "positive": "attribute words, positive or of the default",
+    "negative": "attribute words, negative or of the stigmatised",
+}
+
+
+def escaped(text: str) -> str:
+    """Plain text as Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>|$~#])", r"\\\1", text)
+
+
+def asked_pages() -> dict[str, str]:
+    """By its name under docs/generated, the page of every test."""
+    return {f"catalogue/{test.name}.md": _page(test) for test in published_word_associations()}
+
+
+def asked_section() -> str:
+    """A list of them for the index."""
+    tests = published_word_associations()
+    listed = "".join(f"- [{escaped(t.title)}](<{t.name}.md>) (`{t.name}`, {t.topic})\n" for t in tests)
+    head = "## For models that answer"
+    return f"{head}\n\nThey need no vectors: [word associations](../../word-associations.md).\n\n{listed}"
+
+
+def _page(test: WordAssociationTest) -> str:
+    words = "\n".join(
+        f"- **{escaped(concept.label)}** ({_ROLES[role]}): {escaped(', '.join(concept.words))}"
+        for role, concept in test.concepts.items()
+    )
+    source = test.source
+    facts = {
+        "topic": f"{test.topic}: {topics()[test.topic]}",
+        "about": "people" if test.about == "people" else "no people: it checks that the method works on a model",
+        "asked of": "models that answer",
+        "published as": escaped(test.published_as),
+        "pairs of group words": escaped("; ".join(" or ".join(pair) for pair in test.pairs)),
+        "source": f"{escaped(source.citation)} [doi:{source.doi}](https://doi.org/{source.doi})",
+        "note": escaped(source.note),
+        "licence": escaped(source.licence),
+        "version": source.version,
+    }
+    rows = "".join(f"| {name} | {value} |\n" for name, value in facts.items() if value)
+    (prompt, *_) = association_prompts(test, 2, wordings=select_wordings("bai2025"))
+    sections = {
+        "Words": words,
+        "For example": f"One of the prompts, in the published wording:\n\n```text\n{prompt.text}\n```",
+        "What it can show": _shows(test),
+        "What is said against it": as_list([one for one in known_criticism()["asked"] if _concerns(one, test)]),
+        "Run it": f"```text\nbiassay ask MODEL --tests {test.name}\n```",
+    }
+    parts = [f"# {escaped(test.title)}\n", f"| test | `{test.name}` |\n|---|---|\n{rows}"]
+    return "\n".join([*parts, *(f"## {head}\n\n{content}\n" for head, content in sections.items())])
+
+
+def _shows(test: WordAssociationTest) -> str:
+    method = "[what is promised](../../word-associations.md#what-is-promised)"
+    n = len(test.pairs)
+    if n == 1:
+        return (
+            f"There is one pair of group words. The p-value is over words and answers, and speaks of this pair alone, "
+            f"not of other words for these groups: {method}."
+        )
+    floor = 2.0 ** (1 - n)
+    if floor > 0.05:
+        return (
+            f"With {n} pairs of group words no p-value over pairs can be below {floor:g}: at .05 the test can show "
+            f"nothing of other group words. What it shows of these very ones is in `p_these_groups`: {method}."
+        )
+    return f"The p-value is over words and the {n} pairs of group words; it can be as small as {floor:.1g}: {method}."
+
+
+def _concerns(remark: Mapping[str, Any], test: WordAssociationTest) -> bool:
+    fits = {
+        "tests": lambda patterns: any(fnmatchcase(test.name, pattern) for pattern in patterns),
+        "topics": lambda named: test.topic in named,
+        "labels": lambda named: {concept.label for concept in test.concepts.values()} >= set(named),
+        "pairs": lambda n: len(test.pairs) == n,
+    }
+    return all(fits[condition](remark[condition]) for condition in fits.keys() & remark.keys())

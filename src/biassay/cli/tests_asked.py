@@ -1,0 +1,75 @@
+"""Tests for models that answer, as ``biassay tests`` lists and shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from rich.markup import escape
+
+from biassay.cli.common import console_for_tables
+from biassay.cli.listing import print_lines
+from biassay.pages.formats import counted
+from biassay.stimuli.description import topics
+from biassay.stimuli.word_associations import WordAssociationTest, published_word_associations
+
+__all__ = ["about_asked", "asked_of", "print_asked", "show_asked", "sum_up_asked"]
+
+
+def asked_of(pattern: str) -> tuple[WordAssociationTest, ...]:
+    """Those that a name, a pattern or their collection means; a topic means tests of vectors."""
+    return () if pattern.casefold() in topics() else published_word_associations(pattern)
+
+
+def sum_up_asked(patterns: Sequence[str]) -> None:
+    """A line that says which there are, of the topics that are named or at all."""
+    named = [pattern.casefold() for pattern in patterns if pattern.casefold() in topics()]
+    found = [test for topic in named or ["*"] * (not patterns) for test in published_word_associations(topic)]
+    if found:
+        names = ", ".join(test.name for test in found) if patterns else "'biassay tests list bai2025'"
+        click.echo(f"bai2025: {counted(len(found), 'more test')}, for models that answer (biassay ask): {names}")
+
+
+def print_asked(tests: Sequence[WordAssociationTest]) -> None:
+    rows = [
+        (test.name, test.title, test.topic, str(len(test.pairs)), str(len(test.words)), test.source.name)
+        for test in tests
+    ]
+    print_lines(("test", "asks", "topic", "pairs", "words", "source"), rows, right={"pairs", "words"})
+
+
+def about_asked(test: WordAssociationTest) -> dict[str, object]:
+    source = test.source
+    return {
+        "name": test.name,
+        "title": test.title,
+        "level": "answers",
+        "about": test.about,
+        "topic": test.topic,
+        "alias_of": None,
+        "published_as": test.published_as or None,
+        "concepts": {role: {"label": of.label, "words": of.words} for role, of in test.concepts.items()},
+        "pairs": test.pairs,
+        "source": source.name,
+        "citation": source.citation,
+        "licence": source.licence,
+        "version": source.version,
+        "supplementary": True,
+        "digest": test.digest,
+    }
+
+
+def show_asked(test: WordAssociationTest) -> None:
+    """Its words, and which group words are asked about together."""
+    console = console_for_tables()
+    console.print(f"[bold]{escape(test.name)}[/bold]  {escape(test.title)}")
+    for role, concept in test.concepts.items():
+        console.print(f"\n{role}: [bold]{escape(concept.label)}[/bold] ({counted(len(concept.words), 'word')})")
+        console.print(escape(", ".join(concept.words)), highlight=False)
+    pairs = "; ".join(" or ".join(pair) for pair in test.pairs)
+    console.print(f"\nasked about together: {escape(pairs)}", highlight=False)
+    console.print(f"for models that answer: biassay ask MODEL --tests {escape(test.name)}", highlight=False)
+    console.print(f"\nabout: {test.about}, topic: {test.topic}", highlight=False)
+    source = test.source
+    console.print(f"from: {escape(source.citation)} (version {escape(source.version)})", highlight=False)
+    console.print(f"licence: {escape(source.licence)}", highlight=False)
