@@ -68,7 +68,7 @@ class FindingLines:
         most = max(sizes, default=0.0) or 1.0
         signs = max((len(_sign(one)) for one in self._findings), default=0)
         spans = " and ".join(dict.fromkeys(percent(one.confidence) for one in self._findings))
-        head = self._unit if len(self.models) == 1 else ""
+        head = self._unit.split(" of ")[0] if len(self.models) == 1 else ""
         columns: dict[str, tuple[str, Callable[[Finding], str]]] = {
             "bar": ("", lambda one: bar(one.effect or 0.0, most, plain=plain)),
             "effect": (head, lambda one: decimals(one.effect)),

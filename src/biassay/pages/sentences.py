@@ -125,7 +125,7 @@ def in_short(findings: Sequence[Finding]) -> str:
     """How many associations hold, whether the method works, what could have been seen, and what was not measured."""
     people, checks = ([one for one in _measured(findings) if one.about == about] for about in ("people", "method"))
     first = _about_people(people), _about_method(checks, _models(findings))
-    rest = _not_shown(people), _too_few(people), _equivalent(people), _unmeasured(findings)
+    rest = _not_shown(people), _too_few([*people, *checks]), _equivalent(people), _unmeasured(findings)
     return " ".join(filter(None, (*first, *rest)))
 
 
@@ -199,6 +199,7 @@ def _within(finding: Finding) -> bool:
 
 
 def _about_method(findings: Sequence[Finding], models: int) -> str:
+    findings = [one for one in findings if one.standing != "too few"]
     if not findings:
         return ""
     hold, checks = count(findings, *HOLD), counted(len(findings), "check")
