@@ -12,7 +12,7 @@ from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.sentences import ALL
 from biassay.studies.benchmarks.shown import NAMES, category_name, lost_text
 
-__all__ = ["findings_of", "from_null"]
+__all__ = ["findings_of", "from_null", "item_of", "limit_of", "unit_of"]
 
 _UNITS = {"bbq": "bias score", "crows-pairs": "share above one half", "stereoset": "ss above 50"}
 _CLUSTERS = {"template": "templates", "pair": "pairs", "term": "target terms"}
@@ -32,7 +32,7 @@ def _finding(row: Result, label: str) -> Finding:
     standing = _standing(row)
     return Finding(
         model=label,
-        item=f"{row.benchmark} {about}",
+        item=item_of(row),
         title=f"{NAMES[row.benchmark]}: {about}",
         topic=row.topic,
         about="people",
@@ -50,6 +50,20 @@ def _finding(row: Result, label: str) -> Finding:
         few=_CLUSTERS[row.unit],
         no_interval=_no_interval(row),
     )
+
+
+def item_of(row: Result) -> str:
+    """What a category, in a kind of context, is called: bbq Age ambiguous."""
+    return " ".join(filter(None, (row.benchmark, category_name(row.category), row.condition)))
+
+
+def unit_of(row: Result) -> str:
+    return _UNITS[row.benchmark]
+
+
+def limit_of(row: Result) -> float:
+    """How far from that of a model without bias a score can be."""
+    return _LIMITS[row.benchmark]
 
 
 def from_null(row: Result, value: float | None) -> float | None:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group
 
 from biassay.pages.finding_lines import FindingLines, legend_of
 from biassay.pages.formats import decimals
+from biassay.pages.paired_differences import differences_part, paper_differences, print_paired
 from biassay.pages.plain import Plain
 from biassay.pages.plain_tables import WIDTH, print_run, printed, used
 from biassay.pages.publish.citations import Use
+from biassay.pages.publish.layout import Table
 from biassay.pages.publish.methods import Sentence
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.pages.sentences import statements
+from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_labels, record_labels
+from biassay.results.verdicts import Verdict
+from biassay.studies.benchmarks.compare import compare_benchmarks, pairs_of
 from biassay.studies.benchmarks.figure import Placed, conditions, figure_of, placed
 from biassay.studies.benchmarks.methods_text import METHODS, SOURCES, sentences_of
 from biassay.studies.benchmarks.records import Result
@@ -34,6 +39,7 @@ from biassay.studies.benchmarks.shown import (
     notes_of,
     units_of,
 )
+from biassay.studies.paired import verdicts_of
 
 __all__ = ["BenchmarkPresenter"]
 
@@ -87,6 +93,22 @@ class BenchmarkPresenter(Plain):
 
     def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
         return sentences_of(run)
+
+    def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
+        return compare_benchmarks(runs, baseline=baseline, mixed=mixed)
+
+    def verdicts(self, comparison: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
+        runs = {next(iter(one.parts)): one.run for one in comparison.gathered}
+        return verdicts_of(pairs_of(runs, comparison.baseline), margin=margin, level=level)
+
+    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
+        return differences_part(comparison, renderer)
+
+    def print_comparison(self, comparison: Comparison, console: Console) -> None:
+        print_paired(comparison, console)
+
+    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
+        yield f"{comparison.study}-differences", paper_differences(comparison)
 
 
 def _more(found: Placed) -> dict[str, Callable[[Finding], str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console, Group
@@ -11,15 +11,21 @@ from rich.console import Console, Group
 from biassay.pages.finding_lines import FindingLines, legend_of
 from biassay.pages.formats import counted, topic_name
 from biassay.pages.overview import CHECKS, overview
+from biassay.pages.paired_differences import differences_part, paper_differences, print_paired
 from biassay.pages.plain import Plain
 from biassay.pages.plain_tables import WIDTH, print_run, printed, used
 from biassay.pages.publish.citations import Use, uses_of_tests
+from biassay.pages.publish.layout import Table
 from biassay.pages.publish.methods import Sentence, works_of
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
+from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
+from biassay.results.verdicts import Verdict
+from biassay.studies.paired import verdicts_of
+from biassay.studies.word_association.compare import compare_word_associations, pairs_of
 from biassay.studies.word_association.figure import replies_figure, words_figure
 from biassay.studies.word_association.methods_text import sentences_of
 from biassay.studies.word_association.shown import answered
@@ -99,6 +105,22 @@ class WordAssociationPresenter(Plain):
 
     def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
         return sentences_of(run, works_of(self.sources([run])))
+
+    def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
+        return compare_word_associations(runs, baseline=baseline, mixed=mixed)
+
+    def verdicts(self, comparison: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
+        runs = {next(iter(one.parts)): one.run for one in comparison.gathered}
+        return verdicts_of(pairs_of(runs, comparison.baseline), margin=margin, level=level)
+
+    def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
+        return differences_part(comparison, renderer)
+
+    def print_comparison(self, comparison: Comparison, console: Console) -> None:
+        print_paired(comparison, console)
+
+    def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
+        yield f"{comparison.study}-differences", paper_differences(comparison)
 
 
 def _topics(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
