@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from statistics import median
 from xml.etree import ElementTree as Xml
@@ -29,6 +30,7 @@ TOLD: tuple[Outcome, ...] = ("worse", "lost", "cannot tell", "no worse", "not me
 """The order in which verdicts are told."""
 _NAMED = 8
 _HARDLY = 0.2
+_NUMBER = re.compile(r"[\d,]+ ")
 
 
 def said_of(verdict: Verdict) -> str:
@@ -46,7 +48,7 @@ def said_of(verdict: Verdict) -> str:
 
 def _size(verdict: Verdict) -> str:
     """Of an effect, whatever its direction."""
-    return "|d|" if verdict.unit == "d" else f"size of the {unit_name(verdict.unit)}"
+    return f"|{unit_name(verdict.unit)}|"
 
 
 def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
@@ -104,13 +106,13 @@ def gate_meaning(verdicts: Sequence[Verdict]) -> str:
     """How verdicts are made."""
     first = verdicts[0]
     over = "over what both were asked" if _others(verdicts) else "over the words that both know"
-    kinds = "for what they are over" if _others(verdicts) else "for other words of the same kinds too"
+    kinds = " or ".join(dict.fromkeys(_NUMBER.sub("", verdict.over) for verdict in verdicts if verdict.over))
     margin = f"{first.margin:.3g}"
     return (
         f"Growth is that of {_size(first)}, from {first.baseline} to the new model, {over}. Worse: its "
         f"interval lies above 0 and the growth above the margin, {margin}. No worse: the interval ends at "
         f"{margin} or below. Cannot tell: neither, which is no permission. All intervals hold together with "
-        f"{1.0 - first.level:.4g} confidence, {kinds}."
+        f"{1.0 - first.level:.4g} confidence, for other {kinds or 'words'} of the same kinds too."
     )
 
 

@@ -16,13 +16,14 @@ from biassay.pages.lines import Block, Line
 from biassay.pages.overview import CHECKS
 from biassay.pages.plain_tables import WIDTH, section_of, side_by_side
 from biassay.pages.publish.layout import Table
+from biassay.pages.publish.methods import Sentence
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import CONFIDENCE, Comparison
 from biassay.results.differences import EffectDifference
 from biassay.results.tables import Column
 from biassay.results.verdicts import Outcome
 
-__all__ = ["DIFFERENCES", "differences_part", "paper_differences", "print_paired"]
+__all__ = ["DIFFERENCES", "differences_part", "methods_of_differences", "paper_differences", "print_paired"]
 
 DIFFERENCES = "differences"
 _SURE = ("interval holds 0", "leaves out 0", "also after correction")
@@ -180,3 +181,13 @@ def paper_differences(found: Comparison) -> Table:
     unit = unit_name(_rows(found)[0].unit)
     caption = f"Differences of the {unit} from {found.baseline}, with 95% intervals; * p at most 0.05, ** also after "
     return side_by_side(f"{caption}Holm's correction. {_MEANING}", "Item", cells)
+
+
+def methods_of_differences(found: Comparison, how: str, works: tuple[str, ...]) -> Iterator[Sentence]:
+    """How models were compared; ``how`` says what is paired."""
+    yield Sentence(
+        f"{', '.join(found.models)} {'was' if len(found.models) == 1 else 'were'} compared with {found.baseline} {how}, "
+        "with 95% intervals and two-sided p-values of the differences",
+        works,
+    )
+    yield Sentence("p-values of differences were corrected by Holm's method over the items of a model", ("holm1979",))

@@ -8,14 +8,18 @@ from typing import Any
 
 from rich.console import Console, Group
 
+from biassay.pages.charts.drawing import Drawing
 from biassay.pages.finding_lines import FindingLines, legend_of
+from biassay.pages.finding_tables import findings_table, forest_figures
 from biassay.pages.formats import decimals
-from biassay.pages.paired_differences import differences_part, paper_differences, print_paired
+from biassay.pages.paired_differences import differences_part, methods_of_differences, paper_differences, print_paired
 from biassay.pages.plain import Plain
 from biassay.pages.plain_tables import WIDTH, print_run, printed, used
 from biassay.pages.publish.citations import Use
 from biassay.pages.publish.layout import Table
+from biassay.pages.publish.metadata import Indexed, Metric
 from biassay.pages.publish.methods import Sentence
+from biassay.pages.publish.model_card import Card, card_of_findings
 from biassay.pages.section import Part, Renderer, Statement
 from biassay.pages.sentences import statements
 from biassay.results.comparison import Comparison
@@ -82,6 +86,44 @@ class BenchmarkPresenter(Plain):
         notes = [*notes_of(run), *_unmeasured(findings)]
         print_run(console, headline(run), tables, said, notes, means)
 
+    def card(self, run: RunData, label: str) -> Card:
+        own = [one for one in self._findings(run) if one.model == label]
+        told = [one.text for one in answered(run) if one.about == label]
+        return card_of_findings(
+            run,
+            own,
+            headline(run),
+            [self._entry(one, run) for one in own],
+            [MEANING.format(units=units_of(run)[1])],
+            told,
+        )
+
+    def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
+        findings = self._findings(gathered.run)
+        yield (
+            benchmark_of(gathered.run),
+            findings_table(
+                findings,
+                f"{headline(gathered.run)}.",
+                lambda one: one.title.partition(": ")[2],
+                _more(placed(gathered.run)),
+            ),
+        )
+
+    def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
+        filled = {f"benchmarks-{spec.name}" for spec in self._tables for one in gathered if spec.rows_of(one.run)}
+        return (file for file in super().files(gathered) if file[0] in filled)
+
+    def _entry(self, finding: Finding, run: RunData) -> Indexed:
+        """With what is read beside a score."""
+        entry, row = super()._entry(finding, run), placed(run)[finding.model, finding.item][0]
+        beside = {"accuracy": ("Accuracy", row.accuracy), "lms": ("lms", row.lms), "icat": ("icat", row.icat)}
+        metrics = tuple(Metric(code, name, value) for code, (name, value) in beside.items() if value is not None)
+        return dataclasses.replace(entry, metrics=(*entry.metrics, *metrics))
+
+    def figures(self, gathered: Gathered) -> Iterator[Drawing]:
+        return forest_figures(self._findings(gathered.run), "benchmark", lambda one: one.title)
+
     def sources(self, runs: Sequence[RunData]) -> Iterator[Use]:
         for name in dict.fromkeys(benchmark_of(run) for run in runs):
             yield Use(f"the benchmark {NAMES[name]}", SOURCES[name])
@@ -106,6 +148,11 @@ class BenchmarkPresenter(Plain):
 
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
         print_paired(comparison, console)
+
+    def comparison_methods(self, comparison: Comparison) -> Iterator[Sentence]:
+        return methods_of_differences(
+            comparison, "by template, pair or target term, which both were asked", ("hall1992",)
+        )
 
     def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
         yield f"{comparison.study}-differences", paper_differences(comparison)

@@ -8,6 +8,7 @@ from biassay.pages.formats import counted, percent
 from biassay.pages.publish.methods import Sentence, listed, models_text, seeds
 from biassay.pages.publish.model_card import version_of
 from biassay.results.data import RunData
+from biassay.stimuli.word_associations import Form, select_wordings
 
 __all__ = ["sentences_of"]
 
@@ -31,7 +32,7 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         f"{models_text(run)}",
         ("biassay", "bai2025", *sources),
     )
-    wordings = listed(list(run.manifest.inputs.wordings))
+    wordings = listed(list(_wordings(run)))
     asked = f"Prompts name two group words and attribute words of both poles, in the wordings {wordings}"
     by_reply = any(row.unit == "share" for row in rows)
     each = f"; each test was asked {settings.n_answers:,} times" if by_reply else ""
@@ -57,4 +58,13 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
     yield seeds([settings.seed])
 
 
+def _wordings(run: RunData) -> Iterator[str]:
+    """Those of the forms of prompts that were asked."""
+    units = {row.unit for row in run.results}
+    for form, asked in _FORMS.items():
+        if asked in units or (form == "decision" and run.manifest.settings.decisions):
+            yield from (one.name for one in select_wordings(form=form) if one.name in run.manifest.inputs.wordings)
+
+
+_FORMS: dict[Form, str] = {"list": "share", "word": "log-odds", "decision": ""}
 _KINDS = ("complete", "partial", "refused", "unparsed")

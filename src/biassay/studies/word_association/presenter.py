@@ -8,15 +8,18 @@ from typing import Any
 
 from rich.console import Console, Group
 
+from biassay.pages.charts.drawing import Drawing
 from biassay.pages.finding_lines import FindingLines, legend_of
+from biassay.pages.finding_tables import findings_table, forest_figures
 from biassay.pages.formats import counted, topic_name
 from biassay.pages.overview import CHECKS, overview
-from biassay.pages.paired_differences import differences_part, paper_differences, print_paired
+from biassay.pages.paired_differences import differences_part, methods_of_differences, paper_differences, print_paired
 from biassay.pages.plain import Plain
 from biassay.pages.plain_tables import WIDTH, print_run, printed, used
 from biassay.pages.publish.citations import Use, uses_of_tests
 from biassay.pages.publish.layout import Table
 from biassay.pages.publish.methods import Sentence, works_of
+from biassay.pages.publish.model_card import Card, card_of_findings
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
 from biassay.results.comparison import Comparison
@@ -92,6 +95,23 @@ class WordAssociationPresenter(Plain):
         headline = f"{self._title}: {self._headline(run)}"
         print_run(console, headline, tables, [*statements(findings), *answered(run)], notes, means)
 
+    def card(self, run: RunData, label: str) -> Card:
+        own = [one for one in self._findings(run) if one.model == label]
+        told = [one.text for one in answered(run) if one.about == label]
+        return card_of_findings(run, own, self._headline(run), [self._entry(one, run) for one in own], [_MEANING], told)
+
+    def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
+        findings = self._findings(gathered.run)
+        yield (
+            "word-associations",
+            findings_table(
+                findings, f"Word association tests. {_CAPTION}", lambda one: one.item, _more(gathered.run, findings)
+            ),
+        )
+
+    def figures(self, gathered: Gathered) -> Iterator[Drawing]:
+        return forest_figures(self._findings(gathered.run), "word-associations", lambda one: one.item)
+
     def sources(self, runs: Sequence[RunData]) -> Iterator[Use]:
         return uses_of_tests(runs)
 
@@ -118,6 +138,13 @@ class WordAssociationPresenter(Plain):
 
     def print_comparison(self, comparison: Comparison, console: Console) -> None:
         print_paired(comparison, console)
+
+    def comparison_methods(self, comparison: Comparison) -> Iterator[Sentence]:
+        return methods_of_differences(
+            comparison,
+            "by word, and by pair of group words or block of answers, which both were asked",
+            ("judd2012", "satterthwaite1946"),
+        )
 
     def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
         yield f"{comparison.study}-differences", paper_differences(comparison)
