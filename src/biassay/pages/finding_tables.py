@@ -31,11 +31,9 @@ def findings_table(
     models = list(dict.fromkeys(one.model for one in findings))
     found = {(one.item, one.model): one for one in findings}
     none = (Cell("–"),) * len(heads)
-    firsts = {
-        item: next(one for one in findings if one.item == item) for item in dict.fromkeys(o.item for o in findings)
-    }
     rows = []
-    for item, first in firsts.items():
+    for item in dict.fromkeys(one.item for one in findings):
+        first = next(one for one in findings if one.item == item)
         cells = [cell for model in models for cell in _cells(found.get((item, model)), more, none)]
         rows.append(Row((clean(label(first)),), tuple(cells)))
     spans = tuple(Span(clean(model), heads) for model in models)

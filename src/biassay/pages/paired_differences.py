@@ -185,9 +185,7 @@ def paper_differences(found: Comparison) -> Table:
 
 def methods_of_differences(found: Comparison, how: str, works: tuple[str, ...]) -> Iterator[Sentence]:
     """How models were compared; ``how`` says what is paired."""
-    yield Sentence(
-        f"{', '.join(found.models)} {'was' if len(found.models) == 1 else 'were'} compared with {found.baseline} {how}, "
-        "with 95% intervals and two-sided p-values of the differences",
-        works,
-    )
+    models = f"{', '.join(found.models)} {'was' if len(found.models) == 1 else 'were'}"
+    sure = "with 95% intervals and two-sided p-values of the differences"
+    yield Sentence(f"{models} compared with {found.baseline} {how}, {sure}", works)
     yield Sentence("p-values of differences were corrected by Holm's method over the items of a model", ("holm1979",))

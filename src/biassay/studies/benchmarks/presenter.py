@@ -89,14 +89,8 @@ class BenchmarkPresenter(Plain):
     def card(self, run: RunData, label: str) -> Card:
         own = [one for one in self._findings(run) if one.model == label]
         told = [one.text for one in answered(run) if one.about == label]
-        return card_of_findings(
-            run,
-            own,
-            headline(run),
-            [self._entry(one, run) for one in own],
-            [MEANING.format(units=units_of(run)[1])],
-            told,
-        )
+        limits = [MEANING.format(units=units_of(run)[1])]
+        return card_of_findings(run, own, headline(run), [self._entry(one, run) for one in own], limits, told)
 
     def tables(self, gathered: Gathered) -> Iterator[tuple[str, Table]]:
         findings = self._findings(gathered.run)
@@ -150,9 +144,8 @@ class BenchmarkPresenter(Plain):
         print_paired(comparison, console)
 
     def comparison_methods(self, comparison: Comparison) -> Iterator[Sentence]:
-        return methods_of_differences(
-            comparison, "by template, pair or target term, which both were asked", ("hall1992",)
-        )
+        how = "by template, pair or target term, which both were asked"
+        return methods_of_differences(comparison, how, ("hall1992",))
 
     def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
         yield f"{comparison.study}-differences", paper_differences(comparison)

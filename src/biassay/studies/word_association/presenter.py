@@ -140,11 +140,8 @@ class WordAssociationPresenter(Plain):
         print_paired(comparison, console)
 
     def comparison_methods(self, comparison: Comparison) -> Iterator[Sentence]:
-        return methods_of_differences(
-            comparison,
-            "by word, and by pair of group words or block of answers, which both were asked",
-            ("judd2012", "satterthwaite1946"),
-        )
+        how = "by word, and by pair of group words or block of answers, which both were asked"
+        return methods_of_differences(comparison, how, ("judd2012", "satterthwaite1946"))
 
     def comparison_tables(self, comparison: Comparison) -> Iterator[tuple[str, Table]]:
         yield f"{comparison.study}-differences", paper_differences(comparison)
