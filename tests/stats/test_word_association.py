@@ -15,7 +15,8 @@ from scipy import stats
 from biassay.errors import UsageError
 from biassay.stats.association_score import association_score, association_scores, score_test
 from biassay.stats.crossed import crossed_rows, crossed_test
-from biassay.stats.word_association import complete_part, word_association
+from biassay.stats.crossed_answers import complete_part
+from biassay.stats.word_association import word_association
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "tests" / "reference" / "wat"

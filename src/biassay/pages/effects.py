@@ -23,7 +23,10 @@ _NUMBERS = 3  # of models, for which there is room beside a row
 
 @dataclass(frozen=True)
 class Effect:
-    """One model's: where it is drawn, and in words. ``sure``: 2 holds after correction, 1 before it, 0 not shown."""
+    """One model's: where it is drawn, and in words. ``sure``: 2 holds after correction, 1 before it, 0 not shown.
+
+    ``beside`` is another interval, of which the two ends are drawn.
+    """
 
     model: int
     value: float
@@ -32,6 +35,7 @@ class Effect:
     sure: int
     text: str
     number: str
+    beside: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,11 +84,12 @@ def draw_effects(
     caption: str,
     sure: Sequence[str],
     reach: float = 0.0,
+    beside: str = "",
 ) -> Markup:
     """The figure.
 
     ``sure`` names what the marks show, from not shown to most sure; ``reach`` is how far the scale goes at least, to
-    both sides of 0.
+    both sides of 0; ``beside`` names the second interval of effects.
     """
     lanes = min(len(models), MANY_MODELS)
     rows = sum(len(group.rows) for group in groups)
@@ -101,6 +106,7 @@ def draw_effects(
             title=title,
             caption=caption,
             sure=sure,
+            beside=beside if few else "",
             scale=scale,
             height=_height(lanes) * lanes + 8 if few else 26,
             place=lambda effect: 4 + _height(lanes) * (effect.model + 0.5) if few else 13,
@@ -138,7 +144,7 @@ def _scale(effects: Sequence[Effect], reach: float) -> _Scale:
     if not reach:  # nothing is known of the unit: intervals are shown whole
         most = max([most, *map(abs, ends)])
     low = 0.0 if not reach and min([0.0, *values, *ends]) >= 0.0 else -most
-    return _Scale(low, most, _step((most - low) / 4.0))
+    return _Scale(low, most, _step((most - low) / 5.0))
 
 
 def _step(about: float) -> float:

@@ -22,17 +22,20 @@ __all__ = [
     "percent",
     "shown",
     "topic_name",
+    "unit_name",
 ]
 
 MANY_MODELS = 12
 """Beyond which models do not stand side by side, and it is said what they have in common."""
 ANY = "any"
 """An interval that leaves nothing out."""
+_UNITS = {"share": "difference of shares", "log-odds": "difference of log-odds"}
 _TOPICS = {"intersection": "Several groups at once"}
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COMMON = re.compile(  # words of the published labels that are no proper names
-    r"\b(?:Arts|Biases|Career|Disease|Emergent|Family|Female|Flowers|Insects|Instruments|Intersectional|Male|Math|Mental|"
-    r"Names|Old|Peoples|Physical|Science|Terms|Weapons|Young)\b"
+    r"\b(?:Abled|Acceptable|Arts|Biases|Career|Dangerous|Dark|Disabled|Disease|Emergent|Family|Fat|Female|Flowers|Gay|"
+    r"Guilty|Harmless|Healthy|Innocent|Insects|Instruments|Intersectional|Learners|Light|Mainstream|Male|Math|Mental|"
+    r"Names|Old|Other|Peoples|Physical|Science|Shameful|Straight|Strong|Terms|Thin|Unhealthy|Weak|Weapons|Young)\b"
 )
 _PHRASES = {  # of published labels that are no nouns
     "AngryBlackWomanStereotype": "the angry Black woman stereotype",
@@ -112,6 +115,11 @@ def concept(label: str) -> str:
 def topic_name(topic: str | None) -> str:
     """A topic as a heading."""
     return _TOPICS.get(topic or "other", (topic or "other").capitalize())
+
+
+def unit_name(unit: str) -> str:
+    """What an effect is called in a sentence."""
+    return _UNITS.get(unit, unit)
 
 
 def shown(form: Format, value: Any) -> str:

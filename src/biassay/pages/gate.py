@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from statistics import median
 from xml.etree import ElementTree as Xml
 
-from biassay.pages.formats import counted, decimals, interval_text
+from biassay.pages.formats import counted, decimals, interval_text, unit_name
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
 from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.pages.section import Statement
@@ -29,19 +30,25 @@ TOLD: tuple[Outcome, ...] = ("worse", "lost", "cannot tell", "no worse", "not me
 """The order in which verdicts are told."""
 _NAMED = 8
 _HARDLY = 0.2
-_COLUMNS = ("old d", "new d", "growth of |d|", "interval", "verdict")
+_NUMBER = re.compile(r"[\d,]+ ")
 
 
 def said_of(verdict: Verdict) -> str:
     """A verdict in words, with its numbers."""
     if verdict.difference is None:
         return f"{verdict.outcome}: {verdict.reason}"
-    said = f"{verdict.outcome}: |d| {decimals(abs(verdict.effect_baseline or 0.0))} on {verdict.baseline}, "
+    size = _size(verdict)
+    said = f"{verdict.outcome}: {size} {decimals(abs(verdict.effect_baseline or 0.0))} on {verdict.baseline}, "
     said += f"{decimals(abs(verdict.effect_model or 0.0))} on {verdict.model}; growth {_numbers(verdict)[2]} "
     said += f"({_numbers(verdict)[3]}, margin {verdict.margin:g})"
     if verdict.reason is not None:
         return f"{said}; {verdict.reason}"
-    return said + (f"; {_seen(verdict)}" if verdict.outcome == "cannot tell" else "")
+    return said + (f"; {_seen(verdict)}" if verdict.outcome == "cannot tell" and _seen(verdict) else "")
+
+
+def _size(verdict: Verdict) -> str:
+    """Of an effect, whatever its direction."""
+    return f"|{unit_name(verdict.unit)}|"
 
 
 def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
@@ -65,17 +72,30 @@ def verdict_columns(verdicts: Sequence[Verdict]) -> list[Column]:
     """The numbers that verdicts rest on."""
     together = f"of all tests together {1.0 - verdicts[0].level:.4g}"
     several = len({verdict.model for verdict in verdicts}) > 1
+    unit, size = unit_name(verdicts[0].unit), _size(verdicts[0])
+    over = [Column("over", "over", "Of what other ones of the same kind the interval holds.")] * _others(verdicts)
+    power = Column("detectable", "80% power", "A true growth that is called worse in 80 of 100 comparisons.", "number")
+    what = "effect size" if unit == "d" else unit
     return [
         Column("title", "test", "What is asked.", get=lambda v: f"{v.title} ({v.test})"),
         *[Column("model", "model", "The new model.")] * several,
         Column("outcome", "verdict", "Whether the association is stronger on the new model."),
-        Column("effect_baseline", "old d", f"The effect size on {verdicts[0].baseline}.", "number"),
-        Column("effect_model", "new d", "The effect size on the new model.", "number"),
-        Column("difference", "growth of |d|", "By how much it is stronger, whatever its direction.", "number"),
-        Column("low", "interval", f"Of the growth, paired by words; confidence {together}.", "interval", _interval),
-        Column("detectable", "80% power", "A true growth that is called worse in 80 of 100 comparisons.", "number"),
+        Column("effect_baseline", _head(unit, "old"), f"The {what} on {verdicts[0].baseline}.", "number"),
+        Column("effect_model", _head(unit, "new"), f"The {what} on the new model.", "number"),
+        Column("difference", f"growth of {size}", "By how much it is stronger, whatever its direction.", "number"),
+        Column("low", "interval", f"Of the growth, paired; confidence {together}.", "interval", _interval),
+        *(over or [power]),
         Column("reason", "note", "Why a number is missing."),
     ]
+
+
+def _head(unit: str, which: str) -> str:
+    return f"{which} d" if unit == "d" else which
+
+
+def _others(verdicts: Sequence[Verdict]) -> bool:
+    """Do they hold for something else than other words?"""
+    return any(verdict.over for verdict in verdicts)
 
 
 def _interval(verdict: Verdict) -> tuple[float | None, float | None]:
@@ -85,11 +105,14 @@ def _interval(verdict: Verdict) -> tuple[float | None, float | None]:
 def gate_meaning(verdicts: Sequence[Verdict]) -> str:
     """How verdicts are made."""
     first = verdicts[0]
+    over = "over what both were asked" if _others(verdicts) else "over the words that both know"
+    kinds = " or ".join(dict.fromkeys(_NUMBER.sub("", verdict.over) for verdict in verdicts if verdict.over))
+    margin = f"{first.margin:.3g}"
     return (
-        f"Growth is that of |d|, from {first.baseline} to the new model, over the words that both know. Worse: its "
-        f"interval lies above 0 and the growth above the margin, {first.margin:g}. No worse: the interval ends at "
-        f"{first.margin:g} or below. Cannot tell: neither, which is no permission. All intervals hold together with "
-        f"{1.0 - first.level:.4g} confidence, for other words of the same kinds too."
+        f"Growth is that of {_size(first)}, from {first.baseline} to the new model, {over}. Worse: its "
+        f"interval lies above 0 and the growth above the margin, {margin}. No worse: the interval ends at "
+        f"{margin} or below. Cannot tell: neither, which is no permission. All intervals hold together with "
+        f"{1.0 - first.level:.4g} confidence, for other {kinds or 'words'} of the same kinds too."
     )
 
 
@@ -114,10 +137,11 @@ def gate_markdown(verdicts: Sequence[Verdict]) -> str:
         Row((clean(v.test), clean(v.title), clean(v.model)), tuple(map(Cell, (*_numbers(v), _short(v)))))
         for v in by_urgency(verdicts)
     )
-    spans = tuple(Span(column) for column in _COLUMNS)
-    table = Table(
-        f"Effect sizes (d by word). {gate_meaning(verdicts)}", ("test", "about", "model"), spans, (Group("", rows),)
-    )
+    unit, size = unit_name(verdicts[0].unit), _size(verdicts[0])
+    columns = (_head(unit, "old"), _head(unit, "new"), f"growth of {size}", "interval", "verdict")
+    spans = tuple(Span(column) for column in columns)
+    what = "Effect sizes (d by word)." if unit == "d" else f"{unit[0].upper()}{unit[1:]}."
+    table = Table(f"{what} {gate_meaning(verdicts)}", ("test", "about", "model"), spans, (Group("", rows),))
     power = f"{escape(gate_power(verdicts))}\n\n" if gate_power(verdicts) else ""
     return f"**{escape(verdict_sentence(verdicts))}**\n\n{power}{to_markdown(table)}"
 
@@ -157,9 +181,12 @@ def _numbers(verdict: Verdict) -> tuple[str, str, str, str]:
 def _short(verdict: Verdict) -> str:
     if verdict.reason is not None:
         return f"{verdict.outcome} ({verdict.reason})"
-    return f"{verdict.outcome} ({_seen(verdict)})" if verdict.outcome == "cannot tell" else verdict.outcome
+    told = verdict.outcome == "cannot tell" and _seen(verdict)
+    return f"{verdict.outcome} ({_seen(verdict)})" if told else verdict.outcome
 
 
 def _seen(verdict: Verdict) -> str:
+    if verdict.over:
+        return ""
     seen = "no growth" if verdict.detectable is None else f"a growth of {decimals(verdict.detectable)}"
     return f"{seen} would be seen in 80 of 100"

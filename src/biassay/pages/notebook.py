@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from biassay.files import printable
-from biassay.pages.formats import counted, decimals, format_p, interval_text
+from biassay.pages.formats import counted, decimals, format_p, interval_text, unit_name
 from biassay.pages.overview import overview
 from biassay.pages.section import asset
 from biassay.pages.sentences import standing_text, statements
@@ -83,7 +83,11 @@ def _cells(finding: Finding) -> tuple[str, ...]:
 def _effect(finding: Finding) -> str:
     if finding.effect is None:
         return "–"
-    return f"{finding.effect:,.0f} words" if finding.unit == "words" else f"{finding.unit} {decimals(finding.effect)}"
+    return (
+        f"{finding.effect:,.0f} words"
+        if finding.unit == "words"
+        else f"{unit_name(finding.unit)} {decimals(finding.effect)}"
+    )
 
 
 def _safe(text: str) -> str:

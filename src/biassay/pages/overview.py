@@ -18,7 +18,15 @@ __all__ = ["CHECKS", "SURE", "drawable", "effect_of_finding", "overview", "scale
 SURE = ("not established", "holds before correction only", "holds after correction")
 """What the marks of the figure show."""
 CHECKS = "Checks of the method, not about people"
-_UNITS: Mapping[str, tuple[str, float]] = {"d": ("effect size d", 2.0), "tau": ("agreement with people, tau", 1.0)}
+_UNITS: Mapping[str, tuple[str, float]] = {
+    "d": ("effect size d", 2.0),
+    "tau": ("agreement with people, tau", 1.0),
+    "share": ("difference of shares", 1.0),
+    "log-odds": ("difference of log-odds", 1.0),
+    "bias score": ("bias score", 0.2),
+    "share above one half": ("share of pairs above one half", 0.1),
+    "ss above 50": ("stereotype score (ss) above 50", 10.0),
+}
 """What a unit is called, and how far its scale goes at least."""
 _STARS = ("", " *", " **")
 

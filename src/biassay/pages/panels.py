@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from markupsafe import Markup
 
@@ -46,11 +47,20 @@ class Panels:
 
 
 def draw_panels(
-    groups: Sequence[Panels], models: Sequence[str], *, title: str, caption: str, marks: tuple[str, str] | None = None
+    groups: Sequence[Panels],
+    models: Sequence[str],
+    *,
+    title: str,
+    caption: str,
+    marks: tuple[str, str] | None = None,
+    middle: float | None = None,
 ) -> Markup:
-    """The figure, all bars on one scale. ``marks`` names what bars are, and those that are marked."""
+    """The figure, all bars on one scale. ``marks`` names what bars are, and those that are marked.
+
+    Bars begin at 0, or go to both sides of the ``middle``.
+    """
     bars = [bar for group in groups for panel in group.panels for bar in panel.bars]
-    most = max((bar.value for bar in bars), default=0.0) or 1.0
+    most = max((abs(bar.value - (middle or 0.0)) for bar in bars), default=0.0) or 1.0
     before = [sum(len(group.panels) for group in groups[:place]) for place in range(len(groups))]
     return Markup(
         environment()
@@ -61,7 +71,16 @@ def draw_panels(
             title=title,
             caption=caption,
             marks=marks,
-            width=lambda bar: f"{max(0.0, 100.0 * bar.value / most):.1f}%",
+            middle=middle is not None,
+            drawn=partial(_drawn, middle=middle, most=most),
             colour=lambda model: model % COLOURS,
         )
     )
+
+
+def _drawn(bar: Bar, middle: float | None, most: float) -> str:
+    """Where a bar begins and how wide it is, as a style."""
+    if middle is None:
+        return f"width: {max(0.0, 100.0 * bar.value / most):.1f}%"
+    apart = 50.0 * (bar.value - middle) / most
+    return f"margin-left: {50.0 + min(apart, 0.0):.1f}%; width: {abs(apart):.1f}%"

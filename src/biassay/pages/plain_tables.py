@@ -71,8 +71,9 @@ def section_of(
     folded: bool = False,
     turned: bool = False,
 ) -> Section:
-    """A table of a page."""
-    cells = cells_of(title, columns, rows, turned=turned)
+    """A table of a page. Where there are several parts, its label says of which it is: no two may be alike."""
+    label = title if renderer.level == 2 else f"{title} ({renderer.anchor})"
+    cells = cells_of(label, columns, rows, turned=turned)
     section = renderer.section("table", title, **cells, folded=folded and len(rows))
     return Section(f"{renderer.anchor}-{name}", section.title, section.body)
 

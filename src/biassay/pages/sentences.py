@@ -5,7 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
-from biassay.pages.formats import MANY_MODELS, counted, decimals, format_p, interval_text, of_cases, percent
+from biassay.pages.formats import (
+    MANY_MODELS,
+    counted,
+    decimals,
+    format_p,
+    interval_text,
+    of_cases,
+    percent,
+    unit_name,
+)
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
@@ -17,7 +26,7 @@ _SAID: dict[Standing, str] = {
     "opposite": "runs opposite to what the test looks for",
     "described": "described, not tested",
     "not shown": "not established",
-    "too few": "too few words to tell",
+    "too few": "too few to tell",
 }
 _SILENT: tuple[Standing, ...] = ("not shown", "too few")
 HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
@@ -49,6 +58,8 @@ def standing_text(finding: Finding) -> str:
     """How sure it is; of a large effect that misses correction both are said at once."""
     if finding.standing == "too few" and finding.unit == "words":
         return "too few permutations to tell"
+    if finding.standing == "too few":
+        return f"too few {finding.few} to tell"
     if finding.about == "method" and finding.standing in HOLD:
         return "the check holds"
     misses = finding.standing in ("uncorrected", "not shown") and _is_large(finding)
@@ -63,8 +74,10 @@ def _effect(finding: Finding) -> Iterator[str]:
     """The number of words is told with what they go with."""
     if finding.effect is None or finding.unit == "words":
         return
-    span = f" ({percent(finding.confidence)} {interval_text(finding.low, finding.high, finding.limit)})"
-    yield f"{finding.unit} = {decimals(finding.effect)}{'' if finding.low is None else span}"
+    span = f" (no interval: {finding.no_interval})" if finding.no_interval else ""
+    if finding.low is not None:
+        span = f" ({percent(finding.confidence)} {interval_text(finding.low, finding.high, finding.limit)})"
+    yield f"{unit_name(finding.unit)} = {decimals(finding.effect)}{span}"
 
 
 def _p(finding: Finding) -> Iterator[str]:
@@ -112,7 +125,7 @@ def in_short(findings: Sequence[Finding]) -> str:
     """How many associations hold, whether the method works, what could have been seen, and what was not measured."""
     people, checks = ([one for one in _measured(findings) if one.about == about] for about in ("people", "method"))
     first = _about_people(people), _about_method(checks, _models(findings))
-    rest = _not_shown(people), _too_few(people), _equivalent(people), _unmeasured(findings)
+    rest = _not_shown(people), _too_few([*people, *checks]), _equivalent(people), _unmeasured(findings)
     return " ".join(filter(None, (*first, *rest)))
 
 
@@ -153,11 +166,13 @@ def _are(number: int) -> str:
 
 
 def _too_few(findings: Sequence[Finding]) -> str:
-    items = [one.item for one in findings if one.standing == "too few" and one.unit != "words"]
-    if not items:
-        return ""
-    named = counted(len(items), "result") if _models(findings) > 1 else ", ".join(items)
-    return f"Too few words to tell: {named}."
+    found: dict[str, list[str]] = {}
+    for one in findings:
+        if one.standing == "too few" and one.unit != "words":
+            found.setdefault(one.few, []).append(one.item)
+    several = _models(findings) > 1
+    named = {few: counted(len(own), "result") if several else ", ".join(own) for few, own in found.items()}
+    return " ".join(f"Too few {few} to tell: {items}." for few, items in named.items())
 
 
 def _equivalent(findings: Sequence[Finding]) -> str:
@@ -184,6 +199,7 @@ def _within(finding: Finding) -> bool:
 
 
 def _about_method(findings: Sequence[Finding], models: int) -> str:
+    findings = [one for one in findings if one.standing != "too few"]
     if not findings:
         return ""
     hold, checks = count(findings, *HOLD), counted(len(findings), "check")
@@ -257,4 +273,4 @@ def _over(findings: Sequence[Finding], models: int) -> str:
     first = findings[0]
     median = decimals(statistics.median(one.effect or 0.0 for one in findings))
     holds = f"{_SAID[first.standing]} in {len(findings):,} of {models:,} models"
-    return f"{first.direction or first.title}: {holds}, median {first.unit} = {median}"
+    return f"{first.direction or first.title}: {holds}, median {unit_name(first.unit)} = {median}"

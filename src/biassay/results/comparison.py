@@ -102,15 +102,15 @@ def _judged(verdicts: Sequence[Verdict]) -> str:
     """Tests that fail first."""
     outcomes = get_args(Outcome)
     several = len({one.model for one in verdicts}) > 1
-    old = verdicts[0].baseline
+    old, unit = verdicts[0].baseline, verdicts[0].unit
     head = {
         "test": "What is tested, and its name in biassay.",
         **({"model": "The new model."} if several else {}),
-        f"d, {old}": "Effect size on the old model.",
-        "d, new" if several else f"d, {verdicts[0].model}": "Effect size on the new model.",
-        "change": "Of the absolute effect size, over the words that both models know.",
+        f"{unit}, {old}": "On the old model.",
+        f"{unit}, new" if several else f"{unit}, {verdicts[0].model}": "On the new model.",
+        "change": "Of its absolute size, over what both models were asked.",
         "interval": "Of the change; it holds with all others at once.",
-        "verdict": f"Worse: shown to be larger, by more than {verdicts[0].margin:g}.",
+        "verdict": f"Worse: shown to be larger, by more than {verdicts[0].margin:.3g}.",
     }
     ordered = sorted(verdicts, key=lambda one: (outcomes.index(one.outcome), -(one.difference or 0.0)))
     lines = [

@@ -17,7 +17,7 @@ Standing = Literal[
     "uncorrected",  # holds before correction only
     "opposite",  # holds the other way round
     "not shown",  # could have been shown, and was not
-    "too few",  # cannot be shown with so few words, whatever they are
+    "too few",  # cannot be shown with so few words, pairs or answers, whatever they say
     "described",  # no test exists
     "not measured",
 ]
@@ -52,7 +52,7 @@ class Finding(Record):
     effect, low, high : float or None
         The effect and its interval, which has the ``confidence``.
     unit : str
-        Of the effect: "d", "tau", "words".
+        Of the effect: "d", "tau", "words", "share", "log-odds", "bias score", ...
     p_values : name -> float or None
         None: not computed.
     smallest : float or None
@@ -72,6 +72,10 @@ class Finding(Record):
         Where it was measured in many ways: what becomes of it in them. It is told whatever the standing.
     notes : tuple of str
         What must be known beside it.
+    few : str
+        Of what there is too little, where that is the standing: words, answers, templates.
+    no_interval : str
+        Why there is no interval, where one was to be expected.
     """
 
     model: str
@@ -97,6 +101,8 @@ class Finding(Record):
     limit: float | None = None
     survives: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    few: str = "words"
+    no_interval: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()

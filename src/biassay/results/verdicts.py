@@ -53,6 +53,8 @@ class Verdict(Record):
     or the cosines are the same and the test is not in the family), and ``detectable`` the smallest growth that is in 80
     of 100 comparisons (None: none is): where words vary, and models agree, as these do, and |d| is as large on the old
     model as was found.
+
+    ``unit`` is that of effects, and ``over`` says of what other ones the interval holds for, where that is not words.
     """
 
     test: str
@@ -71,6 +73,8 @@ class Verdict(Record):
     power: float | None = None
     detectable: float | None = None
     family: int | None = None
+    unit: str = "d"
+    over: str = ""
 
 
 def check_limits(margin: float, level: float) -> None:
@@ -95,7 +99,7 @@ def failing(verdicts: Sequence[Verdict], fail_if: str) -> tuple[Verdict, ...]:
                 f"{model} could not be compared with {own[0].baseline} by any test about people: {reason}"
             )
     if not verdicts:
-        raise UsageError("there is no test about people to judge by; a gate needs runs of association tests")
+        raise UsageError("there is no test about people to judge by; a gate needs effects with intervals")
     fails = _FAILS[next(known for known in FAIL_IF if known == fail_if)]
     return tuple(verdict for verdict in verdicts if verdict.outcome in fails)
 

@@ -13,14 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
-from biassay.stats.association import FLAT
-from biassay.stats.crossed import CONFIDENCE, Crossed, crossed_rows
-from biassay.stats.permutation import permutation_test
+from biassay.stats.crossed import CONFIDENCE
+from biassay.stats.crossed_answers import CrossedAnswers, crossed_answers, exchanged_words, mean_of_rows
 from biassay.stats.tails import TailProbability
 
-__all__ = ["CrossedAnswers", "WordAssociation", "checked_values", "complete_part", "word_association"]
-
-_MOST_FLIPPED = 16
+__all__ = ["WordAssociation", "checked_values", "word_association"]
 
 Claim = Literal["pairs", "answers", "words"]
 Floats = NDArray[np.float64]
@@ -37,8 +34,8 @@ class WordAssociation:
         log-odds. Above 0: as the stereotype has it. NaN where a pole has no word that was read.
     by_word : (words,) float
         Share given to the stigmatised group, or log-odds; NaN where a word was not read in both orders.
-    by_pair : (pairs, words) float
-        The same by pair of group words.
+    by_pair, by_block : (pairs, words), (blocks, words) float
+        The same by pair of group words, and by block of answers.
     first : float
         Mean share, or log-odds, of the group word that is named first: 0.5, or 0, for a model that does not care. NaN
         where orders are not stated.
@@ -54,6 +51,7 @@ class WordAssociation:
     difference: float
     by_word: Floats
     by_pair: Floats
+    by_block: Floats
     first: float
     exact: TailProbability | None
     with_answers: CrossedAnswers | None
@@ -83,41 +81,6 @@ class WordAssociation:
     def interval(self) -> tuple[float, float] | None:
         """Of the difference, by the crossed test of the claim."""
         return None if self.crossed is None else self.crossed.interval
-
-
-@dataclass(frozen=True)
-class CrossedAnswers:
-    """Words crossed with pairs of group words, or with blocks of answers.
-
-    Attributes
-    ----------
-    test : Crossed
-        By t. A model that is sure of itself gives a share of 0 or 1 in every column, and t would take few columns that
-        agree for more than they are.
-    sign_flips : float
-        Two-sided: the difference of the poles has either sign in every column, by the toss of a coin; exact up to 16
-        columns, 0 beyond.
-    p_value : float or None
-        The larger of both. Where nothing varies, so that there is no t, that of the exact test of words takes its
-        place. None: too few words or columns.
-    interval : (float, float) or None
-        Of the difference; it holds 0 where the p-value is not small enough. None: with so few columns none could leave
-        out 0, or nothing varies.
-    words_left_out, columns_left_out : int
-        Because they were not answered throughout.
-    """
-
-    test: Crossed
-    sign_flips: float
-    p_value: float | None
-    interval: tuple[float, float] | None
-    words_left_out: int
-    columns_left_out: int
-
-    @property
-    def floor(self) -> float:
-        """The smallest p-value that so many columns can have."""
-        return _floor(self.test.sizes[2])
 
 
 def word_association(
@@ -165,19 +128,19 @@ def word_association(
     pair_of = _labels(pairs, answers, "pairs")
     order = None if stigmatised_first is None else _labels(stigmatised_first, answers, "orders").astype(bool)
     by_pair = np.stack([_balanced(table, order, pair_of == pair) for pair in np.unique(pair_of)])
-    by_word = _mean(by_pair)
+    by_word = mean_of_rows(by_pair)
+    by_block = _by_block(table, order, blocks)
     x, y = (by_word[part & ~np.isnan(by_word)] for part in (is_negative, ~is_negative))
-    found = bool(len(x) and len(y))
-    exact = permutation_test(x, y, alternative="two-sided") if found else None
+    exact = exchanged_words(by_word, is_negative)
     most = np.inf if log_odds else 1.0
     with_answers, with_pairs = (
-        _crossed(columns, is_negative, exact, most, confidence)
-        for columns in (_by_block(table, order, blocks), by_pair)
+        crossed_answers(columns, is_negative, exact, most, confidence) for columns in (by_block, by_pair)
     )
     return WordAssociation(
-        float(x.mean() - y.mean()) if found else np.nan,
+        float(x.mean() - y.mean()) if exact is not None else np.nan,
         by_word,
         by_pair,
+        by_block,
         _first(table, order, log_odds),
         exact,
         with_answers,
@@ -205,57 +168,6 @@ def checked_values(
     return table, poles
 
 
-def complete_part(table: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Rows and columns to keep so that nothing is missing.
-
-    What lacks the largest share goes first, and then is looked at again; rows go before columns.
-    """
-    rows, columns = (np.ones(size, dtype=bool) for size in table.shape)
-    missing = np.isnan(table)
-    while (left := missing[np.ix_(rows, columns)]).any():
-        by_row, by_column = left.mean(axis=1), left.mean(axis=0)
-        if by_row.max() >= by_column.max():
-            rows[np.flatnonzero(rows)[by_row.argmax()]] = False
-        else:
-            columns[np.flatnonzero(columns)[by_column.argmax()]] = False
-    return rows, columns
-
-
-def _crossed(
-    table: Floats, negative: NDArray[np.bool_], exact: TailProbability | None, most: float, confidence: float
-) -> CrossedAnswers | None:
-    """The crossed test of a table (columns, words); ``most`` is the largest difference that is possible."""
-    columns, words = complete_part(table)
-    poles = negative[words]
-    if columns.sum() < 2 or not poles.any() or poles.all():
-        return None
-    kept = table[np.ix_(columns, words)].T
-    test = crossed_rows(np.concatenate([kept[poles], kept[~poles]]), int(poles.sum()), confidence=confidence)
-    flips = _sign_flips(kept[poles].mean(axis=0) - kept[~poles].mean(axis=0))
-    by_t = exact.value if test.df == 0.0 and exact is not None else test.p_value
-    p = None if by_t is None else max(by_t, flips)
-    interval = test.interval if _floor(kept.shape[1]) <= 1.0 - confidence else None
-    if interval is not None and p is not None:
-        low, high = max(interval[0], -most), min(interval[1], most)
-        interval = (low, high) if p <= 1.0 - confidence else (min(low, 0.0), max(high, 0.0))
-    return CrossedAnswers(test, flips, p, interval, int((~words).sum()), int((~columns).sum()))
-
-
-def _floor(columns: int) -> float:
-    return float(2.0 ** (1 - columns))
-
-
-def _sign_flips(differences: Floats) -> float:
-    """The share of all choices of signs that take the sum as far from 0 as it is."""
-    if len(differences) > _MOST_FLIPPED:
-        return 0.0
-    sums = np.zeros(1)
-    for one in differences:
-        sums = np.concatenate([sums + one, sums - one])
-    least = abs(float(differences.sum())) - FLAT * max(1.0, float(np.abs(differences).max()))
-    return float((np.abs(sums) >= least).mean())
-
-
 def _by_block(table: Floats, order: NDArray[np.bool_] | None, blocks: ArrayLike | None) -> Floats:
     """Means of blocks, (blocks, words); answers by themselves have no second order."""
     if blocks is None:
@@ -267,17 +179,9 @@ def _by_block(table: Floats, order: NDArray[np.bool_] | None, blocks: ArrayLike 
 def _balanced(table: Floats, order: NDArray[np.bool_] | None, taken: NDArray[np.bool_]) -> Floats:
     """Means by word over the answers ``taken``; where orders are stated, the mean of both orders."""
     if order is None:
-        return _mean(table[taken])
-    one, other = (_mean(table[taken & (order == first)]) for first in (False, True))
+        return mean_of_rows(table[taken])
+    one, other = (mean_of_rows(table[taken & (order == first)]) for first in (False, True))
     return np.asarray((one + other) / 2.0)
-
-
-def _mean(table: Floats) -> Floats:
-    """Over rows, of what is there; NaN where nothing is."""
-    there = ~np.isnan(table)
-    counts = there.sum(axis=0)
-    total = np.where(there, table, 0.0).sum(axis=0)
-    return np.asarray(np.divide(total, counts, out=np.full(table.shape[1], np.nan), where=counts > 0))
 
 
 def _first(table: Floats, order: NDArray[np.bool_] | None, log_odds: bool) -> float:

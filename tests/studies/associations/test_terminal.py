@@ -13,10 +13,10 @@ from tests.results.made_runs import with_rows
 
 import biassay
 from biassay.pages.formats import decimals, interval_text
+from biassay.pages.lines import BAR, bar, shortened
 from biassay.pages.overview import CHECKS
 from biassay.runs.run import Run
 from biassay.runs.showing import print_run
-from biassay.studies.associations.lines import BAR, bar, shortened
 from biassay.studies.associations.marks import lead_p, mark_of
 from biassay.studies.associations.selection import leading, left_out
 

@@ -37,8 +37,9 @@ def forest(
     *,
     axis: str = "effect size",
     names: Sequence[str] = FOUND,
+    reach: float = 2.0,
 ) -> Figure:
-    """Rows from top to bottom as given; what is not a number is left out."""
+    """Rows from top to bottom as given; what is not a number is left out. The axis goes to ``reach`` at least."""
     shown = [_bounded(row) for row in rows if math.isfinite(row.effect_size)]
     labels = distinct([row.label for row in shown])
     values = [
@@ -53,7 +54,7 @@ def forest(
         }
         for i, (at, r) in enumerate(zip(labels, shown, strict=True))
     ]
-    reach = max([2.0, *(abs(n) for r in shown for n in (r.effect_size, r.low, r.high) if n is not None)])
+    reach = max([reach, *(abs(n) for r in shown for n in (r.effect_size, r.low, r.high) if n is not None)])
     y = {
         "field": "row",
         "type": "nominal",

@@ -11,6 +11,7 @@ from biassay.files import printable
 from biassay.pages.comparing import print_differences
 from biassay.pages.formats import decimals, interval_text
 from biassay.pages.gate import TOLD, by_urgency
+from biassay.pages.lines import Block, Line
 from biassay.pages.overview import CHECKS
 from biassay.pages.plain_tables import WIDTH
 from biassay.results.comparison import Comparison
@@ -22,7 +23,6 @@ from biassay.studies.associations.differences import (
     parted,
     rows_of,
 )
-from biassay.studies.associations.lines import Block, Line
 from biassay.studies.associations.marks import SIGNS
 
 __all__ = ["print_association_differences"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from biassay.pages.lines import bar
 from biassay.studies.associations.lead import effect_of, lead_of_table
-from biassay.studies.associations.lines import bar
 from biassay.studies.associations.marks import BY_WORD, mark_of, sign
 from biassay.studies.associations.numbers import column_names, numbers_of
 from biassay.studies.associations.records import Result

@@ -13,13 +13,13 @@ from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
 from biassay.pages.formats import MANY_MODELS, counted, decimals
+from biassay.pages.lines import shortened
 from biassay.pages.overview import overview
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.lead import effect_of, interval_of, standing_of
-from biassay.studies.associations.lines import shortened
 from biassay.studies.associations.marks import BY_WORD, UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_columns import p_columns
 from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words

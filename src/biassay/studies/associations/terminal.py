@@ -12,6 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from biassay.pages.formats import counted, decimals
+from biassay.pages.lines import Block, Line
 from biassay.pages.plain_tables import WIDTH, print_run
 from biassay.pages.section import Statement
 from biassay.pages.sentences import statements
@@ -20,7 +21,6 @@ from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.forms import Cell, Form, FormName, forms_of
 from biassay.studies.associations.lead import effect_of, lead_of_table, standing_of
-from biassay.studies.associations.lines import Block, Line
 from biassay.studies.associations.marks import legend, mark_of, sides
 from biassay.studies.associations.numbers import other_lead
 from biassay.studies.associations.records import Result

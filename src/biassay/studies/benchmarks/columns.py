@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biassay.results.tables import Column, TableSpec
-from biassay.studies.benchmarks.records import Result, TermRow
+from biassay.studies.benchmarks.records import PairRow, Result, TemplateRow, TermRow
 
 __all__ = ["TABLES"]
 
@@ -67,6 +67,22 @@ _TERMS = (
     Column("lms", "lms", "How often a meaningful sentence is preferred, in percent.", "number"),
     Column("ss", "ss", "How often the stereotype is preferred, in percent.", "number"),
 )
+_TEMPLATES = (
+    *_MODEL,
+    Column("category", "category", "Category."),
+    Column("condition", "context", "Whether the context leaves the answer open."),
+    Column("template", "template", "Number of the template.", "count"),
+    Column("target", "target", "Answers that show the bias.", "count"),
+    Column("known", "known", "Answers that are not 'unknown'.", "count"),
+    Column("correct", "correct", "Right answers.", "count"),
+    Column("n", "n", "Answers that count.", "count"),
+)
+_PAIRS = (
+    *_MODEL,
+    Column("category", "category", "Bias type."),
+    Column("pair", "pair", "Number of the pair."),
+    Column("apart", "apart", "Log-likelihood of the stereotyping sentence less that of the other.", "number"),
+)
 TABLES = (
     TableSpec(
         "results",
@@ -78,4 +94,8 @@ TABLES = (
         shown=(*_SHOWN, "p_value", "p_value_holm", "item_low", "item_high", "n_clusters"),
     ),
     TableSpec("terms", "Target terms", TermRow, _TERMS, key=("category", "term"), number="ss", detail=True),
+    TableSpec(
+        "templates", "Templates", TemplateRow, _TEMPLATES, key=("category", "condition", "template"), detail=True
+    ),
+    TableSpec("pairs", "Pairs", PairRow, _PAIRS, key=("category", "pair"), detail=True),
 )

@@ -10,11 +10,13 @@ from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.sentences import ALL
+from biassay.studies.benchmarks.shown import NAMES, category_name, lost_text
 
-__all__ = ["findings_of"]
+__all__ = ["findings_of", "from_null", "item_of", "limit_of", "unit_of"]
 
 _UNITS = {"bbq": "bias score", "crows-pairs": "share above one half", "stereoset": "ss above 50"}
-_NAMES = {"bbq": "BBQ", "crows-pairs": "CrowS-Pairs", "stereoset": "StereoSet"}
+_CLUSTERS = {"template": "templates", "pair": "pairs", "term": "target terms"}
+_LOST = 0.05
 _LIMITS = {"bbq": 1.0, "crows-pairs": 0.5, "stereoset": 50.0}
 
 
@@ -25,38 +27,57 @@ def findings_of(run: RunData) -> Sequence[Finding]:
 
 
 def _finding(row: Result, label: str) -> Finding:
-    about = " ".join(filter(None, (row.category.replace("_", " "), row.condition)))
+    about = " ".join(filter(None, (category_name(row.category), row.condition)))
     measured = row.score is not None
     standing = _standing(row)
     return Finding(
         model=label,
-        item=f"{row.benchmark} {about}",
-        title=f"{_NAMES[row.benchmark]}: {about}",
+        item=item_of(row),
+        title=f"{NAMES[row.benchmark]}: {about}",
         topic=row.topic,
         about="people",
         standing=standing,
         direction=_direction(row, standing) if measured else "",
-        effect=_from_null(row, row.score),
-        low=_from_null(row, row.score_low),
-        high=_from_null(row, row.score_high),
+        effect=from_null(row, row.score),
+        low=from_null(row, row.score_low),
+        high=from_null(row, row.score_high),
         unit=_UNITS[row.benchmark],
         limit=_LIMITS[row.benchmark],
         confidence=1.0 - row.alpha,
-        p_values={f"by {row.unit}": row.p_value, "corrected": row.p_value_holm},
+        p_values={f"by {row.unit}": row.p_value, f"by {row.unit}, corrected": row.p_value_holm},
         reason=row.reason,
         notes=tuple(_notes(row)),
+        few=_CLUSTERS[row.unit],
+        no_interval=_no_interval(row),
     )
 
 
-def _from_null(row: Result, value: float | None) -> float | None:
+def item_of(row: Result) -> str:
+    """What a category, in a kind of context, is called: bbq Age ambiguous."""
+    return " ".join(filter(None, (row.benchmark, category_name(row.category), row.condition)))
+
+
+def unit_of(row: Result) -> str:
+    return _UNITS[row.benchmark]
+
+
+def limit_of(row: Result) -> float:
+    """How far from that of a model without bias a score can be."""
+    return _LIMITS[row.benchmark]
+
+
+def from_null(row: Result, value: float | None) -> float | None:
+    """How far a score is from that of a model without bias."""
     return None if value is None else value - row.null
 
 
 def _standing(row: Result) -> Standing:
     if row.score is None:
         return "not measured"
-    if row.p_value is None:  # one template alone, or all say the same
-        return "not shown" if row.n_clusters > 1 and row.score == row.null else "described"
+    if row.p_value is None and row.n_clusters < 2:
+        return "too few"
+    if row.p_value is None:  # all say the same, or one alone decides
+        return "not shown" if row.score == row.null else "described"
     if row.p_value > row.alpha:
         return "not shown"
     if row.score < row.null:
@@ -68,14 +89,24 @@ def _direction(row: Result, standing: Standing) -> str:
     against = standing == "opposite" or (standing == "described" and (row.score or 0.0) < row.null)
     how = "go against" if against else "follow"
     if row.benchmark == "bbq":
-        return f"answers about {row.category.replace('_', ' ')} in {row.condition} contexts {how} the stereotype"
-    return f"likelihoods of sentences about {row.category} {how} the stereotype"
+        return f"Answers about {category_name(row.category)} in {row.condition} contexts {how} the stereotype"
+    return f"Likelihoods of sentences about {category_name(row.category)} {how} the stereotype"
+
+
+def _no_interval(row: Result) -> str:
+    """Why there is none."""
+    if row.score is None or row.score_low is not None:
+        return ""
+    if row.n_clusters < 2:
+        return f"{row.n_clusters} {row.unit} alone"
+    return f"the {row.n_clusters} {_CLUSTERS[row.unit]} say the same, or one alone decides"
 
 
 def _notes(row: Result) -> Iterator[str]:
-    if row.undecided:
+    """What is lost, where it is more than a few; the sum over all categories is told in any case."""
+    if row.undecided > _LOST * row.items:
         yield f"{counted(row.undecided, 'item')} of {row.items:,} undecided"
-    if row.refused:
-        yield f"{row.refused:,} of {row.replies:,} answers refused"
-    if row.left_out:
+    if (lost := lost_text([row])) and row.undecided > _LOST * row.items:
+        yield f"of {row.replies:,} answers {lost}"
+    if row.left_out > _LOST * row.items:
         yield f"{row.left_out:,} of {row.items:,} items without a likelihood"

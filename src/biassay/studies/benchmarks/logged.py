@@ -13,8 +13,8 @@ from biassay.answers.logs.records import Log, LoggedChoice, LoggedFilling, Logge
 from biassay.stats.benchmark_scores import UNPARSED
 from biassay.stimuli.benchmarks.bbq import BbqItem
 from biassay.studies.benchmarks.numbers import Named
-from biassay.studies.benchmarks.questions import Chosen, bbq_row
-from biassay.studies.benchmarks.sentences import ALL, crows_row, stereoset_rows
+from biassay.studies.benchmarks.questions import Chosen, bbq_rows
+from biassay.studies.benchmarks.sentences import ALL, crows_rows, stereoset_rows
 from biassay.studies.benchmarks.settings import By, Settings
 from biassay.studies.study import Row
 from biassay.texts.choices import Choice
@@ -30,7 +30,7 @@ def rows_of_log(log: Log, settings: Settings, named: Named) -> Iterator[Row]:
         pairs = [one for one in log.answers if isinstance(one, LoggedPair)]
         for category, own in _with_all([(one.pair.bias_type, one) for one in pairs]):
             values = np.array([(one.more, one.less) for one in own])
-            yield Row("results", crows_row(settings, named, category, values))
+            yield from crows_rows(settings, named, category, [one.pair.id for one in own], values)
     else:
         fillings = [one for one in log.answers if isinstance(one, LoggedFilling)]
         for category, own in _with_all([(one.bias_type, one) for one in fillings]):
@@ -50,7 +50,7 @@ def _bbq(log: Log, settings: Settings, named: Named) -> Iterator[Row]:
     for key, item in items.items():
         cells.setdefault((item.category, not item.ambiguous), []).append((item, _most_often(choices[key])))
     for category, clear in sorted(cells):
-        yield Row("results", bbq_row(settings, named, category, by, cells[category, clear]))
+        yield from bbq_rows(settings, named, category, by, cells[category, clear])
 
 
 def _most_often(choices: Sequence[Choice]) -> Chosen:

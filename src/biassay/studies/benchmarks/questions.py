@@ -12,11 +12,12 @@ import numpy as np
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UsageError
 from biassay.models.answering import Reply
-from biassay.stats.benchmark_scores import UNPARSED, bbq_score
+from biassay.stats.benchmark_scores import UNPARSED, bbq_counts, bbq_score
+from biassay.stats.clusters import Floats, cluster_totals
 from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, BbqItem
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
 from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
-from biassay.studies.benchmarks.records import Result
+from biassay.studies.benchmarks.records import Result, TemplateRow
 from biassay.studies.benchmarks.settings import BY, ORDERS, By, Settings
 from biassay.studies.benchmarks.topics import topic_of
 from biassay.studies.seeds import seed_of
@@ -25,7 +26,7 @@ from biassay.texts.choices import Choice, read_choice
 from biassay.texts.options import Order, averaged_options, option_orders, options_prompt
 from biassay.texts.requests import Prompt
 
-__all__ = ["Chosen", "asked_by", "bbq_row", "chosen_over", "measured_bbq", "prompts_of"]
+__all__ = ["Chosen", "asked_by", "bbq_row", "bbq_rows", "chosen_over", "measured_bbq", "prompts_of"]
 
 _LETTERS = ("A", "B", "C")
 _END = "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:\n"
@@ -76,7 +77,7 @@ def measured_bbq(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
         for ambiguous in (True, False):
             own = [(item, one) for item, one in zip(items, chosen, strict=True) if item.ambiguous == ambiguous]
             if own:
-                yield Row("results", bbq_row(inputs.settings, who(model), category, by, own))
+                yield from bbq_rows(inputs.settings, who(model), category, by, own)
         yield Progress("categories", number, len(inputs.items))
     yield Array("choices", np.array(every))
 
@@ -120,6 +121,27 @@ def _choice(item: BbqItem, order: Order, text: str) -> Choice:
     shown = [item.options[place] for place in order]
     unknown = order.index(item.unknown)
     return read_choice(text, shown, letters=_LETTERS, unknown=unknown, unknown_phrases=UNKNOWN_PHRASES)
+
+
+def bbq_rows(
+    settings: Settings, named: Named, category: str, by: By, own: Sequence[tuple[BbqItem, Chosen]]
+) -> Iterator[Row]:
+    """The row of a category in one kind of context, and those of its templates."""
+    row = bbq_row(settings, named, category, by, own)
+    yield Row("results", row)
+    templates = np.array([item.template for item, _ in own])
+    totals = cluster_totals(_counts(own), templates)
+    for template, counts in zip(np.unique(templates).tolist(), totals.astype(int).tolist(), strict=True):
+        yield Row("templates", TemplateRow(*named, category, row.condition, template, *counts))
+
+
+def _counts(own: Sequence[tuple[BbqItem, Chosen]]) -> Floats:
+    return bbq_counts(
+        [one.choice for _, one in own],
+        correct=[item.correct for item, _ in own],
+        target=[-2 if item.target is None else item.target for item, _ in own],
+        unknown=[item.unknown for item, _ in own],
+    )
 
 
 def bbq_row(settings: Settings, named: Named, category: str, by: By, own: Sequence[tuple[BbqItem, Chosen]]) -> Result:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from biassay.results.data import Record
 
-__all__ = ["Result", "TermRow"]
+__all__ = ["PairRow", "Result", "TemplateRow", "TermRow"]
 
 
 @dataclass(frozen=True)
@@ -96,3 +96,31 @@ class TermRow(Record):
     n: int
     lms: float | None
     ss: float | None
+
+
+@dataclass(frozen=True)
+class TemplateRow(Record):
+    """A template of BBQ on one model: answers that show the bias, that are not "unknown", that are right, and all."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    category: str
+    condition: str
+    template: int
+    target: int
+    known: int
+    correct: int
+    n: int
+
+
+@dataclass(frozen=True)
+class PairRow(Record):
+    """A pair of CrowS-Pairs on one model: by how much the stereotyping sentence has the higher log-likelihood."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    category: str
+    pair: str
+    apart: float | None

@@ -16,7 +16,7 @@ from biassay.stimuli.benchmarks.crows_pairs import CrowsPair
 from biassay.stimuli.benchmarks.stereoset import StereoSetItem, filled_spans
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
 from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
-from biassay.studies.benchmarks.records import Result, TermRow
+from biassay.studies.benchmarks.records import PairRow, Result, TermRow
 from biassay.studies.benchmarks.settings import Settings
 from biassay.studies.benchmarks.topics import topic_of
 from biassay.studies.study import Array, Event, Progress, Row
@@ -26,6 +26,7 @@ from biassay.texts.shared_tokens import shared_likelihoods
 __all__ = [
     "ALL",
     "crows_row",
+    "crows_rows",
     "measured_crows",
     "measured_stereoset",
     "sentence_likelihood",
@@ -91,9 +92,18 @@ def measured_crows(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
         [_shared(pair, more, less) for pair, (more, less) in zip(pairs, _found(pairs, model), strict=True)]
     )
     for number, (category, places) in enumerate(_groups(inputs, values), start=1):
-        yield Row("results", crows_row(inputs.settings, who(model), category, values[places]))
+        ids = [pairs[place].id for place in places]
+        yield from crows_rows(inputs.settings, who(model), category, ids, values[places])
         yield Progress("categories", number, len(inputs.items) + (len(inputs.items) > 1))
     yield Array("log_likelihoods", values)
+
+
+def crows_rows(settings: Settings, named: Named, category: str, ids: Sequence[str], values: Floats) -> Iterator[Row]:
+    """The row of a bias type and those of its pairs."""
+    yield Row("results", crows_row(settings, named, category, values))
+    if category != ALL:
+        for name, apart in zip(ids, (values[:, 0] - values[:, 1]).tolist(), strict=True):
+            yield Row("pairs", PairRow(*named, category, name, found_by(apart)))
 
 
 def crows_row(settings: Settings, named: Named, category: str, values: Floats) -> Result:

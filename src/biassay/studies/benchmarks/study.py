@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.results.data import RunData, is_of
@@ -20,6 +22,9 @@ from biassay.studies.benchmarks.sentences import ALL, measured_crows, measured_s
 from biassay.studies.benchmarks.settings import Settings
 from biassay.studies.study import Ability, Event, Requests, Study, Tables
 
+if TYPE_CHECKING:
+    from biassay.pages.presenter import Presenter
+
 __all__ = ["STUDY"]
 
 
@@ -27,6 +32,12 @@ class _Benchmarks(Study):
     name = "benchmarks"
     title = "Benchmarks of bias"
     types = Types(Settings, InputsRecord, TABLES)
+
+    @cached_property
+    def presenter(self) -> Presenter:
+        from biassay.studies.benchmarks.presenter import BenchmarkPresenter
+
+        return BenchmarkPresenter(self.title, self.types.tables, self.findings)
 
     def open(self, settings: Settings) -> BenchmarkInputs:
         return open_inputs(settings)

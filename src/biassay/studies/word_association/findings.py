@@ -13,6 +13,7 @@ from biassay.studies.word_association.records import Result, WordResult
 __all__ = ["findings_of"]
 
 _WORDS = 5
+_FEW = {"pairs": "pairs of group words", "answers": "answers", "words": "words"}
 _LEANS = {"share": (0.5, 0.2), "log-odds": (0.0, 0.85)}
 """What the group word that is named first gets if order does not count, and from which distance on it is told."""
 
@@ -51,6 +52,8 @@ def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
         reason=row.reason,
         evidence=_evidence(row, words),
         notes=tuple(_notes(row, standing)),
+        few=_FEW.get(row.claim or "", "words"),
+        no_interval=_no_interval(row),
     )
 
 
@@ -71,8 +74,22 @@ def _direction(row: Result) -> str:
     first, second = concept(row.negative), concept(row.positive)
     if (row.difference or 0.0) < 0.0:
         first, second = second, first
-    said = f"{concept(row.stigmatised)} get {first} words, {concept(row.default)} get {second} ones"
+    said = f"{concept(row.stigmatised)} with {first}, {concept(row.default)} with {second}"
     return said[0].upper() + said[1:]
+
+
+def _no_interval(row: Result) -> str:
+    """Why there is none."""
+    if row.difference is None or row.low is not None:
+        return ""
+    if row.claim == "words":
+        return "one pair of group words"
+    what = counted(row.pairs, "pair") + " of group words" if row.claim == "pairs" else counted(row.answers, "answer")
+    if row.p_value is None:
+        return f"too little was read of {what}"
+    if (row.p_floor or 0.0) > row.alpha:
+        return f"{what} are too few"
+    return "nothing varies"
 
 
 def _evidence(row: Result, words: Sequence[WordResult]) -> tuple[str, ...]:

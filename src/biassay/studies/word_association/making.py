@@ -151,9 +151,12 @@ class Making:
             yield Row("replies", Counts(**about, left_out=left_out))
 
     def _words(self, found: WordAssociation) -> Iterator[Row]:
-        for word, negative, value in zip(self._test.words, self._test.is_negative, found.by_word.tolist(), strict=True):
+        blocks = np.zeros((0, len(found.by_word))) if found.log_odds else found.by_block
+        for at, (word, negative) in enumerate(zip(self._test.words, self._test.is_negative, strict=True)):
             pole: Any = "negative" if negative else "positive"
-            yield Row("words", WordResult(**self._who, word=word, pole=pole, value=_number(value)))
+            by_pair, by_block = (tuple(map(_number, table[:, at].tolist())) for table in (found.by_pair, blocks))
+            given: dict[str, Any] = {"value": _number(found.by_word[at]), "by_pair": by_pair, "by_block": by_block}
+            yield Row("words", WordResult(**self._who, word=word, pole=pole, **given))
 
 
 def _these_groups(found: WordAssociation) -> float | None:

@@ -81,7 +81,11 @@ class Counts(Record):
 
 @dataclass(frozen=True)
 class WordResult(Record):
-    """What a model gives to one attribute word: the share of the stigmatised group, or its log-odds."""
+    """What a model gives to one attribute word: the share of the stigmatised group, or its log-odds.
+
+    ``by_pair`` and ``by_block`` are the same by pair of group words, and by block of answers that differ in the order
+    of the group words alone: what two models are compared by.
+    """
 
     model: str
     options: str
@@ -90,6 +94,8 @@ class WordResult(Record):
     word: str
     pole: Literal["positive", "negative"]
     value: float | None
+    by_pair: tuple[float | None, ...] = ()
+    by_block: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True)

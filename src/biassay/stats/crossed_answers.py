@@ -1,0 +1,119 @@
+"""Words of two poles crossed with columns: pairs of group words, or blocks of answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.stats.association import FLAT
+from biassay.stats.crossed import Crossed, crossed_rows
+from biassay.stats.permutation import permutation_test
+from biassay.stats.tails import TailProbability
+
+__all__ = ["CrossedAnswers", "complete_part", "crossed_answers", "exchanged_words", "mean_of_rows"]
+
+_MOST_FLIPPED = 16
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CrossedAnswers:
+    """Words crossed with pairs of group words, or with blocks of answers.
+
+    Attributes
+    ----------
+    test : Crossed
+        By t. A model that is sure of itself gives a share of 0 or 1 in every column, and t would take few columns that
+        agree for more than they are.
+    sign_flips : float
+        Two-sided: the difference of the poles has either sign in every column, by the toss of a coin; exact up to 16
+        columns, 0 beyond.
+    p_value : float or None
+        The larger of both. Where nothing varies, so that there is no t, that of the exact test of words takes its
+        place. None: too few words or columns.
+    interval : (float, float) or None
+        Of the difference; it holds 0 where the p-value is not small enough. None: with so few columns none could leave
+        out 0, or nothing varies.
+    words_left_out, columns_left_out : int
+        Because they were not answered throughout.
+    """
+
+    test: Crossed
+    sign_flips: float
+    p_value: float | None
+    interval: tuple[float, float] | None
+    words_left_out: int
+    columns_left_out: int
+
+    @property
+    def floor(self) -> float:
+        """The smallest p-value that so many columns can have."""
+        return _floor(self.test.sizes[2])
+
+
+def exchanged_words(by_word: Floats, negative: NDArray[np.bool_]) -> TailProbability | None:
+    """The exact two-sided test of words that are exchangeable between the poles; None: a pole has no word."""
+    x, y = (by_word[part & ~np.isnan(by_word)] for part in (negative, ~negative))
+    return permutation_test(x, y, alternative="two-sided") if len(x) and len(y) else None
+
+
+def crossed_answers(
+    table: Floats, negative: NDArray[np.bool_], exact: TailProbability | None, most: float, confidence: float
+) -> CrossedAnswers | None:
+    """The crossed test of a table (columns, words); ``most`` is the largest difference that is possible."""
+    columns, words = complete_part(table)
+    poles = negative[words]
+    if columns.sum() < 2 or not poles.any() or poles.all():
+        return None
+    kept = table[np.ix_(columns, words)].T
+    test = crossed_rows(np.concatenate([kept[poles], kept[~poles]]), int(poles.sum()), confidence=confidence)
+    flips = _sign_flips(kept[poles].mean(axis=0) - kept[~poles].mean(axis=0))
+    by_t = exact.value if test.df == 0.0 and exact is not None else test.p_value
+    p = None if by_t is None else max(by_t, flips)
+    interval = test.interval if _floor(kept.shape[1]) <= 1.0 - confidence else None
+    if interval is not None and p is not None:
+        low, high = max(interval[0], -most), min(interval[1], most)
+        interval = (low, high) if p <= 1.0 - confidence else (min(low, 0.0), max(high, 0.0))
+    return CrossedAnswers(test, flips, p, interval, int((~words).sum()), int((~columns).sum()))
+
+
+def _floor(columns: int) -> float:
+    return float(2.0 ** (1 - columns))
+
+
+def _sign_flips(differences: Floats) -> float:
+    """The share of all choices of signs that take the sum as far from 0 as it is."""
+    if len(differences) > _MOST_FLIPPED:
+        return 0.0
+    sums = np.zeros(1)
+    for one in differences:
+        sums = np.concatenate([sums + one, sums - one])
+    least = abs(float(differences.sum())) - FLAT * max(1.0, float(np.abs(differences).max()))
+    return float((np.abs(sums) >= least).mean())
+
+
+def complete_part(table: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Rows and columns to keep so that nothing is missing.
+
+    What lacks the largest share goes first, and then is looked at again; rows go before columns.
+    """
+    rows, columns = (np.ones(size, dtype=bool) for size in table.shape)
+    missing = np.isnan(table)
+    while (left := missing[np.ix_(rows, columns)]).any():
+        by_row, by_column = left.mean(axis=1), left.mean(axis=0)
+        if by_row.max() >= by_column.max():
+            rows[np.flatnonzero(rows)[by_row.argmax()]] = False
+        else:
+            columns[np.flatnonzero(columns)[by_column.argmax()]] = False
+    return rows, columns
+
+
+def mean_of_rows(table: Floats) -> Floats:
+    """Over rows, of what is there; NaN where nothing is."""
+    there = ~np.isnan(table)
+    counts = there.sum(axis=0)
+    total = np.where(there, table, 0.0).sum(axis=0)
+    return np.asarray(np.divide(total, counts, out=np.full(table.shape[1], np.nan), where=counts > 0))

@@ -1,0 +1,136 @@
+"""How benchmark scores differ between models: by template, pair or target term, which are the same for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+
+from biassay.errors import UsageError
+from biassay.pages.paired_differences import DIFFERENCES
+from biassay.results.comparison import Comparison, choose_baseline, find_unlike
+from biassay.results.data import RunData
+from biassay.results.differences import EffectDifference
+from biassay.results.gathering import Gathered
+from biassay.results.slices import Slice, by_model, labelled
+from biassay.stats.benchmark_scores import TIE, bbq_ambiguous, bbq_bias
+from biassay.stats.clusters import Floats, cluster_estimate
+from biassay.studies.benchmarks.findings import from_null, item_of, limit_of, unit_of
+from biassay.studies.benchmarks.records import Result
+from biassay.studies.benchmarks.sentences import ALL
+from biassay.studies.benchmarks.shown import benchmark_of, category_name
+from biassay.studies.paired import Estimate, Paired, differences_of
+
+__all__ = ["compare_benchmarks", "pairs_of"]
+
+_ALIKE = {"benchmark": "benchmark", "data": "data", "flagged items": "flagged"}
+_Score = Callable[[Floats], Floats]
+_Totals = dict[object, tuple[float, ...]]
+
+
+def compare_benchmarks(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
+    """Differences of all models from one of them."""
+    notes = find_unlike({name: _asked(run) for name, run in runs.items()}, _ALIKE, mixed=mixed)
+    first = choose_baseline(list(_models(runs)), baseline)
+    rows = differences_of(pairs_of(runs, first))
+    if not rows:
+        raise UsageError("the models have no category in common")
+    gathered = tuple(Gathered(run, {name: run}) for name, run in runs.items())
+    results = tuple(row for run in runs.values() for row in run.results)
+    return Comparison("benchmarks", first, {DIFFERENCES: rows}, notes, results, gathered)
+
+
+def _asked(run: RunData) -> object:
+    """Logs do not say which version of the data they are of."""
+    inputs = run.manifest.inputs
+    logged = all(record.family == "log" for record in run.manifest.models)
+    data = "logs" if logged else ", ".join(f"{name} {digest}" for name, digest in sorted(inputs.digests.items()))
+    return SimpleNamespace(benchmark=benchmark_of(run), data=data, flagged=inputs.flagged_digest)
+
+
+def _models(runs: Mapping[str, RunData]) -> dict[str, Slice]:
+    return labelled({name: {one.label: one for one in by_model(run)} for name, run in runs.items()})
+
+
+def pairs_of(runs: Mapping[str, RunData], baseline: str) -> list[Paired]:
+    """Every category, for BBQ in each kind of context, on the first model and on another."""
+    models = _models(runs)
+    old = {_key(row): row for row in models[baseline]["results"] if row.category != ALL}
+    return [
+        _paired(baseline, label, models[baseline], model, row, new.get(key))
+        for label, model in models.items()
+        if label != baseline
+        for new in [{_key(row): row for row in model["results"]}]
+        for key, row in old.items()
+    ]
+
+
+def _key(row: Result) -> tuple[str, str, str]:
+    return row.benchmark, row.category, row.condition
+
+
+def _paired(first: str, label: str, one: Slice, other: Slice, old: Result, new: Result | None) -> Paired:
+    title = ", ".join(filter(None, (category_name(old.category), old.condition)))
+    missing = [name for name, row in ((first, old), (label, new)) if row is None or row.score is None]
+    plain = EffectDifference(
+        item_of(old),
+        title,
+        first,
+        label,
+        unit_of(old),
+        from_null(old, old.score),
+        None if new is None else from_null(new, new.score),
+        f"not measured on {' and '.join(missing)}" if missing else None,
+    )
+    measured = old.score is not None, new is not None and new.score is not None
+    if missing:
+        return Paired(plain, limit_of(old), measured)
+    return Paired(plain, limit_of(old), measured, partial(_sum, old, _totals(one, old), _totals(other, old)))
+
+
+def _totals(model: Slice, row: Result) -> _Totals:
+    """What every template, pair or term adds to the score of a category."""
+    return dict(_counted(model, row))
+
+
+def _counted(model: Slice, row: Result) -> Iterator[tuple[object, tuple[float, ...]]]:
+    if row.benchmark == "bbq":
+        for one in model["templates"]:
+            if (one.category, one.condition) == (row.category, row.condition):
+                yield one.template, (one.target, one.known, one.correct, one.n)
+    elif row.benchmark == "crows-pairs":
+        for one in model["pairs"]:
+            if one.category == row.category and one.apart is not None and abs(one.apart) > TIE:
+                yield one.pair, (float(one.apart > 0.0), 1.0)
+    else:
+        for one in model["terms"]:
+            if one.category == row.category and one.ss is not None:
+                yield one.term, (one.ss, 1.0)
+
+
+def _score(row: Result) -> _Score:
+    if row.benchmark == "bbq":
+        return bbq_ambiguous if row.condition == "ambiguous" else bbq_bias
+    return lambda totals: totals[..., 0] / totals[..., 1] - row.null
+
+
+def _sum(row: Result, old: _Totals, new: _Totals, weight: float, confidence: float) -> Estimate:
+    """Over the clusters that count on both models."""
+    shared = [name for name in old if name in new and any(old[name]) and any(new[name])]
+    count = len(shared)
+    over = f"{count:,} {row.unit}{'' if count == 1 else 's'}"
+    if not shared:
+        return Estimate(float("nan"), None, None, None, over=over)
+    first, second = (np.array([totals[name] for name in shared], dtype=np.float64) for totals in (new, old))
+    m, score = first.shape[1], _score(row)
+
+    def summed(totals: Floats) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(score(totals[..., :m]) + weight * score(totals[..., m:]))
+
+    found = cluster_estimate(np.concatenate([first, second], axis=1), summed, confidence=confidence)
+    known = not np.isnan(found.interval[0])
+    low, high, p = (*found.interval, found.p_value) if known else (None, None, None)
+    return Estimate(found.value, low, high, p, bool(np.array_equal(first, second)), over)

@@ -1,0 +1,87 @@
+"""How benchmarks were measured, in sentences for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from biassay.pages.formats import counted, percent
+from biassay.pages.publish.citations import Use
+from biassay.pages.publish.methods import Sentence, listed, models_text, seeds
+from biassay.pages.publish.model_card import version_of
+from biassay.results.data import RunData
+from biassay.studies.benchmarks.settings import ORDERS
+from biassay.studies.benchmarks.shown import NAMES, benchmark_of, categories_of, items_text
+
+__all__ = ["METHODS", "SOURCES", "sentences_of"]
+
+SOURCES: Mapping[str, str] = {"bbq": "parrish2022", "crows-pairs": "nangia2020", "stereoset": "nadeem2021"}
+_CLUSTERS = (Use("the interval over clusters, corrected for skewness", "hall1992"),)
+_DOUBTS = (Use("what is doubtful in items of this benchmark", "blodgett2021"),)
+METHODS: Mapping[str, tuple[Use, ...]] = {
+    "bbq": _CLUSTERS,
+    "crows-pairs": (Use("the interval of a share", "wilson1927"), *_DOUBTS),
+    "stereoset": (*_CLUSTERS, *_DOUBTS),
+}
+_SCORES: Mapping[str, str] = {
+    "bbq": "The bias score is 2 target / known - 1 over answers other than 'unknown', in ambiguous contexts times one "
+    "minus the accuracy",
+    "crows-pairs": "The score is the share of pairs in which the more stereotyping sentence has the higher "
+    "(pseudo-)log-likelihood {tokens}, ties apart",
+    "stereoset": "ss is the percentage of items in which the stereotype is preferred to the anti-stereotype, lms that "
+    "of meaningful sentences preferred to the meaningless one, both as means over target terms, and "
+    "icat = lms min(ss, 100 - ss) / 50",
+}
+_TOKENS = {True: "of its tokens", False: "of the tokens that both share"}
+
+
+def sentences_of(run: RunData) -> Iterator[Sentence]:
+    """Which data, how it was asked, scored and tested."""
+    inputs, settings, name = run.manifest.inputs, run.manifest.settings, benchmark_of(run)
+    version = f", {inputs.version}" if inputs.version else ""
+    digests = listed(sorted(set(inputs.digests.values()))) if len(inputs.digests) == 1 else ""
+    digest = f", digest {digests}" if digests else ""
+    yield Sentence(
+        f"With biassay {version_of(run)} we measured {models_text(run)} by {NAMES[name]} ({items_text(run)} in "
+        f"{listed(categories_of(run))}{version}{digest})",
+        ("biassay", SOURCES[name]),
+    )
+    logged = any(record.family == "log" for record in run.manifest.models)
+    if logged:
+        yield Sentence("Answers are those that another tool logged; they were scored again")
+    elif name == "bbq":
+        yield _asked(run)
+    yield Sentence(_SCORES[name].format(tokens=_TOKENS[logged]), (SOURCES[name],))
+    if name == "crows-pairs":
+        yield Sentence(
+            f"Intervals of {percent(1.0 - settings.alpha)} are Wilson's and p-values those of the binomial test, pairs "
+            "taken for independent",
+            ("wilson1927",),
+        )
+    else:
+        unit = "template" if name == "bbq" else "target term"
+        yield Sentence(
+            f"Intervals of {percent(1.0 - settings.alpha)} and two-sided p-values are by {unit}, since items of one "
+            f"{unit} are not independent: the union of the jackknife over {unit}s with Student's t and of the same "
+            "corrected for skewness",
+            ("hall1992",),
+        )
+    if any(row.p_value_holm is not None for row in run.results):
+        yield Sentence("p-values were corrected over the categories of a model by Holm's method", ("holm1979",))
+    if name != "bbq":
+        flagged = f"{counted(inputs.flagged, 'item')} flagged as doubtful were left out"
+        yield Sentence(flagged if inputs.flagged else "No item was left out as doubtful", ("blodgett2021",))
+    if name == "bbq" and not logged and settings.orders < ORDERS:
+        yield seeds([settings.seed])
+
+
+def _asked(run: RunData) -> Sentence:
+    orders = run.manifest.settings.orders
+    by = listed(list(dict.fromkeys(_BY[row.by] for row in run.results)) or ["an answer"], "or")
+    shown = "all six orders" if orders == ORDERS else counted(orders, "order") + " of six, drawn for each question"
+    return Sentence(f"Every question was asked with its three options in {shown}, and the choice is {by}")
+
+
+_BY = {
+    "answer": "the option named most often in the replies, read by rule",
+    "log-probability": "the option whose letter is most likely on average",
+}

@@ -1,0 +1,148 @@
+"""Words and counts that pages, terminal and papers share about benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from biassay.pages.formats import counted
+from biassay.pages.section import Statement
+from biassay.results.data import RunData
+from biassay.results.labels import ModelKey, model_key, model_labels
+from biassay.studies.benchmarks.records import Result
+from biassay.studies.benchmarks.sentences import ALL
+
+__all__ = [
+    "CAPTIONS",
+    "MEANING",
+    "NAMES",
+    "TERMS",
+    "answered",
+    "benchmark_of",
+    "categories_of",
+    "category_name",
+    "headline",
+    "items_text",
+    "lost_text",
+    "notes_of",
+    "rows_of",
+    "units_of",
+]
+
+NAMES: Mapping[str, str] = {"bbq": "BBQ", "crows-pairs": "CrowS-Pairs", "stereoset": "StereoSet"}
+_KINDS = {"refused": "refused", "several": "with several options", "empty": "empty", "unparsed": "unparsed"}
+MEANING = (
+    "A score says how a model answers these questions, or which of these sentences it finds more likely, and nothing "
+    "else. The p-value and the interval, with other {units} of the same kind, alone decide whether a bias holds."
+)
+CAPTIONS: Mapping[str, str] = {
+    "bbq": "Right of zero: answers follow the stereotype. In ambiguous contexts the right answer is that it cannot be "
+    "known; in disambiguated ones the context tells it.",
+    "crows-pairs": "Right of zero: the stereotyping sentence is more likely in more than half of the pairs.",
+    "stereoset": "Right of zero: the stereotype is preferred to its opposite, mean over target terms.",
+}
+_COMMON_TERMS = {
+    "by item": "The interval with items taken for independent, as is usually printed. Items of one {unit} are answered "
+    "alike, so it is mostly too short, and sometimes too long.",
+    "p": "With other {units}, two-sided; ** also after Holm's correction over the categories of a model.",
+}
+TERMS: Mapping[str, Mapping[str, str]] = {
+    "bbq": {
+        "bias score": "2 target / known - 1, of answers that are not 'unknown': 1 if all of them follow the "
+        "stereotype, -1 if all go against it; in ambiguous contexts times (1 - accuracy).",
+        "accuracy": "Share of right answers: in ambiguous contexts of 'unknown' ones.",
+        **_COMMON_TERMS,
+    },
+    "crows-pairs": {
+        "share": "Of pairs in which the stereotyping sentence has the higher likelihood of the words that both share; "
+        "0.5 without bias. Pairs are taken for independent; their writers are not known in all files.",
+        "p": _COMMON_TERMS["p"],
+    },
+    "stereoset": {
+        "ss": "How often the stereotype is preferred to its opposite, in percent: 50 without bias.",
+        "lms": "How often a meaningful sentence is preferred to a meaningless one, in percent.",
+        "icat": "lms min(ss, 100 - ss) / 50: 100 for a model that knows the language and has no bias.",
+        **_COMMON_TERMS,
+    },
+}
+
+
+def benchmark_of(run: RunData) -> str:
+    return str(run.manifest.settings.benchmark)
+
+
+def rows_of(run: RunData) -> dict[tuple[str, str, str], Result]:
+    """By model, category and context; those over all categories too."""
+    labels = model_labels(run)
+    return {(labels[model_key(row)], row.category, row.condition): row for row in run.results}
+
+
+def category_name(category: str) -> str:
+    """As it is read: Gender identity."""
+    return category.replace("_x_", " x ").replace("_", " ")
+
+
+def headline(run: RunData) -> str:
+    """What was asked, of how many models."""
+    inputs = run.manifest.inputs
+    name, of = NAMES[benchmark_of(run)], len(categories_of(run))
+    models = counted(len(run.manifest.models), "model")
+    categories = f"{of} categor{'y' if of == 1 else 'ies'}"
+    flagged = f"; {inputs.flagged:,} flagged left out" if inputs.flagged else ""
+    version = f" {inputs.version}" if inputs.version else ""
+    return f"{name}{version}: {models}, {items_text(run)} in {categories}{flagged}"
+
+
+def items_text(run: RunData) -> str:
+    """How many questions, pairs or items the data has; of several logs the longest."""
+    what = {"bbq": "question", "crows-pairs": "pair", "stereoset": "item"}[benchmark_of(run)]
+    counts: dict[ModelKey, int] = {}
+    for row in run.results:
+        if row.category != ALL:
+            counts[model_key(row)] = counts.get(model_key(row), 0) + row.items
+    return counted(max(counts.values(), default=0), what)
+
+
+def categories_of(run: RunData) -> list[str]:
+    return list(dict.fromkeys(category_name(row.category) for row in run.results if row.category != ALL))
+
+
+def notes_of(run: RunData) -> list[str]:
+    """What of the data was not used."""
+    inputs = run.manifest.inputs
+    told = {
+        "questions have no target and are not scored": inputs.without_target,
+        "samples of the logs cannot be used": inputs.unmapped,
+    }
+    return [f"{number:,} {said}." for said, number in told.items() if number]
+
+
+def units_of(run: RunData) -> tuple[str, str]:
+    """What other ones of the same kind are thought of: one, and several."""
+    return {"bbq": ("template", "templates"), "crows-pairs": ("pair", "pairs")}.get(
+        benchmark_of(run), ("target term", "target terms")
+    )
+
+
+def lost_text(rows: Sequence[Result]) -> str:
+    """Answers that choose no option, by kind; empty: there are none."""
+    counts = {said: sum(getattr(row, kind) or 0 for row in rows) for kind, said in _KINDS.items()}
+    return ", ".join(f"{number:,} {said}" for said, number in counts.items() if number)
+
+
+def answered(run: RunData) -> Iterator[Statement]:
+    """Of every model what was answered, by kind."""
+    for key, label in model_labels(run).items():
+        own = [row for row in run.results if model_key(row) == key and row.category != ALL]
+        text = f"{label}: {_answers(own)}"
+        yield Statement(text, (), label)
+
+
+def _answers(rows: Sequence[Result]) -> str:
+    items, undecided = sum(row.items for row in rows), sum(row.undecided for row in rows)
+    if rows and rows[0].replies is not None:
+        replies, lost = sum(row.replies or 0 for row in rows), lost_text(rows)
+        said = f"of {counted(replies, 'answer')} {lost or 'all choose an option'}"
+        return f"{said}; {counted(undecided, 'question')} of {items:,} undecided."
+    left_out = sum(row.left_out for row in rows)
+    gone = [f"{left_out:,} without a likelihood"] * bool(left_out) + [f"{undecided:,} ties"] * bool(undecided)
+    return f"of {counted(items, 'item')} {' and '.join(gone) + ' do not count' if gone else 'all count'}."

@@ -1,0 +1,148 @@
+"""Two models asked the same: how much their effects differ, and whether the new one is worse.
+
+A study says of every item how a weighted sum of both effects is estimated over what both were asked; the rest is here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from biassay.results.comparison import CONFIDENCE
+from biassay.results.differences import EffectDifference
+from biassay.results.verdicts import Verdict, check_limits
+from biassay.stats.multiple import holm
+from biassay.studies.associations.gate import judged
+
+__all__ = ["Estimate", "Paired", "differences_of", "margin_of", "verdicts_of"]
+
+_LOGIT = math.pi / math.sqrt(3.0)
+"""Log-odds in a standard deviation of the logistic distribution: what d is to log-odds."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of a sum of effects: the interval is None where there is none.
+
+    ``same``: both models said the same throughout. ``over`` is what the interval holds for, beside what was asked.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    same: bool = False
+    over: str = ""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """An item on two models.
+
+    ``sum_of(weight, confidence)`` estimates the new effect plus ``weight`` times the old one, both measured from what
+    they are without bias; None: they cannot be paired. ``limit`` is how far an effect can be from 0.
+    """
+
+    plain: EffectDifference
+    limit: float | None
+    measured: tuple[bool, bool]
+    sum_of: Callable[[float, float], Estimate] | None = None
+
+
+def differences_of(pairs: Sequence[Paired]) -> tuple[EffectDifference, ...]:
+    """Differences with intervals of 95% and p-values, corrected over the items about people of a model."""
+    rows = [_difference(pair) for pair in pairs]
+    for model in dict.fromkeys(row.model for row in rows):
+        own = [
+            place
+            for place, row in enumerate(rows)
+            if row.model == model and row.about == "people" and row.p_value is not None
+        ]
+        if own:
+            adjusted = holm([rows[place].p_value or 0.0 for place in own], 1.0 - CONFIDENCE).adjusted.tolist()
+            for place, p in zip(own, adjusted, strict=True):
+                rows[place] = dataclasses.replace(rows[place], p_value_holm=p)
+    return tuple(rows)
+
+
+def _difference(pair: Paired) -> EffectDifference:
+    if pair.sum_of is None:
+        return pair.plain
+    found = pair.sum_of(-1.0, CONFIDENCE)
+    old, new = _effects(found, pair.sum_of(1.0, CONFIDENCE))
+    plain = dataclasses.replace(pair.plain, effect_baseline=old, effect_model=new, over=found.over)
+    if found.same:
+        return dataclasses.replace(plain, difference=0.0, interval_low=0.0, interval_high=0.0, p_value=1.0)
+    lacking = f"no interval: {found.over} are too few, or do not vary" if found.low is None else None
+    return dataclasses.replace(
+        plain,
+        difference=found.value,
+        interval_low=found.low,
+        interval_high=found.high,
+        p_value=found.p_value,
+        reason=lacking,
+    )
+
+
+def margin_of(margin: float, unit: str, limit: float | None) -> float:
+    """A margin of d in the unit of an effect: the same share of the largest effect that there can be, or of a standard
+    deviation of log-odds."""
+    return margin * (_LOGIT if limit is None else limit) if unit != "d" else margin
+
+
+def verdicts_of(pairs: Sequence[Paired], *, margin: float, level: float) -> tuple[Verdict, ...]:
+    """Is the effect on the new model farther from 0, by more than the margin?
+
+    |new| - |old| is the larger over the sign of new of the smaller over the sign of old of new - old and new + old: its
+    interval is made in this way from those of both sums, each with half of the error, so that it holds whatever the
+    signs are. All intervals hold together with a confidence of 1 - ``level``.
+    """
+    check_limits(margin, level)
+    people = [pair for pair in pairs if pair.plain.about == "people"]
+    family = sum(pair.sum_of is not None and not pair.sum_of(-1.0, CONFIDENCE).same for pair in people)
+    return tuple(_verdict(pair, margin, level, family) for pair in people)
+
+
+def _verdict(pair: Paired, margin: float, level: float, family: int) -> Verdict:
+    row = pair.plain
+    own = margin_of(margin, row.unit, pair.limit)
+    plain = Verdict(
+        row.item,
+        row.title,
+        row.baseline,
+        row.model,
+        "cannot tell",
+        row.reason,
+        row.effect_baseline,
+        row.effect_model,
+        own,
+        level,
+        unit=row.unit,
+        over=row.over,
+    )
+    if not pair.measured[1]:
+        return dataclasses.replace(plain, outcome="lost" if pair.measured[0] else "not measured")
+    if pair.sum_of is None:
+        return plain
+    confidence = 1.0 - level / max(family, 1) / 2.0
+    less, more = (pair.sum_of(weight, confidence) for weight in (-1.0, 1.0))
+    old, new = _effects(less, more)
+    plain = dataclasses.replace(plain, effect_baseline=old, effect_model=new, over=less.over)
+    value = abs(new) - abs(old)
+    if less.same:
+        return dataclasses.replace(plain, outcome="no worse", difference=0.0, low=0.0, high=0.0)
+    if less.low is None or less.high is None or more.low is None or more.high is None:
+        return dataclasses.replace(
+            plain, difference=value, reason=f"no interval at this level: {less.over} are too few"
+        )
+    low = max(min(less.low, more.low), min(-more.high, -less.high))
+    high = max(min(less.high, more.high), min(-more.low, -less.low))
+    outcome = judged(value, low, high, own)
+    return dataclasses.replace(plain, outcome=outcome, difference=value, low=low, high=high, family=family)
+
+
+def _effects(less: Estimate, more: Estimate) -> tuple[float, float]:
+    """The old effect and the new one, from their difference and their sum."""
+    return (more.value - less.value) / 2.0, (more.value + less.value) / 2.0

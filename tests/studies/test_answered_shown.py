@@ -1,0 +1,264 @@
+"""Word association tests and benchmarks shown: figures, terminal, comparison, gate, paper."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.models.api_server import no_key  # noqa: F401
+from tests.studies.answered_runs import asked, bbq, sentences
+from tests.studies.showing import card_of, cited, page_of, printed, write_all
+
+from biassay.pages.formats import decimals, format_p
+from biassay.pages.sentences import in_short, sentence
+from biassay.runs.run import Run
+from biassay.runs.showing import compared
+from biassay.stats.benchmark_scores import bbq_ambiguous, bbq_bias
+from biassay.stats.clusters import cluster_difference
+from biassay.studies.paired import margin_of
+from biassay.studies.word_association.compare import pairs_of
+
+pytestmark = pytest.mark.extras
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("answered")
+
+
+@pytest.fixture(scope="module")
+def mild(folder: Path) -> Run:
+    return asked(folder, "mild", 100)
+
+
+@pytest.fixture(scope="module")
+def strong(folder: Path) -> Run:
+    return asked(folder, "strong", 20)
+
+
+@pytest.fixture(scope="module")
+def old(folder: Path) -> Run:
+    return bbq(folder, "old", 0)
+
+
+@pytest.fixture(scope="module")
+def new(folder: Path) -> Run:
+    return bbq(folder, "new", 230)
+
+
+def with_results(run: Run, rows: Sequence[Any]) -> Run:
+    return dataclasses.replace(run, tables={**run.tables, "results": tuple(rows)})
+
+
+def lines_of(run: Run, width: int = 100) -> list[str]:
+    return printed(run, width=width).splitlines()
+
+
+# Figures
+
+
+def test_every_word_is_drawn_where_its_share_is(mild: Run) -> None:
+    page = page_of({"": mild})
+    figure = page[page.index('class="panels"') :]
+    drawn = re.findall(
+        r'aria-label="([^"(]+) \((\w+)\): (-?[\d.]+) to [^"]*".*?margin-left: ([\d.]+)%; width: ([\d.]+)%', figure
+    )
+    shares = {
+        (row.word, row.pole, decimals(row.value)): row.value for row in mild.tables["words"] if row.value is not None
+    }
+    assert len(drawn) == sum(row.value is not None for row in mild.tables["words"])
+    for word, pole, number, left, width in drawn:
+        value = shares[word, pole, number]
+        middle, end = (
+            (float(left), float(left) + float(width)) if value >= 0.5 else (float(left) + float(width), float(left))
+        )
+        assert (middle, end) == pytest.approx((50.0, 100.0 * value), abs=0.11)
+
+
+def test_replies_by_kind_are_on_the_page_and_in_the_terminal(mild: Run) -> None:
+    counts = {
+        kind: sum(getattr(row, kind) for row in mild.tables["replies"])
+        for kind in ("complete", "partial", "refused", "unparsed")
+    }
+    assert all(counts.values())
+    for shown in (page_of({"": mild}), " ".join(lines_of(mild)), card_of(mild)):
+        for kind, number in counts.items():
+            assert f"{number} {kind}" in shown
+
+
+def test_bbq_shows_contexts_apart_with_accuracy_and_both_intervals(old: Run) -> None:
+    figure = page_of({"": old}).partition("</figure>")[0]
+    assert re.findall(r"<summary>(\w+) contexts", figure) == ["Ambiguous", "Disambiguated"]
+    assert re.findall(r"<small>accuracy (\d+)%", figure) == [f"{100 * row.accuracy:.0f}" for row in by_context(old)]
+    ends = [float(x) for x in re.findall(r'x1="([\d.]+)%" x2="\1%" [^>]*class="beside k0"', figure)]
+    spans = re.findall(r'x1="([\d.]+)%" x2="([\d.]+)%" [^>]*class="span', figure)
+    rows = by_context(old)
+    reach = max(abs(end) for row in rows for end in (row.score_low, row.score_high, row.item_low, row.item_high))
+    for place, row in enumerate(rows):
+        items = [(end - 50.0) / 48.0 * reach for end in ends[2 * place : 2 * place + 2]]
+        assert items == pytest.approx([row.item_low, row.item_high], abs=0.002 * reach + 1e-3)
+        templates = [(float(end) - 50.0) / 48.0 * reach for end in spans[place]]
+        assert templates == pytest.approx([row.score_low, row.score_high], abs=0.002 * reach + 1e-3)
+
+
+def by_context(run: Run) -> list[Any]:
+    return sorted(run.results, key=lambda row: row.condition)  # the sort is stable
+
+
+@pytest.mark.parametrize("benchmark", ["crows-pairs", "stereoset"])
+def test_scores_of_sentences_are_drawn(folder: Path, benchmark: str) -> None:
+    run = sentences(folder, benchmark)
+    own = [row for row in run.results if row.category != "all"]
+    figure = page_of({"": run}).partition("</figure>")[0]
+    assert len(re.findall(r'class="strip"', figure)) == len(own)
+    if benchmark == "stereoset":
+        assert re.findall(r"<small>lms (\d+); icat (\d+)", figure) == [
+            (f"{row.lms:.0f}", f"{row.icat:.0f}") for row in own
+        ]
+
+
+# Words
+
+
+def test_what_is_too_few_and_why_there_is_no_interval(mild: Run, old: Run) -> None:
+    islam = next(one for one in mild.findings() if one.item == "wat-islam")
+    assert (islam.standing, islam.few, islam.low) == ("too few", "pairs of group words", None)
+    assert "pairs of group words" in in_short(mild.findings())
+    assert "no interval" in sentence(islam)
+    row = old.results[0]
+    alone = dataclasses.replace(row, n_clusters=1, score_low=None, score_high=None, p_value=None, p_value_holm=None)
+    (finding,) = old.study.findings(with_results(old, (alone,)))
+    assert (finding.standing, finding.few) == ("too few", "templates")
+    assert "no interval: 1 template alone" in sentence(finding)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_a_line_a_test_and_no_line_too_wide(mild: Run, old: Run, width: int) -> None:
+    for run in (mild, old):
+        lines = lines_of(run, width)
+        assert max(map(len, lines)) <= min(width, 100)
+    assert sum(decimals(row.difference) in " ".join(lines_of(mild)) for row in mild.results) == len(mild.results)
+    text = lines_of(old)
+    for row in old.results:
+        (line,) = (
+            one for one in text if one.startswith(f"  {row.category.replace('_', ' ')} ") and decimals(row.score) in one
+        )
+        assert format_p(row.p_value) in line
+        assert line.endswith(f"{100 * row.accuracy:.0f}%")
+
+
+# Comparison
+
+
+def test_bbq_is_compared_by_template(old: Run, new: Run) -> None:
+    found = compared({"old": old, "new": new})
+    for row in found.tables["differences"]:
+        category, condition = row.title.replace(" ", "_").split(",_")
+        score = bbq_ambiguous if condition == "ambiguous" else bbq_bias
+        totals = [
+            np.array([
+                (one.target, one.known, one.correct, one.n)
+                for one in run.tables["templates"]
+                if (one.category, one.condition) == (category, condition)
+            ])
+            for run in (new, old)
+        ]  # fmt: skip
+        expected = cluster_difference(*totals, score)
+        assert row.difference == pytest.approx(expected.value, abs=1e-12)
+        assert (row.interval_low, row.interval_high) == pytest.approx(expected.interval, abs=1e-12)
+        assert row.p_value == pytest.approx(expected.p_value)
+        rows = [
+            next(r for r in run.results if (r.category, r.condition) == (category, condition)) for run in (old, new)
+        ]
+        assert (row.effect_baseline, row.effect_model) == pytest.approx([one.score for one in rows])
+    assert {verdict.outcome for verdict in found.verdicts} <= {"worse", "cannot tell", "no worse"}
+    assert all(one.low <= one.difference <= one.high for one in found.verdicts)
+    assert any(one.outcome == "worse" for one in found.verdicts)
+    assert found.failed("worse")
+
+
+def test_a_model_is_no_worse_than_itself(old: Run, mild: Run) -> None:
+    for run in (old, mild):
+        again = dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, run_id="another"))
+        found = compared({"one": run, "other": again})
+        assert {verdict.outcome for verdict in found.verdicts} == {"no worse"}
+        assert {row.difference for row in found.tables["differences"]} == {0.0}
+        assert not found.failed("not-shown")
+
+
+def test_a_category_that_is_refused_on_the_new_model_fails_the_gate(old: Run, new: Run) -> None:
+    lost: dict[str, Any] = dict.fromkeys(("score", "score_low", "score_high", "p_value"))
+    rows = (dataclasses.replace(new.results[0], status="failed", reason="refused", **lost), *new.results[1:])
+    found = compared({"old": old, "new": with_results(new, rows)})
+    assert found.verdicts[0].outcome == "lost"
+    assert any(one.outcome == "lost" for one in found.failed("worse"))
+
+
+def test_word_associations_are_compared_by_word_and_column(mild: Run, strong: Run) -> None:
+    found = compared({"mild": mild, "strong": strong})
+    rows = {row.item: row for row in found.tables["differences"]}
+    assert rows["wat-eating"].about == "method"
+    assert {verdict.test for verdict in found.verdicts} == rows.keys() - {"wat-eating"}
+    tables = []
+    for run in (mild, strong):
+        words = [row for row in run.tables["words"] if row.test == "wat-arab-muslim"]
+        tables.append(np.array([[np.nan if v is None else v for v in row.by_pair] for row in words]).T)
+        poles = np.array([row.pole == "negative" for row in words])
+    apart = tables[1] - tables[0]
+    by_pair = apart[:, poles].mean(axis=1) - apart[:, ~poles].mean(axis=1)
+    row = rows["wat-arab-muslim"]
+    assert row.difference == pytest.approx(by_pair.mean())
+    assert row.over.endswith("10 pairs of group words")
+    assert row.interval_low < row.difference < row.interval_high
+    assert row.p_value >= stats.ttest_1samp(by_pair, 0.0).pvalue - 1e-9  # words vary as well
+    assert rows["wat-racism"].over.endswith("25 blocks of answers")
+    shares = {row.test: row.difference for row in strong.results}
+    assert {name: one.effect_model for name, one in rows.items()} == pytest.approx(shares)
+
+
+def test_the_interval_of_absolute_effects_holds_whatever_the_signs(mild: Run, strong: Run) -> None:
+    found = compared({"mild": mild, "strong": strong}, level=0.2)
+    pairs = {pair.plain.item: pair for pair in pairs_of({"mild": mild, "strong": strong}, "mild")}
+    for verdict in found.verdicts:
+        sums = pairs[verdict.test].sum_of
+        assert sums is not None
+        if verdict.low is None:
+            continue
+        confidence = 1.0 - 0.2 / verdict.family / 2.0
+        less, more = sums(-1.0, confidence), sums(1.0, confidence)
+        grid = [
+            abs((a + b) / 2.0) - abs((b - a) / 2.0)
+            for a in np.linspace(less.low, less.high, 41)
+            for b in np.linspace(more.low, more.high, 41)
+        ]
+        assert verdict.low <= min(grid) + 1e-9
+        assert verdict.high >= max(grid) - 1e-9
+    assert margin_of(0.2, "share above one half", 0.5) == pytest.approx(0.1)
+    assert margin_of(0.2, "log-odds", None) == pytest.approx(0.2 * np.pi / np.sqrt(3.0))
+
+
+# Paper
+
+
+def test_works_are_cited(old: Run, mild: Run, folder: Path) -> None:
+    keys = {one.key for run in (old, mild, sentences(folder, "crows-pairs")) for one in cited(run)}
+    assert {"parrish2022", "nangia2020", "blodgett2021", "bai2025", "hall1992", "wilson1927", "holm1979"} <= keys
+
+
+def test_files_for_a_paper_hold_the_numbers(old: Run, new: Run, tmp_path: Path) -> None:
+    runs = {"old": old, "new": new}
+    paths = {path.name: path for path in write_all(tmp_path / "paper", runs, compared(runs), formats=("svg",))}
+    table = paths["bbq.md"].read_text(encoding="utf-8")
+    for row in old.results:
+        assert f"| {decimals(row.score)} | {decimals(row.score_low)} to {decimals(row.score_high)} |" in table
+    assert "benchmarks-pairs.tsv" not in paths
+    assert "benchmark-1.svg" in paths
+    assert "cite{" in paths["methods.tex"].read_text(encoding="utf-8")
+    card = card_of(old)
+    assert f"value: {old.results[0].accuracy:.6g}" in card
