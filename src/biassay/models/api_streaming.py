@@ -107,7 +107,8 @@ def _streamed(
 
     Answers that are given are kept before a connection is used again: whatever ends the process, no more requests than
     there are connections were sent without their answers being kept. After a failure, and where the budget does not
-    allow the next request, nothing more is sent; what is under way is waited for, for it is paid. After Ctrl-C it is not.
+    allow the next request, nothing more is sent; what is under way is waited for, for it is paid. After Ctrl-C it is
+    not.
     """
     from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
