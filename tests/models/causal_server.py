@@ -84,7 +84,7 @@ class Causal:
     def _chat(self, asked: Asked) -> tuple[dict[str, Any], int, int]:
         text = self.tokenizer.apply_chat_template(asked["messages"], tokenize=False, add_generation_prompt=True)
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
-        written, ended, first = self._written(asked, ids)
+        written, ended, first = self._written(asked, ids, self._scores(ids))
         message = {"role": "assistant", "content": self.tokenizer.decode(written, skip_special_tokens=True)}
         choice: dict[str, Any] = {"message": message, "finish_reason": ended}
         if asked.get("logprobs"):
@@ -99,16 +99,18 @@ class Causal:
     def _completion(self, asked: Asked, prompt: str) -> tuple[dict[str, Any], int, int]:
         given = self.tokenizer(prompt, return_offsets_mapping=True)
         ids, offsets = given["input_ids"], [start for start, _ in given["offset_mapping"]]
-        written, ended, first = self._written(asked, ids)
+        scores = self._scores(ids)
+        log_p = [float(scores[place - 1, ids[place]]) for place in range(1, len(ids))]
+        written, ended, first = self._written(asked, ids, scores)
         choice: dict[str, Any] = {"text": self.tokenizer.decode(written, skip_special_tokens=True)}
         names = [self.tokenizer.decode([token]) for token in ids]
         if asked.get("echo"):
-            numbers = [None, *self._log_p(ids), float(first[written[0]])]
+            numbers = [None, *log_p, float(first[written[0]])]
             tokens = [*names, self.tokenizer.decode(written[:1])]
             logprobs = {"tokens": tokens, "token_logprobs": numbers, "text_offset": [*offsets, len(prompt)]}
             choice |= {"text": prompt + choice["text"], "logprobs": logprobs}
         elif "prompt_logprobs" in asked and self.way == "prompt_logprobs":
-            told = zip(ids[1:], self._log_p(ids), names[1:], strict=True)
+            told = zip(ids[1:], log_p, names[1:], strict=True)
             choice["prompt_logprobs"] = [None, *({str(i): {"logprob": n, "decoded_token": t}} for i, n, t in told)]
         return {**choice, "finish_reason": ended}, len(ids), len(written)
 
@@ -118,27 +120,23 @@ class Causal:
         with torch.inference_mode():
             return self.model(torch.tensor([ids])).logits[0].double().log_softmax(dim=1)
 
-    def _log_p(self, ids: list[int]) -> list[float]:
-        """Of every token but the first."""
-        scores = self._scores(ids)
-        return [float(scores[place - 1, ids[place]]) for place in range(1, len(ids))]
-
-    def _written(self, asked: Asked, ids: list[int]) -> tuple[list[int], str, Any]:
+    def _written(self, asked: Asked, ids: list[int], scores: Any) -> tuple[list[int], str, Any]:
         """What it goes on with, the likeliest token each time; why that ends; and how likely tokens were at first."""
+        if asked["max_tokens"] == 1:
+            return [int(scores[-1].argmax())], "length", scores[-1]
         import torch
         from transformers import GenerationConfig
 
         end = self.tokenizer.eos_token_id
-        shown = {"return_dict_in_generate": True, "output_logits": True}
-        config = GenerationConfig(max_new_tokens=asked["max_tokens"], eos_token_id=end, pad_token_id=end, **shown)
+        config = GenerationConfig(max_new_tokens=asked["max_tokens"], eos_token_id=end, pad_token_id=end)
         given = torch.tensor([ids])
         made = self.model.generate(
             input_ids=given,
             attention_mask=torch.ones_like(given),
             generation_config=config,
         )
-        written = made.sequences[0, len(ids) :].tolist()
-        return written, "stop" if written[-1] == end else "length", made.logits[0][0].double().log_softmax(dim=0)
+        written = made[0, len(ids) :].tolist()
+        return written, "stop" if written[-1] == end else "length", scores[-1]
 
 
 @contextmanager
