@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.models import api_server
 from tests.models.api_server import Endpoint
+from tests.models.tiny_models import save_tiny
 from tests.studies.word_association.answering import giving, model_of, stereotyped
 
 from biassay.stimuli.word_associations import select_word_associations
@@ -58,3 +59,10 @@ def test_a_paper_and_a_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> Non
 
 def test_a_model_is_needed(cli: Cli) -> None:
     assert cli("ask")[0] == 2
+
+
+def test_a_model_without_a_chat_template_is_refused_with_what_to_do(cli: Cli, tmp_path: Path) -> None:
+    model, out = f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", tmp_path / "run"
+    code, stdout, stderr = cli("ask", model, "--tests", "wat-racism", "--out", out, "--cache", tmp_path / "cache")
+    assert (code, stdout, "?chat=false" in " ".join(stderr.split())) == (2, "", True)
+    assert not out.exists()

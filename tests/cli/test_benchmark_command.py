@@ -18,6 +18,15 @@ def crows(path: Path) -> Path:
 
 
 @pytest.mark.extras
+def test_data_of_another_version_is_named(cli, tmp_path: Path) -> None:
+    data = crows(tmp_path / "crows.csv")
+    model = f"hf:{save_tiny('bert', tmp_path / 'bert', head=True)}"
+    _, stdout, stderr = cli("benchmark", "crows-pairs", model, "--data", data, "--json")
+    record = json.loads(stdout)["manifest"]["inputs"]
+    assert (record["version"], record["digests"]["all"] in stderr) == ("", True)
+
+
+@pytest.mark.extras
 def test_crows_pairs_of_a_masked_model(cli, tmp_path: Path) -> None:
     data = crows(tmp_path / "crows.csv")
     model = f"hf:{save_tiny('bert', tmp_path / 'bert', head=True)}"

@@ -94,5 +94,11 @@ def test_the_command_and_what_it_refuses(cli, tmp_path: Path) -> None:
     assert cli("import", log("bbq.eval"), "--out", tmp_path / "run")[0] == 0
     assert (tmp_path / "run" / "report.html").is_file()
     assert cli("import", tmp_path / "none.jsonl")[0] == 2
+    other = tmp_path / "samples_gsm8k_2026-11-16T09-49-00.983770.jsonl"
+    other.write_text(
+        json.dumps({"doc_id": 0, "doc": {"question": "2+2?"}, "arguments": {}, "filtered_resps": []}) + "\n"
+    )
+    code, stdout, stderr = cli("import", other, "--out", tmp_path / "other")
+    assert (code, stdout, "gsm8k" in stderr, (tmp_path / "other").exists()) == (2, "", True, False)
     with pytest.raises(UsageError):
         biassay.import_logs([log("bbq.eval"), log("stereoset.eval")])

@@ -155,7 +155,9 @@ def test_answers_of_many_forms(endpoint: Endpoint, choice: dict[str, Any], text:
     assert reply == Answer(text, ended, 11, 3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "7"}, {"prompt_tokens": -1}, [1]])
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": "7"}, {"prompt_tokens": -1}, {"prompt_tokens": 10**30}, [1]]
+)
 def test_tokens_that_are_not_told_are_missing(endpoint: Endpoint, usage: object) -> None:
     choice = {"message": {"content": "x"}, "finish_reason": "stop"}
     endpoint.always = lambda _: Reply(body=json.dumps({"choices": [choice], "usage": usage}).encode())
@@ -235,7 +237,9 @@ def test_what_may_pass_is_tried_again(endpoint: Endpoint, fault: Reply) -> None:
 @pytest.mark.parametrize("fault", MALFORMED.values(), ids=MALFORMED)
 def test_what_does_not_pass_is_an_error_that_leaves_answers_kept(endpoint: Endpoint, fault: Reply) -> None:
     endpoint.always = lambda _: fault
-    with pytest.raises(MeasurementError, match=r"chat:toy.*\(3 attempts\); answers that came before are kept"):
+    with pytest.raises(
+        MeasurementError, match=r"chat:toy.*\(3 attempts\); check base_url=.*; answers that came before are kept"
+    ):
         opened(endpoint, "retries=2").reply([Prompt("a")])
     assert len(endpoint.seen) == 3
 

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 CONCURRENCY = 16
+_NO_COUNT = 2**31  # tokens: no request has so many
 _ENDED: dict[str, Ended] = {
     "stop": "stop",
     "eos": "stop",
@@ -68,7 +69,7 @@ def choice_of(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 def used_by(usage: dict[str, Any]) -> tuple[int | None, int | None]:
     """Tokens that were read and written."""
     numbers = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
-    first, second = (number if type(number) is int and number >= 0 else None for number in numbers)
+    first, second = (number if type(number) is int and 0 <= number < _NO_COUNT else None for number in numbers)
     return first, second
 
 

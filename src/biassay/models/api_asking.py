@@ -29,6 +29,7 @@ __all__ = ["Asking", "Pace", "RejectedError", "message_of", "parsed"]
 
 _FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
 _REJECTED = (400, 404, 405, 413, 415, 422, 501)  # of these a server's own words say what is wrong with a request
+_ANOTHER_PROTOCOL = "check base_url=: it may not be the address of an OpenAI-compatible server (mostly it ends in /v1)"
 Found = TypeVar("Found")
 
 
@@ -145,11 +146,13 @@ class Asking:
                 return _Failure(f"answered with more than {most:,} bytes to {about}", again=False)
             return read(body)
         except (httpx.TimeoutException, TimeoutError):
-            return _Failure(f"gave no answer within {self._options.timeout:g} s", again=True)
+            late = f"gave no answer within {self._options.timeout:g} s"
+            return _Failure(late, again=True, advice="timeout= gives it more time")
         except httpx.RequestError as error:
-            return _Failure(f"gave no answer: {type(error).__name__}: {error}", again=True)
+            problem = f"gave no answer: {type(error).__name__}: {error}"
+            return _Failure(problem, again=True, advice="check base_url=, and whether the server runs")
         except MalformedError as error:
-            return _Failure(f"answered with {error}", again=True)
+            return _Failure(f"answered with {error}", again=True, advice=_ANOTHER_PROTOCOL)
 
     def _refused(self, response: httpx.Response, body: bytes) -> _Failure:
         status = response.status_code
@@ -166,6 +169,8 @@ class Asking:
             return f"the key {'is that of' if self._key.value else 'is missing: set'} {self._key.names}"
         if response.status_code == 404:
             return "check the model's name and base_url="
+        if response.status_code == 429:
+            return "ask less at a time by concurrency= or rate=, or check what the key may use"
         return ""
 
     def _error(self, failure: _Failure, attempts: int, hint: str) -> MeasurementError:

@@ -105,8 +105,10 @@ def _streamed(
 ) -> Iterator[list[tuple[int, Any]]]:
     """Answers with the places of their requests, as they come, those that came together together.
 
-    After a failure, and where the budget does not allow the next request, nothing more is sent; what is under way is
-    waited for, for it is paid. After Ctrl-C it is not.
+    Answers that are given are kept before a connection is used again: whatever ends the process, no more requests than
+    there are connections were sent without their answers being kept. After a failure, and where the budget does not
+    allow the next request, nothing more is sent; what is under way is waited for, for it is paid. After Ctrl-C it is
+    not.
     """
     from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
@@ -114,7 +116,6 @@ def _streamed(
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="biassay-api")
     under_way: dict[Future[Answered], tuple[int, tuple[int, int], int]] = {}
     problem: Exception | None = None
-    together: list[tuple[int, Any]] = []
     try:
         while True:
             while waiting and problem is None and len(under_way) < concurrency:
@@ -124,11 +125,9 @@ def _streamed(
                     break
                 place, request = waiting.popleft()
                 under_way[pool.submit(ask, request, stop)] = place, tokens, reserved
-            if together:
-                yield together  # while these are written to disk, others are on their way already
-                together = []
             if not under_way:
                 break
+            together: list[tuple[int, Any]] = []
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                 place, tokens, reserved = under_way.pop(future)
                 try:
@@ -142,6 +141,8 @@ def _streamed(
                     written = tokens[1] if found.tokens_out is None else found.tokens_out
                     spending.settle(reserved, tokens[0], read, written)
                     together.append((place, found.answer))
+            if together:
+                yield together
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)

@@ -67,6 +67,8 @@ class ModelRecord:
     texts, encoded : int
         Requests of the run, and those that the model had to answer for it; the others were kept from before.
     seconds : float
+    tokens_in, tokens_out : int
+        Tokens that an endpoint read and wrote for the run, as it says or else as estimated.
     measured : bool
         Whether its rows are complete.
     refused : str or None
@@ -86,6 +88,8 @@ class ModelRecord:
     measured: bool = False
     refused: str | None = None
     words_lost: tuple[str, ...] = ()
+    tokens_in: int = 0
+    tokens_out: int = 0
 
     @property
     def options(self) -> str:

@@ -134,7 +134,15 @@ class Interview:
         asked = self._streamed if isinstance(model, Streams) else self._ask
         answered = asked(member, _Asks(ability), requests, store)
         self._tell_damaged(store.damaged)
+        if ability == "replies":
+            self._tell_cut_off(member, [prompt for prompt in dict.fromkeys(requests) if not prompt.options], store)
         return store, answered
+
+    def _tell_cut_off(self, member: Member, prompts: Sequence[Any], store: ModelStore[Any, Any]) -> None:
+        cut_off = sum(reply.ended == "length" for reply in store.get(prompts)) if prompts else 0
+        if cut_off:
+            of = f"{cut_off:,} of {len(prompts):,} answers"
+            self.listener.notice(f"{member.label}: {of} were cut off by max_tokens=; a larger one lets them end")
 
     def _streamed(self, member: Member, asks: _Asks, requests: Sequence[Any], store: ModelStore[Any, Any]) -> int:
         """Ask an endpoint, always from here: it is what answers, and it takes many requests at once."""

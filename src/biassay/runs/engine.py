@@ -19,7 +19,7 @@ import numpy as np
 
 from biassay.answers.answers import Answers
 from biassay.engines.base import Engine
-from biassay.errors import RefusedError, UsageError
+from biassay.errors import BiassayError, RefusedError, UsageError
 from biassay.files import default_cache
 from biassay.models.spending import Spending
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
@@ -142,10 +142,22 @@ class Work:
     def _ask(self, run: RunData, place: int) -> tuple[Answers, RunData]:
         began, record = time.monotonic(), run.manifest.models[place]
         requests = self.study.requests(self.inputs, self.members[place].abilities)
-        answers, total, answered = self.how.interview.ask(self.members[place], requests)
-        return answers, _with_model(
-            run, place, texts=total, encoded=record.encoded + answered, seconds=_seconds(record, began)
-        )
+        before = self.how.spending.tokens_in, self.how.spending.tokens_out
+        try:
+            answers, total, answered = self.how.interview.ask(self.members[place], requests)
+        except (BiassayError, KeyboardInterrupt):
+            if self._used(record, before):
+                self._save(_with_model(run, place, **self._used(record, before)), ())
+            raise
+        counts = {"texts": total, "encoded": record.encoded + answered, **self._used(record, before)}
+        return answers, _with_model(run, place, **counts, seconds=_seconds(record, began))
+
+    def _used(self, record: ModelRecord, before: tuple[int, int]) -> dict[str, int]:
+        """Tokens of a model with those that were used from ``before`` on; empty: none were."""
+        spent = self.how.spending.tokens_in - before[0], self.how.spending.tokens_out - before[1]
+        if not any(spent):
+            return {}
+        return {"tokens_in": record.tokens_in + spent[0], "tokens_out": record.tokens_out + spent[1]}
 
     def _measured_or_refused(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         """A model that cannot be measured does not keep the others from it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.models import api_server
-from tests.models.answer_server import body, each
-from tests.models.api_server import Endpoint, Reply
+from tests.models.api_server import Endpoint
+from tests.models.causal_server import Causal, serving
 from tests.models.tiny_models import save_tiny
 
 import biassay
@@ -33,24 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def endpoint(folder: Path) -> Iterator[Endpoint]:
-    """A server as vLLM is one: it tokenises, reads, and tells how likely each token was."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
-    lock = threading.Lock()
-
-    @each
-    def answer(asked: dict[str, Any]) -> Reply:
-        ids = tokenizer(asked["prompt"])["input_ids"]
-        with lock, torch.no_grad():
-            log_p = model(torch.tensor([ids])).logits[0].double().log_softmax(dim=1)
-        numbers = [None, *(float(log_p[place - 1, ids[place]]) for place in range(1, len(ids)))]
-        tokens = [tokenizer.decode([token]) for token in ids]
-        return body({"text": "", "logprobs": {"tokens": tokens, "token_logprobs": numbers}}, len(ids), 1)
-
-    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
-        server.always = answer
+    with serving(Causal(folder)) as server:
         yield server
 
 
@@ -64,8 +46,12 @@ def name_of(server: Endpoint) -> str:
     return f"completions:toy?base_url={server.base}"
 
 
-def test_an_endpoint_gives_what_the_model_itself_gives(endpoint: Endpoint, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["echo", "prompt_logprobs"])
+def test_an_endpoint_gives_what_the_model_itself_gives(
+    endpoint: Endpoint, folder: Path, tmp_path: Path, way: Any
+) -> None:
     files = own_file(tmp_path)
+    endpoint.always = Causal(folder, way)
     there = biassay.stereotypes(name_of(endpoint), measures=MEASURES, files=files, **ASKED)
     here = biassay.stereotypes(f"hf:{folder}", measures=MEASURES, files=files, **ASKED)
     assert len(there.arrays) == len(here.arrays) > 0

@@ -39,11 +39,12 @@ class InputsRecord:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkInputs:
-    """Settings, and the items by category."""
+    """Settings, and the items by category; ``differs`` says what is not as it was released."""
 
     settings: Settings
     record: InputsRecord
     items: Mapping[str, tuple[Any, ...]]
+    differs: str = ""
 
     @property
     def all_items(self) -> list[Any]:
@@ -71,7 +72,7 @@ def open_inputs(settings: Settings) -> BenchmarkInputs:
         "" if flagged is None else flagged.digest,
         0,
     )
-    return BenchmarkInputs(settings, record, items)
+    return BenchmarkInputs(settings, record, items, "" if found.version else _differs(record.digests))
 
 
 def _bbq(settings: Settings, place: str) -> BenchmarkInputs:
@@ -80,10 +81,15 @@ def _bbq(settings: Settings, place: str) -> BenchmarkInputs:
     found = read_bbq(place)
     items = _by_category([(item.category, item) for item in found.items], settings)
     counts = {name: len(of) for name, of in items.items()}
-    whole = set(found.released) == set(found.digests)
-    version = "as released" if whole else ""
+    other = {name: digest for name, digest in found.digests.items() if name not in found.released}
+    version = "" if other else "as released"
     record = InputsRecord("bbq", dict(found.digests), version, counts, 0, "", found.without_target)
-    return BenchmarkInputs(settings, record, items)
+    return BenchmarkInputs(settings, record, items, _differs(other) if other else "")
+
+
+def _differs(digests: Mapping[str, str]) -> str:
+    named = ", ".join(f"{name} (digest {digest})" for name, digest in digests.items())
+    return f"the data is not as its authors released it, but another version or a part of one: {named}"
 
 
 def _by_category(items: Sequence[tuple[str, Any]], settings: Settings) -> dict[str, tuple[Any, ...]]:

@@ -20,7 +20,7 @@ from biassay.studies.benchmarks.questions import asked_by, measured_bbq, prompts
 from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.sentences import ALL, measured_crows, measured_stereoset, texts_of
 from biassay.studies.benchmarks.settings import Settings
-from biassay.studies.study import Ability, Event, Requests, Study, Tables
+from biassay.studies.study import Ability, Event, Notice, Requests, Study, Tables
 
 if TYPE_CHECKING:
     from biassay.pages.presenter import Presenter
@@ -55,6 +55,8 @@ class _Benchmarks(Study):
 
     def measure(self, inputs: BenchmarkInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:  # noqa: ARG002
         by_name = {"bbq": measured_bbq, "crows-pairs": measured_crows, "stereoset": measured_stereoset}
+        if inputs.differs:
+            yield Notice(inputs.differs)
         yield from by_name[inputs.settings.benchmark](inputs, model)
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:

@@ -14,10 +14,13 @@ _ASKED = (
     Column("test", "test", "The name of the test."),
 )
 _KINDS = (
-    Column("complete", "complete", "Replies that give every word to a group.", "count"),
+    Column("complete", "complete", "Replies that give every word to a group; log-odds that are told.", "count"),
     Column("partial", "partial", "Replies that give some words to a group.", "count"),
     Column("refused", "refused", "Replies that refuse.", "count"),
-    Column("unparsed", "unparsed", "Replies in which nothing could be read, and that do not refuse.", "count"),
+    Column(
+        "unparsed", "unparsed", "Other replies in which nothing could be read; log-odds that are not told.", "count"
+    ),
+    Column("cut_off", "cut off", "Replies of any kind that max_tokens= cut off.", "count"),
 )
 _RESULTS = (
     *_ASKED,

@@ -114,6 +114,8 @@ def _notes(row: Result, standing: Standing) -> Iterator[str]:
     lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
     if lost:
         yield f"of {row.answers:,} replies {', '.join(f'{count:,} {kind}' for count, kind in lost)}"
+    if row.cut_off and lost:
+        yield f"{row.cut_off:,} of {row.answers:,} replies were cut off by max_tokens=; a larger one lets them end"
     middle, most = _LEANS[row.unit]
     if row.first is not None and abs(row.first - middle) >= most:
         yield f"the group word that is named first gets {row.unit} of {decimals(row.first)}"

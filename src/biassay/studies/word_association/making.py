@@ -57,12 +57,13 @@ class Making:
         kinds = count_kinds(readings)
         given: dict[str, Any] = {
             **{str(kind): count for kind, count in kinds.items()},
+            "cut_off": sum(map(_is_cut_off, said)),
             "d": _number(published.mean),
             "d_p_value": _number(published.p_value),
         }
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         yield Row("results", self._result(found, len(asked.lists), f"no word was read in both orders ({told})", given))
-        yield from self._counts("list", [one.wording for one in asked.lists], readings)
+        yield from self._counts("list", [one.wording for one in asked.lists], readings, said)
         yield from self._words(found)
 
     def by_log_odds(self, asked: Questions, said: Sequence[Reply]) -> Iterator[Row]:
@@ -77,7 +78,9 @@ class Making:
             confidence=1.0 - self._settings.alpha,
         )
         reason = "the model does not tell how likely the group words are"
-        yield Row("results", self._result(found, len(asked.words), reason, {}))
+        told = int((~np.isnan(values)).sum())
+        kinds: dict[str, Any] = {"complete": told, "partial": 0, "refused": 0, "unparsed": len(asked.words) - told}
+        yield Row("results", self._result(found, len(asked.words), reason, kinds))
         yield from self._words(found)
 
     def by_decisions(self, asked: Sequence[DecisionPrompt], said: Sequence[Reply]) -> Iterator[Row]:
@@ -105,7 +108,7 @@ class Making:
                 p_by_decision=tested.p_by_decision,
             ),
         )
-        yield from self._counts("decision", [one.wording for one in asked], found)
+        yield from self._counts("decision", [one.wording for one in asked], found, said)
 
     def _result(self, found: WordAssociation, answers: int, lacking: str, given: dict[str, Any]) -> Result:
         test = self._test
@@ -141,14 +144,17 @@ class Making:
             **(numbers if known else {}),
         )
 
-    def _counts(self, form: str, wordings: Sequence[str], found: Sequence[Reading | Decision]) -> Iterator[Row]:
+    def _counts(
+        self, form: str, wordings: Sequence[str], found: Sequence[Reading | Decision], said: Sequence[Reply]
+    ) -> Iterator[Row]:
         for wording in dict.fromkeys(wordings):
             own = [one for one, of in zip(found, wordings, strict=True) if of == wording]
+            cut_off = sum(_is_cut_off(one) for one, of in zip(said, wordings, strict=True) if of == wording)
             kinds = Counter[str](one.kind for one in own)
             counts: dict[str, Any] = {kind: kinds[kind] for kind in (*KINDS, "undecided")}
             left_out = sum(one.left_out for one in own)
             about: dict[str, Any] = {**self._who, "form": form, "wording": wording, "answers": len(own), **counts}
-            yield Row("replies", Counts(**about, left_out=left_out))
+            yield Row("replies", Counts(**about, left_out=left_out, cut_off=cut_off))
 
     def _words(self, found: WordAssociation) -> Iterator[Row]:
         blocks = np.zeros((0, len(found.by_word))) if found.log_odds else found.by_block
@@ -189,6 +195,10 @@ def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, .
         for i, p in zip(places, adjusted.tolist(), strict=True):
             rows[i] = dataclasses.replace(rows[i], p_value_holm=p, family=len(places))
     return tuple(rows)
+
+
+def _is_cut_off(reply: Reply) -> bool:
+    return reply.ended == "length"
 
 
 def _number(value: float) -> float | None:

@@ -44,6 +44,7 @@ class Result(Record):
     partial: int | None = None
     refused: int | None = None
     unparsed: int | None = None
+    cut_off: int | None = None
     d: float | None = None
     d_p_value: float | None = None
     difference: float | None = None
@@ -77,6 +78,7 @@ class Counts(Record):
     unparsed: int
     undecided: int
     left_out: int
+    cut_off: int = 0
 
 
 @dataclass(frozen=True)

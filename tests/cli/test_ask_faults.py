@@ -1,0 +1,262 @@
+"""``biassay ask`` and servers that misbehave: what passes costs only time, what stays is named, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.models import api_server
+from tests.models.answer_server import body, echo, log_ps, model_string
+from tests.models.api_server import Asked, Endpoint, Reply, Script
+from tests.studies.word_association.answering import giving, model_of, stereotyped, text_of
+
+import biassay
+from biassay.models import api_asking
+from biassay.stimuli.word_associations import select_word_associations
+
+from .conftest import Cli
+
+pytestmark = pytest.mark.extras
+
+no_key = api_server.no_key
+(RACISM,) = select_word_associations("wat-racism")
+GOOD = giving(stereotyped(RACISM))
+N = 20
+ASKED = ("--tests", "wat-racism", "--wordings", "bai2025", "--n-answers", N, "--quiet")
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    monkeypatch.setattr(api_asking, "_FIRST_BACKOFF", 0.001)
+    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
+        server.always = GOOD
+        yield server
+
+
+def rows(stdout: str, table: str = "results") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(stdout)[table]
+    return found
+
+
+def said(content: object, ended: str = "stop", **more: object) -> Reply:
+    return body({"index": 0, "message": {"content": content, **more}, "finish_reason": ended})
+
+
+PASSING = {
+    "429, seconds": Reply(429, headers={"Retry-After": "0.01"}),
+    "429, a date": Reply(429, headers={"Retry-After": formatdate(0, usegmt=True)}),
+    "500": Reply(500),
+    "503": Reply(503, b"<html>try later</html>"),
+    "no answer in time": Reply(hang=True),
+    "connection closed": Reply(drop=True),
+    "closed in the middle": Reply(body=b'{"choices": [{"mess', cut=1000),
+    "HTML": Reply(body=b"<!DOCTYPE html><html><body>Sign in</body></html>"),
+    "an error with status 200": Reply(body=b'{"error": {"message": "overloaded"}}'),
+    "not UTF-8": Reply(body=b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'),
+    "no choices": Reply(body=b'{"choices": []}'),
+    "no message": Reply(body=b'{"choices": [{"delta": {"content": "x"}}]}'),
+    "content of another kind": Reply(body=b'{"choices": [{"message": {"content": {"text": "x"}}}]}'),
+    "null": Reply(body=b"null"),
+}
+
+
+def test_what_passes_changes_nothing(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    model = model_of(endpoint).replace("retries=0", f"retries={len(PASSING)}&timeout=0.5")
+    expected = rows(cli("ask", model, *ASKED, "--json", "--cache", tmp_path / "one")[1])
+    endpoint.seen.clear()
+    endpoint.faults = list(PASSING.values())
+    code, stdout, _ = cli("ask", model, *ASKED, "--json", "--cache", tmp_path / "other")
+    assert (code, rows(stdout)) == (0, expected)
+    assert len(endpoint.seen) == N + len(PASSING)
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_what_stays_is_named_and_only_the_rest_is_asked_later(
+    cli: Cli, endpoint: Endpoint, tmp_path: Path, fault: str
+) -> None:
+    model, cache = f"{model_of(endpoint)}&timeout=0.3&seed=1", ("--cache", tmp_path / "cache")
+    endpoint.faults = [GOOD] * 7
+    endpoint.always = lambda _: PASSING[fault]
+    code, stdout, stderr = cli("ask", model, *ASKED, "--out", tmp_path / "run", *cache)
+    assert (code, stdout, "Traceback" in stderr) == (1, "", False)
+    assert "biassay resume" in stderr
+    assert f"{endpoint.base}/chat/completions" in stderr
+    advice = {"429": "rate=", "no answer in": "timeout=", "5": "resumed"}
+    assert next((words for name, words in advice.items() if fault.startswith(name)), "base_url=") in stderr
+    endpoint.release.set()
+    endpoint.release.clear()
+    endpoint.always, first = GOOD, Counter(json.dumps(one) for _, _, one in endpoint.seen)
+    endpoint.seen.clear()
+    assert cli("resume", tmp_path / "run", "--model", model, *cache, "--quiet")[0] == 0
+    again = [json.dumps(one) for _, _, one in endpoint.seen]
+    assert len(again) == len(set(again)) == N - 7
+    assert len({*first, *again}) == N
+    (row,) = biassay.load(tmp_path / "run").results
+    assert (row.complete, row.difference) == (N, 1.0)
+
+
+# What is said
+
+
+REPLIES: dict[str, tuple[Reply | str, str]] = {
+    "refusal field": (said(None, refusal="I can't help with that."), "refused"),
+    "filter": (said(None, "content_filter"), "refused"),
+    "refusal in words": (said("I'm sorry, but I can't help with that."), "refused"),
+    "null": (said(None, "length"), "unparsed"),
+    "empty": (said(""), "unparsed"),
+    "German": (said("Gerne! Hier ist meine Zuordnung:\n- schlecht – Schwarz\n- freudig – Weiß"), "unparsed"),
+    "Chinese": (said("好的，以下是我的选择：\n1. 快乐 - 白人\n2. 痛苦 - 黑人"), "unparsed"),
+    "a lone surrogate": (said("\ud800\x00"), "unparsed"),
+    "parts": ("parts", "complete"),
+    "cut off": ("cut off", "partial"),
+    "bold": ("**{word}** - *{group}*", "complete"),
+    "table": ("| {word} | {group} |", "complete"),
+    "numbered": ("1. {word}: {group}", "complete"),
+    "fence": ("fence", "complete"),
+}
+
+
+def replying(form: Reply | str) -> Script:
+    """The good answer in another form."""
+
+    def answer(asked: Asked) -> Reply:
+        if isinstance(form, Reply):
+            return form
+        line = form if "{word}" in form else "{word} - {group}"
+        text = json.loads(giving(stereotyped(RACISM), line)(asked).body)["choices"][0]["message"]["content"]
+        first, *others = text.splitlines()
+        made: dict[str, Reply] = {
+            "parts": said([{"type": "text", "text": f"{first}\n"}, {"type": "text", "text": "\n".join(others)}]),
+            "cut off": said(first + "\n" + others[0][:-2], "length"),
+            "fence": said(f"Sure:\n```text\n{text}\n```"),
+        }
+        return made.get(form) or said(text)
+
+    return answer
+
+
+def test_answers_are_counted_by_kind_and_never_guessed(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.faults = [replying(form) for form, _ in REPLIES.values()]
+    code, stdout, _ = cli("ask", model_of(endpoint), *ASKED, "--json", "--cache", tmp_path)
+    (row,), (finding,) = rows(stdout), json.loads(stdout)["findings"]
+    expected = Counter(kind for _, kind in REPLIES.values()) + Counter(complete=N - len(REPLIES))
+    assert {kind: row[kind] for kind in ("complete", "partial", "refused", "unparsed")} == expected
+    assert (code, row["difference"], row["cut_off"]) == (0, 1.0, 2)
+    assert any("3 refused" in note and "5 unparsed" in note for note in finding["notes"])
+    assert any("max_tokens" in note for note in finding["notes"])
+
+
+# Log-probabilities
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", '"-1"', "0.5"])
+def test_log_probabilities_that_are_no_numbers(cli: Cli, endpoint: Endpoint, tmp_path: Path, number: str) -> None:
+    def wrong(asked: Asked) -> Reply:
+        text = asked["prompt"] if isinstance(asked["prompt"], str) else asked["prompt"][0]
+        return Reply(body=echo(asked).body.decode().replace(str(log_ps(text)[1]), number).encode())
+
+    endpoint.faults, endpoint.always = [echo] * 5, wrong
+    model, cache = model_string(endpoint, "completions", "concurrency=1"), ("--cache", tmp_path / "cache", "--quiet")
+    code, stdout, stderr = cli("ask", model, "--tests", "wat-racism", "--out", tmp_path / "run", *cache)
+    assert (code, stdout, "log-probability" in stderr, "biassay resume" in stderr) == (1, "", True, True)
+    endpoint.always, before = echo, len(endpoint.seen)
+    assert cli("resume", tmp_path / "run", "--model", model, *cache)[0] == 0
+    assert len(endpoint.seen) - before == 64 - 4 + 1  # the first prompt is two requests, to find out the way
+
+
+@pytest.mark.parametrize("name", ["tokens", "token_logprobs"])
+def test_log_probabilities_that_do_not_belong_to_the_text(
+    cli: Cli, endpoint: Endpoint, tmp_path: Path, name: str
+) -> None:
+    def shorter(asked: Asked) -> Reply:
+        found = json.loads(echo(asked).body)
+        for choice in found["choices"]:
+            choice["logprobs"][name].pop()
+        return Reply(body=json.dumps(found).encode())
+
+    endpoint.always = shorter
+    model = model_string(endpoint, "completions", "concurrency=1&retries=0")
+    code, stdout, stderr = cli("ask", model, "--tests", "wat-racism", "--cache", tmp_path)
+    assert (code, stdout, "tokens" in stderr) == (1, "", True)
+
+
+# What is wrong before anything is asked
+
+
+@pytest.mark.parametrize(
+    ("model", "code", "words"),
+    [
+        ("chat:gpt-9", 2, "OPENAI_API_KEY"),
+        ("chat:x?base_url=https://example.org/v1", 2, "key_env="),
+        ("chat:x?base_url=https://example.org/v1&key_env=NOT_SET", 2, "NOT_SET"),
+        ("chat:x?base_url=ftp://example.org", 2, "http://host:port/v1"),
+        ("chat:x?base_url=http://127.0.0.1:9/v1&retries=0", 1, "check base_url="),
+    ],
+)
+def test_no_key_or_a_wrong_address(cli: Cli, tmp_path: Path, model: str, code: int, words: str) -> None:
+    found, stdout, stderr = cli("ask", model, *ASKED, "--cache", tmp_path / "cache", "--out", tmp_path / "run")
+    assert (found, stdout, words in stderr, "Traceback" in stderr) == (code, "", True, False)
+    assert (tmp_path / "run").exists() == (code == 1)  # what was tried can be resumed
+
+
+def test_a_budget_of_nothing(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    arguments = ("--cache", tmp_path / "cache", "--out", tmp_path / "run")
+    code, stdout, stderr = cli("ask", model_of(endpoint), *ASKED, "--budget", 0, *arguments)
+    assert (code, stdout, "biassay resume" in stderr) == (1, "", True)
+    assert endpoint.seen == []
+    assert cli("ask", model_of(endpoint), *ASKED, "--budget", -1, "--cache", tmp_path)[0] == 2
+
+
+# What it costs
+
+
+def test_tokens_are_in_the_manifest_and_on_the_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    """An answer takes 10 tokens in and 5 out, whatever is asked; a run that stopped counts what it used before."""
+    model, run, cache = model_of(endpoint), tmp_path / "run", ("--cache", tmp_path / "cache")
+    code, _, stderr = cli("ask", model, *ASKED[:-1], "--budget", 500, "--out", run, *cache)
+    before = len(endpoint.seen)
+    (record,) = biassay.load(run).manifest.models
+    assert (code, record.tokens_in, record.tokens_out) == (1, 10 * before, 5 * before)
+    assert "20 prompts to ask, about" in stderr
+    code, _, stderr = cli("resume", run, "--model", model, *cache)
+    assert f"used {10 * (N - before)} tokens in and {5 * (N - before)} out" in " ".join(stderr.split())
+    (record,) = biassay.load(run).manifest.models
+    assert (record.tokens_in, record.tokens_out, record.texts) == (10 * N, 5 * N, N)
+    assert "200 tokens read and 100 written" in (run / "report.html").read_text(encoding="utf-8")
+
+
+SETTINGS = {
+    "temperature": ("0.5", 0.5),
+    "max_tokens": ("7", 7),
+    "system": ("be%20brief", "be brief"),
+    "reasoning_effort": ("low", "low"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_setting_is_sent_and_asks_anew(cli: Cli, endpoint: Endpoint, tmp_path: Path, name: str) -> None:
+    written, value = SETTINGS[name]
+    plain = f"chat:toy?base_url={endpoint.base}"
+    for model in (plain, f"{plain}&{name}={written}"):
+        endpoint.seen.clear()
+        stdout = cli("ask", model, *ASKED, "--json", "--cache", tmp_path)[1]
+        assert len(endpoint.seen) == N
+    for _, _, asked in endpoint.seen:
+        sent = asked["messages"][0]["content"] if name == "system" else asked[name]
+        assert sent == value
+    (record,) = json.loads(stdout)["manifest"]["models"]
+    assert record["settings"][name] == str(value)
+
+
+def test_more_answers_ask_only_for_those_that_are_new(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    cli("ask", model_of(endpoint), *ASKED, "--cache", tmp_path)
+    first = Counter(text_of(asked) for _, _, asked in endpoint.seen)
+    stdout = cli("ask", model_of(endpoint), *ASKED, "--n-answers", 2 * N, "--json", "--cache", tmp_path)[1]
+    both = Counter(text_of(asked) for _, _, asked in endpoint.seen)
+    assert (both.total(), first <= both) == (2 * N, True)
+    assert json.loads(stdout)["manifest"]["settings"]["n_answers"] == 2 * N
