@@ -28,6 +28,8 @@ def read_inspect(path: Path) -> Log:
     """Read a log of inspect_evals/bbq or of the intrasentence task of inspect_evals/stereoset; others are refused."""
     try:
         header, samples = _zipped(path) if zipfile.is_zipfile(path) else _plain(path)
+    except MissingExtraError:
+        raise
     except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile, zlib.error) as error:
         raise UsageError(f"{path}: not a whole log of Inspect: {error}") from error
     about = header["eval"]
@@ -85,7 +87,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         import zstandard
     except ModuleNotFoundError:
-        raise MissingExtraError("a log of Inspect in this format", "contexts") from None
+        raise MissingExtraError("a log of Inspect in this format", "benchmarks") from None
     file = archive.fp
     assert file is not None
     file.seek(info.header_offset + 26)  # the lengths of the name and of what is extra end a head of 30 bytes
