@@ -32,32 +32,32 @@ def read_bbq_release(paths: Sequence[Path]) -> tuple[Log, ...]:
     and the others do not: their answer cannot be known without the context.
     """
     rows = [row for path in paths for row in read_rows(path)]
-    fields = {name: found for row in rows for name in row.values if (found := _FIELD.fullmatch(name))}
+    fields = {name: named for row in rows for name in row.values if (named := _FIELD.fullmatch(name))}
     if not fields:
         raise UsageError(f"{paths[0]}: no released answers to BBQ: no line has a field MODEL_pred_FORMAT")
     digests = [content_digest(path) for path in paths]
     digest = digests[0] if len(paths) == 1 else hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
     path = paths[0] if len(paths) == 1 else paths[0].parent
-    found = []
-    for field, named in fields.items():
-        answers, unmapped = _answers(rows, field, named["format"] == _NO_CONTEXT)
+    logs = []
+    for field, parts in fields.items():
+        answers, unmapped = _answers(rows, field, parts["format"] == _NO_CONTEXT)
         if not answers:
             raise UsageError(f"{path}: no answer of {field} can be used; the first: {unmapped[0].reason}")
-        found.append(
+        logs.append(
             Log(
                 path=path,
                 digest=digest,
                 tool="answers released with BBQ",
                 version="",
                 benchmark="bbq",
-                task=named["format"],
-                model=named["model"],
+                task=parts["format"],
+                model=parts["model"],
                 method="answer",
                 answers=tuple(answers),
                 unmapped=tuple(unmapped),
             )
         )
-    return tuple(found)
+    return tuple(logs)
 
 
 def _answers(rows: Sequence[Row], field: str, alone: bool) -> tuple[list[LoggedChoice], list[Unmapped]]:
