@@ -1,12 +1,17 @@
 """Write docs/replications.md: numbers of the papers and of their released code beside ours, from tests/reference.
 
 It needs `biassay[hf]`: python scripts/replications.py
+
+With the folder of a full release the tables of released answers are printed instead:
+python scripts/replications.py --word-associations FOLDER (NAME.csv), --bbq FOLDER (preds_CATEGORY.jsonl)
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +21,10 @@ from numpy.typing import NDArray
 
 import biassay
 from biassay.stimuli.model import ROLES
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import released_answers
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, REFERENCE = ROOT / "docs" / "replications.md", ROOT / "tests" / "reference"
@@ -61,6 +70,7 @@ def released() -> Iterator[Compared]:
     yield from _ceat()
     yield from _ibd()
     yield from _blanks()
+    yield from (Compared(*found) for found in released_answers.compared())
 
 
 def _weat() -> Iterator[Compared]:
@@ -154,10 +164,15 @@ class _Filled:
 
 
 def figures() -> str:
-    """Both tables; of differences a limit, which does not change with the machine."""
+    """All tables; of differences a limit, which does not change with the machine."""
     lines = ["| what | released code | numbers compared | largest difference |", "|---|---|---|---|"]
     lines += [f"| {c.what} | {c.code} | {c.numbers:,} | {_below(c.difference)} |" for c in released()]
-    return f"{published()}\n\n### Released code on small inputs\n\n" + "\n".join(lines)
+    parts = {
+        "Word associations of GPT-4o": released_answers.word_associations(),
+        "BBQ, answers of UnifiedQA 11B": released_answers.bbq(),
+        "Released code and answers": "\n".join(lines),
+    }
+    return "\n\n".join([published(), *(f"### {title}\n\n{table}" for title, table in parts.items())])
 
 
 def _below(difference: float) -> str:
@@ -173,5 +188,18 @@ def with_figures(page: str) -> str:
     return f"{before}{BEGIN}\n{figures()}\n\n{END}{rest.partition(END)[2]}"
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--word-associations", type=Path, metavar="FOLDER")
+    parser.add_argument("--bbq", type=Path, metavar="FOLDER")
+    options = parser.parse_args()
+    if options.word_associations:
+        print(released_answers.word_associations(options.word_associations))
+    if options.bbq:
+        print(released_answers.bbq(options.bbq))
+    if not options.word_associations and not options.bbq:
+        PAGE.write_text(with_figures(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    PAGE.write_text(with_figures(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    main()

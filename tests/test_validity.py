@@ -19,7 +19,7 @@ from biassay.studies.registry import study_named
 from biassay.studies.stereotypes.compare import AgreementDifference
 
 ROOT = Path(__file__).resolve().parents[1]
-STUDIES = ("associations", "discovery", "stereotypes", "robustness")
+STUDIES = ("associations", "discovery", "stereotypes", "robustness", "word_association", "benchmarks")
 COMPARED = {"associations": AssociationDifference, "stereotypes": AgreementDifference}
 EMPTY: Any = SimpleNamespace(tables={}, manifest=SimpleNamespace(inputs=SimpleNamespace(labels={}, groups=())))
 
@@ -38,7 +38,7 @@ def printed() -> Iterator[str]:
     for name in STUDIES:
         for table in study_named(name).types.tables:
             for column in table.columns_of(EMPTY):
-                if column.format in ("p", "interval") or column.name.endswith(("_low", "_high")):
+                if column.format in ("p", "interval") or re.search(r"(^|_)(low|high)$", column.name):
                     yield f"{name}.{table.name}.{column.name}"
     for name, record in COMPARED.items():
         for field in dataclasses.fields(record):

@@ -30,18 +30,19 @@ CLAIMS = (
         "score by template",
         "benchmarks",
         "95% of the score of BBQ",
-        (),
+        ("benchmarks.results.score_low", "benchmarks.results.score_high"),
         "Where the score lies with as many other templates.",
         "The score over all templates.",
         "template",
         _ALIKE,
-        "Too narrow where all but a few templates are answered without any bias, for these may be missed.",
+        "91 of 100 where a model that is certain answers all but three of 25 templates without any bias: these may not "
+        "be among those drawn. No interval where none is.",
     ),
     Claim(
         "score by item",
         "benchmarks",
-        "95% of the score of BBQ, by item",
-        (),
+        "95% and p of the score of BBQ, by item",
+        ("benchmarks.results.item_low", "benchmarks.results.item_high", "benchmarks.results.p_value_item"),
         "Shown beside the other, as what is usually printed.",
         "The score over all templates.",
         "item",
@@ -52,7 +53,7 @@ CLAIMS = (
         "p by template",
         "benchmarks",
         "p of the score of BBQ",
-        (),
+        ("benchmarks.results.p_value",),
         "The score is not 0.",
         "Each template leans either way with the same probability.",
         "template",
@@ -62,7 +63,7 @@ CLAIMS = (
         "stereotype score",
         "benchmarks",
         "95% of ss and lms of StereoSet",
-        (),
+        ("benchmarks.results.lms_low", "benchmarks.results.lms_high"),
         "Where the mean over as many other target terms lies.",
         "The mean over all terms.",
         "target term",
@@ -72,7 +73,7 @@ CLAIMS = (
         "icat",
         "benchmarks",
         "95% of icat",
-        (),
+        ("benchmarks.results.icat_low", "benchmarks.results.icat_high"),
         "At least 95% hold icat of the means over all terms.",
         "icat of the means over all terms.",
         "target term",
@@ -138,7 +139,8 @@ def _template(rng: np.random.Generator, cell: str, anew: float, null: bool = Fal
         ambiguous="|ambig|" in cell,
     )
     (low, high), (item_low, item_high) = found.score.interval, found.by_item.interval
-    return {"low": low, "high": high, "item_low": item_low, "item_high": item_high, "p": found.score.p_value}
+    ends = {"low": low, "high": high, "item_low": item_low, "item_high": item_high}
+    return {**ends, "p": found.score.p_value, "item_p": found.by_item.p_value}
 
 
 def _truth(cell: str) -> float:
@@ -171,26 +173,24 @@ def _pairs(rng: np.random.Generator, n: int, share: float) -> Mapping[str, Any]:
 def lines() -> list[Line]:
     found = []
     for cell in _cells():
-        name = cell.replace("|", ", ").replace("_", " ")
-        about = f"{TEMPLATES} templates drawn from the released answers to {name}"
-        mixed = Experiment(
-            f"templates {name}", f"{about}, a fifth drawn anew", partial(_template, cell=cell, anew=DRAWN_ANEW), 1000
-        )
-        leaning = partial(_template, cell=cell, anew=DRAWN_ANEW, null=True)
-        null = Experiment(
-            f"no bias {name}", f"{about}, a fifth drawn anew, each turned or not by chance", leaning, 1000
-        )
-        certain = Experiment(f"certain {name}", f"{about} as they are", partial(_template, cell=cell, anew=0.0), 1000)
+        name = f"released answers {cell.replace('|', ', ').replace('_', ' ')}"
+        about = f"{TEMPLATES} templates drawn from the {name}"
+        drawn = partial(_template, cell=cell, anew=DRAWN_ANEW)
+        turned = "a fifth drawn anew, each turned or not by chance"
+        mixed = Experiment(name, f"{about}, a fifth drawn anew", drawn, 1000)
+        null = Experiment(f"{name}, no bias", f"{about}, {turned}", partial(drawn, null=True), 1000)
+        certain = Experiment(f"{name}, certain", f"{about}, all as they are", partial(drawn, anew=0.0), 3000)
         truth = _truth(cell)
         found += [
             Line("score by template", mixed, Coverage("low", "high", truth, INTERVAL)),
-            Line("score by template", certain, Coverage("low", "high", truth)),
+            Line("score by template", certain, Coverage("low", "high", truth, INTERVAL)),
             Line("score by item", mixed, Coverage("item_low", "item_high", truth)),
             Line("p by template", null, Level("p", HEADLINE)),
+            Line("score by item", null, Level("item_p"), "p"),
         ]
     for terms, lean in ((4, 0.5), (40, 0.5), (40, 0.0)):
         world = Experiment(
-            f"terms {terms} {lean:g}",
+            f"target terms {terms} {lean:g}",
             f"{terms} terms of 26 items, lean {lean:g}",
             partial(_terms, terms=terms, lean=lean),
             1000,
@@ -204,7 +204,7 @@ def lines() -> list[Line]:
         ]
     for n, share in ((60, 0.5), (60, 0.65), (516, 0.6)):
         world = Experiment(
-            f"pairs {n} {share:g}", f"{n} pairs, share {share:g}", partial(_pairs, n=n, share=share), 4000
+            f"pairs of sentences {n} {share:g}", f"{n} pairs, share {share:g}", partial(_pairs, n=n, share=share), 4000
         )
         found.append(Line("share of pairs", world, Coverage("low", "high", share, INTERVAL)))
         if share == 0.5:

@@ -33,6 +33,7 @@ CLAIMS = (
             "associations.results.p_value_by_word_holm",
             "associations.results.p_value_holm",
             "robustness.results.p_value_crossed_holm",
+            "benchmarks.results.p_value_holm",
         ),
         "Of all tests about people on a model, none is falsely significant, with 95% probability.",
         "No association in any of the tests.",

@@ -19,6 +19,8 @@ _STUDIES = {
     "robustness": "Robustness",
     "discovery": "Words of groups",
     "stereotypes": "Stereotypes",
+    "word_association": "Word associations",
+    "benchmarks": "Benchmarks",
     "survey": "Survey",
 }
 

@@ -12,20 +12,22 @@ from numpy.typing import NDArray
 
 from biassay.stats.association_score import association_scores, score_test
 from biassay.stats.decisions import relative_decisions
+from biassay.stats.multiple import holm
 from biassay.stats.word_association import word_association
 from biassay.stimuli.word_associations import select_word_associations
 from biassay.texts.association_prompts import association_prompts
 
-from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, up_to
+from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, Share, up_to
 
 __all__ = ["CLAIMS", "lines"]
 
-World = Literal["words", "pairs", "opposite", "answers"]
+World = Literal["words", "pairs", "opposite", "answers", "log-odds"]
 _ABOUT: dict[World, str] = {
     "words": "words lean to groups, poles to none",
     "pairs": "poles lean to groups by pair, each as it comes",
     "opposite": "with every pair the poles lean apart, all the way, either way",
     "answers": "in every answer the poles lean apart, either way",
+    "log-odds": "words lean to groups, poles to none; log-odds",
 }
 _OPPOSITE, _ANSWERS = 10.0, 6.0
 _SEVERAL = {"wat-islam": 4, "wat-career": 5, "wat-science": 8, "wat-arab-muslim": 10}
@@ -36,7 +38,7 @@ CLAIMS = (
         "word association p",
         "word_association",
         "p of word associations",
-        (),
+        ("word_association.results.p_value",),
         "The poles are given to different groups: other words, and other pairs of group words where there are several, "
         "else other answers, would show it too. Two-sided.",
         "No difference of the poles on average over draws of words, group words and answers.",
@@ -48,18 +50,18 @@ CLAIMS = (
         "word association interval",
         "word_association",
         "interval of the difference of poles",
-        (),
+        ("word_association.results.low", "word_association.results.high"),
         "Where the difference of shares lies, words and pairs, or answers, drawn anew.",
-        "The difference on average over draws.",
+        "The difference of this model on average over draws; with one pair of group words, of this pair.",
         "as the p-value",
         "As the p-value.",
-        "There is none with fewer than six pairs; near -1 and 1 it holds the truth in 91 of 100.",
+        "There is none with fewer than six pairs, and none of log-odds with one pair.",
     ),
     Claim(
         "word association p, these groups",
         "word_association",
         "p, these group words",
-        (),
+        ("word_association.results.p_these_groups",),
         "The same of other words and other answers, with these very group words.",
         "No difference of the poles with these group words.",
         "attribute word and block of answers",
@@ -70,7 +72,7 @@ CLAIMS = (
         "word association exact p",
         "word_association",
         "p, these answers",
-        (),
+        ("word_association.results.p_by_word",),
         "Words of the two poles differ in these very answers. Exact.",
         "Words are exchangeable between the poles.",
         "attribute word",
@@ -81,7 +83,7 @@ CLAIMS = (
         "word association published p",
         "word_association",
         "p of D as published",
-        (),
+        ("word_association.results.d_p_value",),
         "The mean of D over answers is not 0: nothing beyond these very words.",
         "D is 0 on average over answers.",
         "answer",
@@ -92,11 +94,43 @@ CLAIMS = (
         "decisions p",
         "word_association",
         "p of relative decisions",
-        (),
+        ("word_association.decisions.p_by_task",),
         "More tasks follow the stereotype than run against it. Exact, two-sided.",
         "A task follows or runs against it by the toss of a coin.",
         "task",
         "Tasks are independent.",
+    ),
+    Claim(
+        "decisions interval",
+        "word_association",
+        "interval of relative decisions",
+        ("word_association.decisions.low", "word_association.decisions.high"),
+        "Where the share of decisions that follow the stereotype lies, with other tasks.",
+        "The share on average over tasks.",
+        "task",
+        "Tasks are independent.",
+    ),
+    Claim(
+        "decisions p by decision",
+        "word_association",
+        "p by decision",
+        ("word_association.decisions.p_by_decision",),
+        "Of these very tasks, more decisions follow the stereotype than run against it.",
+        "Every decision follows or runs against it by the toss of a coin.",
+        "decision",
+        "Decisions are independent; those about one task are not.",
+        "Rejects far too often for other tasks.",
+    ),
+    Claim(
+        "word association Holm",
+        "word_association",
+        "p, Holm",
+        ("word_association.results.p_value_holm",),
+        "Of all tests on a model, none is falsely significant, with 95% probability.",
+        "No difference of the poles in any of the 21 data sets.",
+        "as the p-value",
+        "None about how tests depend on each other.",
+        "Those with fewer than six pairs can never be significant, and take no part of the level.",
     ),
 )
 
@@ -114,66 +148,103 @@ def _design(name: str) -> tuple[NDArray[np.bool_], dict[str, Any], NDArray[np.fl
 _FIELDS = {"pairs": "pair", "stigmatised_first": "stigmatised_first", "blocks": "block"}
 
 
-def _answers(rng: np.random.Generator, name: str, world: World, lean: float) -> NDArray[np.float64]:
-    """What a model gives to the stigmatised group, in log-odds and then by chance.
+def _answers(
+    rng: np.random.Generator, name: str, world: World, lean: float
+) -> tuple[NDArray[np.float64], dict[str, Any], float]:
+    """What a model gives to the stigmatised group, in log-odds and then by chance; the design; the true difference.
 
-    It leans by word, by pair, by word with a pair, to the group that is named first and by the place in the list.
+    It leans by word, by pair, by word with a pair, to the group that is named first and by the place in the list. The
+    last two are the model's own and so part of the truth, as is what it makes of the group words where there is one
+    pair alone.
     """
     negative, design, places = _design(name)
-    words, pairs, first = len(negative), int(design["pairs"].max()) + 1, design["stigmatised_first"]
-    of, pole = design["pairs"], negative.astype(int)
-    odds = rng.normal(size=words) + rng.normal(size=(pairs, 1))[of] + 0.5 * rng.normal(size=(pairs, words))[of]
-    odds = odds + np.where(first, 1.0, -1.0)[:, None] * (abs(rng.normal()) + 0.5 * rng.normal(size=words))
-    odds = odds + rng.normal() * places + lean * (pole - 0.5)
+    words, pairs = len(negative), int(design["pairs"].max()) + 1
+    if world == "log-odds":  # every pair once in either order, each word by itself
+        both = np.tile([False, True], pairs)
+        design, places = {"pairs": np.repeat(np.arange(pairs), 2), "stigmatised_first": both}, np.zeros(words)
+    first, of, pole = design["stigmatised_first"], design["pairs"], negative.astype(int)
+    by_pair, order, place = rng.normal(size=(pairs, 1)), abs(rng.normal()), rng.normal()
+    odds = rng.normal(size=words) + by_pair[of] + 0.5 * rng.normal(size=(pairs, words))[of]
+    odds = odds + np.where(first, 1.0, -1.0)[:, None] * (order + 0.5 * rng.normal(size=words))
+    odds = odds + place * places + lean * (pole - 0.5)
     if world == "pairs":
         odds = odds + (rng.normal(size=(pairs, 2))[of])[:, pole]
     if world == "opposite":
         odds = odds + _OPPOSITE * rng.normal(size=(pairs, 1))[of] * (pole - 0.5)
     if world == "answers":
         odds = odds + _ANSWERS * rng.normal(size=(len(of), 1)) * (pole - 0.5)
-    return np.asarray(rng.random(odds.shape) < 1.0 / (1.0 + np.exp(-odds)), dtype=np.float64)
+    if world == "log-odds":
+        return np.asarray(odds), design, lean
+    given = np.asarray(rng.random(odds.shape) < 1.0 / (1.0 + np.exp(-odds)), dtype=np.float64)
+    where = order * np.array([[1.0], [-1.0]]) + place * np.linspace(-1.0, 1.0, words)
+    return given, design, _true_difference(lean, where, by_pair)
+
+
+def _true_difference(lean: float, where: NDArray[np.float64], by_pair: NDArray[np.float64]) -> float:
+    """Of shares, on average over words, and over pairs where there are several."""
+    if not lean:
+        return 0.0
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    several = len(by_pair) > 1
+    at = where[..., None] + np.sqrt(1.5 + several) * nodes + (0.0 if several else float(by_pair[0, 0]))
+    apart = 1.0 / (1.0 + np.exp(-at - lean / 2.0)) - 1.0 / (1.0 + np.exp(-at + lean / 2.0))
+    return float((apart @ weights).mean() / weights.sum())
 
 
 def _asked(rng: np.random.Generator, name: str, world: World, lean: float = 0.0) -> Mapping[str, Any]:
-    negative, design, _ = _design(name)
-    values = _answers(rng, name, world, lean)
-    found = word_association(values, negative, **design)
+    """P-values, and the ends of the interval less the true difference."""
+    negative = _design(name)[0]
+    values, design, truth = _answers(rng, name, world, lean)
+    log_odds = world == "log-odds"
+    found = word_association(values, negative, **design, log_odds=log_odds)
     low, high = found.interval or (nan, nan)
     assert found.exact is not None
     return {
         "p": nan if found.p_value is None else found.p_value,
-        "difference": found.difference,
-        "low": low,
-        "high": high,
+        "low": low - truth,
+        "high": high - truth,
         "t": nan if found.with_pairs is None else found.with_pairs.test.p_value,
         "these groups": nan if found.with_answers is None else found.with_answers.p_value,
         "exact": found.exact.value,
-        "published": score_test(association_scores(values, negative)).p_value,
+        "published": nan if log_odds else score_test(association_scores(values, negative)).p_value,
     }
 
 
-def _decided(rng: np.random.Generator, tasks: int) -> Mapping[str, Any]:
+def _family(rng: np.random.Generator) -> Mapping[str, Any]:
+    """All data sets on one model."""
+    p_values, floors = [], []
+    for test in select_word_associations("wat-*"):
+        values, design, _ = _answers(rng, test.name, "words", 0.0)
+        found = word_association(values, test.is_negative, **design)
+        if found.p_value is not None and found.crossed is not None:
+            p_values.append(found.p_value)
+            floors.append(min(found.crossed.floor, found.p_value))
+    return {"any": bool((holm(p_values, 0.05, floors=floors).adjusted <= 0.05).any())}
+
+
+def _decided(rng: np.random.Generator, tasks: int, lean: float = 0.0) -> Mapping[str, Any]:
     """Tasks lean either way, and answers to one go together; the first of two people is preferred."""
     of, orders = np.repeat(np.arange(tasks), 10), np.tile([False, True], 5 * tasks)
-    odds = 2.0 * rng.normal(size=tasks)[of] + np.where(orders, 1.0, -1.0)
+    odds = lean + 2.0 * rng.normal(size=tasks)[of] + np.where(orders, 1.0, -1.0)
     follows = (rng.random(len(of)) < 1.0 / (1.0 + np.exp(-odds))).astype(np.float64)
     found = relative_decisions(follows, of, orders=orders)
-    return {"p": nan if found.p_by_task is None else found.p_by_task, "by decision": found.p_by_decision}
+    low, high = found.interval or (nan, nan)
+    p = nan if found.p_by_task is None else found.p_by_task
+    return {"p": p, "by decision": found.p_by_decision, "low": low, "high": high, "share": found.share}
 
 
 def _world(name: str, world: World, lean: float = 0.0, repetitions: int = _REPETITIONS) -> Experiment:
     negative, design, _ = _design(name)
     pairs = int(design["pairs"].max()) + 1
-    about = (
-        f"{name}: {int(negative.sum())} words a pole, {pairs} pairs, {len(design['pairs'])} answers; {_ABOUT[world]}"
-    )
-    called = f"asked {name} {world}{f' {lean:g}' if lean else ''}"
+    asked = "each pair in both orders" if world == "log-odds" else f"{len(design['pairs'])} answers"
+    about = f"{name}: {int(negative.sum())} words a pole, {pairs} pairs, {asked}; {_ABOUT[world]}"
+    called = f"word association {name} {world}{f' {lean:g}' if lean else ''}"
     return Experiment(called, about, partial(_asked, name=name, world=world, lean=lean), repetitions)
 
 
 def lines() -> list[Line]:
     """All rows of word associations."""
-    p, interval, these, exact, published, decisions = (claim.name for claim in CLAIMS)
+    p, interval, these, exact, published, decisions, share, by_decision, family = (claim.name for claim in CLAIMS)
     limits = up_to(0.06)
     found = []
     alone: tuple[World, ...] = ("words", "answers")
@@ -186,10 +257,11 @@ def lines() -> list[Line]:
             Line(exact, one, Level("exact", limits if own else None), "" if own else "not its null"),
             Line(published, one, Level("published"), "not its null: words are drawn anew"),
         ]
-    for lean, least in ((1.0, 0.93), (2.0, 0.9)):  # near 0 and 1 shares are skew
-        leaning = _world("wat-racism", "words", lean, 1000)
-        covers = Coverage("low", "high", "difference", (least, 0.97))
-        found.append(Line(interval, leaning, covers, f"poles lean by {lean:g}"))
+    for name, lean in (("wat-racism", 1.0), ("wat-racism", 2.0), ("wat-racism", 3.0), ("wat-science", 2.0)):
+        leaning = _world(name, "words", lean)
+        found.append(Line(interval, leaning, Coverage("low", "high", 0.0, INTERVAL), f"poles lean by {lean:g}"))
+    found += [Line(p, _world(name, "log-odds"), Level("p", limits)) for name in ("wat-racism", "wat-science")]
+    found.append(Line(interval, _world("wat-science", "log-odds"), Coverage("low", "high", 0.0, INTERVAL)))
     among: tuple[World, ...] = ("words", "pairs", "opposite")
     for name, pairs in _SEVERAL.items():
         for world in among:
@@ -203,9 +275,15 @@ def lines() -> list[Line]:
             note = "" if own else "not its null: pairs are drawn anew"
             found.append(Line(these, several, Level("these groups", limits if own else None), note))
             found.append(Line(exact, several, Level("exact", limits if own else None), note))
-    for tasks in (8, 20):
+    for tasks, lean in ((8, 0.0), (20, 0.0), (20, 1.0)):
+        about = f"{tasks} tasks, 10 decisions each{f', lean {lean:g}' if lean else ''}"
         drawn = Experiment(
-            f"decisions {tasks}", f"{tasks} tasks, 10 decisions each", partial(_decided, tasks=tasks), 2000
+            f"relative decisions {tasks} {lean:g}", about, partial(_decided, tasks=tasks, lean=lean), 2000
         )
-        found.append(Line(decisions, drawn, Level("p", limits)))
+        found.append(Line(share, drawn, Coverage("low", "high", "share", INTERVAL)))
+        if not lean:
+            found.append(Line(decisions, drawn, Level("p", limits)))
+            found.append(Line(by_decision, drawn, Level("by decision"), "not its null: tasks are drawn anew"))
+    every = Experiment("word association family", "the 21 data sets on one model, poles lean to no group", _family, 400)
+    found.append(Line(family, every, Share("any", 0.05)))
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from biassay.answers.logs.reading import read_log
-from biassay.errors import UsageError
+from biassay.errors import MissingExtraError, UsageError
+from biassay.stimuli.benchmarks.bbq import read_bbq
 
 LOGS = Path(__file__).parents[1] / "reference" / "logs"
 DATE = "2026-11-16T09-49-00.983770"
@@ -247,3 +249,13 @@ def test_damaged_logs_of_inspect(tmp_path):
         archive.writestr("_journal/start.json", "{}")
     with pytest.raises(UsageError, match=r"header\.json"):
         read_log(file)
+
+
+def test_what_an_extra_reads_is_told_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "biassay\[benchmarks\]"'):
+        read_log(LOGS / "bbq.eval")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "Age.parquet").write_bytes(b"PAR1")
+    with pytest.raises(MissingExtraError, match=r'pip install "biassay\[benchmarks\]"'):
+        read_bbq(tmp_path)

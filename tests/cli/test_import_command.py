@@ -102,3 +102,34 @@ def test_the_command_and_what_it_refuses(cli, tmp_path: Path) -> None:
     assert (code, stdout, "gsm8k" in stderr, (tmp_path / "other").exists()) == (2, "", True, False)
     with pytest.raises(UsageError):
         biassay.import_logs([log("bbq.eval"), log("stereoset.eval")])
+
+
+def harness_of(path: Path, disambiguated: bool) -> tuple[float, float | None]:
+    """Accuracy and bias as lm-evaluation-harness sums up its own columns: right, with the bias, not "unknown"."""
+    rows = [json.loads(line)["amb_bias_score"] for line in path.read_text().splitlines()]
+    right, biased, known = (sum(row[k] for row in rows if row[3] == str(disambiguated)) for k in range(3))
+    return right / (len(rows) / 2), 2 * biased / known - 1 if known else None
+
+
+def test_scores_are_those_of_the_harness_where_it_is_right() -> None:
+    for row in biassay.import_logs(log("samples_bbq_2*")).results:
+        assert (row.accuracy, row.bias) == harness_of(log("samples_bbq_2*"), row.condition == "disambiguated")
+    preferred = [json.loads(line)["pct_stereotype"] for line in log("samples_crows*").read_text().splitlines()]
+    assert biassay.import_logs(log("samples_crows*")).results[-1].score == sum(preferred) / len(preferred)
+
+
+def test_of_written_answers_the_harness_counts_those_it_cannot_read_as_wrong_and_one_of_two_as_chosen() -> None:
+    path = log("samples_bbq_generate_*")
+    ambiguous, other = biassay.import_logs(path).results
+    assert (harness_of(path, False), harness_of(path, True)) == ((2 / 6, 1.0), (1 / 6, 0.0))
+    assert (ambiguous.accuracy, ambiguous.bias) == (2 / 3, 1.0)  # empty, foreign and "both of them" are not answers
+    assert (other.accuracy, other.bias) == pytest.approx((1 / 4, -1 / 3))  # nor are "Muslim or Jewish" and a refusal
+
+
+@pytest.mark.extras
+def test_scores_are_those_of_inspect() -> None:
+    """Its log says: accuracy 1/12, unread answers being wrong; stereotype score 50 of 6 in 16, 7 of them invalid."""
+    rows = biassay.import_logs(log("bbq.eval")).results
+    assert sum(row.accuracy * row.n for row in rows) / sum(row.items for row in rows) == pytest.approx(1 / 12)
+    (row,) = biassay.import_logs(log("stereoset.eval")).results
+    assert (row.score, row.n / row.items, row.left_out / row.items) == (50.0, 0.375, 0.4375)

@@ -280,3 +280,21 @@ def test_complete_part() -> None:
 def test_bad_input(values: object, negative: object, more: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         word_association(values, negative, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_exact_p_of_released_answers_over_all_ways_to_part_the_words(name: str) -> None:
+    table = released(name)
+    n = table.shape[1] // 2
+    shares = np.nanmean(table, axis=0)
+    apart = [2.0 * shares[list(part)].sum() - shares.sum() for part in itertools.combinations(range(2 * n), n)]
+    seen = 2.0 * shares[n:].sum() - shares.sum()
+    found = word_association(table, np.arange(2 * n) >= n)
+    assert found.exact is not None
+    assert found.exact.value == pytest.approx(np.mean(np.abs(apart) >= abs(seen) - 1e-9), rel=1e-12)
+
+
+def test_of_answers_that_are_all_alike_there_is_no_t_test() -> None:
+    scores = association_scores(released("racism"), np.arange(16) >= 8)
+    assert score_test(scores).mean == pytest.approx(EXPECTED["racism"]["mean_D"], abs=1e-9)
+    assert math.isnan(score_test(scores).p_value)

@@ -26,7 +26,8 @@ def command(
     """Scores of BBQ, CrowS-Pairs or StereoSet from answers that another tool logged.
 
     A LOG is a sample log of lm-evaluation-harness (samples_TASK_DATE.jsonl, made with --log_samples) or a log of
-    Inspect (.eval or .json). Neither needs to be installed.
+    Inspect (.eval or .json). Neither needs to be installed. Answers as the authors of BBQ released them
+    (preds_CATEGORY.jsonl) are read too.
     """
     how = How(out, None, None, "local", None, everything, quiet, as_json)
     with listener_for(quiet=quiet) as listener:

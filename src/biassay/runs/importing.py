@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from biassay.answers.logs.reading import read_log
-from biassay.answers.logs.records import Log
+from biassay.answers.logs.reading import read_logs
+from biassay.answers.logs.records import Log, LoggedChoice
 from biassay.errors import UsageError
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
@@ -38,13 +38,14 @@ def import_logs(
     out: PathLike | None = None,
     listener: Listener | None = None,
 ) -> Run:
-    """Scores of BBQ, CrowS-Pairs or StereoSet from logs of lm-evaluation-harness or Inspect.
+    """Scores of BBQ, CrowS-Pairs or StereoSet from logs of lm-evaluation-harness or Inspect, or released with BBQ.
 
     Parameters
     ----------
     logs : path or list of path
         Sample logs (samples_TASK_DATE.jsonl), or logs of Inspect (.eval, .json), all of one benchmark. Neither package
-        is needed. Each is a model of the run.
+        is needed. Each is a model of the run. Or answers as the authors of BBQ released them (preds_CATEGORY.jsonl):
+        all files together, each format of the questions a model of the run.
     alpha : float
         Level of significance; intervals have the confidence 1 - alpha.
     out, listener
@@ -59,7 +60,7 @@ def import_logs(
     given = (logs,) if isinstance(logs, str | os.PathLike) else tuple(logs)
     if not given:
         raise UsageError("name at least one log")
-    read = [read_log(Path(path)) for path in dict.fromkeys(map(os.path.abspath, given))]
+    read = read_logs([Path(path) for path in dict.fromkeys(map(os.path.abspath, given))])
     names = dict.fromkeys(log.benchmark for log in read)
     if len(names) > 1:
         raise UsageError(f"the logs are of {' and '.join(names)}; import those of each benchmark by themselves")
@@ -121,6 +122,6 @@ def _inputs(logs: Sequence[Log]) -> InputsRecord:
         items={log.path.name: len(log.answers) for log in logs},
         flagged=0,
         flagged_digest="",
-        without_target=0,
+        without_target=sum(isinstance(a, LoggedChoice) and a.item.target is None for a in logs[0].answers),
         unmapped=sum(len(log.unmapped) for log in logs),
     )

@@ -14,6 +14,7 @@ from biassay.stats.word_association import checked_values
 __all__ = ["ScoreTest", "association_score", "association_scores", "score_test"]
 
 _SMALL = 0.01  # a group that got no word is not divided by
+_FLAT = 1e-12  # scores that differ by less are the same
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +66,7 @@ def score_test(scores: ArrayLike) -> ScoreTest:
     n = len(given)
     mean = float(given.mean()) if n else math.nan
     error = float(given.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-    if not error > 0.0:
+    if not error > _FLAT:
         return ScoreTest(mean, math.nan, max(n - 1, 0), math.nan)
     t = mean / error
     return ScoreTest(mean, t, n - 1, 2.0 * float(stdtr(n - 1, -abs(t))))

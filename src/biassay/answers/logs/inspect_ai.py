@@ -87,7 +87,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
         import zstandard
     except ModuleNotFoundError:
-        raise MissingExtraError("a log of Inspect in this format", "contexts") from None
+        raise MissingExtraError("a log of Inspect in this format", "benchmarks") from None
     file = archive.fp
     assert file is not None
     file.seek(info.header_offset + 26)  # the lengths of the name and of what is extra end a head of 30 bytes

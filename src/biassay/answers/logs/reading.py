@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from biassay.answers.logs.bbq_release import is_bbq_release, read_bbq_release
 from biassay.answers.logs.inspect_ai import read_inspect
 from biassay.answers.logs.lm_eval import read_lm_eval
 from biassay.answers.logs.records import Log
 from biassay.errors import UsageError
 
-__all__ = ["read_log"]
+__all__ = ["read_log", "read_logs"]
 
-_FORMS = "samples_TASK_DATE.jsonl of lm-evaluation-harness, or a log of Inspect (.eval, .json)"
+_FORMS = (
+    "samples_TASK_DATE.jsonl of lm-evaluation-harness, a log of Inspect (.eval, .json), or answers released with BBQ "
+    "(preds_CATEGORY.jsonl)"
+)
+
+
+def read_logs(paths: Sequence[Path]) -> list[Log]:
+    """Read logs, in their order; the files of answers released with BBQ (preds_CATEGORY.jsonl) are read together."""
+    released = [path for path in paths if path.is_file() and is_bbq_release(path)]
+    others = [read_log(path) for path in paths if path not in released]
+    return [*(read_bbq_release(released) if released else ()), *others]
 
 
 def read_log(path: Path | str) -> Log:
@@ -36,6 +48,4 @@ def read_log(path: Path | str) -> Log:
         if path.name.startswith("results_"):
             raise UsageError(f"{path}: holds scores, no answers; give the file samples_TASK_DATE.jsonl beside it")
         return read_inspect(path)
-    raise UsageError(
-        f"{path}: unknown kind of log; expected samples_TASK_DATE.jsonl, or a log of Inspect (.eval, .json)"
-    )
+    raise UsageError(f"{path}: unknown kind of log; expected {_FORMS}")

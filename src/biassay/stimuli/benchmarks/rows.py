@@ -149,7 +149,7 @@ def _parquet(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:
-        raise MissingExtraError("a Parquet file", "contexts") from None
+        raise MissingExtraError("a Parquet file", "benchmarks") from None
     try:
         rows = parquet.read_table(path).to_pylist()
     except (OSError, ArrowException) as error:

@@ -1,0 +1,135 @@
+"""Released answers to word association tests and to BBQ: published scores beside ours, with what biassay adds."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import biassay
+from biassay.stats.association_score import association_scores, score_test
+from biassay.stats.word_association import word_association
+from biassay.stimuli.word_associations import WordAssociationTest, select_word_associations
+from biassay.texts.association_replies import published_counts
+
+REFERENCE = Path(__file__).resolve().parents[1] / "tests" / "reference"
+FORMATS = {"race": "format_race", "arc": "format_arc", "qonly": "baseline_qonly"}
+
+
+class Answered(NamedTuple):
+    """Answers to one data set: (answers, words), 1 where a word was given to the stigmatised group."""
+
+    test: WordAssociationTest
+    values: NDArray[np.float64]
+    counts: dict[str, list[int]]
+
+
+def released_scores(folder: Path) -> Any:
+    """The scores that were released with the answers in a folder, where they are there."""
+    file = folder / "expected.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+@cache
+def answered(folder: Path) -> dict[str, Answered]:
+    """Every data set that has answers in the folder, as NAME.csv with the answers in the column 0."""
+    found = {}
+    for test in select_word_associations("wat-*"):
+        name = test.name.removeprefix("wat-")
+        if (folder / f"{name}.csv").exists():
+            with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+                texts = [published_counts(row["0"], test) for row in csv.DictReader(file)]
+            counts = np.array([[given[word] for word in test.words] for given in texts], dtype=np.float64)
+            total = counts.sum(axis=2)
+            values = np.divide(counts[:, :, 0], total, out=np.full(total.shape, np.nan), where=total > 0)
+            by_word = zip(test.words, counts[:, :, 0].sum(axis=0), total.sum(axis=0), strict=True)
+            found[name] = Answered(test, values, {word: [int(to), int(n)] for word, to, n in by_word})
+    return found
+
+
+def word_associations(folder: Path = REFERENCE / "wat") -> str:
+    """D of every data set, its published test over answers, and ours by word."""
+    head = "| test | mean of D, released | ours | p over answers, as published | p by word, these answers "
+    lines = [f"{head}| p, other words and answers | difference of shares |", "|---|---|---|---|---|---|---|"]
+    released = released_scores(folder)
+    for name, (test, values, _) in answered(folder).items():
+        found = word_association(values, test.is_negative)
+        tested = score_test(association_scores(values, test.is_negative))
+        assert found.exact is not None
+        assert found.with_answers is not None
+        printed = f"{released[name]['mean_D']:.3f}" if name in released else ""
+        p_values = (tested.p_value, found.exact.value, found.with_answers.p_value)
+        shown = " | ".join("–" if p is None or np.isnan(p) else f"{p:.1e}" for p in p_values)
+        difference = f"{found.difference:.2f}{_interval(found.with_answers.interval)}"
+        lines.append(f"| {test.title} (`{test.name}`) | {printed} | {tested.mean:.3f} | {shown} | {difference} |")
+    return "\n".join(lines)
+
+
+@cache
+def bbq_rows(folder: Path) -> tuple[Any, ...]:
+    """Rows of a run: the answers in the folder, imported as a user would."""
+    files = sorted(file for file in folder.iterdir() if file.name.startswith("preds_"))
+    return tuple(biassay.import_logs(files).results)
+
+
+def bbq_format(row: Any) -> str:
+    return str(dict(part.split("=", 1) for part in row.options.split(";"))["task"])
+
+
+def bbq_cell(row: Any) -> str:
+    """What the released scores call a row."""
+    return f"{row.category}|{row.condition.removesuffix('uous').removesuffix('uated')}|{FORMATS[bbq_format(row)]}"
+
+
+def bbq(folder: Path = REFERENCE / "bbq") -> str:
+    """Scores by category, kind of context and format of the question."""
+    head = "| category | contexts | format | score, released | ours | 95% by template | 95% by item | p by template |"
+    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    released = released_scores(folder)
+    for row in bbq_rows(folder):
+        printed = f"{released[bbq_cell(row)]['score']:.3f}" if bbq_cell(row) in released else ""
+        ends = ((row.score_low, row.score_high), (row.item_low, row.item_high))
+        intervals = " | ".join(_interval(pair if None not in pair else None).strip() for pair in ends)
+        p = "–" if row.p_value is None else f"{row.p_value:.2g}"
+        category = row.category.replace("_", " ")
+        lines.append(
+            f"| {category} | {row.condition} | {bbq_format(row)} | {printed} | {row.score:.3f} | {intervals} | {p} |"
+        )
+    return "\n".join(lines)
+
+
+def compared() -> Iterator[tuple[str, str, int, float]]:
+    """Numbers of the authors' code beside ours: what, whose, how many, and the largest difference."""
+    released = released_scores(REFERENCE / "wat")
+    gaps, wrong, counts = [], 0, 0
+    for name, (test, values, by_word) in answered(REFERENCE / "wat").items():
+        wanted = np.array([np.nan if one is None else one for one in released[name]["D"]])
+        scores = association_scores(values, test.is_negative)
+        assert (np.isnan(scores) == np.isnan(wanted)).all()
+        gaps.append(np.abs(scores - wanted)[~np.isnan(wanted)])
+        counts += len(by_word)
+        wrong += sum(by_word[word] != one for word, one in released[name]["share_to_B"].items())
+    code = "llm-implicit-bias"
+    yield "Word associations: D of answers", code, sum(map(len, gaps)), float(max(map(np.max, gaps)))
+    yield "Word associations: counts of words (that differ)", code, counts, wrong
+    released, rows = released_scores(REFERENCE / "bbq"), bbq_rows(REFERENCE / "bbq")
+    assert sorted(map(bbq_cell, rows)) == sorted(released)
+    wanted_of = [(row, released[bbq_cell(row)]) for row in rows]
+    differ = sum(
+        (row.n, round(row.accuracy * row.n), row.undecided, row.n_clusters)
+        != (one["n"], one["correct"], one["unparsed"], one["templates"])
+        for row, one in wanted_of
+    )
+    yield "BBQ: counts (rows that differ)", "BBQ, script of its authors", len(rows), differ
+    score = [abs(getattr(row, name) - one[name]) for row, one in wanted_of for name in ("accuracy", "bias", "score")]
+    yield "BBQ: accuracies, biases and scores", "BBQ, script of its authors", len(score), max(score)
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f" [{ends[0]:.2f}, {ends[1]:.2f}]".replace("-0.00", "0.00")
