@@ -111,6 +111,10 @@ def _notes(row: Result, standing: Standing) -> Iterator[str]:
     if standing == "too few" and row.p_floor is not None:
         few = {"pairs": counted(row.pairs, "pair") + " of group words", "answers": "so few answers"}
         yield f"with {few.get(row.claim or '', 'so few words')} no p-value can be below {format_p(row.p_floor)}"
+        if row.claim == "pairs" and row.p_these_groups is not None:
+            yield f"for these very group words p = {format_p(row.p_these_groups)}"
+    elif row.claim == "answers" and standing in ("corrected", "uncorrected", "opposite"):
+        yield "for this pair of group words"
     lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
     if lost:
         yield f"of {row.answers:,} replies {', '.join(f'{count:,} {kind}' for count, kind in lost)}"
