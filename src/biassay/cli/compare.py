@@ -31,7 +31,12 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--fail-if", type=click.Choice(FAIL_IF), help="Exit with 3 if a test is worse, or not shown to be no worse."
 )
 @click.option(
-    "--margin", type=float, default=MARGIN, show_default=True, metavar="D", help="Growth of |d| that would not matter."
+    "--margin",
+    type=float,
+    default=MARGIN,
+    show_default=True,
+    metavar="D",
+    help="Growth of |d| that would not matter; of shares and scores, as a part of the largest that there can be.",
 )
 @click.option(
     "--level", type=float, default=LEVEL, show_default=True, metavar="P", help="Probability that any verdict is wrong."

@@ -26,9 +26,11 @@ def _sign(finding: Finding) -> str:
 
 
 def legend_of(findings: Sequence[Finding], over: str) -> str:
-    """What the signs mean; ``over`` is what is corrected for the number of."""
+    """What is told of, and what the signs mean; ``over`` is what is corrected for the number of."""
     alphas = sorted({1.0 - one.confidence for one in findings}) or [0.05]
-    said = [f"* p at most {' or '.join(f'{alpha:.4g}' for alpha in alphas)}"]
+    units = " or ".join(dict.fromkeys(unit_name(one.unit) for one in findings if one.effect is not None))
+    said = [units] if units else []
+    said.append(f"* p at most {' or '.join(f'{alpha:.4g}' for alpha in alphas)}")
     said.append(f"** also after Holm's correction over {over}")
     few = dict.fromkeys(one.few for one in findings if one.standing == "too few")
     return "; ".join([*said, *([f"{_TOO_FEW} too few {' or '.join(few)} to tell"] if few else [])])

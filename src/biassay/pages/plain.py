@@ -66,6 +66,7 @@ class Plain(Presenter):
                 *(
                     section_of(spec.name, spec.title, *used(spec, run), renderer, folded=spec.detail)
                     for spec in self._tables
+                    if spec is self._tables[0] or spec.rows_of(run)
                 ),
                 renderer.section("plain_made", "How it was made", manifest=run.manifest, settings=settings),
             ],

@@ -131,18 +131,18 @@ def lost_text(rows: Sequence[Result]) -> str:
 
 def answered(run: RunData) -> Iterator[Statement]:
     """Of every model what was answered, by kind."""
+    logged = any(record.family == "log" for record in run.manifest.models)
     for key, label in model_labels(run).items():
         own = [row for row in run.results if model_key(row) == key and row.category != ALL]
-        text = f"{label}: {_answers(own)}"
-        yield Statement(text, (), label)
+        yield Statement(f"{label}: {_answers(own, 'an answer' if logged else 'a likelihood')}", (), label)
 
 
-def _answers(rows: Sequence[Result]) -> str:
+def _answers(rows: Sequence[Result], what: str) -> str:
     items, undecided = sum(row.items for row in rows), sum(row.undecided for row in rows)
     if rows and rows[0].replies is not None:
         replies, lost = sum(row.replies or 0 for row in rows), lost_text(rows)
         said = f"of {counted(replies, 'answer')} {lost or 'all choose an option'}"
         return f"{said}; {counted(undecided, 'question')} of {items:,} undecided."
     left_out = sum(row.left_out for row in rows)
-    gone = [f"{left_out:,} without a likelihood"] * bool(left_out) + [f"{undecided:,} ties"] * bool(undecided)
+    gone = [f"{left_out:,} without {what}"] * bool(left_out) + [f"{undecided:,} ties"] * bool(undecided)
     return f"of {counted(items, 'item')} {' and '.join(gone) + ' do not count' if gone else 'all count'}."
