@@ -129,7 +129,7 @@ def test_every_citation_of_the_data_files_is_known(run: Run) -> None:
     for source in given:
         cited = citations(with_sources(run, (source["name"], source["citation"])))
         assert cited[0].type != "misc", source
-        assert dict(cited[0].fields).get("doi", source["doi"]) == source["doi"]  # one that is not sure is left out
+        assert dict(cited[0].fields)["doi"] == source["doi"]
 
 
 def test_sources_of_ones_own_are_cited_in_their_own_words(run: Run) -> None:
