@@ -84,6 +84,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/scan.py
 	$(BIN)/python benchmarks/discovery.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/connections.py
 	$(BIN)/python benchmarks/survey.py
 
 # The site, in build/docs; a warning is an error.

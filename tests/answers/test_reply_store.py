@@ -188,7 +188,7 @@ def test_a_process_that_saw_the_small_files_finds_what_became_of_them(tmp_path: 
     for prompt in PROMPTS:
         store.add([prompt], [Reply(prompt.text)])
     other = opened(tmp_path)
-    store.merge(PROMPTS)
+    store.merge(PROMPTS, [Reply(prompt.text) for prompt in PROMPTS])
     assert len(list(tmp_path.rglob("*.npz"))) == 1
     assert other.missing(PROMPTS) == []
     assert [reply.text for reply in other.get(PROMPTS)] == [prompt.text for prompt in PROMPTS]

@@ -154,11 +154,11 @@ class ModelStore(Generic[Request, Answers]):
         self._index.add(keys, len(self._files))
         self._files.append(file)
 
-    def merge(self, requests: Sequence[Request]) -> None:
+    def merge(self, requests: Sequence[Request], answers: Answers) -> None:
         """Put the answers to requests, which lie in small files of their own, into one; then the small ones go."""
         files, _ = self._places(requests)
         small = np.unique(files).tolist()
-        self.add(requests, self.get(requests))
+        self.add(requests, answers)
         self._index.drop(small)
         for file in (self._files[number] for number in small):
             file.content = None if self._folder else b""

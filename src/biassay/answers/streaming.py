@@ -33,23 +33,26 @@ def stream_missing(
         return 0
     if begin is not None:
         begin(missing)
-    done, small = 0, list[list[Request]]()
+    done, small = 0, list[tuple[Request, Any]]()
+    files = 0
     try:
         for answered in model.stream(missing, spending):
             own = [missing[place] for place, _ in answered]
-            store.add(own, [answer for _, answer in answered])
-            done += len(own)
-            small.append(own)
-            if len(small) >= _SMALL_FILES:
-                _merge(store, small)
+            answers = [answer for _, answer in answered]
+            store.add(own, answers)
+            done, files = done + len(own), files + 1
+            small += zip(own, answers, strict=True)
+            if files == _SMALL_FILES:
+                _merge(store, small, files)
+                files = 0
             if progress is not None:
                 progress(done, len(missing))
     finally:
-        _merge(store, small)
+        _merge(store, small, files)
     return done
 
 
-def _merge(store: ModelStore[Request, Any], small: list[list[Request]]) -> None:
-    if len(small) > 1:
-        store.merge([request for own in small for request in own])
+def _merge(store: ModelStore[Request, Any], small: list[tuple[Request, Any]], files: int) -> None:
+    if files > 1:
+        store.merge([request for request, _ in small], [answer for _, answer in small])
     small.clear()
