@@ -105,7 +105,7 @@ def test_few_pairs_cannot_show_anything(endpoint: Endpoint, tmp_path: Path) -> N
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(few)), few.name))
     assert (row.difference, finding.standing) == (1.0, "too few")
     assert row.p_floor == 2.0 ** (1 - len(few.pairs))
-    assert len(finding.notes) == 1
+    assert row.p_these_groups < 0.05
     n, m = len(few.positive.words), len(few.negative.words)
     assert row.p_these_groups == pytest.approx(2 / math.comb(n + m, n))
 

@@ -50,7 +50,8 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
     if any(row.p_value_holm is not None for row in rows):
         yield Sentence("p-values were corrected by Holm's method over the tests about people of a model", ("holm1979",))
     if by_reply:
-        counts = {kind: sum(getattr(row, kind) or 0 for row in rows) for kind in _KINDS}
+        read = [row for row in rows if row.unit == "share"]
+        counts = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in _KINDS}
         told = listed([f"{number:,} {kind}" for kind, number in counts.items()])
         yield Sentence(f"Replies were read by rule, and nothing was guessed: {told}")
     if settings.decisions:
