@@ -1,6 +1,6 @@
 """Do p-values and intervals keep what they promise? Simulations of the null or the truth of every one of them.
 
-python benchmarks/validity.py                      the whole table, about 15 minutes on 2 cores
+python benchmarks/validity.py                      the whole table, about 20 minutes on 2 cores
 python benchmarks/validity.py --only "crossed p"   one claim, study or simulation; the others keep their figures
 python benchmarks/validity.py --quick              a minute: everything runs, nothing is written
 python benchmarks/validity.py --tables             the pages anew from validity.json
