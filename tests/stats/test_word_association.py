@@ -125,7 +125,11 @@ def test_crossed_with_pairs_and_with_answers(rng: np.random.Generator) -> None:
         flips = [abs(np.dot(signs, apart)) for signs in itertools.product((1, -1), repeat=J)] if J < 10 else [-1.0]
         by_signs = np.mean([flip >= abs(np.sum(apart)) - 1e-9 for flip in flips])
         assert crossed.sign_flips == pytest.approx(by_signs)
-        assert crossed.p_value == pytest.approx(max(by_t, by_signs))
+        means = columns.mean(axis=0)
+        parted = [np.mean(means[list(own)]) * 2 - np.mean(means) * 2 for own in itertools.combinations(range(8), 4)]
+        by_word = np.mean(np.abs(parted) >= abs(np.mean(apart)) - 1e-9)
+        assert crossed.by_word == pytest.approx(by_word)
+        assert crossed.p_value == pytest.approx(max(by_t, by_signs, by_word))
         assert test.sizes == (4, 4, J, 0)
         assert test.shares is not None
         assert sum(test.shares) == pytest.approx(1.0)
@@ -203,7 +207,7 @@ def test_few_pairs_have_a_smallest_p(rng: np.random.Generator) -> None:
     assert found.interval is None
     assert found.with_answers is not None
     assert found.with_answers.p_value is not None
-    assert found.with_answers.p_value < 0.001
+    assert found.with_answers.p_value == found.with_answers.floor == pytest.approx(2 / 70)
 
 
 def test_interval_and_p_never_disagree_about_0(rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from biassay.stats.association import FLAT
 from biassay.stats.crossed import Crossed, crossed_rows
-from biassay.stats.permutation import permutation_test
+from biassay.stats.permutation import permutation_test, smallest_p
 from biassay.stats.tails import TailProbability
 
 __all__ = ["CrossedAnswers", "complete_part", "crossed_answers", "exchanged_words", "mean_of_rows"]
@@ -32,17 +32,20 @@ class CrossedAnswers:
         Two-sided: the difference of the poles has either sign in every column, by the toss of a coin; exact up to 16
         columns, 0 beyond.
     p_value : float or None
-        The larger of both. Where nothing varies, so that there is no t, that of the exact test of words takes its
-        place. None: too few words or columns.
+        The largest of both and of `by_word`: few words say little, however much they agree. Where nothing varies there
+        is no t. None: too few words or columns.
+    by_word : float
+        Two-sided and exact: words are exchangeable between the poles, in these very columns.
     interval : (float, float) or None
-        Of the difference; it holds 0 where the p-value is not small enough. None: with so few columns none could leave
-        out 0, or nothing varies.
+        Of the difference; it holds 0 where the p-value is not small enough. None: with so few words or columns none
+        could leave out 0, or nothing varies.
     words_left_out, columns_left_out : int
         Because they were not answered throughout.
     """
 
     test: Crossed
     sign_flips: float
+    by_word: float
     p_value: float | None
     interval: tuple[float, float] | None
     words_left_out: int
@@ -50,8 +53,8 @@ class CrossedAnswers:
 
     @property
     def floor(self) -> float:
-        """The smallest p-value that so many columns can have."""
-        return _floor(self.test.sizes[2])
+        """The smallest p-value that so many words and columns can have."""
+        return _floor(*self.test.sizes[:3])
 
 
 def exchanged_words(by_word: Floats, negative: NDArray[np.bool_]) -> TailProbability | None:
@@ -61,7 +64,7 @@ def exchanged_words(by_word: Floats, negative: NDArray[np.bool_]) -> TailProbabi
 
 
 def crossed_answers(
-    table: Floats, negative: NDArray[np.bool_], exact: TailProbability | None, most: float, confidence: float
+    table: Floats, negative: NDArray[np.bool_], most: float, confidence: float
 ) -> CrossedAnswers | None:
     """The crossed test of a table (columns, words); ``most`` is the largest difference that is possible."""
     columns, words = complete_part(table)
@@ -71,17 +74,18 @@ def crossed_answers(
     kept = table[np.ix_(columns, words)].T
     test = crossed_rows(np.concatenate([kept[poles], kept[~poles]]), int(poles.sum()), confidence=confidence)
     flips = _sign_flips(kept[poles].mean(axis=0) - kept[~poles].mean(axis=0))
-    by_t = exact.value if test.df == 0.0 and exact is not None else test.p_value
-    p = None if by_t is None else max(by_t, flips)
-    interval = test.interval if _floor(kept.shape[1]) <= 1.0 - confidence else None
+    by_word = permutation_test(kept[poles].mean(axis=1), kept[~poles].mean(axis=1), alternative="two-sided").value
+    by_t = 0.0 if test.df == 0.0 else test.p_value
+    p = None if by_t is None else max(by_t, flips, by_word)
+    interval = test.interval if _floor(*test.sizes[:3]) <= 1.0 - confidence else None
     if interval is not None and p is not None:
         low, high = max(interval[0], -most), min(interval[1], most)
         interval = (low, high) if p <= 1.0 - confidence else (min(low, 0.0), max(high, 0.0))
-    return CrossedAnswers(test, flips, p, interval, int((~words).sum()), int((~columns).sum()))
+    return CrossedAnswers(test, flips, by_word, p, interval, int((~words).sum()), int((~columns).sum()))
 
 
-def _floor(columns: int) -> float:
-    return float(2.0 ** (1 - columns))
+def _floor(n: int, m: int, columns: int) -> float:
+    return max(2.0 ** (1 - columns), smallest_p(n, m, "two-sided"))
 
 
 def _sign_flips(differences: Floats) -> float:

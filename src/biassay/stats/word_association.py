@@ -134,7 +134,7 @@ def word_association(
     exact = exchanged_words(by_word, is_negative)
     most = np.inf if log_odds else 1.0
     with_answers, with_pairs = (
-        crossed_answers(columns, is_negative, exact, most, confidence) for columns in (by_block, by_pair)
+        crossed_answers(columns, is_negative, most, confidence) for columns in (by_block, by_pair)
     )
     return WordAssociation(
         float(x.mean() - y.mean()) if exact is not None else np.nan,

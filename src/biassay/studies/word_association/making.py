@@ -178,7 +178,7 @@ def _floor(found: WordAssociation, negative: Sequence[bool]) -> float | None:
         return None if found.crossed is None else found.crossed.floor
     there = ~np.isnan(found.by_word)
     n, m = (int((there & (np.asarray(negative) == pole)).sum()) for pole in (True, False))
-    return min(1.0, (2.0 if n == m else 1.0) * smallest_p(n, m)) if n and m else None
+    return smallest_p(n, m, "two-sided") if n and m else None
 
 
 def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
