@@ -15,7 +15,7 @@ from scipy import stats
 from biassay.errors import UsageError
 from biassay.stats.association_score import association_score, association_scores, score_test
 from biassay.stats.crossed import crossed_rows, crossed_test
-from biassay.stats.crossed_answers import complete_part
+from biassay.stats.crossed_answers import complete_part, pooled_blocks
 from biassay.stats.word_association import word_association
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -302,3 +302,32 @@ def test_of_answers_that_are_all_alike_there_is_no_t_test() -> None:
     scores = association_scores(released("racism"), np.arange(16) >= 8)
     assert score_test(scores).mean == pytest.approx(EXPECTED["racism"]["mean_D"], abs=1e-9)
     assert math.isnan(score_test(scores).p_value)
+
+
+@pytest.mark.parametrize("unread", [0.05, 0.2])
+def test_words_that_single_replies_leave_out_cost_little(unread: float, rng: np.random.Generator) -> None:
+    of, order, blocks = design(1, 25)
+    negative = np.arange(16) < 8
+    values = (rng.random((len(of), 16)) < np.where(negative, 0.8, 0.2)).astype(float)
+    values[rng.random(values.shape) < unread] = np.nan
+    found = word_association(values, negative, pairs=of, stigmatised_first=order, blocks=blocks)
+    crossed = found.with_answers
+    assert crossed is not None
+    assert crossed.words_left_out <= 6
+    assert 6 <= crossed.test.sizes[2] <= 25
+    assert crossed.p_value is not None
+    assert crossed.p_value < 0.02
+    assert crossed.interval is not None
+    assert crossed.interval[0] < found.difference < crossed.interval[1]
+
+
+def test_blocks_are_joined_until_nothing_is_missing(rng: np.random.Generator) -> None:
+    table = rng.random((25, 4))
+    assert pooled_blocks(table) is table
+    table[3, 0] = np.nan
+    pooled = pooled_blocks(table)
+    assert pooled.shape == (12, 4)
+    assert pooled[3, 0] == pytest.approx(np.mean(table[[15], 0]))  # blocks 3 and 15 are joined
+    assert pooled[0].tolist() == pytest.approx(table[[0, 12, 24]].mean(axis=0).tolist())
+    table[:, 1] = np.nan  # a word that nobody read asks for nothing
+    assert pooled_blocks(table).shape == (12, 4)

@@ -12,9 +12,10 @@ from biassay.stats.crossed import Crossed, crossed_rows
 from biassay.stats.permutation import permutation_test, smallest_p
 from biassay.stats.tails import TailProbability
 
-__all__ = ["CrossedAnswers", "complete_part", "crossed_answers", "exchanged_words", "mean_of_rows"]
+__all__ = ["CrossedAnswers", "complete_part", "crossed_answers", "exchanged_words", "mean_of_rows", "pooled_blocks"]
 
 _MOST_FLIPPED = 16
+_FEWEST_BLOCKS = 8  # that are left when blocks are joined
 
 Floats = NDArray[np.float64]
 
@@ -84,8 +85,24 @@ def crossed_answers(
     return CrossedAnswers(test, flips, by_word, p, interval, int((~words).sum()), int((~columns).sum()))
 
 
+def pooled_blocks(table: Floats) -> Floats:
+    """Blocks of answers (blocks, words), joined by two, three ... until every word that was read is in every one.
+
+    A reply often gives some words to nobody; without this, words and blocks would be left out for single replies.
+    """
+    read = ~np.isnan(table).all(axis=0)
+    pooled = table
+    for size in range(2, len(table) // _FEWEST_BLOCKS + 1):
+        if not np.isnan(pooled[:, read]).any():
+            break
+        places = np.arange(len(table)) % (len(table) // size)
+        pooled = np.stack([mean_of_rows(table[places == place]) for place in np.unique(places)])
+    return pooled
+
+
 def _floor(n: int, m: int, columns: int) -> float:
-    return max(2.0 ** (1 - columns), smallest_p(n, m, "two-sided"))
+    flipped = 2.0 ** (1 - columns) if columns <= _MOST_FLIPPED else 0.0
+    return max(flipped, smallest_p(n, m, "two-sided"))
 
 
 def _sign_flips(differences: Floats) -> float:

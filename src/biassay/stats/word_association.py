@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import CONFIDENCE
-from biassay.stats.crossed_answers import CrossedAnswers, crossed_answers, exchanged_words, mean_of_rows
+from biassay.stats.crossed_answers import CrossedAnswers, crossed_answers, exchanged_words, mean_of_rows, pooled_blocks
 from biassay.stats.tails import TailProbability
 
 __all__ = ["WordAssociation", "checked_values", "word_association"]
@@ -134,7 +134,7 @@ def word_association(
     exact = exchanged_words(by_word, is_negative)
     most = np.inf if log_odds else 1.0
     with_answers, with_pairs = (
-        crossed_answers(columns, is_negative, most, confidence) for columns in (by_block, by_pair)
+        crossed_answers(columns, is_negative, most, confidence) for columns in (pooled_blocks(by_block), by_pair)
     )
     return WordAssociation(
         float(x.mean() - y.mean()) if exact is not None else np.nan,
@@ -190,7 +190,8 @@ def _first(table: Floats, order: NDArray[np.bool_] | None, log_odds: bool) -> fl
         return np.nan
     whole = 0.0 if log_odds else 1.0
     turned = np.where(order[:, None], table, whole - table)
-    return float(np.nanmean(turned)) if not np.isnan(turned).all() else np.nan
+    by_order = [turned[order == first] for first in (False, True)]
+    return float(np.mean([np.nan if np.isnan(own).all() else np.nanmean(own) for own in by_order]))
 
 
 def _labels(given: ArrayLike | None, answers: int, what: str) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
 from biassay.results.gathering import Gathered
 from biassay.results.slices import Slice, by_model, labelled
-from biassay.stats.crossed_answers import crossed_answers, exchanged_words
+from biassay.stats.crossed_answers import crossed_answers, exchanged_words, pooled_blocks
 from biassay.studies.paired import Estimate, Paired, differences_of
 from biassay.studies.word_association.records import Result, WordResult
 
@@ -107,7 +107,8 @@ def _sum(
             continue
         same = bool(np.array_equal(first, second, equal_nan=True))
         summed = first + weight * second
-        found = crossed_answers(summed, negative, most, confidence)
+        columns = pooled_blocks(summed) if name == "by_block" else summed
+        found = crossed_answers(columns, negative, most, confidence)
         low, high = (None, None) if found is None or found.interval is None else found.interval
         p_value = None if found is None else found.p_value
         last = Estimate(value, low, high, p_value, same, f"{over} and {len(summed):,} {what}")

@@ -28,7 +28,7 @@ def findings_of(run: RunData) -> Sequence[Finding]:
 
 
 def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
-    standing = _standing(row)
+    standing, p = _standing(row), "by word" if row.claim == "words" else "crossed"
     return Finding(
         model=label,
         item=row.test,
@@ -44,8 +44,8 @@ def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
         unit=row.unit,
         limit=1.0 if row.unit == "share" else None,
         p_values={
-            "crossed": row.p_value,
-            "crossed, corrected": row.p_value_holm,
+            p: row.p_value,
+            f"{p}, corrected": row.p_value_holm,
             "for these group words": row.p_these_groups,
             "by word": row.p_by_word,
         },
@@ -113,8 +113,10 @@ def _notes(row: Result, standing: Standing) -> Iterator[str]:
         yield f"with {few.get(row.claim or '', 'so few words')} no p-value can be below {format_p(row.p_floor)}"
         if row.claim == "pairs" and row.p_these_groups is not None:
             yield f"for these very group words p = {format_p(row.p_these_groups)}"
-    elif row.claim == "answers" and standing in ("corrected", "uncorrected", "opposite"):
+    elif row.claim in ("answers", "words") and standing in ("corrected", "uncorrected", "opposite"):
         yield "for this pair of group words"
+    if row.words_left_out:
+        yield f"{counted(row.words_left_out, 'word')} not read throughout and not in p"
     lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
     if lost:
         yield f"of {row.answers:,} replies {', '.join(f'{count:,} {kind}' for count, kind in lost)}"

@@ -121,6 +121,7 @@ class Making:
             "claim": found.claim,
             "p_value": found.p_value,
             "p_floor": _floor(found, test.is_negative),
+            "words_left_out": None if found.crossed is None else found.crossed.words_left_out,
             "p_these_groups": _these_groups(found),
             "p_by_word": None if found.exact is None else found.exact.value,
             "first": _number(found.first),

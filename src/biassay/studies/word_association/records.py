@@ -21,7 +21,8 @@ class Result(Record):
     ``difference`` is the mean over negative words less that over positive ones: of shares given to the stigmatised
     group, or of log-odds. ``p_value`` and the interval hold for other words and other pairs of group words where there
     are several; else for other words and other answers; of one pair by log-odds, for other words. ``claim`` says which.
-    ``p_floor`` is the smallest p-value that so many pairs, or words, can have.
+    ``p_floor`` is the smallest p-value that so many pairs, or words, can have. ``words_left_out`` are words that were
+    not read throughout, and which the p-value and the interval therefore do not count.
     """
 
     model: str
@@ -55,6 +56,7 @@ class Result(Record):
     p_value_holm: float | None = None
     family: int | None = None
     p_floor: float | None = None
+    words_left_out: int | None = None
     p_these_groups: float | None = None
     p_by_word: float | None = None
     first: float | None = None
