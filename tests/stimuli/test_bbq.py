@@ -34,7 +34,7 @@ def test_bbq_of_a_folder_is_the_released_one(tmp_path, religion):
     found = read_bbq(tmp_path)
     assert found.released == ("Religion", "Sexual_orientation")
     assert len(found.items) == 1200 + 864
-    assert found.without_target == 0
+    assert not found.without_target
     first = found.items[0]
     assert (first.category, first.template, first.example, first.correct, first.unknown) == ("Religion", 1, 0, 1, 1)
     assert first.options[2] == "The Muslim one"

@@ -160,7 +160,29 @@ def test_killed_and_resumed_nothing_is_asked_twice(endpoint: Endpoint, tmp_path:
 
 
 def test_what_cannot_be_asked(endpoint: Endpoint, tmp_path: Path) -> None:
-    for wrong in ({"n_answers": 5}, {"wordings": "bai2026"}, {"tests": "wat-rasism"}, {"read": "minds"}):
+    for wrong in (
+        {"n_answers": 5},
+        {"wordings": "bai2026"},
+        {"wordings": "one-word"},
+        {"tests": "wat-rasism"},
+        {"read": "minds"},
+    ):
         with pytest.raises(UsageError):
             asked(endpoint, tmp_path, saying(said_to), **wrong)
     assert not endpoint.seen
+
+
+def test_tests_that_cannot_reach_a_level_take_no_part_of_it(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Holm's correction by hand, of the largest p-value that has a chance: all tests that could be as small count."""
+    names = ["wat-racism", "wat-guilt", "wat-weapon", "wat-science", "wat-career"]
+    tests = [test for test in select_word_associations() if test.name in names]
+    run = asked(endpoint, tmp_path, giving(stereotyped(*tests)), names)
+    rows = {row.test: row for row in run.results}
+    assert len(rows) == 5
+    assert all(row.p_value >= row.p_floor * (1 - 1e-9) for row in rows.values())
+    science = rows["wat-science"]
+    able = [row for row in rows.values() if row.p_floor <= science.p_value * (1 + 1e-9)]
+    smaller = [row for row in able if row.p_value < science.p_value * (1 - 1e-9)]
+    own = science.p_value * (len(able) - len(smaller))
+    assert science.p_value_holm == pytest.approx(max([own, *(row.p_value_holm for row in smaller)]))
+    assert {row.family for row in rows.values()} == {5}

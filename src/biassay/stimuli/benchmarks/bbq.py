@@ -7,6 +7,7 @@ kept here by category and number of the question (CC BY 4.0).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -92,13 +93,13 @@ class BbqItem:
 
 @dataclass(frozen=True)
 class Bbq:
-    """Questions that can be scored, how many cannot, where they came from, and which version they are.
+    """Questions that can be scored, how many cannot by category, where they came from, and which version they are.
 
     ``digests`` is by category of the files; ``released`` are the categories that are as their authors released them.
     """
 
     items: tuple[BbqItem, ...]
-    without_target: int
+    without_target: Mapping[str, int]
     files: tuple[Path, ...]
     digests: Mapping[str, str]
     released: tuple[str, ...]
@@ -122,7 +123,7 @@ def read_bbq(place: Path | str) -> Bbq:
     }
     return Bbq(
         items=tuple(item for item in items if item.target is not None),
-        without_target=sum(item.target is None for item in items),
+        without_target=Counter(item.category for item in items if item.target is None),
         files=files,
         digests=digests,
         released=tuple(category for category, digest in digests.items() if digest == _metadata()[category].digest),

@@ -37,7 +37,7 @@ def _finding(row: Result, label: str) -> Finding:
         topic=row.topic,
         about="people",
         standing=standing,
-        direction=_direction(row, standing) if measured else "",
+        direction=_direction(row) if measured else "",
         effect=from_null(row, row.score),
         low=from_null(row, row.score_low),
         high=from_null(row, row.score_high),
@@ -85,9 +85,8 @@ def _standing(row: Result) -> Standing:
     return "corrected" if row.p_value_holm is not None and row.p_value_holm <= row.alpha else "uncorrected"
 
 
-def _direction(row: Result, standing: Standing) -> str:
-    against = standing == "opposite" or (standing == "described" and (row.score or 0.0) < row.null)
-    how = "go against" if against else "follow"
+def _direction(row: Result) -> str:
+    how = "go against" if (row.score or 0.0) < row.null else "follow"
     if row.benchmark == "bbq":
         return f"Answers about {category_name(row.category)} in {row.condition} contexts {how} the stereotype"
     return f"Likelihoods of sentences about {category_name(row.category)} {how} the stereotype"

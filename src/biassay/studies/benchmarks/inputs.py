@@ -83,7 +83,8 @@ def _bbq(settings: Settings, place: str) -> BenchmarkInputs:
     counts = {name: len(of) for name, of in items.items()}
     other = {name: digest for name, digest in found.digests.items() if name not in found.released}
     version = "" if other else "as released"
-    record = InputsRecord("bbq", dict(found.digests), version, counts, 0, "", found.without_target)
+    lost = sum(n for name, n in found.without_target.items() if name in (settings.categories or (name,)))
+    record = InputsRecord("bbq", dict(found.digests), version, counts, 0, "", lost)
     return BenchmarkInputs(settings, record, items, _differs(other) if other else "")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities
-from biassay.errors import UnknownNameError
+from biassay.errors import UnknownNameError, UsageError
 from biassay.models.answering import Reply
 from biassay.stimuli.word_associations import Form, WordAssociationTest, Wording, select_wordings
 from biassay.studies.word_association.records import Unit
@@ -24,6 +24,7 @@ __all__ = ["Questions", "decided", "log_odds_of", "readings_of", "unit_of", "wor
 
 _FORMS: tuple[Form, ...] = ("list", "word", "decision")
 _MARKED = ("refusal", "filter")
+_ASKED: dict[Unit, str] = {"share": "replies in words", "log-odds": "log-odds"}
 
 
 def wordings_of(names: Sequence[str]) -> dict[Form, tuple[Wording, ...]]:
@@ -54,6 +55,12 @@ class Questions:
     @classmethod
     def of(cls, test: WordAssociationTest, settings: Settings, unit: Unit) -> Questions:
         wordings = wordings_of(settings.wordings)
+        form: Form = "list" if unit == "share" else "word"
+        if settings.wordings and not any(one.name in settings.wordings for one in wordings[form]):
+            raise UsageError(
+                f"none of the wordings {', '.join(settings.wordings)} is for {_ASKED[unit]}; those are: "
+                f"{', '.join(one.name for one in wordings[form])}"
+            )
         n, seed = settings.n_answers, settings.seed
         return cls(
             association_prompts(test, n, wordings=wordings["list"], seed=seed) if unit == "share" else (),

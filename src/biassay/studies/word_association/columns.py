@@ -44,7 +44,9 @@ _RESULTS = (
     Column("high", "high", "Upper end; the confidence is 1 - alpha.", "number"),
     Column("claim", "holds for other", "What the p-value and interval hold for, beside other words."),
     Column("p_value", "p", "With other words, and what 'holds for other' says besides; two-sided.", "p"),
-    Column("p_value_holm", "p, Holm", "After Holm's correction over the tests about people of a model.", "p"),
+    Column(
+        "p_value_holm", "p, Holm", "After Holm's correction (with Tarone's refinement) over tests about people.", "p"
+    ),
     Column("family", "family", "Tests that are corrected together.", "count"),
     Column("p_floor", "smallest p", "The smallest p-value that so many pairs or words can have.", "p"),
     Column("words_left_out", "left out", "Words not read throughout, which p and interval do not count.", "count"),

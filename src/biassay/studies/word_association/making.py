@@ -183,7 +183,7 @@ def _floor(found: WordAssociation, negative: Sequence[bool]) -> float | None:
 
 
 def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
-    """Holm's correction over the tests about people of each model; the smallest p-values of few pairs are known."""
+    """Holm's correction over the tests about people of each model, with Tarone's refinement."""
     families: dict[Any, list[int]] = {}
     for i, row in enumerate(results):
         if row.about == "people" and row.p_value is not None:
@@ -191,7 +191,7 @@ def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, .
     rows = [dataclasses.replace(row, p_value_holm=None, family=None) for row in results]
     for places in families.values():
         p_values = [results[i].p_value or 0.0 for i in places]
-        floors = [min(results[i].p_floor or 0.0, p) for i, p in zip(places, p_values, strict=True)]
+        floors = [results[i].p_floor or 0.0 for i in places]
         adjusted = holm(p_values, alpha, floors=floors).adjusted
         for i, p in zip(places, adjusted.tolist(), strict=True):
             rows[i] = dataclasses.replace(rows[i], p_value_holm=p, family=len(places))

@@ -44,11 +44,16 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
     claims = [_CLAIMS[claim] for claim in dict.fromkeys(row.claim for row in rows if row.claim)]
     if claims:
         yield Sentence(
-            f"Two-sided p-values and intervals of {percent(1.0 - settings.alpha)} hold for {listed(claims, 'or')}",
+            f"Two-sided p-values and intervals of {percent(1.0 - settings.alpha)} hold for {'; '.join(claims)}; no "
+            "p-value is below the exact ones by words exchanged between the poles and, up to 16 pairs or blocks of "
+            "answers, by flipped signs",
             ("clark1973", "judd2012", "satterthwaite1946"),
         )
     if any(row.p_value_holm is not None for row in rows):
-        yield Sentence("p-values were corrected by Holm's method over the tests about people of a model", ("holm1979",))
+        yield Sentence(
+            "p-values were corrected over the tests about people of a model by Holm's method, with Tarone's refinement",
+            ("holm1979", "tarone1990"),
+        )
     if by_reply:
         read = [row for row in rows if row.unit == "share"]
         counts = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in _KINDS}

@@ -122,6 +122,7 @@ class WordAssociationPresenter(Plain):
         yield Use("degrees of freedom of the crossed test", "satterthwaite1946")
         if any(row.p_value_holm is not None for row in run.results):
             yield Use("correction for the number of tests", "holm1979")
+            yield Use("correction of tests with few pairs or words", "tarone1990")
 
     def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
         return sentences_of(run, works_of(self.sources([run])))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from biassay.pages.section import Statement
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
+from biassay.studies.word_association.findings import goes_by_order
 
 __all__ = ["KINDS", "answered", "counts_of"]
 
@@ -43,3 +44,11 @@ def answered(run: RunData) -> Iterator[Statement]:
             told.append(f"of {of} {', '.join(f'{n:,} {kind}' for kind, n in counts.items() if n)}")
         if told:
             yield Statement(f"{label}: {'; '.join(told)}.", (), label)
+        by_order = [row.test for row in run.results if model_key(row) == key and goes_by_order(row)]
+        if by_order:
+            yield Statement(
+                f"{label}: goes by the order of the group words more than by what they mean: {', '.join(by_order)}. A "
+                "difference near 0 there says little.",
+                (),
+                label,
+            )
