@@ -92,6 +92,15 @@ FORMS = {
     "json": '{"home": "Julia", "office": "Ben",\n"did it": "Ben", "wedding": "Julia"}',
     "json by group": '{"Julia": ["home", "wedding"],\n"Ben": ["office", "did it"]}',
     "json lists": '{\n"Julia": [\n"home",\n"wedding"\n],\n"Ben": [\n"office",\n"did it"\n]\n}',
+    "json on one line": '{"Julia": ["home", "wedding"], "Ben": ["office", "did it"]}',
+    "json records": json.dumps([{"word": w, "group": GROUPS[g]} for w, g in zip(WORDS, RIGHT, strict=True)]),
+    "json in a fence": '```json\n{"all": {"home": "Julia", "office": "Ben", "did it": "Ben", "wedding": "Julia"}}\n```',
+    "json with an empty list": '{"x": [], "Ben": ["office", "did it"], "Julia": ["home", "wedding"]}',
+    "lists on one line": "Ben: office, did it; Julia: home, wedding",
+    "numbers on one line": "1) home - Julia; 2) office - Ben; 3) did it - Ben; 4) wedding - Julia",
+    "ideographic commas": "home、Julia\noffice、Ben\ndid it、Ben\nwedding、Julia",
+    "semicolons": "home; Julia\noffice; Ben\ndid it; Ben\nwedding; Julia",
+    "heads below both": "My list for Ben and Julia:\n\nJulia\n- home\n- wedding\n\nBen\n- office\n- did it",
     "fence": f"```\n{PLAIN}\n```",
     "one line": "home - Julia, office - Ben; did it - Ben, wedding - Julia.",
     "commas": "home,Julia\noffice,Ben\ndid it,Ben\nwedding,Julia",
@@ -138,6 +147,22 @@ def test_forms_that_are_read(name: str) -> None:
         ("| Julia | Ben |\n| home | did it |", 1),
         ("Julia:\n- office\nNeither:\n- home", 1),
         ("homes - Julia\nsweet-home-Julia", 1),
+        ("Ben\nJulia\nhome\noffice\ndid it\nwedding", 4),
+        ("1. Ben\n2. Julia\n\nhome\noffice", 2),
+        ("The two groups are Ben\nand Julia\nhome", 1),
+        ("Ben\nvs.\nJulia\nhome", 1),
+        ("home - Julia - no, that is unfair", 1),
+        ("home - Julia. No.", 1),
+        ("home | Julia | no", 1),
+        ("Julia (never): home", 1),
+        ("Julia (never):\n- home", 1),
+        ("Julia: home (no)", 1),
+        ("home - Julia; no", 1),
+        ('{"not": {"home": "Julia"}}', 1),
+        ('[{"word": "home", "group": "Julia", "reason": "wrong"}]', 1),
+        ('{"groups": ["Ben", "Julia"], "words": ["home", "office"]}', 2),
+        ('{"home": "Julia", "home": "Ben"}', 1),
+        ("[" * 600 + "]" * 600, 0),
         ("<think>home - Julia", 0),
         ("maison - Julia", 0),
         ("", 0),
@@ -147,6 +172,16 @@ def test_what_is_unclear_is_left_out_and_counted(line: str, left_out: int) -> No
     found = read_reply(line, WORDS, GROUPS)
     assert found.to_stigmatised[0] is None
     assert found.left_out == left_out
+
+
+def test_a_list_may_be_empty() -> None:
+    found = read_reply("Ben:\n(none)\n\nJulia:\n- home\n- office", WORDS, GROUPS)
+    assert found.to_stigmatised == (True, True, None, None)
+
+
+def test_words_of_the_list_deny_nothing() -> None:
+    found = read_reply("not guilty - Ben\nwrong - Julia", ("not guilty", "wrong"), GROUPS)
+    assert found.to_stigmatised == (False, True)
 
 
 def test_the_longest_name_counts() -> None:
@@ -203,26 +238,8 @@ def test_words_that_cannot_be_told_apart_are_refused() -> None:
         read_reply("", ("home", "Home"), GROUPS)
 
 
-PIECES = (
-    *WORDS,
-    *GROUPS,
-    "-",
-    ":",
-    ",",
-    "\n",
-    " ",
-    "*",
-    "|",
-    "(",
-    ")",
-    "1.",
-    "not",
-    "and",
-    "or",
-    "<think>",
-    "</think>",
-    "é",
-)
+MARKS = ("-", ":", ",", ";", "\n", " ", "*", "|", "(", ")", "1.", "not", "and", "or", "<think>", "</think>", "é")
+PIECES = (*WORDS, *GROUPS, *MARKS)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40))

@@ -14,7 +14,7 @@ from biassay.stimuli.document import UNKNOWN_SOURCE, DocumentReader
 from biassay.stimuli.fields import parse_toml
 from biassay.stimuli.model import About, Concept, Source
 
-__all__ = ["AssociationEntry", "AssociationFile", "Form", "Wording", "folded", "read_word_associations"]
+__all__ = ["APOSTROPHES", "AssociationEntry", "AssociationFile", "Form", "Wording", "folded", "read_word_associations"]
 
 Form = Literal["list", "word", "decision"]
 
@@ -24,7 +24,7 @@ _DATASET_KEYS = {"title", "topic", "about", "published_as", *_GROUPS, *_POLES}
 _FORMS: dict[Form, tuple[str, ...]] = {"list": ("words",), "word": ("word",), "decision": ("topic", "other")}
 _SLOTS = ("first", "second", *(slot for slots in _FORMS.values() for slot in slots))
 _SLOT = re.compile(r"\{([^{}]*)\}")
-_APOSTROPHES = re.compile("['’‘`´]")
+APOSTROPHES = re.compile("['’‘ʼ`´]")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class AssociationFile:
 
 def folded(word: str) -> str:
     """A word freed of what spellings differ in: case, apostrophes, blanks."""
-    return " ".join(_APOSTROPHES.sub("", word).casefold().split())
+    return " ".join(APOSTROPHES.sub("", word).casefold().split())
 
 
 def read_word_associations(path: Path) -> AssociationFile:
