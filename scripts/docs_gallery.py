@@ -73,6 +73,22 @@ SHOWN = (
         "stereotypes/report.html",
         recorded=True,
     ),
+    Shown(
+        "ask",
+        "Asked for associations",
+        "Which of two group words does SmolLM2 put with each word? Two published tests, on race and on religion.",
+        "biassay ask hf:SmolLM2-135M-Instruct.Q4_1.gguf --tests wat-racism wat-islam --out ask",
+        "ask/report.html",
+        recorded=True,
+    ),
+    Shown(
+        "benchmark",
+        "A published benchmark",
+        "The questions of BBQ about religion, put to SmolLM2, with intervals by template and by item.",
+        "biassay benchmark bbq hf:SmolLM2-135M-Instruct.Q4_1.gguf --data BBQ --orders 1 --out benchmark",
+        "benchmark/report.html",
+        recorded=True,
+    ),
 )
 
 
@@ -119,14 +135,21 @@ def record() -> None:
     with tempfile.TemporaryDirectory() as place:
         for weights in Path(str(spec.origin)).parent.glob("*.gguf"):
             (Path(place) / weights.name).symlink_to(weights)
+        (Path(place) / "BBQ").mkdir()
+        released = DOCS.parent / "tests" / "reference" / "bbq" / "preds_Religion.jsonl.gz"
+        shutil.copy(released, Path(place) / "BBQ" / "Religion.jsonl.gz")
         for shown in SHOWN:
             if shown.recorded:
                 _run(shown.command, Path(place))
                 shutil.rmtree(RECORDED / shown.name, ignore_errors=True)
                 for name in KEPT:
                     made = Path(place) / shown.name / name
+                    if not made.exists():  # not every study has arrays
+                        continue
                     (RECORDED / shown.name).mkdir(parents=True, exist_ok=True)
                     (shutil.copytree if made.is_dir() else shutil.copy)(made, RECORDED / shown.name / name)
+                manifest = RECORDED / shown.name / "manifest.json"  # data is named by where it was
+                manifest.write_text(manifest.read_text(encoding="utf-8").replace(f"{place}/", ""), encoding="utf-8")
 
 
 def _run(command: str, here: Path) -> None:
