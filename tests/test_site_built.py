@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.extras, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"<(?:a|link|script|img|iframe)\b[^>]*?\s(?:href|src)=\"([^\"]*)\"")
-GALLERY = ("encoders", "compare", "robustness", "discovery", "stereotypes")
+GALLERY = ("encoders", "compare", "robustness", "discovery", "stereotypes", "ask", "benchmark")
 
 
 @pytest.fixture(scope="module")

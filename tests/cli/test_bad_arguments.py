@@ -34,6 +34,15 @@ def test_unknown_test(refused: Refused) -> None:
     assert "biassay tests list" in said
 
 
+@pytest.mark.parametrize("name", ["wat-racism", "wat-*", "WAT-racsm"])
+def test_tests_for_models_that_answer(cli: Cli, refused: Refused, name: str) -> None:
+    assert f"unknown test {name!r}" in (said := refused("glove", "--tests", name))
+    assert "biassay ask" in said
+    code, stdout, stderr = cli("tests", "export", name)
+    assert (code, stdout) == (2, "")
+    assert "biassay ask" in stderr
+
+
 def test_unknown_command(cli: Cli) -> None:
     code, stdout, stderr = cli("rum")
     assert (code, stdout) == (2, "")

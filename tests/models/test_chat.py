@@ -119,6 +119,16 @@ def test_a_rate_spreads_requests_evenly(endpoint: Endpoint) -> None:
     assert clock.waits[-1] == pytest.approx(9, abs=0.9)
 
 
+def test_a_rate_counts_further_attempts_too(endpoint: Endpoint) -> None:
+    """A request in 1,000 minutes: the fourth attempt waits for its turn like a fourth prompt."""
+    clock = Clock()
+    endpoint.faults = [Reply(503), Reply(503)]
+    opened(endpoint, "rate=0.001&concurrency=1", clock).reply(PROMPTS[:2])
+    turns = [round(wait / 60_000) for wait in clock.waits]
+    assert turns == [0, 0, 1, 0, 2, 3]  # after each 503, a pause of a second or two before the turn
+    assert len(endpoint.seen) == 4
+
+
 def test_a_server_that_wants_the_newer_name_of_the_limit_gets_it(endpoint: Endpoint) -> None:
     def newer(asked: dict[str, Any]) -> Reply:
         if "max_tokens" in asked:
@@ -191,7 +201,7 @@ def test_a_server_without_log_probabilities_is_found_out_and_said(endpoint: Endp
     assert len(endpoint.seen) == 1
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "0.5", '"x"', "null", "true"])
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "0.5", '"x"', "null", "true", "1" * 400])
 def test_log_probabilities_that_are_none_are_an_error_at_once(endpoint: Endpoint, number: str) -> None:
     choice = {"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "top_logprobs": TOP}]}}
     good = body(choice).body.decode()

@@ -65,6 +65,45 @@ def test_a_budget_is_never_exceeded_and_what_is_under_way_is_kept(endpoint: Endp
     assert len(endpoint.seen) == 5
 
 
+LOST = [
+    (Reply(hang=True), True),
+    (Reply(drop=True), True),
+    (Reply(504), True),
+    (Reply(body=b"<html>"), True),
+    (Reply(503), False),
+    (Reply(429), False),
+]
+
+
+@pytest.mark.parametrize(("fault", "may_be_paid"), LOST)
+def test_a_failed_attempt_counts_where_it_may_be_paid(endpoint: Endpoint, fault: Reply, may_be_paid: bool) -> None:
+    """It is guessed at 6 tokens in and at most 20 out; the answer that comes then takes 10 and 5."""
+    endpoint.faults = [fault]
+    spending = Spending()
+    timeout = 2 if fault.hang else 60
+    list(opened(endpoint, f"timeout={timeout}&max_tokens=20").stream(PROMPTS[:1], spending))
+    assert len(endpoint.seen) == 2
+    assert (spending.tokens_in, spending.tokens_out) == ((16, 25) if may_be_paid else (10, 5))
+
+
+def test_no_further_attempt_is_made_that_might_exceed_the_budget(endpoint: Endpoint) -> None:
+    """Each attempt may take 26 tokens: of 100, three are spent, and a fourth would be too many."""
+    endpoint.always = lambda _: Reply(drop=True)
+    spending = Spending(100)
+    with pytest.raises(BudgetError, match=r"100 tokens.*78 are used"):
+        list(opened(endpoint, "max_tokens=20&retries=9").stream(PROMPTS, spending))
+    assert len(endpoint.seen) == 3
+
+
+def test_an_error_after_the_last_attempt_is_that_of_the_server(endpoint: Endpoint) -> None:
+    endpoint.always = lambda _: Reply(drop=True)
+    spending = Spending(60)
+    with pytest.raises(MeasurementError, match="2 attempts") as caught:
+        list(opened(endpoint, "max_tokens=20&retries=1").stream(PROMPTS, spending))
+    assert not isinstance(caught.value, BudgetError)
+    assert spending.used == 52
+
+
 def test_a_budget_of_nothing_asks_nothing(endpoint: Endpoint) -> None:
     with pytest.raises(BudgetError):
         list(opened(endpoint).stream(PROMPTS, Spending(0)))

@@ -13,7 +13,8 @@ from tests.blanks import blank
 
 from biassay.errors import BudgetError, MeasurementError, ModelError, UsageError
 from biassay.models.base import COLUMNS
-from biassay.models.completions import CompletionsBlanks, CompletionsLikelihoods
+from biassay.models.completions import Completions, CompletionsBlanks, CompletionsLikelihoods
+from biassay.models.registry import parse_model
 from biassay.models.spending import Spending
 from biassay.texts.requests import Likelihood, Prompt
 
@@ -25,13 +26,14 @@ from .answer_server import (
     completing,
     echo,
     log_ps,
+    model_string,
     one_by_one,
     only_first,
     said_to,
     tokens_of,
     vllm,
 )
-from .api_server import Endpoint, Reply, Script
+from .api_server import Clock, Endpoint, Reply, Script
 
 pytestmark = pytest.mark.extras
 
@@ -150,6 +152,28 @@ def test_a_wrong_name_is_not_taken_for_a_missing_way(endpoint: Endpoint) -> None
     with pytest.raises(MeasurementError, match=r"answered 404: no such model.*check the model's name"):
         completing(endpoint).reply([Prompt("a", options=("b",))])
     assert len(endpoint.seen) == 1
+
+
+def test_what_a_server_gives_for_a_log_probability_is_not_repeated(endpoint: Endpoint) -> None:
+    """It may be of any length, and hold the key."""
+
+    def wrong(asked: dict[str, Any]) -> Reply:
+        return Reply(body=echo(asked).body.replace(b"-0.5", json.dumps("sk-secret" * 1000).encode()))
+
+    endpoint.always = wrong
+    with pytest.raises(MeasurementError) as caught:
+        completing(endpoint, kind=CompletionsLikelihoods).likelihoods([Likelihood("one two")])
+    assert "sk-secret" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_a_rate_counts_every_text_where_a_server_takes_one_at_a_time(endpoint: Endpoint) -> None:
+    endpoint.always = one_by_one
+    clock = Clock()
+    name = parse_model(model_string(endpoint, "completions", "rate=0.001&concurrency=1"))
+    Completions(name, clock.pace()).reply([Prompt("one", options=(" two", " three", " four"))])
+    assert len(endpoint.seen) == 4  # one, two others at once in vain, and each of these
+    assert [round(wait / 60_000) for wait in clock.waits] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("number", ["NaN", "0.5", "-Infinity"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,39 @@ def test_an_answer_depends_on_its_seed_and_not_on_its_company(folder: Path) -> N
     assert together == alone
     assert together[0].text != together[3].text  # another number of the same answer
     assert open_as(f"{name}&seed=1", "replies").reply(PROMPTS) != together
+
+
+@pytest.mark.parametrize("settings", ["", "&temperature=0"])
+def test_near_the_limit_an_answer_has_the_room_that_its_own_prompt_leaves(folder: Path, settings: str) -> None:
+    """64 tokens in all: a longer prompt in the batch takes nothing from the answers to shorter ones."""
+    name = f"hf:{folder}?max_tokens=40{settings}"
+    prompts = [Prompt("a", sample=i) for i in range(8)] + [Prompt("b" * n, sample=n) for n in (30, 31, 40)]
+    together = open_as(name, "replies").reply(prompts)
+    assert together == [open_as(name, "replies").reply([prompt])[0] for prompt in prompts]
+    for reply in together:
+        assert reply.ended == "stop" or reply.tokens_out == min(40, 64 - (reply.tokens_in or 0))
+    assert len({reply.tokens_out for reply in together if reply.ended == "length"}) > 1
+
+
+def test_a_template_that_asks_for_the_date_is_told_the_same_on_every_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.utils import chat_template_utils
+
+    place = tmp_path / "m"
+    save_tiny("gpt2", place, head=True)
+    asks = "  {% if strftime_now is defined %}{{ strftime_now('%d %b %Y|%-d/%m') }}{% endif %}\n" + TEMPLATE
+    (place / "chat_template.jinja").write_text(asks)
+    model: Any = open_as(f"hf:{place}", "replies")
+    model.prepare([])
+    texts, direct = [], []
+    for day in (3, 4):
+        now = type("Then", (datetime,), {"now": classmethod(lambda _, day=day: datetime(2031, 5, day))})
+        monkeypatch.setattr(chat_template_utils, "datetime", now)
+        texts.append(model._text(Prompt("hello")))
+        direct.append(rendered((None, model._model.tokenizer), ("user", "hello")))
+    assert direct[0] != direct[1]  # the library's own
+    assert texts[0] == texts[1] == direct[0].replace("03 May 2031|3/05", "26 Jul 2024|26/07")
 
 
 def test_draws_follow_the_probabilities(folder: Path, direct: tuple[Any, Any]) -> None:

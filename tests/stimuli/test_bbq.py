@@ -41,6 +41,24 @@ def test_bbq_of_a_folder_is_the_released_one(tmp_path, religion):
     assert first.info[2] == "Muslim"
 
 
+def test_bbq_of_a_cache_of_the_hub_whose_files_are_links_to_blobs(tmp_path, religion, monkeypatch):
+    place = tmp_path / "datasets--heegyu--bbq"
+    blobs, snapshot = place / "blobs", place / "snapshots" / "0123abcd" / "data"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    write(tmp_path / "Religion.jsonl", religion).rename(blobs / "9f86d081")
+    (snapshot / "Religion.jsonl").symlink_to(Path("..", "..", "..", "blobs", "9f86d081"))
+    expected = read_bbq(snapshot / "Religion.jsonl")
+    assert expected.released == ("Religion",)
+    for folder in (place, snapshot.parent, snapshot):
+        assert read_bbq(folder).digests == expected.digests
+    linked = tmp_path / "linked"
+    linked.symlink_to(snapshot)
+    monkeypatch.chdir(linked)
+    for folder in (linked, Path()):
+        assert read_bbq(folder).digests == expected.digests
+
+
 def test_targets_are_those_of_the_authors_metadata(tmp_path):
     with (FOLDER / "target_loc.csv").open(newline="") as file:
         given = {(row["category"], int(row["example_id"])): int(row["target_loc"]) for row in csv.DictReader(file)}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import VectorError
-from biassay.models.api_asking import Asking, Pace, message_of, parsed
+from biassay.models.api_asking import Asking, Pace, Sending, message_of, parsed
 from biassay.models.api_connection import MalformedError
 from biassay.models.api_settings import connection_settings, consent, read_number, read_options, who
 from biassay.models.base import Encoded, Identity
@@ -84,7 +84,7 @@ class ApiEncoder:
             asked["dimensions"] = self._dimensions
         most = _BYTES_AROUND + _BYTES_A_TEXT * len(texts)
         hint = f"if that is too many texts at once, give a smaller batch= (now {self._batch})"
-        rows = self._asking.post(asked, most, partial(_rows, n=len(texts)), stop, f"{len(texts)} texts", hint)
+        rows = self._asking.post(asked, most, partial(_rows, n=len(texts)), Sending(stop), f"{len(texts)} texts", hint)
         return self._vectors(texts, rows)
 
     def _vectors(self, texts: list[str], rows: list[list[float]]) -> NDArray[np.float32]:

@@ -80,6 +80,12 @@ def ended_by(reason: object) -> Ended | None:
 
 def log_probability(name: str, number: object) -> float:
     """A log-probability as an endpoint gives it; what is no such number is an error at once."""
-    if type(number) not in (int, float) or not math.isfinite(number) or number > 1e-3:  # type: ignore[arg-type, operator]
-        raise MeasurementError(f"{name} gave the log-probability {number!r}; it must be a number, and not above 0")
-    return min(float(number), 0.0)  # type: ignore[arg-type]
+    kind = type(number)
+    try:
+        found = float(number) if kind in (int, float) else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found) or found > 1e-3:
+        shown = f"{found:g}" if kind in (int, float) else f"({kind.__name__})"  # and not what may be of any length
+        raise MeasurementError(f"{name} gave the log-probability {shown}; it must be a number, and not above 0")
+    return min(found, 0.0)

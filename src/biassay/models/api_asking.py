@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from biassay.errors import MeasurementError
+from biassay.errors import BudgetError, MeasurementError
 from biassay.models.api_connection import Connections, MalformedError
 from biassay.models.api_settings import Key, Options, find_key, read_address, who
 from biassay.models.family import ModelName
@@ -25,10 +25,11 @@ from biassay.models.family import ModelName
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Asking", "Pace", "RejectedError", "message_of", "parsed"]
+__all__ = ["Asking", "Pace", "RejectedError", "Sending", "message_of", "parsed"]
 
 _FIRST_BACKOFF, _LONGEST_WAIT = 0.5, 60.0  # seconds
 _REJECTED = (400, 404, 405, 413, 415, 422, 501)  # of these a server's own words say what is wrong with a request
+_LATE = (408, 504, 524)  # whoever stands between gave up waiting, and the model may not have
 _ANOTHER_PROTOCOL = "check base_url=: it may not be the address of an OpenAI-compatible server (mostly it ends in /v1)"
 Found = TypeVar("Found")
 
@@ -72,12 +73,50 @@ class Pace:
         return seconds if seconds > 0 else 0.0  # and nan is 0
 
 
+class _Throttle:
+    """Lets so many requests go in a minute, evenly."""
+
+    def __init__(self, per_minute: float, pace: Pace) -> None:
+        self._gap, self._next, self._lock, self._pace = 60.0 / per_minute, 0.0, threading.Lock(), pace
+
+    def wait(self, stop: threading.Event) -> None:
+        if not self._gap:
+            return
+        with self._lock:
+            now = time.monotonic()
+            turn = max(now, self._next)
+            self._next = turn + self._gap
+        self._pace.sleep(stop, turn - now)
+
+
+class Sending:
+    """One request under way, in as many attempts as it takes.
+
+    Attributes
+    ----------
+    stop : threading.Event
+        Set where another attempt is not wanted any more.
+    forbids : BudgetError or None
+        Says that the budget allows no further attempt.
+    """
+
+    def __init__(self, stop: threading.Event, lose: Callable[[], BudgetError | None] | None = None) -> None:
+        """``lose`` counts an attempt that brought no answer and may have to be paid."""
+        self.stop, self._lose = stop, lose
+        self.forbids: BudgetError | None = None
+
+    def lost(self) -> None:
+        if self._lose is not None:
+            self.forbids = self._lose()
+
+
 @dataclass(frozen=True)
 class _Failure:
-    """What went wrong with one attempt, and whether to try again."""
+    """What went wrong with one attempt, whether to try again, and whether it may have to be paid."""
 
     problem: str
     again: bool
+    paid: bool = False
     retry_after: str | None = None
     advice: str = ""
     status: int = 0
@@ -99,6 +138,7 @@ class Asking:
         address = read_address(model, path)
         self._key = find_key(model, address)
         self._who, self._options, self._kept, self._pace = who(model), options, kept, pace or Pace()
+        self._throttle = _Throttle(options.rate, self._pace)
         self.base_url = str(address.url).rstrip("/")
         self._url = f"{self.base_url}{path}"
         self.connections = Connections(_client(self._key, options, address.url.scheme, trust=not address.is_loopback))
@@ -113,7 +153,7 @@ class Asking:
         asked: dict[str, Any],
         most: int,
         read: Callable[[bytes], Found],
-        stop: threading.Event,
+        sending: Sending,
         about: str,
         hint: str = "",
     ) -> Found:
@@ -122,15 +162,30 @@ class Asking:
         ``about`` says what was asked, and ``hint`` what to try if the server does not take it.
         """
         attempts = 0
-        while not stop.is_set():
-            outcome = self._attempt(asked, most, read, about)
+        while self._may_go(sending):
+            try:
+                outcome = self._attempt(asked, most, read, about)
+            except Exception:  # of ``read``: there is an answer, which is paid, and nothing can be made of it
+                sending.lost()
+                raise
             if not isinstance(outcome, _Failure):
                 return outcome
             attempts += 1
+            if outcome.paid:
+                sending.lost()
             if not outcome.again or attempts > self._options.retries:
                 raise self._error(outcome, attempts, hint)
-            self._pace.sleep(stop, self._pace.delay(attempts, outcome.retry_after))
+            if sending.forbids is None:
+                self._pace.sleep(sending.stop, self._pace.delay(attempts, outcome.retry_after))
         raise MeasurementError(f"{self._who}: stopped because another request failed")
+
+    def _may_go(self, sending: Sending) -> bool:
+        """Whether to send, when it is this request's turn."""
+        if sending.forbids is None and not sending.stop.is_set():
+            self._throttle.wait(sending.stop)
+        if sending.forbids is not None:
+            raise sending.forbids
+        return not sending.stop.is_set()
 
     def _attempt(
         self, asked: dict[str, Any], most: int, read: Callable[[bytes], Found], about: str
@@ -143,16 +198,19 @@ class Asking:
             if not response.is_success:
                 return self._refused(response, body)
             if len(body) > most:
-                return _Failure(f"answered with more than {most:,} bytes to {about}", again=False)
+                return _Failure(f"answered with more than {most:,} bytes to {about}", again=False, paid=True)
             return read(body)
-        except (httpx.TimeoutException, TimeoutError):
+        except (httpx.TimeoutException, TimeoutError) as error:
             late = f"gave no answer within {self._options.timeout:g} s"
-            return _Failure(late, again=True, advice="timeout= gives it more time")
+            return _Failure(
+                late, again=True, paid=not isinstance(error, httpx.ConnectTimeout), advice="timeout= gives it more time"
+            )
         except httpx.RequestError as error:
             problem = f"gave no answer: {type(error).__name__}: {error}"
-            return _Failure(problem, again=True, advice="check base_url=, and whether the server runs")
+            paid = not isinstance(error, httpx.ConnectError)
+            return _Failure(problem, again=True, paid=paid, advice="check base_url=, and whether the server runs")
         except MalformedError as error:
-            return _Failure(f"answered with {error}", again=True, advice=_ANOTHER_PROTOCOL)
+            return _Failure(f"answered with {error}", again=True, paid=True, advice=_ANOTHER_PROTOCOL)
 
     def _refused(self, response: httpx.Response, body: bytes) -> _Failure:
         status = response.status_code
@@ -160,7 +218,8 @@ class Asking:
         # 501 is "not implemented": no later attempt changes that.
         again = status in (408, 429) or (status >= 500 and status != 501)
         problem = f"answered {status}: {said}" if said else f"answered {status}"
-        return _Failure(problem, again, response.headers.get("Retry-After"), self._advice(response), status, said)
+        paid = status in _LATE
+        return _Failure(problem, again, paid, response.headers.get("Retry-After"), self._advice(response), status, said)
 
     def _advice(self, response: httpx.Response) -> str:
         if response.is_redirect:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -71,6 +72,7 @@ class Options:
     concurrency: int
     retries: int
     timeout: float
+    rate: float  # requests in a minute
 
 
 def read_options(model: ModelName, concurrency: int) -> Options:
@@ -78,6 +80,7 @@ def read_options(model: ModelName, concurrency: int) -> Options:
         concurrency=int(read_number(model, "concurrency", concurrency, 1, 64)),
         retries=int(read_number(model, "retries", 5, 0, 100)),
         timeout=read_number(model, "timeout", 60, 0.001, 3600, whole=False),
+        rate=read_number(model, "rate", math.inf, 0.001, 1e9, whole=False),
     )
 
 

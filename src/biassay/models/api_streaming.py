@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import threading
-import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from biassay.errors import BudgetError
 from biassay.models.api_answering import CONCURRENCY
-from biassay.models.api_asking import Asking, Pace
-from biassay.models.api_settings import read_number, read_options, who
+from biassay.models.api_asking import Asking, Pace, Sending
+from biassay.models.api_settings import read_options, who
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
 from biassay.models.spending import Spending
@@ -32,14 +31,14 @@ class EndpointModel(ABC, Generic[Request, Answer]):
     def __init__(self, model: ModelName, path: str, settings: Mapping[str, str], pace: Pace | None) -> None:
         """``settings``: those that change its answers."""
         self._name, self._who = model.name, who(model)
-        self._options, self._throttle = read_options(model, CONCURRENCY), _Throttle(model, pace)
+        self._options = read_options(model, CONCURRENCY)
         self._asking = asking = Asking(model, path, self._options, "answers", pace)
         weakref.finalize(self, asking.close)  # a model has no end of its own
         revision, known = f"{asking.base_url} {model.name}", tuple(settings.items())
         self.identity = Identity(model.head, model.family, revision, known, sends_to=asking.sends_to)
 
     @abstractmethod
-    def _ask(self, request: Request, stop: threading.Event) -> Answered:
+    def _ask(self, request: Request, sending: Sending) -> Answered:
         """One request, in a thread of its own."""
 
     @abstractmethod
@@ -54,11 +53,7 @@ class EndpointModel(ABC, Generic[Request, Answer]):
         return [list(range(start, min(start + n, len(requests)))) for start in range(0, len(requests), n)]
 
     def stream(self, requests: Sequence[Request], spending: Spending) -> Iterator[Sequence[tuple[int, Answer]]]:
-        def ask(request: Request, stop: threading.Event) -> Answered:
-            self._throttle.wait(stop)
-            return self._ask(request, stop)
-
-        return _streamed(requests, ask, self._tokens, self._options.concurrency, spending)
+        return _streamed(requests, self._ask, self._tokens, self._options.concurrency, spending)
 
     def estimate(self, requests: Sequence[Request]) -> tuple[int, int]:
         tokens = [self._tokens(request) for request in requests]
@@ -67,24 +62,6 @@ class EndpointModel(ABC, Generic[Request, Answer]):
     def _all(self, requests: Sequence[Request]) -> list[Answer]:
         found = dict(pair for together in self.stream(requests, Spending()) for pair in together)
         return [found[place] for place in range(len(requests))]
-
-
-class _Throttle:
-    """Lets so many requests go in a minute, evenly."""
-
-    def __init__(self, model: ModelName, pace: Pace | None) -> None:
-        per_minute = read_number(model, "rate", math.inf, 0.001, 1e9, whole=False)
-        self._gap, self._next, self._lock = 60.0 / per_minute, 0.0, threading.Lock()
-        self._pace = pace or Pace()
-
-    def wait(self, stop: threading.Event) -> None:
-        if not self._gap:
-            return
-        with self._lock:
-            now = time.monotonic()
-            turn = max(now, self._next)
-            self._next = turn + self._gap
-        self._pace.sleep(stop, turn - now)
 
 
 @dataclass(frozen=True)
@@ -98,7 +75,7 @@ class Answered:
 
 def _streamed(
     requests: Sequence[Request],
-    ask: Callable[[Request, threading.Event], Answered],
+    ask: Callable[[Request, Sending], Answered],
     estimate: Callable[[Request], tuple[int, int]],
     concurrency: int,
     spending: Spending,
@@ -124,7 +101,8 @@ def _streamed(
                 if reserved is None:
                     break
                 place, request = waiting.popleft()
-                under_way[pool.submit(ask, request, stop)] = place, tokens, reserved
+                sending = Sending(stop, partial(spending.lose, *tokens))
+                under_way[pool.submit(ask, request, sending)] = place, tokens, reserved
             if not under_way:
                 break
             together: list[tuple[int, Any]] = []

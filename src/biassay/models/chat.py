@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +18,7 @@ from biassay.models.api_answering import (
     log_probability,
     used_by,
 )
-from biassay.models.api_asking import Pace, RejectedError
+from biassay.models.api_asking import Pace, RejectedError, Sending
 from biassay.models.api_connection import MalformedError
 from biassay.models.api_settings import consent
 from biassay.models.api_streaming import Answered, EndpointModel
@@ -70,10 +69,10 @@ class ChatModel(EndpointModel[Prompt, Reply]):
         before = [{"role": "system", "content": system}] if system else []
         return [*before, {"role": "user", "content": prompt.text}]
 
-    def _ask(self, request: Prompt, stop: threading.Event) -> Answered:
+    def _ask(self, request: Prompt, sending: Sending) -> Answered:
         limit_name = self._limit_name
         try:
-            return self._sent(request, stop, limit_name)
+            return self._sent(request, sending, limit_name)
         except RejectedError as error:
             if limit_name == "max_tokens" and "max_completion_tokens" in error.said:
                 self._limit_name = "max_completion_tokens"
@@ -81,9 +80,9 @@ class ChatModel(EndpointModel[Prompt, Reply]):
                 raise self._no_log_p(f"it says: {error.said}") from None
             else:
                 raise
-        return self._sent(request, stop, self._limit_name)
+        return self._sent(request, sending, self._limit_name)
 
-    def _sent(self, prompt: Prompt, stop: threading.Event, limit_name: str) -> Answered:
+    def _sent(self, prompt: Prompt, sending: Sending, limit_name: str) -> Answered:
         asked: dict[str, Any] = {
             "model": self._name,
             "messages": self._messages(prompt),
@@ -95,7 +94,7 @@ class ChatModel(EndpointModel[Prompt, Reply]):
         asked |= {} if self._effort is None else {"reasoning_effort": self._effort}
         asked |= {"logprobs": True, "top_logprobs": _LIKELIEST} if prompt.options else {}
         most = _BYTES_AROUND + _BYTES_A_TOKEN * self._sampling.max_tokens
-        return self._asking.post(asked, most, partial(self._read, prompt), stop, "a prompt")
+        return self._asking.post(asked, most, partial(self._read, prompt), sending, "a prompt")
 
     def _read(self, prompt: Prompt, body: bytes) -> Answered:
         choice, usage = choice_of(body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from biassay.models.api_answering import (
     ended_by,
     used_by,
 )
-from biassay.models.api_asking import Pace
+from biassay.models.api_asking import Pace, Sending
 from biassay.models.api_connection import MalformedError
 from biassay.models.api_settings import consent
 from biassay.models.api_streaming import Answered, EndpointModel
@@ -63,10 +62,10 @@ class Completions(EndpointModel[Prompt, Reply]):
             return rough_tokens(text), self._sampling.max_tokens
         return sum(rough_tokens(text + option) for option in request.options), len(request.options)
 
-    def _ask(self, request: Prompt, stop: threading.Event) -> Answered:
-        return self._scored(request, stop) if request.options else self._written(request, stop)
+    def _ask(self, request: Prompt, sending: Sending) -> Answered:
+        return self._scored(request, sending) if request.options else self._written(request, sending)
 
-    def _written(self, prompt: Prompt, stop: threading.Event) -> Answered:
+    def _written(self, prompt: Prompt, sending: Sending) -> Answered:
         asked: dict[str, Any] = {
             "model": self._name,
             "prompt": self._text(prompt),
@@ -76,11 +75,11 @@ class Completions(EndpointModel[Prompt, Reply]):
         seed = self._sampling.seed_of(prompt.key)
         asked |= {} if seed is None else {"seed": seed}
         most = _BYTES_AROUND + _BYTES_A_TOKEN * self._sampling.max_tokens
-        return self._asking.post(asked, most, _read, stop, "a prompt")
+        return self._asking.post(asked, most, _read, sending, "a prompt")
 
-    def _scored(self, prompt: Prompt, stop: threading.Event) -> Answered:
+    def _scored(self, prompt: Prompt, sending: Sending) -> Answered:
         text = self._text(prompt)
-        scores = self._given.ask([text + option for option in prompt.options], stop)
+        scores = self._given.ask([text + option for option in prompt.options], sending)
         ends = [len(text) + len(option) for option in prompt.options]
         log_p = tuple(one.tokens.within(len(text), end) for one, end in zip(scores.texts, ends, strict=True))
         read, written = scores.tokens_in, scores.tokens_out
@@ -112,8 +111,8 @@ class CompletionsLikelihoods(EndpointModel[Likelihood, TokenLikelihoods]):
     def _tokens(self, request: Likelihood) -> tuple[int, int]:
         return rough_tokens(request.text), 1
 
-    def _ask(self, request: Likelihood, stop: threading.Event) -> Answered:
-        found = self._given.ask([request.text], stop)
+    def _ask(self, request: Likelihood, sending: Sending) -> Answered:
+        found = self._given.ask([request.text], sending)
         return Answered(found.texts[0].tokens, found.tokens_in, found.tokens_out)
 
 
@@ -139,13 +138,13 @@ class CompletionsBlanks(EndpointModel[Blank, Filled]):
         before, after = request.halves("")
         return sum(rough_tokens(before + word + after) for word in request.words), len(request.words)
 
-    def _ask(self, request: Blank, stop: threading.Event) -> Answered:
+    def _ask(self, request: Blank, sending: Sending) -> Answered:
         if Slot.MASKED in request.segments:
             raise UsageError("a causal model has no mask, so that no group can be masked")
         before, after = request.halves("")
         if not before and request.words:
             raise UsageError("a causal model reads from the left: a blank needs text before it")
-        scores = self._given.ask([before + word + after for word in request.words], stop)
+        scores = self._given.ask([before + word + after for word in request.words], sending)
         ends = [len(before) + len(word) for word in request.words]
         pieces = [_pieces(one, len(before), end) for one, end in zip(scores.texts, ends, strict=True)]
         columns = np.full((sum(map(len, pieces)), len(COLUMNS)), np.nan, dtype=np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 from biassay.errors import MeasurementError, ModelError
 from biassay.models.answering import TokenLikelihoods
 from biassay.models.api_answering import choices_of, log_probability, used_by
-from biassay.models.api_asking import Asking, RejectedError
+from biassay.models.api_asking import Asking, RejectedError, Sending
 from biassay.models.api_connection import MalformedError
 
 __all__ = ["GivenText", "Scored", "Scores"]
@@ -75,7 +75,7 @@ class GivenText:
         self._takes_lists: bool | None = None  # not known yet
         self._finding = threading.Lock()
 
-    def ask(self, texts: Sequence[str], stop: threading.Event) -> Scores:
+    def ask(self, texts: Sequence[str], sending: Sending) -> Scores:
         if not texts:
             return Scores([], 0, 0)
         way = self._way
@@ -83,24 +83,24 @@ class GivenText:
             with self._finding:
                 way = self._way
                 if way is None:
-                    self._way, first = self._first(texts[0], stop)
-                    return first + self._asked(self._way, texts[1:], stop) if texts[1:] else first
-        return self._asked(way, texts, stop)
+                    self._way, first = self._first(texts[0], sending)
+                    return first + self._asked(self._way, texts[1:], sending) if texts[1:] else first
+        return self._asked(way, texts, sending)
 
-    def _asked(self, way: str, texts: Sequence[str], stop: threading.Event) -> Scores:
+    def _asked(self, way: str, texts: Sequence[str], sending: Sending) -> Scores:
         try:
             if len(texts) > 1 and self._takes_lists is not False:
-                found = self._together(way, texts, stop)
+                found = self._together(way, texts, sending)
                 if found is not None:
                     return found
-            return sum((self._by(way, [text], stop) for text in texts), start=Scores([], 0, 0))
+            return sum((self._by(way, [text], sending) for text in texts), start=Scores([], 0, 0))
         except _AbsentError:
             raise self._none([f"to {way} it suddenly answers without them"]) from None
 
-    def _together(self, way: str, texts: Sequence[str], stop: threading.Event) -> Scores | None:
+    def _together(self, way: str, texts: Sequence[str], sending: Sending) -> Scores | None:
         """Several texts in one request. None: the server does not take that, however it says so."""
         try:
-            found = self._by(way, texts, stop)
+            found = self._by(way, texts, sending)
         except (MeasurementError, _FewerError):
             if self._takes_lists:
                 raise
@@ -109,11 +109,11 @@ class GivenText:
         self._takes_lists = True
         return found
 
-    def _first(self, text: str, stop: threading.Event) -> tuple[str, Scores]:
+    def _first(self, text: str, sending: Sending) -> tuple[str, Scores]:
         lacking = []
         for way in self._ways:
             try:
-                return way, self._by(way, [text], stop)
+                return way, self._by(way, [text], sending)
             except RejectedError as error:
                 if error.status == 404:  # the model or the address, and not the way
                     raise
@@ -125,13 +125,13 @@ class GivenText:
     def _none(self, lacking: Sequence[str]) -> ModelError:
         return ModelError(f"{self._who}: its server gives no log-probabilities of given texts: {'; '.join(lacking)}")
 
-    def _by(self, way: str, texts: Sequence[str], stop: threading.Event) -> Scores:
+    def _by(self, way: str, texts: Sequence[str], sending: Sending) -> Scores:
         more, tokens_in = self._ways[way]
         prompt = texts[0] if len(texts) == 1 else list(texts)
         asked = {"model": self._model, "prompt": prompt, "temperature": 1.0, "max_tokens": 1, **more}
         size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
         most = _BYTES_AROUND * len(texts) + _BYTES_A_CHARACTER * size
-        return self._asking.post(asked, most, partial(self._read, tokens_in, texts), stop, f"{len(texts)} texts")
+        return self._asking.post(asked, most, partial(self._read, tokens_in, texts), sending, f"{len(texts)} texts")
 
     def _read(
         self, tokens_in: Callable[[str, dict[str, Any]], tuple[Named, Any]], texts: Sequence[str], body: bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +26,24 @@ __all__ = ["HfReplies"]
 
 _WRITTEN_AT_ONCE = {"cpu": 8, "cuda": 256}
 _SCORED_AT_ONCE = {"cpu": 64, "cuda": 4096}
+_TODAY = datetime(2024, 7, 26)  # what templates of Llama say where nobody tells them the date
+_DIRECTIVES = {f"%{letter}": _TODAY.strftime(f"%{letter}") for letter in "aAbBcdDeFHIjmMpSTuUVwWxXyY"}
+_DIRECTIVES |= {f"%-{letter}": _DIRECTIVES[f"%{letter}"].lstrip("0") or "0" for letter in "dHIjmMSy"}
+# The library puts its own functions into a template and takes none of ours, but a template may define one.
+_FIXED_DATE = (
+    "{% macro strftime_now(format) %}{% set date = namespace(text=format) %}"
+    "{% for name, said in biassay_date.items() %}"
+    "{% set date.text = date.text | replace(name, said) %}{% endfor %}{{ date.text }}{% endmacro %}"
+)
 
 
 class HfReplies:
     """A causal model, asked by its chat template, or by plain text with ``chat=false``.
 
     Every answer is drawn from numbers of its own, by the seed and what is asked; a temperature of 0 takes the likeliest
-    token. Penalties and limits of probability that come with a model are not applied. An option is a continuation of
-    the prompt; its likelihood is that of all tokens with a character of it.
+    token. Penalties and limits of probability that come with a model are not applied. A template that asks for the date
+    is told 26 July 2024, so that a prompt is the same on every day. An option is a continuation of the prompt; its
+    likelihood is that of all tokens with a character of it.
     """
 
     option_log_p = "continuation"
@@ -85,10 +96,22 @@ class HfReplies:
         before = [{"role": "system", "content": system}] if system else []
         messages = [*before, {"role": "user", "content": prompt.text}]
         try:
-            text: str = self._model.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            text: str = self._model.tokenizer.apply_chat_template(
+                messages,
+                chat_template=self._template,
+                tokenize=False,
+                add_generation_prompt=True,
+                biassay_date=_DIRECTIVES,
+            )
         except Exception as error:  # templates are programs: that of some models refuses a system message
             raise ModelError(f"model {self.identity.name!r}: its chat template refuses the prompt: {error}") from error
         return text
+
+    @cached_property
+    def _template(self) -> str:
+        """The chat template; where it asks for today's date, it gets one that is always the same."""
+        own: str = self._model.tokenizer.get_chat_template()
+        return f"{_FIXED_DATE}\n{own}" if "strftime_now" in own else own
 
     def _encoded(self, texts: Sequence[str]) -> Any:
         """Tokens of texts; a template writes special ones itself."""
@@ -123,17 +146,27 @@ class HfReplies:
     # Words
 
     def _written(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        import torch
-
         rows = self._encoded([self._text(one) for one in prompts])["input_ids"]
         longest, limit = max(map(len, rows)), self._model.limit
         if longest >= limit:
             raise ModelError(f"model {self.identity.name!r} reads at most {limit} tokens, and a prompt has {longest}")
+        together: dict[int, list[int]] = {}  # those that have room for as many tokens
+        for place, row in enumerate(rows):
+            together.setdefault(min(self._sampling.max_tokens, limit - len(row)), []).append(place)
+        found: dict[int, Reply] = {}
+        for most, places in together.items():
+            made = self._generated([prompts[place] for place in places], [rows[place] for place in places], most)
+            found |= dict(zip(places, made, strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    def _generated(self, prompts: Sequence[Prompt], rows: Sequence[list[int]], most: int) -> list[Reply]:
+        import torch
+
+        longest = max(map(len, rows))
         ends, padding = self._ends
         device = self._model.device
         ids = torch.tensor([[*[padding] * (longest - len(row)), *row] for row in rows], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=device)
-        most = min(self._sampling.max_tokens, limit - longest)
         with torch.inference_mode():
             made = self._model.model.generate(
                 input_ids=ids,

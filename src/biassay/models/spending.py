@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 
-from biassay.errors import UsageError
+from biassay.errors import BudgetError, UsageError
 
 __all__ = ["Spending", "rough_tokens"]
 
@@ -20,7 +20,8 @@ def rough_tokens(text: str) -> int:
 class Spending:
     """Counts tokens. No request is sent whose tokens, with those of all that is under way, may exceed the limit.
 
-    What a request will read is estimated before it is sent, and replaced by what the endpoint says. Where there is a
+    What a request will read is estimated before it is sent, and replaced by what the endpoint says; of an attempt
+    without an answer the estimate is kept. Where there is a
     limit, the first request goes alone, and estimates are then raised by as much as one was ever too low.
 
     Attributes
@@ -62,6 +63,22 @@ class Spending:
         """A request failed."""
         with self._lock:
             self._reserved -= reserved
+
+    def lose(self, tokens_in: int, tokens_out: int) -> BudgetError | None:
+        """An attempt brought no answer and may have to be paid: what was set aside counts as used.
+
+        The same is set aside for another attempt; an error comes back where there are not so many left.
+        """
+        with self._lock:
+            self.tokens_in += math.ceil(tokens_in * self._factor)
+            self.tokens_out += tokens_out
+            if self.limit is None or self.used + self._reserved <= self.limit:
+                return None
+        return BudgetError(
+            f"the budget of {self.limit:,} tokens does not allow another attempt at a request that failed: "
+            f"{self.used:,} are used, failed attempts that may have to be paid among them; what was answered is kept: "
+            "give a larger budget and resume the run"
+        )
 
     def settle(self, reserved: int, estimated_in: int, tokens_in: int, tokens_out: int) -> None:
         """A request is answered: it used so many tokens of those that were set aside for it."""

@@ -96,10 +96,10 @@ def cluster_estimate(
     template with a strong bias shifts both a score and its standard error. The interval is the union of both, the
     p-value the larger one, so that the interval holds ``null`` when and only when p is above 1 - ``confidence``.
 
-    Simulated with 25 templates drawn from released answers to BBQ, intervals of 95% by t alone cover 92% to 96%, by
-    bootstrap-t 91% to 97%, the union 94% to 97%; where all but three templates are answered without any bias, and the
-    model is certain of every answer, 91%. With each item taken for a cluster of its own: 56% to 79% in ambiguous
-    contexts, nearly 100% in disambiguated ones, which are balanced within each template.
+    Simulated with 25 templates drawn from released answers to BBQ, intervals of 95% cover 95% to 96%; where all but
+    three templates are answered without any bias, and the model is certain of every answer, 91%. With each item taken
+    for a cluster of its own: 56% to 79% in ambiguous contexts, nearly 100% in disambiguated ones, which are balanced
+    within each template.
 
     References
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -32,8 +33,8 @@ def data_files(place: Path | str, wanted: Callable[[Path], bool], what: str, hin
     if path.is_file():
         return (path,)
     if path.is_dir():
-        above = path.resolve().parent
-        found = sorted(f for f in path.rglob("*") if _readable(f) and wanted(f.resolve().relative_to(above)))
+        name = Path(os.path.abspath(path)).name  # links are not followed: in a cache of the Hub they lead to blobs
+        found = sorted(f for f in path.rglob("*") if _readable(f) and wanted(name / f.relative_to(path)))
     else:
         found = sorted(located for inside, located in _installed(str(place), what, hint) if wanted(inside))
     if not found:
