@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,7 +11,11 @@ import pytest
 import biassay
 from biassay.answers.logs.reading import read_log
 from biassay.errors import UsageError
+from biassay.runs import importing
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score
+from biassay.studies.benchmarks.logged import rows_of_log
+from biassay.studies.benchmarks.settings import Settings
+from biassay.studies.benchmarks.shown import notes_of
 
 LOGS = Path(__file__).parents[1] / "reference" / "logs"
 
@@ -67,23 +72,58 @@ def test_samples_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.extras
 def test_stereoset_of_a_log() -> None:
-    fillings = read_log(log("stereoset.eval")).answers
+    """Eight items in two epochs: the sentence that was chosen most often counts, and a tie does not."""
+    chosen: dict[str, list[str]] = {}
+    targets = {}
+    for one in read_log(log("stereoset.eval")).answers:
+        chosen.setdefault(one.id, []).extend([] if one.label is None else [one.label])
+        targets[one.id] = one.target
+    most = {name: labels[0] if len(set(labels)) == 1 else None for name, labels in chosen.items()}  # of two epochs
     run = biassay.import_logs(log("stereoset.eval"))
-    types = {one.bias_type for one in fillings}
-    assert {row.category for row in run.results} - {"all"} == types
-    for kind in types:
-        own = [one for one in fillings if one.bias_type == kind]
-        (row,) = (row for row in run.results if row.category == kind)
-        assert row.items == len(own)
-        assert row.left_out == sum(one.label is None for one in own)
-        shares = []
-        for term in {one.target for one in own}:
-            decided = [
-                one.label for one in own if one.target == term and one.label in ("stereotype", "anti-stereotype")
-            ]
-            shares += [100 * decided.count("stereotype") / len(decided)] if decided else []
-        if shares:
-            assert row.score == pytest.approx(sum(shares) / len(shares))
+    (row,) = run.results
+    labels = list(most.values())
+    assert (row.items, row.undecided, row.unrelated) == (8, labels.count(None), labels.count("unrelated")) == (8, 3, 1)
+    assert (row.n, row.replies, row.refused, row.unparsed, row.left_out, row.by) == (4, 16, 3, 4, 0, "answer")
+    terms = {
+        term: [most[name] for name in most if targets[name] == term and "stereotype" in (most[name] or "")]
+        for term in ("piper", "poet")
+    }
+    shares = {term: 100 * of.count("stereotype") / len(of) for term, of in terms.items()}
+    assert {one.term: one.ss for one in run.tables["terms"]} == pytest.approx(shares)
+    assert row.score == pytest.approx(sum(shares.values()) / 2)
+    assert {row.lms, row.lms_low, row.icat, row.icat_low, *(one.lms for one in run.tables["terms"])} == {None}
+    assert any("lms" in note for note in notes_of(run))
+
+
+@pytest.mark.extras
+def test_stereoset_of_a_log_in_which_the_unrelated_sentence_is_chosen_throughout() -> None:
+    found = read_log(log("stereoset.eval"))
+    answers = tuple(dataclasses.replace(one, label="unrelated") for one in found.answers)
+    rows = rows_of_log(dataclasses.replace(found, answers=answers), Settings("stereoset"), ("m", "", None))
+    (row,) = (row.record for row in rows if row.table == "results")
+    assert (row.status, row.n, row.unrelated, row.undecided) == ("failed", 0, 8, 0)
+    assert "8 that choose the unrelated sentence" in row.reason
+
+
+def test_logs_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    path = log("samples_bbq_2*")
+    places = [tmp_path / name / path.name for name in ("old", "new")]
+    lines = path.read_text().splitlines()
+    for place, own in zip(places, (lines, lines[1:]), strict=True):
+        place.parent.mkdir()
+        place.write_text("\n".join(own) + "\n")
+    inputs = biassay.import_logs(places).manifest.inputs
+    assert inputs.items == {str(places[0]): len(lines), str(places[1]): len(lines) - 1}
+    assert len(set(inputs.digests.values())) == 2
+
+
+def test_questions_without_a_target_are_counted_over_all_logs_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read_log(log("samples_bbq_2*"))
+    bare = tuple(dataclasses.replace(one, item=dataclasses.replace(one.item, target=None)) for one in found.answers[:2])
+    logs = [found, *(dataclasses.replace(found, answers=(*bare, *found.answers[2:]), model=m) for m in "ab")]
+    monkeypatch.setattr(importing, "read_logs", lambda _: logs)
+    inputs = biassay.import_logs("any.jsonl").manifest.inputs
+    assert (inputs.without_target, len(inputs.items)) == (2, 3)
 
 
 @pytest.mark.extras
@@ -128,8 +168,8 @@ def test_of_written_answers_the_harness_counts_those_it_cannot_read_as_wrong_and
 
 @pytest.mark.extras
 def test_scores_are_those_of_inspect() -> None:
-    """Its log says: accuracy 1/12, unread answers being wrong; stereotype score 50 of 6 in 16, 7 of them invalid."""
+    """Its log says: accuracy 1/12, unread answers being wrong; 7 of 16 choices of StereoSet invalid."""
     rows = biassay.import_logs(log("bbq.eval")).results
     assert sum(row.accuracy * row.n for row in rows) / sum(row.items for row in rows) == pytest.approx(1 / 12)
     (row,) = biassay.import_logs(log("stereoset.eval")).results
-    assert (row.score, row.n / row.items, row.left_out / row.items) == (50.0, 0.375, 0.4375)
+    assert (row.refused + row.unparsed) / row.replies == 0.4375

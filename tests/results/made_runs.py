@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord
+from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, TestRecord
 from biassay.runs.run import Run
 from biassay.studies.associations.families import with_corrections
-from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result, TestRecord
+from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.settings import Settings
 

@@ -19,7 +19,8 @@ _TEXTS_AT_ONCE = {"cpu": 128, "cuda": 4096}
 
 
 class HfLikelihoods:
-    """Every token of a text in turn: a causal model reads what is before it, a masked one all others, it alone masked.
+    """Every token of a text in turn: a causal model reads what is before it, a masked one all others, it alone masked;
+    of what fills a blank, a masked one reads the tokens before it and what is around the blank.
 
     A causal model reads a text behind its own mark of a beginning, or of an end where it has no other; without either,
     the first token has no likelihood. So has a token that stands for what the model does not know.
@@ -39,7 +40,7 @@ class HfLikelihoods:
         return [order[start : start + size] for start in range(0, len(order), size)]
 
     def likelihoods(self, texts: Sequence[Likelihood]) -> list[TokenLikelihoods]:
-        asked = [self._questions(one.text) for one in texts]
+        asked = [self._questions(one) for one in texts]
         numbers = iter(self._model.log_p([q for questions, _ in asked for q in questions if q is not None]).tolist())
         return [
             TokenLikelihoods(
@@ -49,22 +50,35 @@ class HfLikelihoods:
             for questions, spans in asked
         ]
 
-    def _questions(self, text: str) -> tuple[list[Question | None], list[tuple[int, int]]]:
+    @property
+    def folds_case(self) -> bool:
+        """Whether its tokenizer writes capitals small."""
+        normalizer = self._model.tokenizer.backend_tokenizer.normalizer
+        return normalizer is not None and "a" in normalizer.normalize_str("A")
+
+    def _questions(self, asked: Likelihood) -> tuple[list[Question | None], list[tuple[int, int]]]:
         """A question about every token that stands for characters, or None, and these characters."""
         tokenizer = self._model.tokenizer
-        encoded = tokenizer(text, return_offsets_mapping=True)
+        encoded = tokenizer(asked.text, return_offsets_mapping=True)
         ids, spans = list(encoded["input_ids"]), [tuple(span) for span in encoded["offset_mapping"]]
         if self.kind == "causal" and spans and spans[0][0] < spans[0][1]:
             first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
             if first is not None:
                 ids, spans = [first, *ids], [(0, 0), *spans]
         places = [place for place, (start, end) in enumerate(spans) if start < end]
-        return [self._question(ids, place) for place in places], [spans[place] for place in places]
+        behind = {place: place + 1 for place in places}
+        if self.kind == "masked" and asked.filled:
+            behind = {}
+            for start, end in asked.filled:
+                own = [place for place in places if spans[place][0] < end and spans[place][1] > start]
+                behind |= dict.fromkeys(own, own[-1] + 1)
+        return [self._question(ids, place, of) for place, of in behind.items()], [spans[place] for place in behind]
 
-    def _question(self, ids: list[int], place: int) -> Question | None:
+    def _question(self, ids: list[int], place: int, behind: int) -> Question | None:
+        """About one token; a masked model goes on to read ``behind``."""
         tokenizer, token = self._model.tokenizer, ids[place]
         if token == tokenizer.unk_token_id and token != tokenizer.eos_token_id:
             return None
         if self.kind == "causal":
             return Question(tuple(ids), place - 1, token) if place else None
-        return Question((*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]), place, token)
+        return Question((*ids[:place], tokenizer.mask_token_id, *ids[behind:]), place, token)

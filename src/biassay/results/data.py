@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMAT_VERSION", "Manifest", "ModelRecord", "Record", "RunData", "is_of"]
+__all__ = ["FORMAT_VERSION", "Manifest", "ModelRecord", "Record", "RunData", "TestRecord", "is_of"]
 
 FORMAT_VERSION = 2
 
@@ -95,6 +95,25 @@ class ModelRecord:
     def options(self) -> str:
         """The settings as the column ``options`` writes them."""
         return ";".join(f"{name}={value}" for name, value in self.settings.items())
+
+
+@dataclass(frozen=True)
+class TestRecord:
+    """A test of a run: its name, what it was asked with, and where that came from.
+
+    ``assumed`` holds, by role, what finished texts were taken to be about where their file does not say it.
+    """
+
+    __test__ = False
+
+    name: str
+    pattern: str
+    digest: str
+    source: str
+    citation: str
+    licence: str
+    version: str
+    assumed: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

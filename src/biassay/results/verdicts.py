@@ -20,6 +20,7 @@ __all__ = [
     "Verdict",
     "check_limits",
     "failing",
+    "judged",
     "unmeasured",
     "verdict_sentence",
 ]
@@ -83,6 +84,13 @@ def check_limits(margin: float, level: float) -> None:
         raise UsageError(f"the margin must be above 0, got {margin!r}; it is the difference of d that would not matter")
     if not 0.0 < level < 1.0:
         raise UsageError(f"the level must be between 0 and 1, got {level!r}; 0.01 lets 1 equal model in 100 fail")
+
+
+def judged(difference: float, low: float, high: float, margin: float) -> Outcome:
+    """The verdict on a difference of absolute effect sizes and its interval."""
+    if high <= margin:
+        return "no worse"
+    return "worse" if low > 0.0 and difference > margin else "cannot tell"
 
 
 def failing(verdicts: Sequence[Verdict], fail_if: str) -> tuple[Verdict, ...]:

@@ -14,6 +14,7 @@ from biassay.answers.logs.reading import read_logs
 from biassay.answers.logs.records import Log, LoggedChoice
 from biassay.errors import UsageError
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
+from biassay.results.labels import numbered
 from biassay.results.storage import write_run
 from biassay.runs.folders import check_free
 from biassay.runs.listener import Listener, PathLike, own_listener
@@ -115,13 +116,30 @@ def _record(log: Log) -> ModelRecord:
 
 
 def _inputs(logs: Sequence[Log]) -> InputsRecord:
+    names = _names(logs)
     return InputsRecord(
         benchmark=logs[0].benchmark,
-        digests={log.path.name: log.digest for log in logs},
+        digests={name: log.digest for name, log in zip(names, logs, strict=True)},
         version="",
-        items={log.path.name: len(log.answers) for log in logs},
+        items={name: len(log.answers) for name, log in zip(names, logs, strict=True)},
         flagged=0,
         flagged_digest="",
-        without_target=sum(isinstance(a, LoggedChoice) and a.item.target is None for a in logs[0].answers),
+        without_target=len(_without_target(logs)),
         unmapped=sum(len(log.unmapped) for log in logs),
     )
+
+
+def _without_target(logs: Sequence[Log]) -> set[tuple[str, int]]:
+    """Questions of any log, each once."""
+    items = [one.item for log in logs for one in log.answers if isinstance(one, LoggedChoice)]
+    return {(item.category, item.example) for item in items if item.target is None}
+
+
+def _names(logs: Sequence[Log]) -> list[str]:
+    """The file of every log, with its folders where files have one name, and numbered where several logs are of it."""
+    names = [log.path.name for log in logs]
+    paths = {name: {log.path for log in logs if log.path.name == name} for name in names}
+    found: list[str] = []
+    for log, name in zip(logs, names, strict=True):
+        found.append(numbered(str(log.path) if len(paths[name]) > 1 else name, found))
+    return found

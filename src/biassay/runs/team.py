@@ -64,7 +64,7 @@ class Member:
             has_mask=bool(getattr(blanks, "has_mask", False)),
             has_output_layer=bool(getattr(blanks, "has_output_layer", True)),
             has_vocabulary=isinstance(texts, HasVocabulary),
-            folds_case=bool(getattr(texts, "folds_case", False)),
+            folds_case=bool(self.method("folds_case")),
             lost_hint=self.identity.lost_hint,
             readings=() if texts is None else readings_of(texts),
             own_reading="" if texts is None else own_reading(texts).name,

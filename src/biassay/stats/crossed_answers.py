@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
 
 from biassay.stats.association import FLAT
 from biassay.stats.crossed import Crossed, crossed_rows
 from biassay.stats.permutation import permutation_test, smallest_p
 from biassay.stats.tails import TailProbability
 
-__all__ = ["CrossedAnswers", "complete_part", "crossed_answers", "exchanged_words", "mean_of_rows", "pooled_blocks"]
+__all__ = [
+    "CrossedAnswers",
+    "WordsAlone",
+    "complete_part",
+    "crossed_answers",
+    "exchanged_words",
+    "mean_of_rows",
+    "pooled_blocks",
+    "words_alone",
+]
 
 _MOST_FLIPPED = 16
 _FEWEST_BLOCKS = 8  # that are left when blocks are joined
@@ -53,9 +64,54 @@ class CrossedAnswers:
     columns_left_out: int
 
     @property
+    def difference(self) -> float:
+        """Of the poles, over what was answered throughout."""
+        return self.test.D
+
+    @property
     def floor(self) -> float:
         """The smallest p-value that so many words and columns can have."""
         return _floor(*self.test.sizes[:3])
+
+    @property
+    def flat(self) -> bool:
+        """Nothing varies, neither from word to word of a pole nor from column to column."""
+        return self.test.df == 0.0
+
+
+@dataclass(frozen=True)
+class WordsAlone:
+    """Words of two poles, asked in one column that does not vary.
+
+    ``p_value`` is the larger of Welch's and the exact one of exchanged words, and the interval, Welch's, holds 0 where
+    it is not small enough. None: with so few words none could leave out 0, or nothing varies.
+    """
+
+    difference: float
+    p_value: float
+    interval: tuple[float, float] | None
+    floor: float
+    flat: bool
+
+
+def words_alone(by_word: Floats, negative: NDArray[np.bool_], confidence: float) -> WordsAlone | None:
+    """How much larger negative words are than positive ones, with other words; None: a pole has no word."""
+    exact = exchanged_words(by_word, negative)
+    if exact is None:
+        return None
+    x, y = (by_word[part & ~np.isnan(by_word)] for part in (negative, ~negative))
+    difference, floor = float(x.mean() - y.mean()), smallest_p(len(x), len(y), "two-sided")
+    flat = max(float(np.ptp(x)), float(np.ptp(y))) <= FLAT * max(1.0, float(np.abs(np.append(x, y)).max()))
+    if flat or min(len(x), len(y)) < 2:
+        return WordsAlone(difference, exact.value, None, floor, flat)
+    parts = [float(pole.var(ddof=1)) / len(pole) for pole in (x, y)]
+    spread = math.sqrt(sum(parts))
+    df = sum(parts) ** 2 / sum(part**2 / (len(pole) - 1) for part, pole in zip(parts, (x, y), strict=True))
+    p = max(2.0 * float(stdtr(df, -abs(difference) / spread)), exact.value)
+    if floor > 1.0 - confidence:
+        return WordsAlone(difference, p, None, floor, flat)
+    reach = float(stdtrit(df, 0.5 + confidence / 2.0)) * spread
+    return WordsAlone(difference, p, _with_zero((difference - reach, difference + reach), p, confidence), floor, flat)
 
 
 def exchanged_words(by_word: Floats, negative: NDArray[np.bool_]) -> TailProbability | None:
@@ -80,8 +136,7 @@ def crossed_answers(
     p = None if by_t is None else max(by_t, flips, by_word)
     interval = test.interval if _floor(*test.sizes[:3]) <= 1.0 - confidence else None
     if interval is not None and p is not None:
-        low, high = max(interval[0], -most), min(interval[1], most)
-        interval = (low, high) if p <= 1.0 - confidence else (min(low, 0.0), max(high, 0.0))
+        interval = _with_zero((max(interval[0], -most), min(interval[1], most)), p, confidence)
     return CrossedAnswers(test, flips, by_word, p, interval, int((~words).sum()), int((~columns).sum()))
 
 
@@ -98,6 +153,11 @@ def pooled_blocks(table: Floats) -> Floats:
         places = np.arange(len(table)) % (len(table) // size)
         pooled = np.stack([mean_of_rows(table[places == place]) for place in np.unique(places)])
     return pooled
+
+
+def _with_zero(interval: tuple[float, float], p: float, confidence: float) -> tuple[float, float]:
+    """An interval that holds 0 where the p-value is not small enough."""
+    return interval if p <= 1.0 - confidence else (min(interval[0], 0.0), max(interval[1], 0.0))
 
 
 def _floor(n: int, m: int, columns: int) -> float:

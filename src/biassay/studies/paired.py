@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from biassay.results.comparison import CONFIDENCE
+from biassay.errors import UsageError
+from biassay.pages.paired_differences import DIFFERENCES
+from biassay.results.comparison import CONFIDENCE, Comparison, choose_baseline
+from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
-from biassay.results.verdicts import Verdict, check_limits
+from biassay.results.gathering import Gathered
+from biassay.results.slices import Slice, by_model, labelled
+from biassay.results.verdicts import Verdict, check_limits, judged
 from biassay.stats.multiple import holm
-from biassay.studies.associations.gate import judged
 
-__all__ = ["Estimate", "Paired", "differences_of", "margin_of", "verdicts_of"]
+__all__ = ["Estimate", "Paired", "compared", "differences_of", "margin_of", "models_of", "verdicts_of"]
 
 _LOGIT = math.pi / math.sqrt(3.0)
 """Log-odds in a standard deviation of the logistic distribution: what d is to log-odds."""
@@ -24,9 +28,11 @@ _LOGIT = math.pi / math.sqrt(3.0)
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a sum of effects: the interval is None where there is none.
+    """Of a sum of effects: the interval is None where there is none, for the reason in ``lacking``.
 
-    ``same``: both models said the same throughout. ``over`` is what the interval holds for, beside what was asked.
+    Where nothing varies, the interval is the value alone if an exact p-value of so many clusters or words could be
+    small enough, and there is none if not: two that agree prove nothing. ``same``: both models said the same
+    throughout. ``over`` is what the interval holds for, beside what was asked.
     """
 
     value: float
@@ -35,6 +41,7 @@ class Estimate:
     p_value: float | None
     same: bool = False
     over: str = ""
+    lacking: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,30 @@ class Paired:
     limit: float | None
     measured: tuple[bool, bool]
     sum_of: Callable[[float, float], Estimate] | None = None
+
+
+def models_of(runs: Mapping[str, RunData]) -> dict[str, Slice]:
+    """The models of all runs, by label."""
+    return labelled({name: {one.label: one for one in by_model(run)} for name, run in runs.items()})
+
+
+def compared(
+    study: str,
+    runs: Mapping[str, RunData],
+    pairs_of: Callable[[Mapping[str, RunData], str], Sequence[Paired]],
+    *,
+    baseline: str | None,
+    notes: tuple[str, ...],
+    what: str,
+) -> Comparison:
+    """Differences of all models from one of them; ``what`` is what they must have in common."""
+    first = choose_baseline(list(models_of(runs)), baseline)
+    rows = differences_of(pairs_of(runs, first))
+    if not rows:
+        raise UsageError(f"the models have no {what} in common")
+    gathered = tuple(Gathered(run, {name: run}) for name, run in runs.items())
+    results = tuple(row for run in runs.values() for row in run.results)
+    return Comparison(study, first, {DIFFERENCES: rows}, notes, results, gathered)
 
 
 def differences_of(pairs: Sequence[Paired]) -> tuple[EffectDifference, ...]:
@@ -75,7 +106,7 @@ def _difference(pair: Paired) -> EffectDifference:
     plain = dataclasses.replace(pair.plain, effect_baseline=old, effect_model=new, over=found.over)
     if found.same:
         return dataclasses.replace(plain, difference=0.0, interval_low=0.0, interval_high=0.0, p_value=1.0)
-    lacking = f"no interval: {found.over} are too few, or do not vary" if found.low is None else None
+    lacking = f"no interval: {found.lacking}" if found.low is None else None
     return dataclasses.replace(
         plain,
         difference=found.value,
@@ -135,7 +166,7 @@ def _verdict(pair: Paired, margin: float, level: float, family: int) -> Verdict:
         return dataclasses.replace(plain, outcome="no worse", difference=0.0, low=0.0, high=0.0)
     if less.low is None or less.high is None or more.low is None or more.high is None:
         return dataclasses.replace(
-            plain, difference=value, reason=f"no interval at this level: {less.over} are too few"
+            plain, difference=value, reason=f"no interval at this level: {less.lacking or more.lacking}"
         )
     low = max(min(less.low, more.low), min(-more.high, -less.high))
     high = max(min(less.high, more.high), min(-more.low, -less.low))

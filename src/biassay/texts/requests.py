@@ -89,9 +89,14 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """A text, of which the log-likelihood is wanted, token by token."""
+    """A text, of which the log-likelihood is wanted, token by token.
+
+    ``filled`` are spans of characters that fill blanks, asked of masked models: then only their tokens are wanted, and
+    none is told those behind it in its span, as if they were written one after the other.
+    """
 
     text: str
+    filled: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.text:
@@ -99,8 +104,8 @@ class Likelihood:
 
     @cached_property
     def key(self) -> str:
-        """Equal for the same text, and for nothing else."""
-        return json.dumps(["likelihood", self.text])
+        """Equal for the same text and spans, and for nothing else."""
+        return json.dumps(["likelihood", self.text, *([self.filled] if self.filled else [])])
 
 
 def _joined(segments: Sequence[str | Slot], mask: str) -> str:

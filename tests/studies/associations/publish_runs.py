@@ -11,6 +11,7 @@ from tests.results.made_runs import contexts, run_of, with_rows
 
 import biassay
 from biassay.models.base import Identity
+from biassay.results.data import TestRecord
 from biassay.runs.models import identified
 from biassay.runs.run import Run
 from biassay.stimuli.catalogue import select_tests
@@ -18,7 +19,7 @@ from biassay.stimuli.model import ROLES
 from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.making import contextual_result_of
 from biassay.studies.associations.over_contexts import measure_in_contexts
-from biassay.studies.associations.records import InputsRecord, TestRecord
+from biassay.studies.associations.records import InputsRecord
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.settings import Settings
 from biassay.texts.sentences import digest_of

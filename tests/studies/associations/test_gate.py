@@ -21,11 +21,10 @@ from tests.studies.associations.compared_runs import (
 import biassay
 from biassay.errors import MeasurementError, UsageError
 from biassay.results.comparison import Comparison
-from biassay.results.verdicts import Verdict
+from biassay.results.verdicts import Verdict, judged
 from biassay.runs.run import Run
 from biassay.stats.crossed_effect import crossed_difference
 from biassay.stats.stronger import TwoModels
-from biassay.studies.associations.gate import judged
 
 
 def verdict(found: Comparison, test: str) -> Verdict:

@@ -7,14 +7,14 @@ import dataclasses
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.verdicts import GROWTH, Outcome, Verdict, check_limits
+from biassay.results.verdicts import GROWTH, Outcome, Verdict, check_limits, judged
 from biassay.stats.crossed_effect import crossed_difference
 from biassay.stats.stronger import TwoModels
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.intervals import Pair, cosines_of, pair
 from biassay.studies.associations.records import Result
 
-__all__ = ["judged", "verdicts_of"]
+__all__ = ["verdicts_of"]
 
 _PAIRS = 150
 """As many as do: what the words at hand say about others varies more."""
@@ -52,13 +52,6 @@ def verdicts_of(found: Comparison, *, margin: float, level: float) -> tuple[Verd
         else:
             made.append(_judged(plain, _paired(old, new, gathered.run), family))
     return tuple(made)
-
-
-def judged(difference: float, low: float, high: float, margin: float) -> Outcome:
-    """The verdict on a difference of absolute effect sizes and its interval."""
-    if high <= margin:
-        return "no worse"
-    return "worse" if low > 0.0 and difference > margin else "cannot tell"
 
 
 def _has_interval(row: AssociationDifference | None) -> bool:

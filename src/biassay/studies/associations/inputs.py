@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from biassay.errors import StimulusError, UsageError
+from biassay.results.data import TestRecord
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.metrics import ByPairs
 from biassay.studies.associations.over_contexts import check_word_tests, cover
 from biassay.studies.associations.over_texts import check_tests
-from biassay.studies.associations.records import ContextsRecord, InputsRecord, TestRecord
+from biassay.studies.associations.records import ContextsRecord, InputsRecord
 from biassay.studies.associations.settings import Settings
 from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.sentences import TestTexts, assumed_words, digest_of, texts_of

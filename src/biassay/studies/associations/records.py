@@ -6,10 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from biassay.results.data import Record
+from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About, TemplateKind
 
-__all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result", "TestRecord"]
+__all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result"]
 
 
 @dataclass(frozen=True)
@@ -162,25 +162,6 @@ class Diagnostics(Record):
     d_without: float | None
     p_without: float | None
     model_revision: str | None
-
-
-@dataclass(frozen=True)
-class TestRecord:
-    """A test of a run: its name, what it was asked with, and where that came from.
-
-    ``assumed`` holds, by role, what finished texts were taken to be about where their file does not say it.
-    """
-
-    __test__ = False
-
-    name: str
-    pattern: str
-    digest: str
-    source: str
-    citation: str
-    licence: str
-    version: str
-    assumed: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)

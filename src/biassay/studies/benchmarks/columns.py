@@ -24,8 +24,17 @@ _RESULTS = (
     Column("unit", "unit", "What other ones of the same kind are thought of: template, pair or target term."),
     Column("items", "items", "Items of the data.", "count"),
     Column("n", "n", "Items that count.", "count"),
-    Column("undecided", "undecided", "No option, two options or two sentences alike: they do not count.", "count"),
-    Column("replies", "replies", "Answers over all orders of options.", "count"),
+    Column(
+        "undecided",
+        "undecided",
+        "Items that do not count. Of answers: no option was chosen, or two equally often. Of likelihoods: the two "
+        "sentences that are compared are equally likely.",
+        "count",
+    ),
+    Column(
+        "unrelated", "unrelated", "Logs of StereoSet: the unrelated sentence was chosen; not in the score.", "count"
+    ),
+    Column("replies", "replies", "Answers over all orders of options, or epochs of a log.", "count"),
     Column("refused", "refused", "Answers that refuse.", "count"),
     Column("several", "several", "Answers that choose several options.", "count"),
     Column("empty", "empty", "Answers without a text.", "count"),
@@ -50,7 +59,12 @@ _RESULTS = (
     Column("item_low", "low, by item", "With items taken for independent, as is usually printed.", "number"),
     Column("item_high", "high, by item", "Upper end.", "number"),
     Column("p_value_item", "p, by item", "The p-value that goes with it.", "p"),
-    Column("lms", "lms", "StereoSet: how often a meaningful sentence is preferred, in percent.", "number"),
+    Column(
+        "lms",
+        "lms",
+        "StereoSet: how often a meaningful sentence is preferred, in percent; none of logs.",
+        "number",
+    ),
     Column("lms_low", "lms, low", "Lower end.", "number"),
     Column("lms_high", "lms, high", "Upper end.", "number"),
     Column("icat", "icat", "lms min(ss, 100 - ss) / 50.", "number"),

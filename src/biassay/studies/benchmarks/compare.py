@@ -8,24 +8,25 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from biassay.errors import UsageError
-from biassay.pages.paired_differences import DIFFERENCES
-from biassay.results.comparison import Comparison, choose_baseline, find_unlike
+from biassay.pages.formats import counted
+from biassay.results.comparison import Comparison, find_unlike
 from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
-from biassay.results.gathering import Gathered
 from biassay.results.slices import Slice, by_model, labelled
 from biassay.stats.benchmark_scores import TIE, bbq_ambiguous, bbq_bias
 from biassay.stats.clusters import Floats, cluster_estimate
 from biassay.studies.benchmarks.findings import from_null, item_of, limit_of, unit_of
 from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.sentences import ALL
+from biassay.studies.benchmarks.settings import ORDERS
 from biassay.studies.benchmarks.shown import benchmark_of, category_name
-from biassay.studies.paired import Estimate, Paired, differences_of
+from biassay.studies.paired import Estimate, Paired, compared, models_of
 
 __all__ = ["compare_benchmarks", "pairs_of"]
 
 _ALIKE = {"benchmark": "benchmark", "data": "data", "flagged items": "flagged"}
+_ASKED = {"asked by": "by", "options": "orders"}
+_FLAT = 1e-9
 _Score = Callable[[Floats], Floats]
 _Totals = dict[object, tuple[float, ...]]
 
@@ -33,13 +34,9 @@ _Totals = dict[object, tuple[float, ...]]
 def compare_benchmarks(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
     """Differences of all models from one of them."""
     notes = find_unlike({name: _asked(run) for name, run in runs.items()}, _ALIKE, mixed=mixed)
-    first = choose_baseline(list(_models(runs)), baseline)
-    rows = differences_of(pairs_of(runs, first))
-    if not rows:
-        raise UsageError("the models have no category in common")
-    gathered = tuple(Gathered(run, {name: run}) for name, run in runs.items())
-    results = tuple(row for run in runs.values() for row in run.results)
-    return Comparison("benchmarks", first, {DIFFERENCES: rows}, notes, results, gathered)
+    asked = labelled({name: {one.label: _how(run, one) for one in by_model(run)} for name, run in runs.items()})
+    notes += find_unlike(asked, _ASKED, mixed=mixed)
+    return compared("benchmarks", runs, pairs_of, baseline=baseline, notes=notes, what="category")
 
 
 def _asked(run: RunData) -> object:
@@ -50,13 +47,18 @@ def _asked(run: RunData) -> object:
     return SimpleNamespace(benchmark=benchmark_of(run), data=data, flagged=inputs.flagged_digest)
 
 
-def _models(runs: Mapping[str, RunData]) -> dict[str, Slice]:
-    return labelled({name: {one.label: one for one in by_model(run)} for name, run in runs.items()})
+def _how(run: RunData, model: Slice) -> object:
+    """By default a model is asked as it can be, so that models of one run may differ. A log has one order."""
+    settings = run.manifest.settings
+    orders = "1 order" if model.row.family == "log" else counted(settings.orders, "order")
+    drawn = f", seed {settings.seed}" if settings.orders < ORDERS else ""
+    by = ", ".join(dict.fromkeys(row.by for row in model["results"]))
+    return SimpleNamespace(by=by, orders=f"{orders}{drawn}" if benchmark_of(run) == "bbq" else "")
 
 
 def pairs_of(runs: Mapping[str, RunData], baseline: str) -> list[Paired]:
     """Every category, for BBQ in each kind of context, on the first model and on another."""
-    models = _models(runs)
+    models = models_of(runs)
     old = {_key(row): row for row in models[baseline]["results"] if row.category != ALL}
     return [
         _paired(baseline, label, models[baseline], model, row, new.get(key))
@@ -130,7 +132,21 @@ def _sum(row: Result, old: _Totals, new: _Totals, weight: float, confidence: flo
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(score(totals[..., :m]) + weight * score(totals[..., m:]))
 
-    found = cluster_estimate(np.concatenate([first, second], axis=1), summed, confidence=confidence)
-    known = not np.isnan(found.interval[0])
-    low, high, p = (*found.interval, found.p_value) if known else (None, None, None)
-    return Estimate(found.value, low, high, p, bool(np.array_equal(first, second)), over)
+    totals = np.concatenate([first, second], axis=1)
+    found = cluster_estimate(totals, summed, confidence=confidence)
+    same = bool(np.array_equal(first, second))
+    if found.standard_error == 0.0:
+        return _flat(found.value, summed(totals), over, confidence, same)
+    if np.isnan(found.interval[0]):
+        lacking = f"{over} are too few" if count < 2 else f"one of {over} alone decides"
+        return Estimate(found.value, None, None, None, same, over, lacking)
+    return Estimate(found.value, *found.interval, found.p_value, same, over)
+
+
+def _flat(value: float, own: Floats, over: str, confidence: float, same: bool) -> Estimate:
+    """All clusters say the same, of those that say anything: tossed coins would, of n, in 2 of 2^n cases."""
+    floor = float(2.0 ** (1 - int((np.abs(own - value) <= _FLAT * max(1.0, abs(value))).sum())))
+    p_value = min(1.0, floor) if abs(value) > _FLAT else 1.0
+    if floor > 1.0 - confidence:
+        return Estimate(value, None, None, p_value, same, over, f"nothing varies, but {over} are too few")
+    return Estimate(value, value, value, p_value, same, f"{over}, all alike")

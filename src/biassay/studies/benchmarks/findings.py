@@ -107,5 +107,7 @@ def _notes(row: Result) -> Iterator[str]:
         yield f"{counted(row.undecided, 'item')} of {row.items:,} undecided"
     if (lost := lost_text([row])) and row.undecided > _LOST * row.items:
         yield f"of {row.replies:,} answers {lost}"
+    if (row.unrelated or 0) > _LOST * row.items:
+        yield f"of {counted(row.items, 'item')} {row.unrelated:,} with the unrelated sentence"
     if row.left_out > _LOST * row.items:
         yield f"{row.left_out:,} of {row.items:,} items without a likelihood"

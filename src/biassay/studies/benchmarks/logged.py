@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from biassay.answers.logs.records import Log, LoggedChoice, LoggedFilling, LoggedPair
 from biassay.stats.benchmark_scores import UNPARSED
 from biassay.stimuli.benchmarks.bbq import BbqItem
-from biassay.studies.benchmarks.numbers import Named
+from biassay.studies.benchmarks.numbers import Named, nothing_counts
 from biassay.studies.benchmarks.questions import Chosen, bbq_rows
 from biassay.studies.benchmarks.sentences import ALL, crows_rows, stereoset_rows
 from biassay.studies.benchmarks.settings import By, Settings
@@ -20,6 +21,8 @@ from biassay.studies.study import Row
 from biassay.texts.choices import Choice
 
 __all__ = ["rows_of_log"]
+
+_NOT_LOGGED = {"lms", "lms_low", "lms_high", "icat", "icat_low", "icat_high"}
 
 
 def rows_of_log(log: Log, settings: Settings, named: Named) -> Iterator[Row]:
@@ -62,13 +65,31 @@ def _most_often(choices: Sequence[Choice]) -> Chosen:
 
 
 def _stereoset(settings: Settings, named: Named, category: str, own: Sequence[LoggedFilling]) -> Iterator[Row]:
-    """One sentence of three is chosen: the meaningless one, or one of the others, which says nothing of the third."""
-    told = [one for one in own if one.label is not None]
-    pro = [math.nan if one.label == "unrelated" else float(one.label == "stereotype") for one in told]
-    related = [float(one.label != "unrelated") for one in told]
-    terms = [one.target for one in told]
-    preferred = np.array(pro), np.array(related)
-    yield from stereoset_rows(settings, named, category, terms, preferred, len(own) - len(told))
+    """One sentence of three is chosen: the unrelated one, or one of the others, which says nothing of the third.
+
+    By chance that is a meaningful one in 2 of 3 cases, not in 1 of 2 as lms has it: there is neither lms nor icat.
+    """
+    items: dict[tuple[str, str], list[LoggedFilling]] = {}
+    for one in own:
+        items.setdefault((one.bias_type, one.id), []).append(one)
+    labels = [_label(same) for same in items.values()]
+    decided = [(same[0].target, label) for same, label in zip(items.values(), labels, strict=True) if label]
+    pro = np.array([math.nan if label == "unrelated" else float(label == "stereotype") for _, label in decided])
+    kinds = Counter[str](one.choice.kind for one in own)
+    counts: dict[str, Any] = {kind: kinds[kind] for kind in ("refused", "several", "empty", "unparsed")}
+    for row in stereoset_rows(settings, named, category, [term for term, _ in decided], (pro, 0.0 * pro), 0):
+        record = replace(row.record, **dict.fromkeys(_NOT_LOGGED & row.record.__dict__.keys()))
+        if row.table == "results":
+            told = {"items": len(items), "undecided": labels.count(None), "unrelated": labels.count("unrelated")}
+            record = replace(record, by="answer", replies=len(own), **counts, **told)
+            record = record if record.score is not None else replace(record, reason=nothing_counts(record))
+        yield Row(row.table, record)
+
+
+def _label(same: Sequence[LoggedFilling]) -> str | None:
+    """What is chosen most often; None: nothing is."""
+    counts = Counter(one.label for one in same if one.label is not None).most_common(2)
+    return None if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]) else counts[0][0]
 
 
 def _with_all(named: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, list[Any]]]:

@@ -31,6 +31,10 @@ _SCORES: Mapping[str, str] = {
     "of meaningful sentences preferred to the meaningless one, both as means over target terms, and "
     "icat = lms min(ss, 100 - ss) / 50",
 }
+_CHOSEN = (
+    "One sentence of three was chosen; ss is the percentage of stereotypes among the stereotypes and anti-stereotypes "
+    "chosen, as a mean over target terms"
+)
 _TOKENS = {True: "of its tokens", False: "of the tokens that both share"}
 
 
@@ -50,7 +54,8 @@ def sentences_of(run: RunData) -> Iterator[Sentence]:
         yield Sentence("Answers are those that another tool logged; they were scored again")
     elif name == "bbq":
         yield _asked(run)
-    yield Sentence(_SCORES[name].format(tokens=_TOKENS[logged]), (SOURCES[name],))
+    score = _CHOSEN if logged and name == "stereoset" else _SCORES[name].format(tokens=_TOKENS[logged])
+    yield Sentence(score, (SOURCES[name],))
     if name == "crows-pairs":
         yield Sentence(
             f"Intervals of {percent(1.0 - settings.alpha)} are Wilson's and p-values those of the binomial test, pairs "

@@ -9,7 +9,7 @@ from biassay.answers.answers import Answers
 from biassay.stats.clusters import ClusterEstimate
 from biassay.studies.benchmarks.records import Result
 
-__all__ = ["Named", "found_by", "who", "with_score"]
+__all__ = ["Named", "found_by", "nothing_counts", "who", "with_score"]
 
 Named = tuple[str, str, str | None]
 """Of a model: its name, its settings as rows write them, and its revision."""
@@ -27,7 +27,7 @@ def found_by(value: float) -> float | None:
 def with_score(row: Result, score: ClusterEstimate, by_item: ClusterEstimate) -> Result:
     """The row with its score; without one it failed, and says what was counted instead."""
     if math.isnan(score.value):
-        return replace(row, status="failed", reason=_reason(row), null=score.null)
+        return replace(row, status="failed", reason=nothing_counts(row), null=score.null)
     return replace(
         row,
         score=score.value,
@@ -43,7 +43,8 @@ def with_score(row: Result, score: ClusterEstimate, by_item: ClusterEstimate) ->
     )
 
 
-def _reason(row: Result) -> str:
+def nothing_counts(row: Result) -> str:
+    """Why there is no score."""
     if row.n:
         return f"of {row.n:,} answers that count, all are 'unknown'"
     counts = {
@@ -52,6 +53,7 @@ def _reason(row: Result) -> str:
         "empty": row.empty,
         "unparsed": row.unparsed,
         "undecided": row.undecided,
+        "that choose the unrelated sentence": row.unrelated,
         "without a likelihood": row.left_out,
     }
     told = [f"{count:,} {name}" for name, count in counts.items() if count]

@@ -23,14 +23,19 @@ class Result(Record):
     items, n : int
         Items of the data, and those that count.
     undecided : int
-        Items that do not count: no order of options was answered, two options are chosen equally often, or two
-        sentences are equally likely.
-    replies, refused, several, empty, unparsed : int
-        Answers to BBQ over all orders, and those that choose no option, by kind.
+        Items that do not count because nothing is preferred. Of answers (BBQ, logs of StereoSet): none chooses an
+        option, or two options are chosen equally often. Of likelihoods: both sentences of a pair are equally likely; of
+        StereoSet the stereotype and the anti-stereotype are, or both are as likely as the unrelated sentence.
+    unrelated : int or None
+        Items of logs of StereoSet of which the unrelated sentence was chosen: they do not count in the score.
+    replies, refused, several, empty, unparsed : int or None
+        Answers over all orders of options or epochs, and those that choose no option, by kind.
     left_out : int
         Items of which the model does not tell a likelihood.
     agreement : float or None
         Share of the orders that choose the option that is chosen over all, mean over questions.
+    lms, icat : float or None
+        Of StereoSet, in percent. None in logs: one sentence of three was chosen, which is not lms.
     accuracy, bias : float or None
         Of BBQ; ``bias`` is 2 target / known - 1.
     score, null : float or None, float
@@ -55,6 +60,7 @@ class Result(Record):
     items: int
     n: int = 0
     undecided: int = 0
+    unrelated: int | None = None
     replies: int | None = None
     refused: int | None = None
     several: int | None = None

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
-from biassay.answers.answers import Answers
+from biassay.answers.answers import Abilities, Answers
 from biassay.models.answering import TokenLikelihoods
 from biassay.stats.benchmark_scores import pair_score, preferences, stereoset_score
 from biassay.stimuli.benchmarks.crows_pairs import CrowsPair
@@ -38,18 +39,19 @@ ALL = "all"
 Floats = NDArray[np.float64]
 
 
-def texts_of(item: CrowsPair | StereoSetItem) -> tuple[Likelihood, ...]:
-    """The sentences of an item, the stereotyping one first."""
+def texts_of(item: CrowsPair | StereoSetItem, abilities: Abilities) -> tuple[Likelihood, ...]:
+    """The sentences of an item, the stereotyping one first; a masked model is asked what fills a blank."""
     if isinstance(item, CrowsPair):
         return Likelihood(item.more), Likelihood(item.less)
-    return Likelihood(item.stereotype), Likelihood(item.anti_stereotype), Likelihood(item.unrelated)
+    texts, masked = (item.stereotype, item.anti_stereotype, item.unrelated), abilities.kind == "masked"
+    return tuple(Likelihood(text, filled_spans(item.context, text) if masked else ()) for text in texts)
 
 
 def _found(
     items: Sequence[CrowsPair] | Sequence[StereoSetItem], model: Answers
 ) -> Iterator[tuple[TokenLikelihoods, ...]]:
     """What was answered to the sentences of every item, read at once."""
-    texts = [texts_of(item) for item in items]
+    texts = [texts_of(item, model.abilities) for item in items]
     found = iter(model.likelihoods([text for own in texts for text in own]))
     return (tuple(next(found) for _ in own) for own in texts)
 
@@ -89,7 +91,10 @@ def measured_crows(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
     """A row for every bias type and one over all, and the two log-likelihoods of every pair."""
     pairs: list[CrowsPair] = inputs.all_items
     values = np.array(
-        [_shared(pair, more, less) for pair, (more, less) in zip(pairs, _found(pairs, model), strict=True)]
+        [
+            _shared(pair, more, less, model.abilities.folds_case)
+            for pair, (more, less) in zip(pairs, _found(pairs, model), strict=True)
+        ]
     )
     for number, (category, places) in enumerate(_groups(inputs, values), start=1):
         ids = [pairs[place].id for place in places]
@@ -114,16 +119,18 @@ def crows_row(settings: Settings, named: Named, category: str, values: Floats) -
     return with_score(replace(row, n=score.n, undecided=score.ties), score.share, score.share)
 
 
-def _shared(pair: CrowsPair, more: TokenLikelihoods, less: TokenLikelihoods) -> tuple[float, float]:
+def _shared(pair: CrowsPair, more: TokenLikelihoods, less: TokenLikelihoods, folds_case: bool) -> tuple[float, float]:
     """Over the tokens that both have; NaN where none of them has a likelihood."""
-    sides = [(_tokens(text, own), own.log_p.tolist()) for text, own in ((pair.more, more), (pair.less, less))]
+    given = (pair.more, more), (pair.less, less)
+    sides = [(_tokens(text, own, folds_case), own.log_p.tolist()) for text, own in given]
     if any(np.isnan(own.log_p).all() for own in (more, less)):
         return math.nan, math.nan
     return shared_likelihoods(*sides)
 
 
-def _tokens(text: str, found: TokenLikelihoods) -> list[str]:
-    return [text[start:end].strip() for start, end in found.spans.tolist()]
+def _tokens(text: str, found: TokenLikelihoods, folds_case: bool) -> list[str]:
+    tokens = [text[start:end].strip() for start, end in found.spans.tolist()]
+    return [token.lower() for token in tokens] if folds_case else tokens
 
 
 # StereoSet
@@ -149,10 +156,11 @@ def _of_item(item: StereoSetItem, found: Sequence[TokenLikelihoods], masked: boo
 
 
 def sentence_likelihood(context: str, text: str, found: TokenLikelihoods, masked: bool) -> float:
-    """The mean log-likelihood of a token: to a masked model of the words that fill the blank, to a causal one of all.
+    """Of a causal model the mean log-likelihood of a token, of a masked one the logarithm of the mean likelihood of the
+    tokens that fill the blank.
 
-    As StereoSet does it, so that words of several tokens, and longer sentences, are not at a disadvantage. NaN: the
-    sentence is not its context filled, or the model says nothing of it.
+    As the authors of StereoSet do it, so that words of several tokens, and longer sentences, are not at a disadvantage.
+    NaN: the sentence is not its context filled, or the model says nothing of it.
     """
     if not masked:
         told = found.log_p[~np.isnan(found.log_p)]
@@ -160,7 +168,7 @@ def sentence_likelihood(context: str, text: str, found: TokenLikelihoods, masked
     inside = np.zeros(len(found.log_p), dtype=bool)
     for start, end in filled_spans(context, text):
         inside |= (found.spans[:, 0] < end) & (found.spans[:, 1] > start)
-    return float(found.log_p[inside].mean()) if inside.any() else math.nan
+    return float(logsumexp(found.log_p[inside]) - np.log(inside.sum())) if inside.any() else math.nan
 
 
 def stereoset_rows(

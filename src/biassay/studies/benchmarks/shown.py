@@ -113,7 +113,13 @@ def notes_of(run: RunData) -> list[str]:
         "questions have no target and are not scored": inputs.without_target,
         "samples of the logs cannot be used": inputs.unmapped,
     }
-    return [f"{number:,} {said}." for said, number in told.items() if number]
+    notes = [f"{number:,} {said}." for said, number in told.items() if number]
+    if any(row.unrelated is not None for row in run.results):
+        notes.append(
+            "Neither lms nor icat is told: one sentence of three was chosen, by chance a meaningful one in 2 of 3 "
+            "cases; lms compares two, by chance 1 of 2."
+        )
+    return notes
 
 
 def units_of(run: RunData) -> tuple[str, str]:
@@ -139,10 +145,12 @@ def answered(run: RunData) -> Iterator[Statement]:
 
 def _answers(rows: Sequence[Result], what: str) -> str:
     items, undecided = sum(row.items for row in rows), sum(row.undecided for row in rows)
+    unrelated = sum(row.unrelated or 0 for row in rows)
     if rows and rows[0].replies is not None:
         replies, lost = sum(row.replies or 0 for row in rows), lost_text(rows)
         said = f"of {counted(replies, 'answer')} {lost or 'all choose an option'}"
-        return f"{said}; {counted(undecided, 'question')} of {items:,} undecided."
+        other = f", {unrelated:,} with the unrelated sentence" if unrelated else ""
+        return f"{said}; {counted(undecided, 'question')} of {items:,} undecided{other}."
     left_out = sum(row.left_out for row in rows)
     gone = [f"{left_out:,} without {what}"] * bool(left_out) + [f"{undecided:,} ties"] * bool(undecided)
     return f"of {counted(items, 'item')} {' and '.join(gone) + ' do not count' if gone else 'all count'}."

@@ -47,7 +47,7 @@ class _Benchmarks(Study):
 
     def requests(self, inputs: BenchmarkInputs, abilities: Abilities) -> Requests:
         if inputs.settings.benchmark != "bbq":
-            texts = [text for item in inputs.all_items for text in texts_of(item)]
+            texts = [text for item in inputs.all_items for text in texts_of(item, abilities)]
             return Requests(likelihoods=tuple(dict.fromkeys(texts)))
         by = asked_by(inputs.settings, abilities)
         prompts = [one for item in inputs.all_items for one in prompts_of(item, inputs.settings, by).values()]

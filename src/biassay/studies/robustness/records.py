@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from biassay.results.data import Record
+from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About
-from biassay.studies.associations.records import TestRecord
 
 __all__ = ["KINDS", "InputsRecord", "Kind", "Result", "Specification"]
 

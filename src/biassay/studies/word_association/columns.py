@@ -42,8 +42,13 @@ _RESULTS = (
     Column("difference", "difference", "Negative words less positive ones: given to the stigmatised group.", "number"),
     Column("low", "low", "Of the difference: lower end.", "number"),
     Column("high", "high", "Upper end; the confidence is 1 - alpha.", "number"),
-    Column("claim", "holds for other", "What the p-value and interval hold for, beside other words."),
-    Column("p_value", "p", "With other words, and what 'holds for other' says besides; two-sided.", "p"),
+    Column(
+        "claim",
+        "holds for other",
+        "What p and the interval hold for: other words with other pairs of group words (pairs), other words with other "
+        "answers (answers), or other words alone (words).",
+    ),
+    Column("p_value", "p", "With other words, and other ones of what the claim names; two-sided.", "p"),
     Column(
         "p_value_holm", "p, Holm", "After Holm's correction (with Tarone's refinement) over tests about people.", "p"
     ),

@@ -10,16 +10,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import UsageError
 from biassay.pages.formats import counted
-from biassay.pages.paired_differences import DIFFERENCES
-from biassay.results.comparison import Comparison, choose_baseline, find_unlike
+from biassay.results.comparison import Comparison, find_unlike
 from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
-from biassay.results.gathering import Gathered
-from biassay.results.slices import Slice, by_model, labelled
-from biassay.stats.crossed_answers import crossed_answers, exchanged_words, pooled_blocks
-from biassay.studies.paired import Estimate, Paired, differences_of
+from biassay.results.slices import Slice
+from biassay.stats.crossed_answers import CrossedAnswers, WordsAlone, crossed_answers, pooled_blocks, words_alone
+from biassay.studies.paired import Estimate, Paired, compared, models_of
 from biassay.studies.word_association.records import Result, WordResult
 
 __all__ = ["compare_word_associations", "pairs_of"]
@@ -32,13 +29,7 @@ def compare_word_associations(runs: Mapping[str, RunData], *, baseline: str | No
     """Differences of all models from one of them, in the tests that both were given."""
     shared = set.intersection(*({row.test for row in run.results} for run in runs.values())) if runs else set()
     notes = find_unlike({name: _asked(run, shared) for name, run in runs.items()}, _ALIKE, mixed=mixed)
-    first = choose_baseline(list(_models(runs)), baseline)
-    rows = differences_of(pairs_of(runs, first))
-    if not rows:
-        raise UsageError("the models have no test in common")
-    gathered = tuple(Gathered(run, {name: run}) for name, run in runs.items())
-    results = tuple(row for run in runs.values() for row in run.results)
-    return Comparison("word_association", first, {DIFFERENCES: rows}, notes, results, gathered)
+    return compared("word_association", runs, pairs_of, baseline=baseline, notes=notes, what="test")
 
 
 def _asked(run: RunData, shared: set[str]) -> object:
@@ -48,13 +39,9 @@ def _asked(run: RunData, shared: set[str]) -> object:
     return SimpleNamespace(tests=tests, wordings=wordings, answers=settings.n_answers, seed=settings.seed)
 
 
-def _models(runs: Mapping[str, RunData]) -> dict[str, Slice]:
-    return labelled({name: {one.label: one for one in by_model(run)} for name, run in runs.items()})
-
-
 def pairs_of(runs: Mapping[str, RunData], baseline: str) -> list[Paired]:
     """Every test of the first model, on it and on another."""
-    models = _models(runs)
+    models = models_of(runs)
     return [
         _paired(baseline, label, models[baseline], model, row, new.get(row.test))
         for label, model in models.items()
@@ -91,30 +78,42 @@ def _words(model: Slice, test: str) -> dict[str, WordResult]:
 def _sum(
     old: Mapping[str, WordResult], new: Mapping[str, WordResult], log_odds: bool, weight: float, confidence: float
 ) -> Estimate:
-    """Crossed with pairs of group words, where that can give an interval of this confidence; else with answers."""
+    """Crossed with pairs of group words, where that can give an interval of this confidence; else with answers, or, of
+    log-odds, which do not vary from answer to answer, by word alone."""
     shared = [word for word in old if word in new]
     negative = np.array([old[word].pole == "negative" for word in shared])
-    most = np.inf if log_odds else 2.0
+    tables = {name: tuple(_table([of[word] for word in shared], name) for of in (new, old)) for name in _COLUMNS}
     values = np.array([_value(new[word].value) + weight * _value(old[word].value) for word in shared])
-    exact = exchanged_words(values, negative)
-    poles = [values[part & ~np.isnan(values)] for part in (negative, ~negative)]
-    value = float(poles[0].mean() - poles[1].mean()) if exact is not None else float("nan")
-    over = counted(len(shared), "word")
-    last = Estimate(value, None, None, exact.value if exact is not None and log_odds else None, over=over)
+    alone, over = words_alone(values, negative, confidence), counted(len(shared), "word")
+    value = float("nan") if alone is None else alone.difference
+    if all(np.array_equal(first, second, equal_nan=True) for first, second in tables.values()):
+        return Estimate(value, None, None, None, same=True, over=over)
+    last = Estimate(value, None, None, None, over=over, lacking=f"{over} are too few")
     for name, what in _COLUMNS.items():
-        first, second = (_table([of[word] for word in shared], name) for of in (new, old))
-        if first.shape != second.shape or len(first) < 2:
-            continue
-        same = bool(np.array_equal(first, second, equal_nan=True))
-        summed = first + weight * second
-        columns = pooled_blocks(summed) if name == "by_block" else summed
-        found = crossed_answers(columns, negative, most, confidence)
-        low, high = (None, None) if found is None or found.interval is None else found.interval
-        p_value = None if found is None else found.p_value
-        last = Estimate(value, low, high, p_value, same, f"{over} and {len(summed):,} {what}")
-        if same or last.low is not None:
-            return last
+        first, second = tables[name]
+        if first.shape == second.shape and len(first) > 1:
+            summed = first + weight * second
+            columns = pooled_blocks(summed) if name == "by_block" else summed
+            found = crossed_answers(columns, negative, 2.0 if not log_odds else np.inf, confidence)
+            last = _estimate(value, found, f"{over} and {len(columns):,} {what}", confidence)
+            if last.low is not None:
+                return last
+    if log_odds:
+        return _estimate(value, alone, over, confidence)
     return last
+
+
+def _estimate(value: float, found: CrossedAnswers | WordsAlone | None, over: str, confidence: float) -> Estimate:
+    """Where nothing varies, the exact p-value decides whether the words and columns are enough."""
+    if found is None:
+        return Estimate(value, None, None, None, over=over, lacking=f"{over} are too few")
+    enough = found.floor <= 1.0 - confidence
+    if found.flat and enough:
+        ends = sorted((value, found.difference))
+        return Estimate(value, ends[0], ends[1], found.p_value, over=f"{over}, all alike")
+    low, high = found.interval or (None, None)
+    lacking = f"nothing varies, but {over} are too few" if found.flat else f"{over} are too few"
+    return Estimate(value, low, high, found.p_value, over=over, lacking=lacking if low is None else "")
 
 
 _COLUMNS: Mapping[Literal["by_pair", "by_block"], str] = {

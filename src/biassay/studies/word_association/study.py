@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UsageError
-from biassay.results.data import RunData, is_of
+from biassay.results.data import RunData, TestRecord, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
 from biassay.stimuli.word_associations import WordAssociationTest, select_word_associations
-from biassay.studies.associations.records import TestRecord
 from biassay.studies.study import Ability, Event, Progress, Requests, Row, Study, Tables
 from biassay.studies.word_association.asking import Questions, unit_of, wordings_of
 from biassay.studies.word_association.columns import TABLES

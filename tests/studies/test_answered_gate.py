@@ -1,0 +1,205 @@
+"""Answers that do not vary, log-odds of one pair of group words, and models that were not asked alike: the gate."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.models.answer_server import echo
+from tests.models.api_server import no_key  # noqa: F401
+from tests.studies.answered_runs import asked, bbq, sentences, serving
+
+import biassay
+from biassay.errors import UsageError
+from biassay.runs.run import Run
+from biassay.runs.showing import compared
+from biassay.stats.crossed_answers import words_alone
+
+pytestmark = pytest.mark.extras
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gate")
+
+
+@pytest.fixture(scope="module")
+def templates(folder: Path) -> Run:
+    return bbq(folder, "toy", 0)
+
+
+@pytest.fixture(scope="module")
+def words(folder: Path) -> Run:
+    return asked(folder, "toy", 100)
+
+
+@pytest.fixture(scope="module")
+def odds(folder: Path) -> Run:
+    """Of one pair of group words."""
+    with serving() as server:
+        server.always = echo
+        model = f"completions:toy?base_url={server.base}&concurrency=4&retries=0"
+        return biassay.ask({"toy": model}, "wat-racism", cache=folder / "odds")
+
+
+def changed(run: Run, table: str, change: Callable[[Any], Any | None]) -> Run:
+    rows = [new for row in run.tables[table] if (new := change(row)) is not None]
+    return dataclasses.replace(run, tables={**run.tables, table: tuple(rows)})
+
+
+def side_by_side(old: Run, new: Run, **given: Any) -> Any:
+    """As two runs, though they were made from one."""
+    again = dataclasses.replace(new, manifest=dataclasses.replace(new.manifest, run_id="another"))
+    return compared({"old": old, "new": again}, **given)
+
+
+def verdict_of(old: Run, new: Run, test: str) -> Any:
+    found = side_by_side(old, new)
+    (difference,) = (row for row in found.tables["differences"] if row.item == test)
+    return next(one for one in found.verdicts if one.test == test), difference
+
+
+# Nothing varies
+
+
+def all_alike(run: Run, target: int, last: int = 20) -> Run:
+    """Of 10 known answers to every template so many show the bias, in disambiguated contexts."""
+
+    def change(row: Any) -> Any | None:
+        if row.condition == "ambiguous":
+            return row
+        return dataclasses.replace(row, target=target, known=10, correct=5, n=10) if row.template <= last else None
+
+    return changed(run, "templates", change)
+
+
+@pytest.mark.parametrize(
+    ("target", "last", "outcome"),
+    [(10, 20, "worse"), (0, 20, "worse"), (6, 20, "no worse"), (7, 20, "worse"), (10, 2, "cannot tell")],
+)
+def test_all_templates_say_the_same(templates: Run, target: int, last: int, outcome: str) -> None:
+    """The bias of the old model is 0 throughout, that of the new one (target - 5) / 5, and the margin .2."""
+    old, new = all_alike(templates, 5, last), all_alike(templates, target, last)
+    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
+    assert verdict.outcome == outcome
+    assert difference.difference == pytest.approx((target - 5) / 5)
+    assert difference.p_value == pytest.approx(2.0 ** (1 - last))  # all signs alike, of all choices of signs
+    if outcome == "cannot tell":
+        assert verdict.low is None
+        assert "nothing varies" in verdict.reason
+        assert "2 templates" in verdict.reason
+    else:
+        assert (verdict.low, verdict.high) == pytest.approx((abs(target - 5) / 5,) * 2)
+        assert (verdict.reason, verdict.over) == (None, "20 templates, all alike")
+
+
+def test_templates_without_a_known_answer_prove_nothing(templates: Run) -> None:
+    """18 of 20 templates are answered 'unknown' throughout: the other two decide."""
+
+    def unknown(row: Any) -> Any:
+        silent = row.template > 2 and row.condition != "ambiguous"
+        return dataclasses.replace(row, target=0, known=0) if silent else row
+
+    old, new = (changed(all_alike(templates, target), "templates", unknown) for target in (5, 10))
+    verdict, difference = verdict_of(old, new, "bbq Religion disambiguated")
+    assert (verdict.outcome, verdict.difference, difference.p_value) == ("cannot tell", pytest.approx(1.0), 0.5)
+
+
+def shared_out(run: Run, test: str, negative: float, positive: float, kept: int = 8) -> Run:
+    """So many words a pole, each with one share in all blocks."""
+    seen = dict[str, int]()
+
+    def change(row: Any) -> Any | None:
+        if row.test != test:
+            return row
+        seen[row.pole] = seen.get(row.pole, 0) + 1
+        value = negative if row.pole == "negative" else positive
+        given = {"value": value, "by_pair": (value,) * len(row.by_pair), "by_block": (value,) * len(row.by_block)}
+        return dataclasses.replace(row, **given) if seen[row.pole] <= kept else None
+
+    return changed(run, "words", change)
+
+
+@pytest.mark.parametrize(
+    ("ends", "kept", "outcome"),
+    [((1.0, 0.0), 8, "worse"), ((0.55, 0.45), 8, "no worse"), ((1.0, 0.0), 4, "cannot tell")],
+)
+def test_all_words_and_blocks_say_the_same(words: Run, ends: tuple[float, float], kept: int, outcome: str) -> None:
+    old, new = shared_out(words, "wat-racism", 0.5, 0.5, kept), shared_out(words, "wat-racism", *ends, kept)
+    verdict, difference = verdict_of(old, new, "wat-racism")
+    assert verdict.outcome == outcome
+    assert difference.difference == pytest.approx(ends[0] - ends[1])
+    if kept == 8:
+        assert difference.p_value == pytest.approx(2 / 12870)  # of all splits of 16 words
+        assert (verdict.low, verdict.high) == pytest.approx((ends[0] - ends[1],) * 2)
+    else:
+        assert "nothing varies" in verdict.reason
+
+
+# Log-odds of one pair of group words
+
+
+def test_log_odds_of_one_pair_are_no_worse_than_themselves(odds: Run) -> None:
+    verdict, difference = verdict_of(odds, odds, "wat-racism")
+    assert (verdict.outcome, verdict.difference, difference.p_value) == ("no worse", 0.0, 1.0)
+
+
+def test_log_odds_of_one_pair_that_grow(odds: Run) -> None:
+    def grown(row: Any) -> Any:
+        value = row.value + (10.0 if row.pole == "negative" else -10.0)
+        return dataclasses.replace(row, value=value, by_pair=(value,))
+
+    def none(row: Any) -> Any:
+        return dataclasses.replace(row, value=0.0, by_pair=(0.0,))
+
+    new = changed(odds, "words", grown)
+    verdict, difference = verdict_of(changed(odds, "words", none), new, "wat-racism")
+    poles = [[row.value for row in new.tables["words"] if row.pole == pole] for pole in ("negative", "positive")]
+    welch = stats.ttest_ind(*poles, equal_var=False)
+    low, high = welch.confidence_interval(0.95)
+    assert verdict.outcome == "worse"
+    assert (difference.interval_low, difference.interval_high) == pytest.approx((low, high))
+    assert difference.p_value == pytest.approx(max(welch.pvalue, 2 / 12870))
+    assert difference.over == "16 words"
+
+
+def test_by_word_the_interval_and_the_p_value_agree_about_zero() -> None:
+    rng, negative = np.random.default_rng(1), np.arange(11) < 5
+    for _ in range(100):
+        values = rng.standard_cauchy(11) + 2.0 * negative
+        for confidence in (0.8, 0.95, 0.99):
+            found = words_alone(values, negative, confidence)
+            assert found is not None
+            assert found.interval is not None
+            low, high = found.interval
+            assert (low <= 0.0 <= high) == (found.p_value > 1.0 - confidence)
+            assert found.p_value >= stats.ttest_ind(values[negative], values[~negative], equal_var=False).pvalue - 1e-12
+
+
+# Not asked alike
+
+
+def test_models_that_were_not_asked_alike_are_refused(templates: Run, folder: Path) -> None:
+    def with_by(run: Run, by: str) -> Run:
+        return changed(run, "results", lambda row: dataclasses.replace(row, by=by))
+
+    for other in (
+        with_by(templates, "log-probability"),
+        dataclasses.replace(
+            templates,
+            manifest=dataclasses.replace(
+                templates.manifest, settings=dataclasses.replace(templates.manifest.settings, orders=6)
+            ),
+        ),
+    ):
+        with pytest.raises(UsageError, match="--mixed"):
+            side_by_side(templates, other)
+        (note,) = side_by_side(templates, other, mixed=True).notes
+        assert note.startswith(("asked by: ", "options: "))
+    pairs = sentences(folder, "crows-pairs")
+    assert side_by_side(pairs, pairs).notes == ()
