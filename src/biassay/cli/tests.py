@@ -14,7 +14,7 @@ from rich.markup import escape
 from biassay.cli.commands import Commands
 from biassay.cli.common import check_new_file, console_for_tables
 from biassay.cli.listing import print_lines
-from biassay.cli.tests_asked import about_asked, asked_of, print_asked, show_asked, sum_up_asked
+from biassay.cli.tests_asked import about_asked, asked_of, print_asked, show_asked, sum_up_asked, validate_asked
 from biassay.cli.tests_power import show_power
 from biassay.cli.tests_search import search, show_concepts
 from biassay.errors import UsageError
@@ -111,7 +111,9 @@ def show_test(name: str, with_texts: bool, as_json: bool) -> None:
 @command.command("validate")
 @click.argument("file", type=click.Path(path_type=Path))
 def validate_file(file: Path) -> None:
-    """Check a file of your own: sent-bias JSON, or TOML in the project's format."""
+    """Check a file of your own: sent-bias JSON, or TOML with tests, groups or word association tests."""
+    if validate_asked(file):
+        return
     tests, grouping = load_file(file)
     if grouping is not None:
         names = ", ".join(f"{group.name} {len(group.names)}" for group in grouping.groups)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 from rich.markup import escape
@@ -11,13 +12,21 @@ from biassay.cli.common import console_for_tables
 from biassay.cli.listing import print_lines
 from biassay.pages.formats import counted
 from biassay.stimuli.description import topics
-from biassay.stimuli.word_associations import WordAssociationTest, published_word_associations
+from biassay.stimuli.word_associations import (
+    WordAssociationTest,
+    holds_word_associations,
+    load_word_associations,
+    published_word_associations,
+    select_word_associations,
+)
 
-__all__ = ["about_asked", "asked_of", "print_asked", "show_asked", "sum_up_asked"]
+__all__ = ["about_asked", "asked_of", "print_asked", "show_asked", "sum_up_asked", "validate_asked"]
 
 
 def asked_of(pattern: str) -> tuple[WordAssociationTest, ...]:
-    """Those that a name, a pattern or their collection means; a topic means tests of vectors."""
+    """Those that a name, a pattern, their collection or a file means; a topic means tests of vectors."""
+    if pattern.lower().endswith(".toml") and holds_word_associations(Path(pattern)):
+        return select_word_associations(pattern)
     return () if pattern.casefold() in topics() else published_word_associations(pattern)
 
 
@@ -57,6 +66,20 @@ def about_asked(test: WordAssociationTest) -> dict[str, object]:
         "supplementary": True,
         "digest": test.digest,
     }
+
+
+def validate_asked(file: Path) -> bool:
+    """Check a file of word association tests, if it is one."""
+    if file.suffix.lower() != ".toml" or not holds_word_associations(file):
+        return False
+    tests, wordings = load_word_associations(file)
+    for test in tests.values():
+        sizes = ", ".join(f"{role} {len(concept.words)}" for role, concept in test.concepts.items())
+        pairs = counted(len(test.pairs), "pair")
+        click.echo(f"{file}: {test.name}: valid, for models that answer (biassay ask), {pairs}, words: {sizes}")
+    for wording in wordings.values():
+        click.echo(f"{file}: {wording.name}: valid, a wording ({wording.form})")
+    return True
 
 
 def show_asked(test: WordAssociationTest) -> None:

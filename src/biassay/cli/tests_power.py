@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from biassay.cli.common import console_for_tables
+from biassay.cli.tests_asked import asked_of
 from biassay.cli.tests_gate_power import OLD, Gate, gate_records, measured, print_gate, typical
 from biassay.errors import UsageError
 from biassay.pages.plain_tables import WIDTH
@@ -78,6 +79,9 @@ def show_power(
     for effect in effects:
         if not 0.0 < abs(effect) < 2.0:
             raise UsageError(f"an effect is a d by word between 0 and 2 (or -2), got {effect:g}")
+    asked = next((pattern for pattern in patterns if not folder and asked_of(pattern)), None)
+    if asked is not None:
+        raise UsageError(f"{asked!r} is for models that answer; measure it: biassay ask MODEL --tests {asked}")
     settings = Gate(margin, level, family, agreement, old, power)
     if gate and folder is not None:
         (run,) = only_tests_of({folder: load_data(Path(folder))}, patterns).values()

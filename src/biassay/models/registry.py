@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GROUP",
+    "abilities_of",
     "consent_for",
     "families",
     "open_as",
@@ -94,6 +95,11 @@ def published_as(name: str) -> tuple[str, str]:
     own = name.partition(":")[0]
     family = _builtin(own) if own in _BUILTIN else _plugins().get(own)
     return ("", "") if family is None else (family.title, family.work)
+
+
+def abilities_of(model: str) -> tuple[Ability, ...]:
+    """What the models of the family that a string names can do."""
+    return tuple(_of(parse_model(model)).abilities)
 
 
 def splits(text: str) -> bool:

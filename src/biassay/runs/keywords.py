@@ -37,7 +37,7 @@ def several(given: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]) 
 def file_or_name(given: PathLike) -> str:
     """A name as it is; a file by its whole path."""
     text = os.fspath(given)
-    return os.path.abspath(text) if text.lower().endswith(".toml") else text
+    return os.path.abspath(text) if text.lower().endswith((".toml", ".json", ".jsonl")) else text
 
 
 def absolute(given: PathLike | None) -> str | None:

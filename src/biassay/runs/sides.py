@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from biassay.errors import RunFolderError, UnknownNameError, UsageError
-from biassay.models.registry import parse_model
+from biassay.models.registry import abilities_of, parse_model
 from biassay.results.data import RunData
 from biassay.results.labels import numbered, record_labels
 from biassay.results.slices import run_of_model
@@ -20,6 +21,8 @@ from biassay.runs.loading import load_data, name_folders
 from biassay.runs.models import asked_models, own_name
 from biassay.runs.showing import presenter_of
 from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.description import topics
+from biassay.stimuli.word_associations import published_word_associations
 from biassay.studies.registry import study_named
 from biassay.studies.settings import rules_of
 
@@ -93,9 +96,25 @@ def _is_folder(given: object) -> bool:
 
 
 def _measured(model: object, like: RunData | None, tests: Sequence[str], how: How) -> RunData:
+    if like is None:
+        _refuse_answering(model, tests)
     study = study_named("associations" if like is None else like.manifest.study)
     settings = study.types.settings(tests=tuple(tests)) if like is None else _settings(like, tests)
     return start(study, settings, model, how)
+
+
+def _refuse_answering(model: object, tests: Sequence[str]) -> None:
+    """Models that only answer, and tests for them, are measured first: there are several studies of answers."""
+    name = asked_models(model)[0].model
+    able = abilities_of(name) if isinstance(name, str) else ("texts",)
+    asked = [test for test in tests if published_word_associations(test) and test.casefold() not in topics()]
+    if "texts" not in able or asked:
+        what = f"model {name!r} answers and gives no vectors" if "texts" not in able else f"{asked[0]} is for answers"
+        chosen = f" --tests {shlex.join(tests)}" if tests else ""
+        raise UsageError(
+            f"{what}: measure the models first with `biassay ask MODEL MODEL{chosen} --out RUN`, then "
+            "`biassay compare RUN`"
+        )
 
 
 def _settings(like: RunData, tests: Sequence[str]) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from biassay.engines.base import Engine
 from biassay.runs.keywords import file_or_name, measured_by, several
 from biassay.runs.listener import Listener, PathLike
 from biassay.runs.run import Run
+from biassay.stimuli.mappings import plain
 from biassay.texts.association_prompts import ANSWERS
 
 __all__ = ["ask"]
@@ -15,7 +17,7 @@ __all__ = ["ask"]
 
 def ask(
     models: object,
-    tests: PathLike | Sequence[PathLike] = (),
+    tests: PathLike | Mapping[str, Any] | Sequence[PathLike | Mapping[str, Any]] = (),
     *,
     n_answers: int = ANSWERS,
     wordings: str | Sequence[str] = (),
@@ -35,8 +37,9 @@ def ask(
     ----------
     models : str, list of str, or dict from names
         Models that answer prompts: ``chat:NAME``, ``completions:NAME``, ``hf:NAME``.
-    tests : str or list of str
-        As in `select_tests`, and the published data sets: ``wat-racism``, ``wat-*``; those are the default.
+    tests : str, dict of words, or list of them
+        As in `select_tests`, and the published data sets: ``wat-racism``, ``wat-*``; those are the default. A dict has
+        X, Y, A and B, or ``default``, ``stigmatised``, ``positive`` and ``negative``.
     n_answers : int
         Answers to each test, half of them with either order of the group words.
     wordings : list of str
@@ -66,5 +69,8 @@ def ask(
        still form biased associations. PNAS 122(8), e2416228122.
     """
     named = (tests,) if not isinstance(tests, Sequence) or isinstance(tests, str) else tests
-    given = {"tests": tuple(map(file_or_name, named)), "wordings": several(wordings)}
+    given = {
+        "tests": tuple(plain(one) if isinstance(one, Mapping) else file_or_name(one) for one in named),
+        "wordings": several(wordings),
+    }
     return measured_by("word_association", models, locals(), given)

@@ -8,10 +8,10 @@ from typing import Any
 
 from biassay.errors import StimulusError
 from biassay.stimuli.document import SENT_BIAS_ROLES, Document, DocumentReader
-from biassay.stimuli.fields import kind
+from biassay.stimuli.fields import FieldReader, kind
 from biassay.stimuli.model import ROLES
 
-__all__ = ["plain", "read_mapping"]
+__all__ = ["concept_of", "plain", "read_mapping"]
 
 _ROLE_KEYS = {*ROLES, *SENT_BIAS_ROLES}
 _DESCRIBING = ("title", "about", "topic")
@@ -71,15 +71,16 @@ class _Reader(DocumentReader):
         if "templates" in fields:
             test |= dict.fromkeys(("targets", "attributes"), self.string(fields["templates"], "templates"))
         test |= {role: fields[role] if isinstance(fields[role], str) else role for role in ROLES}
-        concepts = {role: self.role(fields[role], role) for role in ROLES if not isinstance(fields[role], str)}
+        concepts = {role: concept_of(self, fields[role], role) for role in ROLES if not isinstance(fields[role], str)}
         return self.own({"concepts": concepts, "tests": {self.name: test}})
 
-    def role(self, value: Any, role: str) -> dict[str, Any]:
-        """What a concept of a file would hold; without a label, its first words are the label."""
-        if not isinstance(value, list | dict):
-            self.fail(role, f"expected a list of words, got {kind(value)}")
-        concept = {"words": value} if isinstance(value, list) else value
-        words = concept.get("words", concept.get("examples"))
-        first = words[:_LABEL_WORDS] if isinstance(words, list) else []
-        label = ", ".join(map(str, first)) + (" ..." if first != words else "")
-        return {"label": label if label.strip() else role, **concept}
+
+def concept_of(reader: FieldReader, value: Any, role: str) -> dict[str, Any]:
+    """What a concept of a file would hold; without a label, its first words are the label."""
+    if not isinstance(value, list | dict):
+        reader.fail(role, f"expected a list of words, got {kind(value)}")
+    concept = {"words": value} if isinstance(value, list) else value
+    words = concept.get("words", concept.get("examples"))
+    first = words[:_LABEL_WORDS] if isinstance(words, list) else []
+    label = ", ".join(map(str, first)) + (" ..." if first != words else "")
+    return {"label": label if label.strip() else role, **concept}

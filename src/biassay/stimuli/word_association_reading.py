@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +12,21 @@ from biassay.files import read_text
 from biassay.stimuli.description import read_description
 from biassay.stimuli.document import UNKNOWN_SOURCE, DocumentReader
 from biassay.stimuli.fields import parse_toml
+from biassay.stimuli.mappings import concept_of, plain
 from biassay.stimuli.model import About, Concept, Source
 
-__all__ = ["APOSTROPHES", "AssociationEntry", "AssociationFile", "Form", "Wording", "folded", "read_word_associations"]
+__all__ = [
+    "APOSTROPHES",
+    "AssociationEntry",
+    "AssociationFile",
+    "Form",
+    "Wording",
+    "folded",
+    "holds_word_associations",
+    "is_association_mapping",
+    "read_association_mapping",
+    "read_word_associations",
+]
 
 Form = Literal["list", "word", "decision"]
 
@@ -76,6 +88,28 @@ def read_word_associations(path: Path) -> AssociationFile:
     return _Reader(path, text).read(parse_toml(path, text))
 
 
+def holds_word_associations(path: Path) -> bool:
+    """Has a TOML file tables of word association tests, and not those of tests of vectors?"""
+    return bool(parse_toml(path, read_text(path)).keys() & {"datasets", "wordings"})
+
+
+def is_association_mapping(content: Mapping[str, Any]) -> bool:
+    """Is a dict, or one of those it holds by name, a test of two groups and two poles?"""
+    return _has_roles(content) or any(map(_has_roles, content.values()))
+
+
+def _has_roles(value: object) -> bool:
+    return isinstance(value, Mapping) and bool({*_GROUPS, *_POLES} & value.keys())
+
+
+def read_association_mapping(content: Mapping[str, Any]) -> Iterator[AssociationEntry]:
+    """Tests given as a dict: the four sets of words by role, or such dicts by the names of the tests."""
+    given = plain(content)
+    is_one = _has_roles(given) and not all(map(_has_roles, given.values()))
+    for name, fields in [(given.pop("name", "test"), given)] if is_one else given.items():
+        yield _MappingReader(name).entry(fields)
+
+
 class _Reader(DocumentReader):
     def read(self, root: dict[str, Any]) -> AssociationFile:
         self.table(root, "", _TABLES)
@@ -135,3 +169,21 @@ class _Reader(DocumentReader):
             )
         flags = {key: self.flag(fields.get(key, False), f"{where}.{key}") for key in ("lower_case", "quoted")}
         return Wording(name, text, source, **flags, form=forms[0])
+
+
+class _MappingReader(_Reader):
+    """Takes one test from a dict. An error names the test and the role."""
+
+    def __init__(self, name: Any) -> None:
+        super().__init__(Path(), "")
+        self.name = name
+        self.string(name, "name")
+
+    def place(self, where: str) -> str:
+        field = where.removeprefix(f"datasets.{self.name}").removeprefix(".")
+        return f"test {self.name!r}{f': field {field}' if field else ''}"
+
+    def entry(self, value: Any) -> AssociationEntry:
+        fields = self.table(value, "", _DATASET_KEYS)
+        sets = {role: concept_of(self, fields[role], role) for role in (*_GROUPS, *_POLES) if role in fields}
+        return self.dataset(self.name, {**fields, **sets})

@@ -14,8 +14,18 @@ from typing import Any
 
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.document import UNKNOWN_SOURCE
 from biassay.stimuli.model import About, Concept, Source, Test
-from biassay.stimuli.word_association_reading import Form, Wording, folded, read_word_associations
+from biassay.stimuli.word_association_reading import (
+    AssociationEntry,
+    Form,
+    Wording,
+    folded,
+    holds_word_associations,
+    is_association_mapping,
+    read_association_mapping,
+    read_word_associations,
+)
 
 __all__ = [
     "Form",
@@ -23,6 +33,7 @@ __all__ = [
     "Wording",
     "association_test_of",
     "folded",
+    "holds_word_associations",
     "load_word_associations",
     "published_word_associations",
     "select_word_associations",
@@ -87,8 +98,12 @@ class WordAssociationTest:
 def association_test_of(test: Test) -> WordAssociationTest:
     """An association test, to be answered: group words are those of X and Y, attribute words those of A and B.
 
-    The expected answers give words of A to X and words of B to Y.
+    The expected answers give words of A to X and words of B to Y. A test that puts its words into sentences is none
+    that can be answered: it would be the one of words.
     """
+    if test.targets or test.attributes or test.variant_of:
+        instead = f"name {test.variant_of!r}" if test.variant_of else "leave out its templates"
+        raise StimulusError(f"the test {test.name!r} is one of sentences; models are asked about words: {instead}")
     if not test.tells_words:
         raise StimulusError(
             f"the test {test.name!r} has finished texts and does not say which words they were made from; "
@@ -101,20 +116,13 @@ def association_test_of(test: Test) -> WordAssociationTest:
 def load_word_associations(path: Path) -> tuple[dict[str, WordAssociationTest], dict[str, Wording]]:
     """Tests and wordings of a TOML file, by name."""
     found = read_word_associations(path)
-    tests = {
-        entry.name: _made(
-            entry.where,
-            entry.name,
-            entry.title,
-            entry.roles,
-            found.source,
-            topic=entry.topic,
-            about=entry.about,
-            published_as=entry.published_as,
-        )
-        for entry in found.tests
-    }
+    tests = {entry.name: _test_of(entry, found.source) for entry in found.tests}
     return tests, {wording.name: wording for wording in found.wordings}
+
+
+def _test_of(entry: AssociationEntry, source: Source) -> WordAssociationTest:
+    described = {"topic": entry.topic, "about": entry.about, "published_as": entry.published_as}
+    return _made(entry.where, entry.name, entry.title, entry.roles, source, **described)
 
 
 def _made(
@@ -141,29 +149,33 @@ def _shipped() -> tuple[dict[str, WordAssociationTest], dict[str, Wording]]:
     return tests, {name: wording for _, found in files for name, wording in found.items()}
 
 
-def select_word_associations(patterns: str | Iterable[str] = ()) -> tuple[WordAssociationTest, ...]:
+def select_word_associations(
+    patterns: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
+) -> tuple[WordAssociationTest, ...]:
     """Choose word association tests; by default the 21 published ones.
 
     Parameters
     ----------
-    patterns : str or list of str
+    patterns : str, dict of words, or list of them
         Names (``wat-career``, or ``career``, as published), patterns (``wat-*``), topics (``gender``), the collection
-        ``bai2025``, TOML files with tables [datasets.NAME], or what `select_tests` takes: any association test
-        (``weat6``), with X and Y for the groups and A and B for the poles. A topic means the published tests of it
-        where there are any.
+        ``bai2025``, TOML files with tables [datasets.NAME], dicts with the words of ``default``, ``stigmatised``,
+        ``positive`` and ``negative``, or what `select_tests` takes: any association test of words (``weat6``), with X
+        and Y for the groups and A and B for the poles. A topic means the published tests of it where there are any.
+        Of a topic, a collection or a pattern, tests in sentences are left out.
 
     Returns
     -------
     tuple of WordAssociationTest
     """
-    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    patterns = (patterns,) if isinstance(patterns, str | Mapping) else tuple(patterns)
     if not patterns:
         return published_word_associations()
     chosen: dict[str, WordAssociationTest] = {}
     for pattern in patterns:
         for test in _matching(pattern):
             if chosen.setdefault(test.name, test) != test:
-                raise StimulusError(f"two tests of the name {test.name!r} are asked for; rename the one in {pattern}")
+                of = f"in {pattern}" if isinstance(pattern, str) else "given as a dict"
+                raise StimulusError(f"two tests of the name {test.name!r} are asked for; rename the one {of}")
     return tuple(chosen.values())
 
 
@@ -176,15 +188,22 @@ def published_word_associations(pattern: str = "*") -> tuple[WordAssociationTest
     return by_name or about or short or tuple(test for test in tests if fnmatchcase(test.name, pattern))
 
 
-def _matching(pattern: str) -> tuple[WordAssociationTest, ...]:
-    if found := published_word_associations(pattern):
+def _matching(pattern: str | Mapping[str, Any]) -> tuple[WordAssociationTest, ...]:
+    if isinstance(pattern, Mapping):
+        if is_association_mapping(pattern):
+            return tuple(_test_of(entry, UNKNOWN_SOURCE) for entry in read_association_mapping(pattern))
+        return tuple(map(association_test_of, select_tests(pattern)))
+    if isinstance(pattern, str) and (found := published_word_associations(pattern)):
         return found
-    if pattern.lower().endswith(".toml"):
+    if isinstance(pattern, str) and pattern.lower().endswith(".toml") and holds_word_associations(Path(pattern)):
         own, _ = load_word_associations(Path(pattern))
-        if own:
-            return tuple(own.values())
+        if not own:
+            raise StimulusError(f"{pattern}: the file defines wordings and no tests; expected tables [datasets.NAME]")
+        return tuple(own.values())
     try:
-        return tuple(association_test_of(test) for test in select_tests(pattern))
+        tests = select_tests(pattern)
+        of_words = [test for test in tests if test.level == "word"]
+        return tuple(map(association_test_of, of_words or tests))
     except UnknownNameError as error:
         names = [*(test.name for test in published_word_associations()), *error.nearest]
         hint = "(the published ones begin with wat-; 'biassay tests list' shows the others)"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from biassay.results.tables import Column, TableSpec
-from biassay.studies.benchmarks.records import PairRow, Result, TemplateRow, TermRow
+from biassay.studies.benchmarks.records import Example, PairRow, Result, TemplateRow, TermRow
+from biassay.studies.examples import in_one_line
 
 __all__ = ["TABLES"]
 
@@ -97,6 +98,19 @@ _PAIRS = (
     Column("pair", "pair", "Number of the pair."),
     Column("apart", "apart", "Log-likelihood of the stereotyping sentence less that of the other.", "number"),
 )
+_EXAMPLES = (
+    *_MODEL,
+    Column("category", "category", "Category."),
+    Column("question", "question", "Number of the question in the data (example_id)."),
+    Column("order", "order", "The options as they were shown, by their names in the data."),
+    Column("kind", "kind", "How the reply was read: chosen, several, refused, empty or unparsed."),
+    Column(
+        "reply",
+        "reply",
+        "Its first 500 characters; ⏎ ends a line.",
+        get=lambda row: in_one_line(row.reply),
+    ),
+)
 TABLES = (
     TableSpec(
         "results",
@@ -112,4 +126,5 @@ TABLES = (
         "templates", "Templates", TemplateRow, _TEMPLATES, key=("category", "condition", "template"), detail=True
     ),
     TableSpec("pairs", "Pairs", PairRow, _PAIRS, key=("category", "pair"), detail=True),
+    TableSpec("examples", "Examples of replies", Example, _EXAMPLES, detail=True),
 )

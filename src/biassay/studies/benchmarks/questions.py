@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from biassay.stats.clusters import Floats, cluster_totals
 from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, BbqItem
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
 from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
-from biassay.studies.benchmarks.records import Result, TemplateRow
+from biassay.studies.benchmarks.records import Example, Result, TemplateRow
 from biassay.studies.benchmarks.settings import BY, ORDERS, By, Settings
 from biassay.studies.benchmarks.topics import topic_of
+from biassay.studies.examples import first_of_each, trimmed
 from biassay.studies.seeds import seed_of
 from biassay.studies.study import Array, Event, Progress, Row
 from biassay.texts.choices import Choice, read_choice
@@ -34,11 +35,15 @@ _END = "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:\n"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is chosen over all orders: a place, or `UNPARSED`; how many orders agree; kinds of all replies."""
+    """What is chosen over all orders: a place, or `UNPARSED`; how many orders agree; kinds of all replies.
+
+    ``read`` are replies in words with their kinds, by order.
+    """
 
     choice: int
     agreement: float
     kinds: Counter[str]
+    read: Mapping[Order, tuple[str, str]] = field(default_factory=dict)
 
 
 def asked_by(settings: Settings, abilities: Abilities) -> By:
@@ -72,7 +77,10 @@ def measured_bbq(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
     by = asked_by(inputs.settings, model.abilities)
     every: list[float] = []
     for number, (category, items) in enumerate(inputs.items.items(), start=1):
-        chosen = list(_chosen(items, inputs.settings, by, model))
+        chosen, taken = [], Counter[str]()
+        for item, one in zip(items, _chosen(items, inputs.settings, by, model), strict=True):
+            yield from _examples(item, one, who(model), taken)
+            chosen.append(replace(one, read={}))
         every += [math.nan if one.choice == UNPARSED else one.choice for one in chosen]
         for ambiguous in (True, False):
             own = [(item, one) for item, one in zip(items, chosen, strict=True) if item.ambiguous == ambiguous]
@@ -80,6 +88,14 @@ def measured_bbq(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
                 yield from bbq_rows(inputs.settings, who(model), category, by, own)
         yield Progress("categories", number, len(inputs.items))
     yield Array("choices", np.array(every))
+
+
+def _examples(item: BbqItem, chosen: Chosen, named: Named, taken: Counter[str]) -> Iterator[Row]:
+    """Replies to be read, where there are too few of their kind yet."""
+    read = ((kind, (order, kind, text)) for order, (kind, text) in chosen.read.items())
+    for order, kind, text in first_of_each(read, taken):
+        shown = ", ".join(f"ans{place}" for place in order)
+        yield Row("examples", Example(*named, item.category, item.example, shown, kind, trimmed(text)))
 
 
 def _chosen(items: Sequence[BbqItem], settings: Settings, by: By, model: Answers) -> Iterator[Chosen]:
@@ -93,16 +109,21 @@ def chosen_over(item: BbqItem, replies: dict[Order, Reply], by: By) -> Chosen:
     """One choice over all orders: the option most often chosen, or most likely on average."""
     kinds: Counter[str] = Counter()
     log_p: dict[Order, Sequence[float]] = {}
+    read: dict[Order, tuple[str, str]] = {}
     for order, reply in replies.items():
-        places = _told(reply) if by == "log-probability" else _read(item, order, reply, kinds)
         if by == "log-probability":
-            kinds["unparsed" if places is None else "chosen"] += 1
+            places = _told(reply)
+            kind = "unparsed" if places is None else "chosen"
+        else:
+            kind, places = _read(item, order, reply)
+            read[order] = kind, reply.text
+        kinds[kind] += 1
         if places is not None:
             log_p[order] = places
     if not log_p:
-        return Chosen(UNPARSED, math.nan, kinds)
+        return Chosen(UNPARSED, math.nan, kinds, read)
     averaged = averaged_options(log_p)
-    return Chosen(UNPARSED if averaged.chosen is None else averaged.chosen, averaged.agreement, kinds)
+    return Chosen(UNPARSED if averaged.chosen is None else averaged.chosen, averaged.agreement, kinds, read)
 
 
 def _told(reply: Reply) -> list[float] | None:
@@ -111,10 +132,11 @@ def _told(reply: Reply) -> list[float] | None:
     return given if any(value > -math.inf for value in given) else None
 
 
-def _read(item: BbqItem, order: Order, reply: Reply, kinds: Counter[str]) -> list[float] | None:
+def _read(item: BbqItem, order: Order, reply: Reply) -> tuple[str, list[float] | None]:
     found = Choice("refused") if reply.ended in ("refusal", "filter") else _choice(item, order, reply.text)
-    kinds[found.kind] += 1
-    return None if found.option is None else [0.0 if place == found.option else -math.inf for place in range(3)]
+    if found.option is None:
+        return found.kind, None
+    return found.kind, [0.0 if place == found.option else -math.inf for place in range(3)]
 
 
 def _choice(item: BbqItem, order: Order, text: str) -> Choice:
@@ -176,7 +198,7 @@ def bbq_row(settings: Settings, named: Named, category: str, by: By, own: Sequen
         several=kinds["several"],
         empty=kinds["empty"],
         unparsed=kinds["unparsed"],
-        agreement=float(np.mean(agreed)) if agreed else None,
+        agreement=float(np.mean(agreed)) if agreed and kinds.total() > len(items) else None,
         accuracy=found_by(found.accuracy),
         bias=found_by(found.bias),
         alpha=settings.alpha,

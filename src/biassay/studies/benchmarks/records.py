@@ -7,7 +7,7 @@ from typing import Literal
 
 from biassay.results.data import Record
 
-__all__ = ["PairRow", "Result", "TemplateRow", "TermRow"]
+__all__ = ["Example", "PairRow", "Result", "TemplateRow", "TermRow"]
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,20 @@ class TemplateRow(Record):
     known: int
     correct: int
     n: int
+
+
+@dataclass(frozen=True)
+class Example(Record):
+    """A reply to a question of BBQ, or its beginning: one of the first of its kind in a category."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    category: str
+    question: int
+    order: str
+    kind: str
+    reply: str
 
 
 @dataclass(frozen=True)

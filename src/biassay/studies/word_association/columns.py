@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from biassay.results.tables import Column, TableSpec
-from biassay.studies.word_association.records import Counts, DecisionsResult, Result, WordResult
+from biassay.studies.examples import in_one_line
+from biassay.studies.word_association.records import Counts, DecisionsResult, Example, Result, WordResult
 
 __all__ = ["TABLES"]
 
@@ -86,6 +87,18 @@ _DECISIONS = (
     Column("p_by_task", "p by task", "Sign test over tasks, two-sided.", "p"),
     Column("p_by_decision", "p by decision", "Binomial test of these very tasks, two-sided.", "p"),
 )
+_EXAMPLES = (
+    *_ASKED,
+    Column("form", "form", "A prompt that lists words, or asks for a decision."),
+    Column("wording", "wording", "The wording of the prompt."),
+    Column("kind", "kind", "How the reply was read: complete, partial, refused, unparsed, or undecided."),
+    Column(
+        "reply",
+        "reply",
+        "Its first 500 characters; ⏎ ends a line.",
+        get=lambda row: in_one_line(row.reply),
+    ),
+)
 TABLES = (
     TableSpec(
         "results",
@@ -106,4 +119,5 @@ TABLES = (
     ),
     TableSpec("words", "Every word", WordResult, _WORDS, key=("test", "word"), number="value", detail=True),
     TableSpec("decisions", "Relative decisions", DecisionsResult, _DECISIONS, key=("test",), number="share"),
+    TableSpec("examples", "Examples of replies", Example, _EXAMPLES, detail=True),
 )

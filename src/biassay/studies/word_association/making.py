@@ -19,9 +19,10 @@ from biassay.stats.multiple import holm
 from biassay.stats.permutation import smallest_p
 from biassay.stats.word_association import WordAssociation, word_association
 from biassay.stimuli.word_associations import WordAssociationTest
+from biassay.studies.examples import first_of_each, trimmed
 from biassay.studies.study import Row
 from biassay.studies.word_association.asking import Questions, decided, log_odds_of, readings_of
-from biassay.studies.word_association.records import Counts, DecisionsResult, Result, Unit, WordResult
+from biassay.studies.word_association.records import Counts, DecisionsResult, Example, Result, Unit, WordResult
 from biassay.studies.word_association.settings import Settings
 from biassay.texts.association_replies import KINDS, Reading, count_kinds, values_of
 from biassay.texts.decision_prompts import Decision, DecisionPrompt
@@ -156,6 +157,10 @@ class Making:
             left_out = sum(one.left_out for one in own)
             about: dict[str, Any] = {**self._who, "form": form, "wording": wording, "answers": len(own), **counts}
             yield Row("replies", Counts(**about, left_out=left_out, cut_off=cut_off))
+        replies = zip(found, wordings, said, strict=True)
+        for kind, wording, reply in first_of_each((one.kind, (one.kind, of, reply)) for one, of, reply in replies):
+            about = {**self._who, "form": form, "wording": wording, "kind": kind}
+            yield Row("examples", Example(**about, reply=trimmed(reply.text)))
 
     def _words(self, found: WordAssociation) -> Iterator[Row]:
         blocks = np.zeros((0, len(found.by_word))) if found.log_odds else found.by_block

@@ -8,7 +8,7 @@ from typing import Literal
 from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About
 
-__all__ = ["Counts", "DecisionsResult", "InputsRecord", "Result", "Unit", "WordResult"]
+__all__ = ["Counts", "DecisionsResult", "Example", "InputsRecord", "Result", "Unit", "WordResult"]
 
 Unit = Literal["share", "log-odds"]
 
@@ -80,6 +80,20 @@ class Counts(Record):
     undecided: int
     left_out: int
     cut_off: int = 0
+
+
+@dataclass(frozen=True)
+class Example(Record):
+    """A reply, or its beginning: one of the first of its kind in a test."""
+
+    model: str
+    options: str
+    model_revision: str | None
+    test: str
+    form: Literal["list", "decision"]
+    wording: str
+    kind: str
+    reply: str
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from biassay.studies.settings import setting
 from biassay.texts.association_prompts import ANSWERS
@@ -14,7 +15,7 @@ __all__ = ["Settings"]
 class Settings:
     """Choices that hold for a whole run."""
 
-    tests: tuple[str, ...] = setting(
+    tests: tuple[str | dict[str, Any], ...] = setting(
         (),
         "Names (wat-racism), patterns (wat-*), topics (gender), association tests (weat6) or files.  [default: the 21 "
         "published data sets]",

@@ -13,6 +13,7 @@ from biassay.results.data import RunData, TestRecord, is_of
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
 from biassay.stimuli.word_associations import WordAssociationTest, select_word_associations
+from biassay.studies.associations.inputs import GIVEN
 from biassay.studies.study import Ability, Event, Progress, Requests, Row, Study, Tables
 from biassay.studies.word_association.asking import Questions, unit_of, wordings_of
 from biassay.studies.word_association.columns import TABLES
@@ -50,7 +51,9 @@ class _WordAssociation(Study):
         used = wordings_of(settings.wordings)
         tests = select_word_associations(settings.tests)
         by_name = {
-            test.name: pattern for pattern in reversed(settings.tests) for test in select_word_associations(pattern)
+            test.name: pattern if isinstance(pattern, str) else GIVEN
+            for pattern in reversed(settings.tests)
+            for test in select_word_associations(pattern)
         }
         records = tuple(_record(test, by_name.get(test.name, "")) for test in tests)
         wordings = {one.name: one.text for of in used.values() for one in of}
