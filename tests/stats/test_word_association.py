@@ -245,9 +245,9 @@ def test_what_is_missing_is_left_out_and_counted() -> None:
     values[4] = NAN  # an answer that is never read
     found = word_association(values, NEGATIVE, pairs=np.repeat(np.arange(6), 2))
     assert np.isnan(found.by_word[0])
-    for crossed, columns in ((found.with_pairs, 0), (found.with_answers, 1)):
+    for crossed, columns in ((found.with_pairs, 6), (found.with_answers, 11)):
         assert crossed is not None
-        assert (crossed.words_left_out, crossed.columns_left_out) == (1, columns)
+        assert (crossed.words_left_out, crossed.test.sizes[2]) == (1, columns)
     none = word_association(np.full((4, 8), NAN), NEGATIVE)
     assert math.isnan(none.difference)
     assert (none.exact, none.with_answers, none.p_value, none.interval) == (None, None, None, None)
@@ -323,7 +323,8 @@ def test_words_that_single_replies_leave_out_cost_little(unread: float, rng: np.
 
 def test_blocks_are_joined_until_nothing_is_missing(rng: np.random.Generator) -> None:
     table = rng.random((25, 4))
-    assert pooled_blocks(table) is table
+    assert np.array_equal(pooled_blocks(table), table)
+    assert np.array_equal(pooled_blocks(np.vstack([table, np.full(4, np.nan)])), table)  # a reply that was refused
     table[3, 0] = np.nan
     pooled = pooled_blocks(table)
     assert pooled.shape == (12, 4)

@@ -51,7 +51,7 @@ class CrossedAnswers:
     interval : (float, float) or None
         Of the difference; it holds 0 where the p-value is not small enough. None: with so few words or columns none
         could leave out 0, or nothing varies.
-    words_left_out, columns_left_out : int
+    words_left_out : int
         Because they were not answered throughout.
     """
 
@@ -61,7 +61,6 @@ class CrossedAnswers:
     p_value: float | None
     interval: tuple[float, float] | None
     words_left_out: int
-    columns_left_out: int
 
     @property
     def difference(self) -> float:
@@ -137,15 +136,17 @@ def crossed_answers(
     interval = test.interval if _floor(*test.sizes[:3]) <= 1.0 - confidence else None
     if interval is not None and p is not None:
         interval = _with_zero((max(interval[0], -most), min(interval[1], most)), p, confidence)
-    return CrossedAnswers(test, flips, by_word, p, interval, int((~words).sum()), int((~columns).sum()))
+    return CrossedAnswers(test, flips, by_word, p, interval, int((~words).sum()))
 
 
 def pooled_blocks(table: Floats) -> Floats:
     """Blocks of answers (blocks, words), joined by two, three ... until every word that was read is in every one.
 
     A reply often gives some words to nobody; without this, words and blocks would be left out for single replies.
+    Blocks without any word are left out.
     """
     read = ~np.isnan(table).all(axis=0)
+    table = table[~np.isnan(table).all(axis=1)]
     pooled = table
     for size in range(2, len(table) // _FEWEST_BLOCKS + 1):
         if not np.isnan(pooled[:, read]).any():
