@@ -57,6 +57,20 @@ def test_a_paper_and_a_page(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> Non
     assert "2416228122" in (tmp_path / "paper" / "references.bib").read_text()
 
 
+def test_a_run_is_compared_with_a_model_that_is_asked_the_same(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    model, cache = model_of(endpoint), ("--cache", tmp_path / "cache", "--quiet")
+    asked = ("--tests", *NAMES, "--wordings", "bai2025", "--n-answers", "20", "--out", tmp_path / "old")
+    assert cli("ask", model, *asked, *cache)[0] == 0
+    endpoint.always = giving(stereotyped(*select_word_associations(NAMES), turned=True))
+    new, before = model.replace("toy", "new"), len(endpoint.seen)
+    code, stdout, _ = cli("compare", tmp_path / "old", new, "--tests", "wat-racism", "--json", *cache)
+    (row,) = json.loads(stdout)["differences"]
+    assert (code, len(endpoint.seen) - before) == (0, 20)
+    assert (row["item"], row["effect_baseline"], row["effect_model"]) == ("wat-racism", 1.0, -1.0)
+    code, _, said = cli("compare", tmp_path / "old", new, "--tests", "wat-height", *cache)
+    assert (code, "wat-height" in said) == (2, True)
+
+
 def test_a_model_is_needed(cli: Cli) -> None:
     assert cli("ask")[0] == 2
 

@@ -29,7 +29,12 @@ def claims() -> Iterator[ModuleType]:
 
 @pytest.mark.parametrize(
     "world",
-    ["asked wat-racism answers", "asked wat-islam opposite", "asked wat-science pairs", "asked wat-science opposite"],
+    [
+        "word association wat-racism answers",
+        "word association wat-islam opposite",
+        "word association wat-science pairs",
+        "word association wat-science opposite",
+    ],
 )
 def test_level(claims: ModuleType, world: str) -> None:
     experiment = next(line.experiment for line in claims.lines() if line.experiment.name == world)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from biassay.results.data import RunData, is_of
 from biassay.results.labels import numbered, record_labels
 
-__all__ = ["Slice", "by_model", "labelled", "run_of_model"]
+__all__ = ["Slice", "by_model", "labelled", "run_of_model", "run_of_tests"]
 
 _T = TypeVar("_T")
 
@@ -65,6 +66,18 @@ def run_of_model(run: RunData, place: int, name: str | None = None) -> RunData:
     }
     arrays = {f"0/{key}": array for key, array in run.arrays_of(place).items()}
     return replace(run, manifest=replace(run.manifest, models=(new,)), tables=tables, arrays=arrays)
+
+
+def run_of_tests(run: RunData, patterns: Sequence[str]) -> RunData:
+    """The part of a run about those of its tests that have a name or pattern given, as the whole was corrected."""
+
+    def is_kept(name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+    tables = {name: tuple(row for row in rows if is_kept(row.test)) for name, rows in run.tables.items()}
+    tests = tuple(test for test in run.manifest.inputs.tests if is_kept(test.name))
+    inputs = replace(run.manifest.inputs, tests=tests)
+    return RunData(replace(run.manifest, inputs=inputs), tables, run.arrays)
 
 
 def labelled(runs: Mapping[str, Mapping[str, _T]]) -> dict[str, _T]:

@@ -22,7 +22,7 @@ from biassay.runs.models import asked_models, own_name
 from biassay.runs.showing import presenter_of
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.description import topics
-from biassay.stimuli.word_associations import published_word_associations
+from biassay.stimuli.word_associations import published_word_associations, select_word_associations
 from biassay.studies.registry import study_named
 from biassay.studies.settings import rules_of
 
@@ -124,6 +124,7 @@ def _settings(like: RunData, tests: Sequence[str]) -> Any:
     if tests and hasattr(settings, "tests"):
         names = tuple(test.name for test in like.manifest.inputs.tests)
         with suppress(UsageError):  # tests of a file, or given as words, have no other name: all of them are measured
-            select_tests(names)
+            select = select_word_associations if like.manifest.study == "word_association" else select_tests
+            select(names)
             own["tests"] = names
     return dataclasses.replace(settings, **own)

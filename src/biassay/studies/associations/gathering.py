@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,34 +13,22 @@ from biassay.errors import UsageError
 from biassay.results.data import Manifest, ModelRecord, RunData, is_of
 from biassay.results.gathering import Gathered
 from biassay.results.labels import ModelKey, model_key
+from biassay.results.slices import run_of_tests
 from biassay.studies.associations.crossing import crossed_fields
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.intervals import cosines_of
 from biassay.studies.associations.records import Result
 
-__all__ = ["gather", "only_tests", "part_of", "put_together"]
+__all__ = ["gather", "only_tests", "put_together"]
 
 
 def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
     """A run with those of its tests that have a name or pattern given; families hold no others."""
     if not patterns:
         return run
-    part = part_of(run, patterns)
+    part = run_of_tests(run, patterns)
     rows = with_corrections(part.results, run.manifest.settings)
     return dataclasses.replace(part, tables={**part.tables, "results": rows})
-
-
-def part_of(run: RunData, patterns: Sequence[str]) -> RunData:
-    """The same with the corrections of the whole run."""
-
-    def is_kept(name: str) -> bool:
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-
-    tables = {name: tuple(row for row in rows if is_kept(row.test)) for name, rows in run.tables.items()}
-    tests = tuple(test for test in run.manifest.inputs.tests if is_kept(test.name))
-    inputs = dataclasses.replace(run.manifest.inputs, tests=tests)
-    manifest = dataclasses.replace(run.manifest, inputs=inputs)
-    return RunData(manifest, tables, run.arrays)
 
 
 def gather(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[Gathered]:

@@ -14,13 +14,13 @@ from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
 from biassay.results.data import RunData, is_of
 from biassay.results.findings import Finding
+from biassay.results.slices import run_of_tests
 from biassay.results.storage import Older, Types
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.columns import DIAGNOSTICS, RESULTS
 from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.diagnostics import diagnosed
 from biassay.studies.associations.families import with_corrections
-from biassay.studies.associations.gathering import part_of
 from biassay.studies.associations.inputs import AssociationInputs, check_same, open_inputs
 from biassay.studies.associations.making import contextual_result_of, result_of
 from biassay.studies.associations.metric_registry import metric_package
@@ -117,7 +117,7 @@ class _Associations(Study):
         return findings_of(run)
 
     def only(self, run: RunData, item: str) -> RunData:
-        found = part_of(run, [item])
+        found = run_of_tests(run, [item])
         if not found.manifest.inputs.tests:
             known = [test.name for test in run.manifest.inputs.tests]
             raise UnknownNameError("test", item, known, f"(tests of this run: {', '.join(known[:20])})")

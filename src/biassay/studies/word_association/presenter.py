@@ -26,10 +26,12 @@ from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
+from biassay.results.slices import run_of_tests
 from biassay.results.verdicts import Verdict
 from biassay.studies.paired import verdicts_of
 from biassay.studies.word_association.compare import compare_word_associations, pairs_of
 from biassay.studies.word_association.figure import replies_figure, words_figure
+from biassay.studies.word_association.making import with_corrections
 from biassay.studies.word_association.methods_text import sentences_of
 from biassay.studies.word_association.shown import answered
 
@@ -126,6 +128,13 @@ class WordAssociationPresenter(Plain):
 
     def methods_paragraph(self, run: RunData) -> Iterator[Sentence]:
         return sentences_of(run, works_of(self.sources([run])))
+
+    def only(self, run: RunData, patterns: Sequence[str]) -> RunData:
+        if not patterns:
+            return run
+        part = run_of_tests(run, patterns)
+        rows = with_corrections(part.results, run.manifest.settings.alpha)
+        return dataclasses.replace(part, tables={**part.tables, "results": rows})
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         return compare_word_associations(runs, baseline=baseline, mixed=mixed)
