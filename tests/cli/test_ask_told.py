@@ -1,4 +1,4 @@
-"""What ``biassay ask`` and ``biassay benchmark`` tell beside numbers: replies to be read, how to go on, where keys go."""
+"""What ``biassay ask`` and ``benchmark`` tell beside numbers: replies to be read, how to go on, where keys go."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_first_replies_of_every_kind_can_be_read(cli: Cli, endpoint: Endpoin
     lines = (tmp_path / "paper" / "word_association-examples.tsv").read_text().splitlines()
     assert (len(lines), len({line.count("\t") for line in lines})) == (13, 1)
     stored = json.loads((out / "results.json").read_text())
-    assert [row["reply"] for row in stored["examples"]] == [row.reply for row in rows]
+    assert [row["reply"] for row in stored["tables"]["examples"]] == [row.reply for row in rows]
 
 
 def test_answers_to_bbq_can_be_read(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
