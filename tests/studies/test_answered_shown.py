@@ -254,7 +254,10 @@ def test_works_are_cited(old: Run, mild: Run, folder: Path) -> None:
 def test_files_for_a_paper_hold_the_numbers(old: Run, new: Run, tmp_path: Path) -> None:
     runs = {"old": old, "new": new}
     paths = {path.name: path for path in write_all(tmp_path / "paper", runs, compared(runs), formats=("svg",))}
-    table = paths["bbq.md"].read_text(encoding="utf-8")
+    names = sorted(name for name in paths if name.startswith("bbq") and name.endswith(".md"))
+    assert names == sorted(f"bbq-{run.manifest.models[0].name.replace(':', '_')}.md" for run in runs.values())
+    table = paths[f"bbq-{old.manifest.models[0].name.replace(':', '_')}.md"].read_text(encoding="utf-8")
+    assert f"| {format_p(old.results[0].p_value)} | {format_p(old.results[0].p_value_holm)} |" in table
     for row in old.results:
         assert f"| {decimals(row.score)} | {decimals(row.score_low)} to {decimals(row.score_high)} |" in table
     assert "benchmarks-pairs.tsv" not in paths

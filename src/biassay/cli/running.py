@@ -59,9 +59,10 @@ def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Map
         _refuse_beside_resume()
     kept = {"cache": how.cache, "vectors": given.get("vectors")}
     engine = open_engine(how.engine, how.address)
-    with _telling_tests("tests" in given), _hinting_resume(how, kept), listener_for(quiet=how.quiet) as listener:
+    budget = given.get("budget")
+    hinting = _hinting_resume(how, {**kept, "budget": budget})
+    with _telling_tests("tests" in given), hinting, listener_for(quiet=how.quiet) as listener:
         if how.resumed is not None:
-            budget = given.get("budget")
             return resume(how.resumed, models or None, engine=engine, listener=listener, budget=budget, **kept)
         return measure(models, **given, out=how.out, cache=how.cache, engine=engine, listener=listener)
 

@@ -25,7 +25,7 @@ _NUMBERS = 3  # of models, for which there is room beside a row
 class Effect:
     """One model's: where it is drawn, and in words. ``sure``: 2 holds after correction, 1 before it, 0 not shown.
 
-    ``beside`` is another interval, of which the two ends are drawn.
+    ``beside`` is another interval, of which the two ends are drawn; ``few``: there was too little to tell anything.
     """
 
     model: int
@@ -36,6 +36,7 @@ class Effect:
     text: str
     number: str
     beside: tuple[float, float] | None = None
+    few: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def draw_effects(
             title=title,
             caption=caption,
             sure=sure,
+            few=any(effect.few for group in groups for row in group.rows for effect in row.effects),
             beside=beside if few else "",
             scale=scale,
             height=_height(lanes) * lanes + 8 if few else 26,
@@ -120,7 +122,7 @@ def draw_effects(
 
 def _in_one_lane(row: EffectRow, scale: _Scale) -> EffectRow:
     """Of very many models: marks that would cover each other once, and what they have in common in words."""
-    places = {(scale.at(effect.value), effect.sure): replace(effect, text="") for effect in row.effects}
+    places = {(scale.at(effect.value), effect.sure, effect.few): replace(effect, text="") for effect in row.effects}
     hold, values = sum(effect.sure > 0 for effect in row.effects), [effect.value for effect in row.effects]
     middle, low, high = map(decimals, (statistics.median(values), min(values), max(values)))
     told = f"{hold:,} of {len(values):,} models hold; median {middle}, from {low} to {high}"

@@ -24,10 +24,20 @@ def findings_table(
     caption: str,
     label: Callable[[Finding], str],
     more: Mapping[str, Callable[[Finding], str]],
+    corrected: str,
 ) -> Table:
-    """Effect, interval, p-value and ``more`` of every item, models beside each other."""
+    """Effect, interval, p-values and ``more`` of every item, models beside each other.
+
+    ``corrected`` says over what the second p-value is corrected.
+    """
     unit = " or ".join(dict.fromkeys(unit_name(one.unit) for one in findings)) or "effect"
-    heads = ("effect", " and ".join(dict.fromkeys(percent(one.confidence) for one in findings)) or "95%", "p", *more)
+    heads = (
+        "effect",
+        " and ".join(dict.fromkeys(percent(one.confidence) for one in findings)) or "95%",
+        "p",
+        "p, corrected",
+        *more,
+    )
     models = list(dict.fromkeys(one.model for one in findings))
     found = {(one.item, one.model): one for one in findings}
     none = (Cell("–"),) * len(heads)
@@ -37,7 +47,9 @@ def findings_table(
         cells = [cell for model in models for cell in _cells(found.get((item, model)), more, none)]
         rows.append(Row((clean(label(first)),), tuple(cells)))
     spans = tuple(Span(clean(model), heads) for model in models)
-    told = clean(f"{caption} Effect: {unit}. p: two-sided.")
+    lacking = any(one.effect is not None and _corrected(one) is None for one in findings)
+    note = " No corrected p: a check of the method, or no p-value." if lacking else ""
+    told = clean(f"{caption} Effect: {unit}. p: two-sided; corrected: over the {corrected}.{note}")
     return Table(told, ("item",), spans, (Group("", tuple(rows)),), spare=tuple(more))
 
 
@@ -47,8 +59,13 @@ def _cells(
     if finding is None or finding.effect is None:
         return none
     interval = "none" if finding.low is None else interval_text(finding.low, finding.high, finding.limit)
-    p = format_p(next(iter(finding.p_values.values()), None))
-    return tuple(map(Cell, (decimals(finding.effect), interval, p, *(get(finding) for get in more.values()))))
+    p, corrected = format_p(next(iter(finding.p_values.values()), None)), format_p(_corrected(finding))
+    shown = decimals(finding.effect), interval, p, corrected
+    return tuple(map(Cell, (*shown, *(get(finding) for get in more.values()))))
+
+
+def _corrected(finding: Finding) -> float | None:
+    return next((p for name, p in finding.p_values.items() if name.endswith(", corrected")), None)
 
 
 def forest_figures(findings: Sequence[Finding], name: str, label: Callable[[Finding], str]) -> Iterator[Drawing]:

@@ -107,7 +107,8 @@ def effect_of_finding(finding: Finding, model: int, *, told: bool = True) -> Eff
         finding.high if known else None,
         sureness(finding),
         f"{finding.model}: {sentence(finding)}" if told else "",
-        number + _STARS[sureness(finding)],
+        number + (" ‡" if finding.standing == "too few" else _STARS[sureness(finding)]),
+        few=finding.standing == "too few",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from biassay.pages.comparing import lay_out_comparison, print_differences
-from biassay.pages.formats import counted, shown
+from biassay.pages.formats import counted, shown, unit_name
 from biassay.pages.overview import overview
 from biassay.pages.plain_differences import (
     LIMIT,
@@ -104,7 +104,7 @@ class Plain(Presenter):
         return card_of_findings(run, own, asked, [self._entry(one, run) for one in own], [_MEANING])
 
     def _entry(self, finding: Finding, run: RunData) -> Indexed:
-        effect = Metric("effect", f"Effect ({finding.unit})", finding.effect)
+        effect = Metric("effect", f"Effect ({unit_name(finding.unit)})", finding.effect)
         p_values = (Metric(_code(name), f"p-value, {name}", value) for name, value in finding.p_values.items())
         args = {"study": run.manifest.study, "package": run.manifest.package, "biassay": version_of(run)}
         return Indexed("other", self._title, finding.item, finding.title, "", args, (effect, *p_values))

@@ -31,6 +31,8 @@ _SAID: dict[Standing, str] = {
 _SILENT: tuple[Standing, ...] = ("not shown", "too few")
 HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
 """An association that holds, as the test looks for it."""
+_SCORES = {"bias score", "share above one half", "ss above 50"}
+"""Units of benchmarks, which show biases and no associations."""
 _MOST = 8  # lines of one standing, and code names in one line
 _WORDS = 3  # of the evidence
 _FEW = 3  # of what is not established, beyond which it is only counted
@@ -145,7 +147,9 @@ def _about_people(findings: Sequence[Finding]) -> str:
     if {one.unit for one in findings} == {"words"}:
         return f"About people: words are associated with {count(findings, *HOLD):,} of {counted(tested, 'group')}."
     hold, corrected, opposite = count(findings, *HOLD), count(findings, "corrected"), count(findings, "opposite")
-    text = f"About people: {hold:,} of {counted(tested, 'association')} {'holds' if 1 in (hold, tested) else 'hold'}"
+    scores = {one.unit for one in findings} <= _SCORES
+    what = ("bias" if tested == 1 else "biases") if scores else "association" if tested == 1 else "associations"
+    text = f"About people: {hold:,} of {tested:,} {what} {'holds' if 1 in (hold, tested) else 'hold'}"
     text += f", {corrected:,} after correction" if hold else ""
     return f"{text}; {opposite:,} {'runs' if opposite == 1 else 'run'} the other way." if opposite else f"{text}."
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from biassay.answers.answers import Answers
 from biassay.answers.codecs import BLANKS, LIKELIHOODS, REPLIES, TEXTS, Codec
@@ -25,6 +26,7 @@ from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import UnknownNameError, UsageError
 from biassay.models.answering import Streams
+from biassay.models.base import Identity
 from biassay.models.registry import open_as, splits
 from biassay.models.spending import Spending
 from biassay.models.vocabulary import HasVocabulary
@@ -51,8 +53,9 @@ class _Kind(NamedTuple):
 _KINDS: Mapping[Ability, _Kind] = {
     "blanks": _Kind(BLANKS, AskedBlanks, "filling in", "blanks"),
     "replies": _Kind(REPLIES, AskedReplies, "asking", "prompts"),
-    "likelihoods": _Kind(LIKELIHOODS, AskedLikelihoods, "asking for likelihoods of", "texts"),
+    "likelihoods": _Kind(LIKELIHOODS, AskedLikelihoods, "reading", "sentences"),
 }
+_MOSTLY = ", were all answers as long as max_tokens=; most are far shorter"
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class Interview:
     def ask(self, member: Member, requests: Requests) -> tuple[Answers, int, int]:
         """Answers to all requests; how many requests there are, and how many the model had to answer now."""
         if member.identity.sends_to:
-            self.listener.notice(f"{member.label}: texts go to {member.identity.sends_to}")
+            self.listener.notice(f"{member.label}: texts go to {member.identity.sends_to}{_unsafe(member.identity)}")
         texts: Mapping[str, ModelStore[Any, Any]] = {}
         contexts = None
         total = answered = 0
@@ -153,7 +156,7 @@ class Interview:
             tokens_in, tokens_out = model.estimate(missing)
             self.listener.notice(
                 f"{member.label}: {len(missing):,} {kind.unit} to ask, about {tokens_in:,} tokens in and at most "
-                f"{tokens_out:,} out"
+                f"{tokens_out:,} out{_MOSTLY if tokens_out > len(missing) else ''}"
             )
             begin(self.listener, member.label, f"{kind.doing} {len(missing):,} {kind.unit}")
 
@@ -195,6 +198,16 @@ class Interview:
         for reason, count in done.missing.most_common():
             self.listener.notice(f"{member.label}: of the contexts just encoded, {count} have no vector: {reason}")
         return store, sum(map(asked.contexts.count, asked.words)), done.encoded
+
+
+def _unsafe(identity: Identity) -> str:
+    """A warning, where a key would go over plain http to another machine."""
+    address, _, key = identity.sends_to.partition(", ")
+    host = urlsplit(address).hostname or ""
+    is_here = host == "localhost" or host.endswith(".localhost") or host == "::1" or host.startswith("127.")
+    if not address.startswith("http://") or not key.startswith("with the key") or is_here:
+        return ""
+    return ". WARNING: http is not encrypted: anyone on the way can read the key and the texts; use https"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from biassay.answers.answers import Answers
 from biassay.engines.base import Engine
 from biassay.errors import BiassayError, RefusedError, UsageError
 from biassay.files import default_cache
+from biassay.models.answering import Streams
 from biassay.models.spending import Spending
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
@@ -72,7 +73,7 @@ def start(study: Study, settings: Any, models: object, how: How) -> RunData:
         return work.carry_out(run)
     with (
         telling_how_to_resume(how.folder, asked, run.manifest.models),
-        removed_if_empty(how.folder, run.manifest.run_id),
+        removed_if_empty(how.folder, run.manifest.run_id, work.is_answered),
     ):
         return work.carry_out(run)
 
@@ -106,6 +107,11 @@ class Work:
     inputs: Inputs
     members: tuple[Member, ...]
     how: How
+
+    def is_answered(self) -> bool:
+        """Whether anything may have been answered: of an endpoint that streams, what it used is known."""
+        streamed = all(isinstance(model, Streams) for member in self.members for model in member.opened.values())
+        return not streamed or bool(self.how.spending.used)
 
     def carry_out(self, run: RunData) -> RunData:
         self._save(run, ())

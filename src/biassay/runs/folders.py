@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from biassay.errors import RefusedError, RunFolderError, UsageError
+from biassay.errors import BudgetError, MeasurementError, RefusedError, RunFolderError, UsageError
 from biassay.pages.html import REPORT
 from biassay.results.arrays import ARRAYS
 from biassay.results.storage import MANIFEST, RESULTS_JSON, RESULTS_TSV, read_content
@@ -31,15 +31,19 @@ def check_free(folder: Path) -> None:
 
 
 @contextmanager
-def removed_if_empty(folder: Path, run_id: str) -> Iterator[None]:
+def removed_if_empty(folder: Path, run_id: str, is_answered: Callable[[], bool] = lambda: True) -> Iterator[None]:
     """Leave nothing behind if the request proves wrong, or the disk full, before any model was measured.
 
-    Another run, that was begun there in the meantime, is left alone.
+    Nor if measuring fails before anything ``is_answered``: there is nothing to go on with, unless it was the budget
+    that ended. Another run, that was begun there in the meantime, is left alone.
     """
     existed = folder.exists()
     try:
         yield
-    except (UsageError, RefusedError, OSError):
+    except (UsageError, MeasurementError, OSError) as error:
+        failed = isinstance(error, MeasurementError) and not isinstance(error, RefusedError)
+        if failed and (isinstance(error, BudgetError) or is_answered()):
+            raise
         if folder.is_dir() and not _holds_results(folder, run_id):
             for name in (MANIFEST, RESULTS_JSON, RESULTS_TSV, REPORT):
                 (folder / name).unlink(missing_ok=True)

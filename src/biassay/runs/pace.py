@@ -12,6 +12,8 @@ _BYTES = "bytes"
 _STEPS = {  # what is done with a unit, in plain words, and what its number is called
     "texts asked": ("encoding", "texts"),
     "blanks asked": ("filling in blanks", "blanks"),
+    "prompts asked": ("asking", "prompts"),
+    "sentences asked": ("reading", "sentences"),
     "contexts asked": ("encoding", "contexts"),
     "tests": ("measuring", "tests"),
     "measures": ("measuring", "measures"),

@@ -71,7 +71,12 @@ def cluster_totals(values: ArrayLike, clusters: ArrayLike, names: ArrayLike | No
 
 
 def cluster_estimate(
-    totals: ArrayLike, score: Callable[[Floats], Floats], *, null: float = 0.0, confidence: float = 0.95
+    totals: ArrayLike,
+    score: Callable[[Floats], Floats],
+    *,
+    null: float = 0.0,
+    confidence: float = 0.95,
+    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> ClusterEstimate:
     """A score of totals over clusters, with an interval for other clusters of the same kind.
 
@@ -84,6 +89,8 @@ def cluster_estimate(
     null : float, default 0
         The score of which the p-value is.
     confidence : float, default 0.95
+    within : (float, float), optional
+        The smallest and the largest score that is possible: an interval ends there.
 
     Returns
     -------
@@ -132,7 +139,7 @@ def cluster_estimate(
     return ClusterEstimate(
         value=value,
         standard_error=error,
-        interval=(low, high),
+        interval=(max(low, within[0]), min(high, within[1])),
         p_value=p,
         null=null,
         confidence=confidence,

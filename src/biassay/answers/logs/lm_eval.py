@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from biassay.answers.logs.records import Log, LoggedChoice, LoggedPair, Unmapped
+from biassay.answers.logs.records import FORMS, Log, LoggedChoice, LoggedPair, Unmapped
 from biassay.errors import StimulusError, UsageError
 from biassay.files import content_digest
 from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, BbqItem, bbq_item
@@ -57,7 +57,7 @@ def read_lm_eval(path: Path) -> Log:
 def _benchmark(rows: Sequence[Row], path: Path, task: str) -> str:
     docs = [row.values["doc"] for row in rows if isinstance(row.values.get("doc"), dict)]
     if not docs:
-        raise UsageError(f"{path}: not a sample log of lm-evaluation-harness: no line has a field 'doc'")
+        raise UsageError(f"{path}: no sample log: no line has a field 'doc'; expected {FORMS}")
     for name, fields in (("bbq", {"answer_info", "example_id"}), ("crows-pairs", {"sent_more", "sent_less"})):
         if fields <= docs[0].keys():
             return name

@@ -8,15 +8,10 @@ from pathlib import Path
 from biassay.answers.logs.bbq_release import is_bbq_release, read_bbq_release
 from biassay.answers.logs.inspect_ai import read_inspect
 from biassay.answers.logs.lm_eval import read_lm_eval
-from biassay.answers.logs.records import Log
+from biassay.answers.logs.records import FORMS, Log
 from biassay.errors import UsageError
 
 __all__ = ["read_log", "read_logs"]
-
-_FORMS = (
-    "samples_TASK_DATE.jsonl of lm-evaluation-harness, a log of Inspect (.eval, .json), or answers released with BBQ "
-    "(preds_CATEGORY.jsonl)"
-)
 
 
 def read_logs(paths: Sequence[Path]) -> list[Log]:
@@ -40,12 +35,14 @@ def read_log(path: Path | str) -> Log:
         What was answered, and what of it cannot be used, with the reason.
     """
     path = Path(path)
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name its logs one by one: {FORMS}")
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; expected {_FORMS}")
+        raise UsageError(f"{path}: no such file; expected {FORMS}")
     if path.suffix.lower() == ".jsonl":
         return read_lm_eval(path)
     if path.suffix.lower() in (".eval", ".json"):
         if path.name.startswith("results_"):
             raise UsageError(f"{path}: holds scores, no answers; give the file samples_TASK_DATE.jsonl beside it")
         return read_inspect(path)
-    raise UsageError(f"{path}: unknown kind of log; expected {_FORMS}")
+    raise UsageError(f"{path}: unknown kind of log; expected {FORMS}")

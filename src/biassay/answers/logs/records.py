@@ -10,7 +10,13 @@ from biassay.stimuli.benchmarks.bbq import BbqItem
 from biassay.stimuli.benchmarks.crows_pairs import CrowsPair
 from biassay.texts.choices import Choice
 
-__all__ = ["Log", "LoggedChoice", "LoggedFilling", "LoggedPair", "Unmapped"]
+__all__ = ["FORMS", "Log", "LoggedChoice", "LoggedFilling", "LoggedPair", "Unmapped"]
+
+FORMS = (
+    "samples_TASK_DATE.jsonl of lm-evaluation-harness, a log of Inspect (.eval, .json), or answers released with BBQ "
+    "(preds_CATEGORY.jsonl)"
+)
+"""What logs are read."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from biassay.pages.publish.metadata import eval_results
 from biassay.pages.publish.methods import methods_latex, methods_markdown, paragraphs
 from biassay.pages.publish.model_card import model_card
 from biassay.results.comparison import Comparison
+from biassay.results.labels import record_labels
 
 __all__ = ["FIGURE_FORMATS", "publish"]
 
@@ -100,8 +101,12 @@ def _tables(shown: Sequence[Shown], compared: _Compared | None) -> Iterator[tupl
     if compared is not None:
         presenter, comparison = compared
         yield from presenter.comparison_tables(comparison)
-    for presenter, gathered in shown:
-        yield from presenter.tables(gathered)
+    found = [(gathered.run, *named) for presenter, gathered in shown for named in presenter.tables(gathered)]
+    names = [name for _, name, _ in found]
+    for run, name, table in found:
+        labels = record_labels(run)
+        twice = names.count(name) > 1 and len(labels) == 1
+        yield f"{name}-{labels[0]}" if twice else name, table
 
 
 def _figures(shown: Sequence[Shown], compared: _Compared | None) -> Iterator[Drawing]:

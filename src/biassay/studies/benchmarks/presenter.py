@@ -101,6 +101,7 @@ class BenchmarkPresenter(Plain):
                 f"{headline(gathered.run)}.",
                 lambda one: one.title.partition(": ")[2],
                 _more(placed(gathered.run)),
+                "categories of a model",
             ),
         )
 

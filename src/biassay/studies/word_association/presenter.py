@@ -33,16 +33,15 @@ from biassay.studies.word_association.compare import compare_word_associations, 
 from biassay.studies.word_association.figure import replies_figure, words_figure
 from biassay.studies.word_association.making import with_corrections
 from biassay.studies.word_association.methods_text import sentences_of
-from biassay.studies.word_association.shown import answered
+from biassay.studies.word_association.shown import answered, caption_of
 
 __all__ = ["WordAssociationPresenter"]
 
 _MEANING = (
     "A model was asked which of two group words goes with each of many words. The difference is what the stigmatised "
-    "group gets of negative words less what it gets of positive ones. The p, with other words and other group words or "
-    "answers, alone decides whether an association holds."
+    "group gets of negative words less what it gets of positive ones. Whether an association holds is decided by p "
+    "alone, which asks about other words, and other group words or other answers."
 )
-_CAPTION = "Right of zero: the stigmatised group gets negative words, the default group positive ones."
 _TERMS = {
     "difference": "What is given to the stigmatised group: the mean over negative words less that over positive ones, "
     "as a share of answers or as log-odds. Both orders of the group words count alike.",
@@ -70,7 +69,7 @@ class WordAssociationPresenter(Plain):
             part,
             summary=[*part.summary, *answered(run)],
             meaning=_MEANING,
-            figure=overview(self._findings(run), _CAPTION),
+            figure=overview(self._findings(run), caption_of(run)),
             terms=_TERMS,
             sections=[*sections, *part.sections],
         )
@@ -107,7 +106,11 @@ class WordAssociationPresenter(Plain):
         yield (
             "word-associations",
             findings_table(
-                findings, f"Word association tests. {_CAPTION}", lambda one: one.item, _more(gathered.run, findings)
+                findings,
+                f"Word association tests. {caption_of(gathered.run)}",
+                lambda one: one.item,
+                _more(gathered.run, findings),
+                "tests about people of a model",
             ),
         )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from biassay.pages.formats import concept
 from biassay.pages.section import Statement
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.word_association.findings import goes_by_order
 
-__all__ = ["KINDS", "answered", "counts_of"]
+__all__ = ["KINDS", "answered", "caption_of", "counts_of"]
 
 KINDS: Mapping[str, str] = {
     "complete": "give every word to a group",
@@ -18,6 +19,19 @@ KINDS: Mapping[str, str] = {
     "unparsed": "could not be read",
     "undecided": "give both tasks to one person",
 }
+
+
+def caption_of(run: RunData) -> str:
+    """What lies right of zero: of one test in its own words, of several by the roles that each of them gives."""
+    tests = {row.test: row for row in run.results}
+    if len(tests) == 1:
+        (row,) = tests.values()
+        names = map(concept, (row.stigmatised, row.negative, row.default, row.positive))
+        return "Right of zero: {} with {}, {} with {}.".format(*names)
+    return (
+        "Right of zero: the stigmatised group gets negative words, the default group positive ones. These are roles: "
+        "every test says which group and which words have them."
+    )
 
 
 def counts_of(run: RunData, model: ModelKey) -> dict[str, dict[str, int]]:
@@ -42,6 +56,8 @@ def answered(run: RunData) -> Iterator[Statement]:
         for form, counts in counts_of(run, key).items():
             of = f"{sum(counts.values()):,} {'decisions' if form == 'decision' else 'replies'}"
             told.append(f"of {of} {', '.join(f'{n:,} {kind}' for kind, n in counts.items() if n)}")
+            if form == "decision" and not counts["complete"]:
+                told.append("nothing was decided, so that there is no share")
         if told:
             yield Statement(f"{label}: {'; '.join(told)}.", (), label)
         by_order = [row.test for row in run.results if model_key(row) == key and goes_by_order(row)]

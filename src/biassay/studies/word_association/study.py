@@ -37,7 +37,7 @@ class _Inputs:
 
 class _WordAssociation(Study):
     name = "word_association"
-    title = "Word associations of models that answer"
+    title = "Word associations"
     types = Types(Settings, InputsRecord, TABLES)
 
     @cached_property

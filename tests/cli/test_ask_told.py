@@ -1,0 +1,151 @@
+"""What ``biassay ask`` and ``benchmark`` tell beside numbers: replies to be read, how to go on, where keys go."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.bbq_answers import questions
+from tests.models import api_server
+from tests.models.answer_server import body
+from tests.models.api_server import Endpoint, Reply
+from tests.studies.word_association.answering import giving, model_of, stereotyped
+
+import biassay
+from biassay.models.base import Identity
+from biassay.runs.asking import _unsafe
+from biassay.stimuli.word_associations import select_word_associations
+
+from .conftest import Cli
+
+pytestmark = pytest.mark.extras
+
+no_key = api_server.no_key
+TESTS = select_word_associations(("wat-racism", "wat-science"))
+SCRIPT = "<script>alert(1)</script>\n\x1b[31mred\ud800" + "x" * 600
+ASKED = ("--wordings", "bai2025", "--n-answers", 10, "--quiet")
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    for server in api_server.endpoint.__wrapped__():  # type: ignore[attr-defined]
+        server.always = giving(stereotyped(*TESTS))
+        yield server
+
+
+def said(text: str) -> Reply:
+    return body({"index": 0, "finish_reason": "stop", "message": {"content": text}})
+
+
+def test_the_first_replies_of_every_kind_can_be_read(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    good, out, told = giving(stereotyped(*TESTS)), tmp_path / "run", iter(range(100))
+    endpoint.always = lambda asked: said(SCRIPT) if next(told) % 4 > 1 else good(asked)
+    model = model_of(endpoint).replace("concurrency=4", "concurrency=1")
+    tests = ("--tests", "wat-racism", "wat-science")
+    assert cli("ask", model, *tests, *ASKED, "--cache", tmp_path / "cache", "--out", out)[0] == 0
+    run = biassay.load(out)
+    rows = run.tables["examples"]
+    assert Counter((row.test, row.kind) for row in rows) == {
+        (test.name, kind): 3 for test in TESTS for kind in ("complete", "unparsed")
+    }
+    assert {(row.form, row.wording) for row in rows} == {("list", "bai2025")}
+    odd = next(row.reply for row in rows if row.kind == "unparsed")
+    assert (len(odd), odd[:12], odd[-1]) == (500, SCRIPT[:12], "…")
+    page = (out / "report.html").read_text()
+    assert ("<script>alert" in page, "&lt;script&gt;alert(1)" in page, "\x1b" in page) == (False, True, False)
+    assert cli("report", out, "--publish", tmp_path / "paper")[0] == 0
+    lines = (tmp_path / "paper" / "word_association-examples.tsv").read_text().splitlines()
+    assert (len(lines), len({line.count("\t") for line in lines})) == (13, 1)
+    stored = json.loads((out / "results.json").read_text())
+    assert [row["reply"] for row in stored["tables"]["examples"]] == [row.reply for row in rows]
+
+
+def test_answers_to_bbq_can_be_read(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    data, told = tmp_path / "Religion.jsonl", iter(range(100))
+    data.write_text("".join(json.dumps(row) + "\n" for row in questions("Religion")[:8]), encoding="utf-8")
+    endpoint.always = lambda _: said("A" if next(told) % 2 else SCRIPT)
+    model = model_of(endpoint).replace("concurrency=4", "concurrency=1")
+    given = ("--data", data, "--orders", 1, "--cache", tmp_path / "cache", "--json")
+    _, stdout, _ = cli("benchmark", "bbq", model, *given)
+    found = json.loads(stdout)
+    assert Counter(row["kind"] for row in found["examples"]) == {"chosen": 3, "unparsed": 3}
+    assert {row["reply"] for row in found["examples"] if row["kind"] == "chosen"} == {"A"}
+    assert all(sorted(row["order"].split(", ")) == ["ans0", "ans1", "ans2"] for row in found["examples"])
+    assert [row["agreement"] for row in found["results"]] == [None, None]  # of one order there is none
+
+
+def test_how_to_go_on_has_the_budget(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    model, out = model_of(endpoint), tmp_path / "run"
+    code, _, stderr = cli("ask", model, "--tests", "wat-racism", *ASKED, "--budget", 400, "--out", out)
+    assert (code, f"biassay resume {out}" in stderr, "--budget 400" in stderr) == (1, True, True)
+
+
+@pytest.mark.parametrize("status", [404, 401])
+def test_nothing_answered_leaves_nothing(cli: Cli, endpoint: Endpoint, tmp_path: Path, status: int) -> None:
+    out, good = tmp_path / "run", endpoint.always
+    endpoint.always = Reply(status)
+    code, _, stderr = cli("ask", model_of(endpoint), "--tests", "wat-racism", *ASKED, "--out", out)
+    assert (code, out.exists(), "biassay resume" in stderr) == (1, False, False)
+    endpoint.always = good
+    assert cli("ask", model_of(endpoint), "--tests", "wat-racism", *ASKED, "--out", out)[0] == 0
+
+
+def test_what_was_answered_can_go_on(cli: Cli, endpoint: Endpoint, tmp_path: Path) -> None:
+    out, told, good = tmp_path / "run", iter(range(100)), giving(stereotyped(*TESTS))
+    endpoint.always = lambda asked: Reply(404) if next(told) > 4 else good(asked)
+    model = model_of(endpoint).replace("concurrency=4", "concurrency=1")
+    code, _, stderr = cli("ask", model, "--tests", "wat-racism", *ASKED, "--out", out)
+    assert (code, out.exists(), "biassay resume" in stderr) == (1, True, True)
+
+
+@pytest.mark.parametrize(
+    ("sends_to", "warned"),
+    [
+        ("http://10.0.0.7:8000/v1, with the key in K", True),
+        ("http://10.0.0.7:8000/v1, without a key", False),
+        ("https://api.example.org/v1, with the key in K", False),
+        ("http://localhost:8000/v1, with the key in K", False),
+        ("http://[::1]:8000/v1, with the key in K", False),
+        ("http://127.0.0.2/v1, with the key in K", False),
+        ("http://localhost.example.org/v1, with the key in K", True),
+    ],
+)
+def test_a_key_over_plain_http_is_warned_of(sends_to: str, warned: bool) -> None:
+    assert bool(_unsafe(Identity("chat:x", "chat", "", (), sends_to=sends_to))) == warned
+
+
+def test_too_few_pairs_have_a_mark_of_their_own(endpoint: Endpoint, tmp_path: Path) -> None:
+    few = next(test for test in select_word_associations() if 3 <= len(test.pairs) <= 5)
+    endpoint.always = giving(stereotyped(few, *TESTS))
+    model, cache = model_of(endpoint), tmp_path / "cache"
+    biassay.ask(model, [few.name, "wat-racism"], wordings="bai2025", cache=cache, out=tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    marks = [line for line in page.splitlines() if 'class="mark s' in line and "soft" not in line]
+    assert [("few" in mark.split('class="mark')[1].split('"')[0]) for mark in marks] == [True, False]
+    assert "1.00 ‡" in page
+
+
+def test_folders_and_other_files_are_no_logs(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notalog.jsonl").write_text('{"a": 1}\n')
+    for path in (tmp_path, tmp_path / "notalog.jsonl"):
+        code, _, stderr = cli("import", path)
+        assert (code, "samples_TASK_DATE.jsonl" in stderr) == (2, True)
+
+
+def test_nothing_decided_is_said(endpoint: Endpoint, tmp_path: Path) -> None:
+    good = giving(stereotyped(*TESTS))
+    endpoint.always = lambda asked: said("Hm.") if "wo people" in str(asked) or "task" in str(asked) else good(asked)
+    run = biassay.ask(model_of(endpoint), "wat-racism", n_answers=4, wordings="bai2025", decisions=True, cache=tmp_path)
+    (row,) = run.tables["decisions"]
+    assert (row.decided, row.share) == (0, None)
+    assert "nothing was decided" in run._repr_html_() or "nothing was decided" in _page(run, tmp_path)
+
+
+def _page(run: biassay.Run, folder: Path) -> str:
+    from biassay.runs.showing import write_page
+
+    write_page(run, folder)
+    return (folder / "report.html").read_text()
