@@ -50,7 +50,7 @@ def test_after_a_server_died_only_missing_texts_are_sent(endpoint: Endpoint, tmp
     endpoint.faults = [good] * 3
     endpoint.always = lambda _: Reply(drop=True)
     model = f"api:toy?base_url={endpoint.base}&batch=4&concurrency=1&retries=0"
-    with pytest.raises(MeasurementError, match=r"1 attempt\).*can be resumed"):
+    with pytest.raises(MeasurementError, match=r"1 attempt\).*are kept"):
         biassay.run(model, tests="weat6", out=tmp_path / "run", cache=tmp_path / "cache")
     kept = endpoint.texts[:12]
     endpoint.always = good

@@ -236,7 +236,7 @@ class Asking:
         tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         what = f"{self._who}: {self._url} {self._key.hidden_in(failure.problem)} ({tried})"
         advice = failure.advice or (hint if failure.status in (400, 413, 422) else "")
-        kept = f"{self._kept} that came before are kept, so that the run can be resumed"
+        kept = f"{self._kept} that came before are kept"
         message = "; ".join(part for part in (what, advice, kept) if part)
         if failure.status in _REJECTED:
             return RejectedError(message, failure.status, self._key.hidden_in(failure.said))
