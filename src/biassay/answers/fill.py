@@ -98,9 +98,14 @@ def _here(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) 
 class _AskedEncoder:
     """An encoder that is asked about some texts at a time."""
 
-    def __init__(self, encoder: Encoder, size: int) -> None:
-        self._encoder, self._size = encoder, size
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
         self._dimensions: dict[str, int] = {}
+
+    @property
+    def _size(self) -> int:
+        """Texts of a batch; an encoder may have to look for a GPU to tell, so it is asked when there is one to make."""
+        return self._encoder.batch_size
 
     def prepare(self, requests: Sequence[str]) -> None:
         self._encoder.prepare(requests)
@@ -123,9 +128,6 @@ class _AskedEncoder:
 class AskedTexts(_AskedEncoder):
     """An encoder, asked for vectors of texts."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder, encoder.batch_size)
-
     def ask(self, requests: Sequence[str]) -> Encoded:
         return self._checked(requests, self._encoder.encode(requests))
 
@@ -134,8 +136,12 @@ class AskedReadings(_AskedEncoder):
     """An encoder, asked for readings of texts, all of them in one pass."""
 
     def __init__(self, encoder: Encoder, names: Sequence[str]) -> None:
-        super().__init__(encoder, encoder.batch_size if len(names) == 1 else min(encoder.batch_size, _TOGETHER))
+        super().__init__(encoder)
         self._names = tuple(names)
+
+    @property
+    def _size(self) -> int:
+        return super()._size if len(self._names) == 1 else min(super()._size, _TOGETHER)
 
     def ask(self, requests: Sequence[str]) -> dict[str, Encoded]:
         found = self._read(requests)

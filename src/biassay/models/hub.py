@@ -24,6 +24,7 @@ __all__ = [
     "DEVICE_HELP",
     "TRUST_HELP",
     "Source",
+    "check_device",
     "choose_device",
     "flag",
     "load_weights",
@@ -74,10 +75,10 @@ class Source:
     def options(self) -> dict[str, Any]:
         return {"revision": self.revision or "main", "trust_remote_code": self.trusted}
 
-    def fingerprint(self, config: Any) -> str:
+    def fingerprint(self) -> str:
         """The commit of a hub model; of a folder, what its files hold, wherever it lies."""
         if not self.is_folder:
-            return str(getattr(config, "_commit_hash", None) or self.revision or "main") + f" {self.place}"
+            return f"{_commit(self)} {self.place}"
         digest = hashlib.blake2b(digest_size=16)
         with loading(self.name, "files"):
             for file in _parts(Path(self.place)):
@@ -100,6 +101,16 @@ def locate(model: ModelName) -> Source:
     if model.name.startswith(("/", ".", "~")):
         raise ModelError(f"model {model.text!r}: there is no folder {path}")
     return Source(name, revision or None, f"{model.family}:{model.name}", trusted)
+
+
+def _commit(source: Source) -> str:
+    """The commit that the name of a hub model stands for now; offline, the one that was downloaded."""
+    hub: Any = import_module("huggingface_hub")
+    try:
+        file = hub.hf_hub_download(source.place, "config.json", revision=source.revision or "main")
+    except Exception:  # whatever the hub has against it, the library says it as for everything else
+        return str(getattr(open_config(source), "_commit_hash", None) or source.revision or "main")
+    return Path(file).parent.name  # .../snapshots/COMMIT/config.json
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -229,11 +240,17 @@ def _refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
         )
 
 
-def choose_device(model: ModelName) -> str:
-    """cpu or cuda; ``auto`` takes a GPU where there is one."""
+def check_device(model: ModelName) -> str:
+    """The device as it is asked for. Looking for a GPU would load torch, which is left until something is asked."""
     asked = model.settings.get("device", "auto")
     if asked not in _DEVICES:
         raise UnknownNameError("device", asked, _DEVICES, f"(one of {', '.join(_DEVICES)})")
+    return asked
+
+
+def choose_device(model: ModelName) -> str:
+    """cpu or cuda; ``auto`` takes a GPU where there is one."""
+    asked = check_device(model)
     if asked == "cpu":
         return "cpu"
     import torch

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from biassay.errors import ModelError, UsageError
 from biassay.models.base import COLUMNS, Filled, Identity
+from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import ModelName
-from biassay.models.hub import choose_device, load_weights, locate, open_config, open_tokenizer
+from biassay.models.hub import check_device, choose_device, load_weights
 from biassay.models.lm_questions import Question, Questions
 from biassay.models.sampling import check_not_sampled
 from biassay.models.states import DTYPES, choice
@@ -60,34 +61,29 @@ class LanguageModel:
         for setting in ("pool", "word", "layer", "join"):
             if setting in model.settings:
                 raise UsageError(f"model {model.head!r}: {setting}= is for vectors, not for predictions")
-        self._source = locate(model)
-        self._config = open_config(self._source)
-        self.kind: Literal["masked", "causal"] = self._kind()
+        self._name, self._checkpoint = model, Checkpoint(model)
+        self._source = self._checkpoint.source
+        kind = self._checkpoint.kind
+        if kind is None:
+            raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
+        self.kind: Literal["masked", "causal"] = kind
         self.has_mask = self.kind == "masked"
         self._dtype = choice(model, "dtype", "float32", DTYPES)
-        self.device = choose_device(model)
+        check_device(model)
         settings = {"head": self.kind} | ({} if self._dtype == "float32" else {"dtype": self._dtype})
-        revision = self._source.fingerprint(self._config)
-        self.identity = Identity(self._source.name, "hf", revision, tuple(settings.items()))
+        self.identity = Identity(self._source.name, "hf", self._checkpoint.fingerprint, tuple(settings.items()))
         self._model: Any = None
         self._head: Any = None
         self._kinds: torch.Tensor | None = None
 
-    def _kind(self) -> Literal["masked", "causal"]:
-        import transformers
-
-        library: Any = transformers
-        kind = type(self._config)
-        if kind in library.MODEL_FOR_MASKED_LM_MAPPING:
-            return "masked"
-        if kind in library.MODEL_FOR_CAUSAL_LM_MAPPING:
-            return "causal"
-        raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
+    @cached_property
+    def device(self) -> str:
+        return choose_device(self._name)
 
     @cached_property
     def tokenizer(self) -> Any:
         """Opened when something has to be asked: what was answered before needs none."""
-        tokenizer = open_tokenizer(self._source)
+        tokenizer = self._checkpoint.tokenizer
         if not getattr(tokenizer, "is_fast", False):
             raise ModelError(
                 f"model {self._source.name!r}: its tokenizer has no fast version, which is needed to locate words"
@@ -105,7 +101,7 @@ class LanguageModel:
     @property
     def limit(self) -> int:
         """The most tokens it reads."""
-        return longest_text(self.tokenizer, self._config)
+        return longest_text(self.tokenizer, self._checkpoint.config)
 
     @cached_property
     def _questions(self) -> Questions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 
 from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.models.family import ModelName
-from biassay.models.hub import Source, choose_device, load_weights
+from biassay.models.hub import check_device, choose_device, load_weights
 
 if TYPE_CHECKING:
     import torch
 
+    from biassay.models.checkpoint import Checkpoint
     from biassay.models.tokenising import Tokenised
 
     Pooling = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # states, mask, words
@@ -38,15 +40,19 @@ class TokenStates:
         Those that change the vectors.
     """
 
-    def __init__(self, model: ModelName, source: Source, config: Any) -> None:
-        self._source, self._config = source, config
-        self._depth = getattr(config.get_text_config(), "num_hidden_layers", None)
+    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+        self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
+        self._depth = checkpoint.depth
         self._layers = _layers(model, self._depth)
         self._join = choice(model, "join", "sum", _JOINS)
         self._dtype = choice(model, "dtype", "float32", DTYPES)
-        self.device = choose_device(model)
+        check_device(model)
         self._model: Any = None
         self.settings = self.settings_of(self._layers)
+
+    @cached_property
+    def device(self) -> str:
+        return choose_device(self._name)
 
     def settings_of(self, layers: Layers) -> dict[str, str]:
         """The settings with which these layers would be asked for."""
@@ -71,7 +77,7 @@ class TokenStates:
     def load(self) -> None:
         if self._model is None:
             loaded = load_weights(self._source, "AutoModel", self._dtype, self.device)
-            self._model = loaded.get_encoder() if self._config.is_encoder_decoder else loaded
+            self._model = loaded.get_encoder() if self._checkpoint.config.is_encoder_decoder else loaded
 
     def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
         """Vectors (texts, d) of the layers asked for."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from biassay.answers.answers import Answers
-from biassay.answers.codecs import BLANKS, LIKELIHOODS, REPLIES, TEXTS, Codec
+from biassay.answers.codecs import BLANKS, LIKELIHOODS, REPLIES, TEXTS, TOKENS, Codec
 from biassay.answers.fill import (
     AskedBlanks,
     AskedLikelihoods,
@@ -104,6 +104,7 @@ class Interview:
             contexts=contexts,
             kept_texts=texts,
             asked_texts=tuple(dict.fromkeys(requests.texts)),
+            kept_tokens=self._kept_tokens(member),
             kept_blanks=stores.get("blanks"),
             kept_replies=stores.get("replies"),
             kept_likelihoods=stores.get("likelihoods"),
@@ -126,6 +127,11 @@ class Interview:
         answered = self._ask(member, _Asks("texts", lacking.names), requests.texts, lacking)
         self._tell_damaged([file for store in stores.values() for file in store.damaged])
         return stores, answered
+
+    def _kept_tokens(self, member: Member) -> ModelStore[Any, Any] | None:
+        """Where numbers of tokens are kept, which a study asks for while it measures."""
+        counting = member.having("count_tokens")
+        return None if counting is None else AnswerStore(self.cache).of(counting.identity, TOKENS)
 
     def _kept(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
         """The store that holds an answer to every request of a kind, and how many were asked now."""
