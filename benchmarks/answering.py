@@ -24,7 +24,9 @@ import transformers
 from biassay.answers.codecs import REPLIES
 from biassay.answers.fill import AskedReplies, ask_missing
 from biassay.answers.store import AnswerStore
-from biassay.models.lm import _batches
+from biassay.models.lm import _at_once
+from biassay.models.lm_passes import Passes
+from biassay.models.lm_questions import Question
 from biassay.models.registry import open_as
 from biassay.texts.requests import Prompt
 
@@ -73,15 +75,14 @@ def main() -> None:
         model.reply(asked[:64])  # to warm up
         store = AnswerStore(Path(place) / "kept").of(model.identity, REPLIES)
         whole = seconds(lambda: ask_missing(AskedReplies(model), asked, store))
-        ids = [tuple(row) for row in model._encoded([model._text(prompt) for prompt in asked])["input_ids"]]
+        ids = [tuple(one.ids) for one in model._encoded([model._text(prompt) for prompt in asked])]
+        passes = Passes.of([Question(row, 0, 0) for row in ids], "masked")
         print(f"{len(asked):,} prompts of {np.mean([*map(len, ids)]):.0f} tokens: {len(asked) / whole:,.0f} a second")
 
         def alone() -> None:
             with torch.inference_mode():
-                for batch in _batches(sorted(ids, key=len), "cuda"):
-                    longest = max(map(len, batch))
-                    padded = [[*row, *[0] * (longest - len(row))] for row in batch]
-                    model._model.model.model(input_ids=torch.tensor(padded, device="cuda"))
+                for batch, _ in passes.batches(*_at_once("cuda")):
+                    model._model.model.model(input_ids=torch.from_numpy(batch.padded(0)[0]).cuda())
 
         only = seconds(alone)
         print(f"the model alone: {len(asked) / only:,.0f} a second; {whole / only:.2f} times as long")

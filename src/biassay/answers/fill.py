@@ -27,6 +27,7 @@ __all__ = [
     "Keeper",
     "Progress",
     "ask_missing",
+    "in_turn",
 ]
 
 _TOGETHER = 512  # texts: of each there are as many vectors as readings
@@ -39,11 +40,17 @@ Answers_contra = TypeVar("Answers_contra", contravariant=True)
 
 
 class Asker(Protocol[Request_contra, Answers_co]):
-    """A model as it answers one kind of request. ``prepare`` sees all that will be asked, before the first batch."""
+    """A model as it answers one kind of request.
+
+    ``prepare`` sees all that will be asked, before the first batch; ``expect`` sees every batch but the first, while
+    the one before it is asked.
+    """
 
     def prepare(self, requests: Sequence[Request_contra]) -> None: ...
 
     def batches(self, requests: Sequence[Request_contra]) -> Sequence[Sequence[int]]: ...
+
+    def expect(self, requests: Sequence[Request_contra]) -> None: ...
 
     def ask(self, requests: Sequence[Request_contra]) -> Answers_co: ...
 
@@ -81,7 +88,7 @@ def ask_missing(
     planned = [[distinct[place] for place in places] for places in asker.batches(distinct)]
     batches = [batch for whole in planned if (batch := [request for request in whole if request in missing])]
     done = 0
-    for number, answers in _here(asker, batches) if ask_all is None else ask_all(batches):
+    for number, answers in enumerate(in_turn(asker, batches)) if ask_all is None else ask_all(batches):
         store.add(batches[number], answers)
         done += len(batches[number])
         if progress is not None:
@@ -89,16 +96,31 @@ def ask_missing(
     return done
 
 
-def _here(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) -> Iterator[tuple[int, Answers]]:
+def in_turn(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) -> Iterator[Answers]:
+    """The answers to batches, one after the other; a model is told of the next while it answers one."""
     asker.prepare([request for batch in batches for request in batch])
     for number, batch in enumerate(batches):
-        yield number, asker.ask(batch)
+        for following in batches[number + 1 : number + 2]:
+            asker.expect(following)
+        yield asker.ask(batch)
 
 
-class _AskedEncoder:
+class _Asked:
+    """A model; it may have ``expect(requests)``, to get ready for the next batch in a thread of its own."""
+
+    def __init__(self, model: Any) -> None:
+        self._expect = getattr(model, "expect", None)
+
+    def expect(self, requests: Sequence[Any]) -> None:
+        if self._expect is not None:
+            self._expect(requests)
+
+
+class _AskedEncoder(_Asked):
     """An encoder that is asked about some texts at a time."""
 
     def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
         self._encoder = encoder
         self._dimensions: dict[str, int] = {}
 
@@ -170,10 +192,11 @@ def _check(name: str, texts: Sequence[str], encoded: Encoded) -> None:
             raise VectorError(f"{name}: the vector of {texts[row]!r} is zero, so it has no direction")
 
 
-class AskedBlanks:
+class AskedBlanks(_Asked):
     """A language model, asked to fill blanks."""
 
     def __init__(self, model: BlankFiller) -> None:
+        super().__init__(model)
         self._model = model
 
     def prepare(self, requests: Sequence[Blank]) -> None:
@@ -189,10 +212,11 @@ class AskedBlanks:
         return filled
 
 
-class AskedReplies:
+class AskedReplies(_Asked):
     """A model, asked to answer prompts."""
 
     def __init__(self, model: Answerer) -> None:
+        super().__init__(model)
         self._model = model
 
     def prepare(self, requests: Sequence[Prompt]) -> None:
@@ -208,10 +232,11 @@ class AskedReplies:
         return replies
 
 
-class AskedLikelihoods:
+class AskedLikelihoods(_Asked):
     """A language model, asked for likelihoods of texts."""
 
     def __init__(self, model: LikelihoodModel) -> None:
+        super().__init__(model)
         self._model = model
 
     def prepare(self, requests: Sequence[Likelihood]) -> None:

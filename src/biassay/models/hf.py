@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError
+from biassay.models.ahead import Ahead
 from biassay.models.base import Encoded, Encoder, Identity, WordEncoder
 from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import Family, ModelName
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from biassay.models.answering import Answerer, LikelihoodModel
     from biassay.models.lm import LanguageModel
     from biassay.models.states import Layers
+    from biassay.models.tokenising import Tokenised
 
 __all__ = ["FAMILY", "HfEncoder", "provide"]
 
@@ -46,6 +48,8 @@ class HfEncoder:
         settings = {"pool": self._pool, **self._states.settings}
         self.identity = Identity(checkpoint.source.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
 
+        self._tokenised: Ahead[str, Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
+
     @property
     def batch_size(self) -> int:
         return 512 if self._states.device == "cpu" else 16_384
@@ -53,8 +57,12 @@ class HfEncoder:
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         self._states.load()
 
+    def expect(self, texts: Sequence[str]) -> None:
+        """Tokenise texts that are asked for soon."""
+        self._tokenised.expect(texts)
+
     def encode(self, texts: Sequence[str]) -> Encoded:
-        tokenised = self._checkpoint.tokeniser(texts)
+        tokenised = self._tokenised(texts)
         vectors = self._states.vectors(tokenised, partial(pool, self._pool))
         return Encoded.of(vectors, tokenised.unknown, tokenised.cut)
 
@@ -76,7 +84,7 @@ class HfEncoder:
         return found
 
     def encode_readings(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, Encoded]:
-        tokenised = self._checkpoint.tokeniser(texts)
+        tokenised = self._tokenised(texts)
         ways = [(layers, partial(pool, way)) for _, layers, way in map(self._offered.__getitem__, names)]
         found = zip(names, self._states.several(tokenised, ways), strict=True)
         return {name: Encoded.of(vectors, tokenised.unknown, tokenised.cut) for name, vectors in found}

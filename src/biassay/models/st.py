@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import ModelError
+from biassay.models.ahead import Ahead
 from biassay.models.base import Encoded, Identity
 from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import Family, ModelName
 from biassay.models.half_precision import refuse_deadly
 from biassay.models.hub import DEVICE_HELP, TRUST_HELP, check_device, choose_device, loading
+from biassay.models.tokenising import Tokenised
 
 __all__ = ["FAMILY", "StEncoder", "provide"]
 
@@ -35,6 +37,8 @@ class StEncoder:
         self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
         self._model: Any = None
         self.identity = Identity(checkpoint.source.name, "st", checkpoint.fingerprint)
+
+        self._tokenised: Ahead[str, Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
 
     @cached_property
     def _device(self) -> str:
@@ -66,6 +70,10 @@ class StEncoder:
             tokeniser = self._checkpoint.tokeniser
             tokeniser.limit = min(tokeniser.limit, int(self._model.max_seq_length))
 
+    def expect(self, texts: Sequence[str]) -> None:
+        """Tokenise texts that are asked for soon."""
+        self._tokenised.expect(texts)
+
     def encode(self, texts: Sequence[str]) -> Encoded:
         self.prepare(texts)
         vectors = self._model.encode(
@@ -74,7 +82,7 @@ class StEncoder:
             show_progress_bar=False,
             convert_to_numpy=True,
         )
-        tokenised = self._checkpoint.tokeniser(texts)
+        tokenised = self._tokenised(texts)
         return Encoded.of(np.asarray(vectors, dtype=np.float32), tokenised.unknown, tokenised.cut)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:

@@ -86,22 +86,20 @@ class TokenStates:
 
     def several(self, tokenised: Tokenised, ways: Sequence[Way]) -> list[NDArray[np.float32]]:
         """Vectors (texts, d) by every way, from one pass."""
+        import torch
+
         self.load()
-        vectors: list[NDArray[np.float32]] = []
-        for rows in self.pieces(tokenised):
-            found = self._pooled(tokenised, rows, ways)
-            if not vectors:  # an encoder is never asked about no text at all
-                vectors = [np.empty((len(tokenised.lengths), part.shape[1]), dtype=np.float32) for part in found]
-            for whole, part in zip(vectors, found, strict=True):
-                whole[rows] = part
-        return vectors
+        pieces = list(self.pieces(tokenised))
+        found = [self._pooled(tokenised, rows, ways) for rows in pieces]  # the device is waited for behind the last
+        order = np.argsort(np.concatenate(pieces))
+        return [torch.cat(parts).cpu().numpy()[order] for parts in zip(*found, strict=True)]
 
     def pieces(self, tokenised: Tokenised) -> Iterator[NDArray[np.intp]]:
         """Rows of the texts that go through the model together."""
         order = np.argsort(tokenised.lengths, kind="stable")
         return _by_size(order, tokenised, _TOKENS_AT_ONCE[self.device])
 
-    def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[NDArray[np.float32]]:
+    def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[torch.Tensor]:
         """Vectors of some texts; if they do not fit into the GPU's memory, of each half in turn."""
         import torch
 
@@ -114,9 +112,9 @@ class TokenStates:
         torch.cuda.empty_cache()
         middle = len(rows) // 2
         halves = [self._pooled(tokenised, half, ways) for half in (rows[:middle], rows[middle:])]
-        return [np.concatenate(parts) for parts in zip(*halves, strict=True)]
+        return [torch.cat(parts) for parts in zip(*halves, strict=True)]
 
-    def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[NDArray[np.float32]]:
+    def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[torch.Tensor]:
         import torch
 
         ids, mask, words = (torch.from_numpy(a).to(self.device) for a in tokenised.padded(rows))
@@ -125,7 +123,7 @@ class TokenStates:
         for own, (_, pooling) in zip(states, ways, strict=True):
             pooled = [pooling(state, mask, words).float() for state in own]
             joined = torch.cat(pooled, dim=1) if self._join == "concat" else torch.stack(pooled).sum(dim=0)
-            found.append(np.asarray(joined.cpu().numpy(), dtype=np.float32))
+            found.append(joined)
         return found
 
     def run(self, ids: torch.Tensor, mask: torch.Tensor, wanted: Sequence[Layers] = ()) -> list[list[torch.Tensor]]:

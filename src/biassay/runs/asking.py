@@ -17,6 +17,7 @@ from biassay.answers.fill import (
     Asker,
     Keeper,
     ask_missing,
+    in_turn,
 )
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
@@ -232,9 +233,7 @@ class _Worker:
     asker: Asker[Any, Any]
 
     def __call__(self, task: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-        self.asker.prepare([request for _, batch in task for request in batch])
-        for number, batch in task:
-            yield number, self.asker.ask(batch)
+        yield from zip([number for number, _ in task], in_turn(self.asker, [batch for _, batch in task]), strict=True)
 
 
 @dataclass(frozen=True)
