@@ -16,6 +16,7 @@ from biassay.models.family import ModelName
 from biassay.models.hub import flag
 from biassay.models.lm import LanguageModel
 from biassay.models.lm_questions import Question
+from biassay.models.memory import halves_of, in_halves
 from biassay.models.sampling import Sampling
 from biassay.models.tokenising import tokens_at
 from biassay.texts.requests import Prompt
@@ -131,6 +132,10 @@ class HfReplies:
     # Words
 
     def _written(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        parts = in_halves(self.identity.name, self._generated, prompts, halves_of)
+        return [reply for part in parts for reply in part]
+
+    def _generated(self, prompts: Sequence[Prompt]) -> list[Reply]:
         import torch
 
         rows = [encoding.ids for encoding in self._encoded([self._text(one) for one in prompts])]

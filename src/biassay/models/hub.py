@@ -18,7 +18,6 @@ from typing import Any
 from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.files import content_digest, default_cache
 from biassay.models.family import ModelName
-from biassay.models.half_precision import refuse_deadly
 
 __all__ = [
     "DEVICE_HELP",
@@ -27,19 +26,21 @@ __all__ = [
     "check_device",
     "choose_device",
     "flag",
-    "load_weights",
     "loading",
     "locate",
     "open_config",
     "open_tokenizer",
+    "quiet_library",
+    "refuse_missing",
 ]
 
-DEVICE_HELP = "auto (the default: a GPU where there is one), cpu or cuda"
+DEVICE_HELP = (
+    "auto (the default: a GPU where there is one; a model too large for it is spread over all GPUs and memory), cpu or "
+    "cuda"
+)
 TRUST_HELP = "true: run code that comes with the model; the default is false"
 _DOCUMENTS = (".md", ".html", ".pdf", ".png", ".jpg", ".svg")  # beside a model, and no part of it
 _DEVICES = ("auto", "cpu", "cuda")
-# Parts that pooling token states never uses: a checkpoint may lack them.
-_UNUSED = ("pooler.",)
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,8 @@ def loading(name: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def _quiet_library() -> Any:
+def quiet_library() -> Any:
+    """The library, which then says nothing but errors."""
     import transformers
 
     library: Any = transformers
@@ -194,14 +196,14 @@ def _without_bar() -> Iterator[None]:
 
 def open_config(source: Source) -> Any:
     """The model's configuration; small, and enough to check most of what a user may ask for."""
-    library = _quiet_library()
+    library = quiet_library()
     with loading(source.name, "configuration"):
         return library.AutoConfig.from_pretrained(source.place, **source.options)
 
 
 def open_tokenizer(source: Source) -> Any:
     """The model's tokeniser; one without a vocabulary is no tokeniser."""
-    library = _quiet_library()
+    library = quiet_library()
     with loading(source.name, "tokenizer"):
         tokenizer = library.AutoTokenizer.from_pretrained(source.place, **source.options)
         if len(tokenizer) <= len(tokenizer.all_special_ids):
@@ -209,26 +211,8 @@ def open_tokenizer(source: Source) -> Any:
         return tokenizer
 
 
-def load_weights(source: Source, auto_class: str, dtype: str, device: str, unused: tuple[str, ...] = _UNUSED) -> Any:
-    """The model, ready to run. A part that the checkpoint lacks is an error that names it."""
-    import torch
-
-    library = _quiet_library()
-    with loading(source.name, "weights"):
-        model, info = getattr(library, auto_class).from_pretrained(
-            source.place,
-            dtype=getattr(torch, dtype),
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # so that they are named below
-            **source.options,
-        )
-    _refuse_missing(source.name, info, unused)
-    model = model.to(device).eval()
-    refuse_deadly(source.name, model)
-    return model
-
-
-def _refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
+def refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
+    """Refuse a checkpoint that lacks weights, but for those that are not used."""
     missing = sorted(key for key in info["missing_keys"] if not key.startswith(unused))
     wrong = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     if missing or wrong:
@@ -271,7 +255,7 @@ def _from_gguf(path: Path, model: ModelName) -> Path:
     kept = default_cache() / "gguf" / content_digest(path)
     if kept.is_dir():
         return kept
-    library = _quiet_library()
+    library = quiet_library()
     kept.parent.mkdir(parents=True, exist_ok=True)
     working = Path(tempfile.mkdtemp(prefix=".", dir=kept.parent))
     try:
@@ -281,7 +265,7 @@ def _from_gguf(path: Path, model: ModelName) -> Path:
             loaded, info = library.AutoModelForCausalLM.from_pretrained(
                 folder, gguf_file=file, quantization_config=dense, output_loading_info=True
             )
-            _refuse_missing(model.text, info, ())
+            refuse_missing(model.text, info, ())
             loaded.save_pretrained(working)
             library.AutoTokenizer.from_pretrained(folder, gguf_file=file).save_pretrained(working)
         if not kept.is_dir():

@@ -20,12 +20,14 @@ from biassay.models.ahead import Ahead
 from biassay.models.base import COLUMNS, Filled, Identity
 from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import ModelName
-from biassay.models.hub import check_device, choose_device, load_weights
+from biassay.models.hub import check_device, choose_device
 from biassay.models.lm_passes import Batch, Passes
 from biassay.models.lm_questions import InTokens, Question, Questions
+from biassay.models.memory import in_halves
 from biassay.models.sampling import check_not_sampled
 from biassay.models.states import DTYPES, choice
 from biassay.models.tokenising import count_tokens, longest_text
+from biassay.models.weights import load_weights
 from biassay.stats.sensitivity import SortedLogits
 from biassay.texts.requests import Blank
 
@@ -118,7 +120,8 @@ class LanguageModel:
         _ = self.tokenizer  # quicker than the weights, and it may be refused
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
         try:
-            self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
+            spread = check_device(self._name) == "auto"
+            self._model = load_weights(self._source, name, self._dtype, self.device, spread=spread, unused=())
         except ModelError as error:
             error.add_note("a model without a language-model head can be measured by --measure ceat only")
             raise
@@ -168,10 +171,13 @@ class LanguageModel:
         import torch
 
         self._check_length(passes)
-        found = [(own, self._answered(batch, names)) for batch, own in passes.batches(*_at_once(self.device))]
+        places, found = [], []
+        for batch, own in passes.batches(*_at_once(self.device)):
+            places.append(own)
+            found += in_halves(self._source.name, lambda part: self._answered(part, names), batch, Batch.halves)
         answers = np.empty((len(passes.targets), len(names)), dtype=np.float32)
         if found:
-            answers[np.concatenate([own for own, _ in found])] = torch.cat([part for _, part in found]).cpu().numpy()
+            answers[np.concatenate(places)] = torch.cat(found).cpu().numpy()
         return answers
 
     def _check_length(self, passes: Passes) -> None:
@@ -206,7 +212,8 @@ class LanguageModel:
         kept: dict[str, torch.Tensor] = {}
 
         def only_there(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-            kept["state"] = given[0].reshape(*ids.shape, -1)[rows, columns]
+            there = given[0].device  # a layer of a model that is spread may have a device of its own
+            kept["state"] = given[0].reshape(*ids.shape, -1)[rows.to(there), columns.to(there)]
             return kept["state"][:, None], *given[1:]
 
         def plain(_: Any, __: Any, made: torch.Tensor) -> None:
@@ -221,8 +228,8 @@ class LanguageModel:
         if self._biased is None:
             # A bias, in the layer or added behind it, is one more column, by which the state has one more entry: 1.
             own = getattr(self._head, "bias", None) is not None
-            self._biased = own or not torch.equal(kept["product"][:, 0], logits)
-        return logits, kept["state"].double().square().sum(dim=1) + float(self._biased)
+            self._biased = own or not torch.equal(kept["product"][:, 0].to(logits.device), logits)
+        return logits, kept["state"].to(logits.device).double().square().sum(dim=1) + float(self._biased)
 
     def _word_tokens(self, size: int) -> torch.Tensor:
         """(V, 2): which tokens of the vocabulary begin a word, and which continue one."""

@@ -26,7 +26,7 @@ class Batch:
     rows, places : (p,)
         The places at which something is asked: the row of the sequence, and where in it.
     at, targets : (n,)
-        Of every question which of these places it is about, and the token.
+        Of every question, in the order of the rows, which of these places it is about, and the token.
     """
 
     sequences: Sequence[tuple[int, ...]]
@@ -42,6 +42,29 @@ class Batch:
         ids = np.full(mask.shape, padding, dtype=np.int64)
         ids[mask] = np.concatenate([np.array(one, dtype=np.int64) for one in self.sequences])
         return ids, mask.astype(np.int64)
+
+    def halves(self) -> list[Batch]:
+        """Both halves, questions in their order; none, of one sequence."""
+        middle = len(self.sequences) // 2
+        if not middle:
+            return []
+        place, question = np.searchsorted(self.rows, middle), np.searchsorted(self.rows[self.at], middle)
+        return [
+            Batch(
+                self.sequences[:middle],
+                self.rows[:place],
+                self.places[:place],
+                self.at[:question],
+                self.targets[:question],
+            ),
+            Batch(
+                self.sequences[middle:],
+                self.rows[place:] - middle,
+                self.places[place:],
+                self.at[question:] - place,
+                self.targets[question:],
+            ),
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import Family, ModelName
 from biassay.models.half_precision import refuse_deadly
 from biassay.models.hub import DEVICE_HELP, TRUST_HELP, check_device, choose_device, loading
+from biassay.models.memory import halves_of, in_halves
 from biassay.models.tokenising import Tokenised
 
 __all__ = ["FAMILY", "StEncoder", "provide"]
@@ -76,14 +77,14 @@ class StEncoder:
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         self.prepare(texts)
-        vectors = self._model.encode(
-            list(texts),
-            batch_size=64 if self._device == "cpu" else 1024,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
+        vectors = np.concatenate(in_halves(self.identity.name, self._vectors, list(texts), halves_of))
         tokenised = self._tokenised(texts)
-        return Encoded.of(np.asarray(vectors, dtype=np.float32), tokenised.unknown, tokenised.cut)
+        return Encoded.of(vectors, tokenised.unknown, tokenised.cut)
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        size = 64 if self._device == "cpu" else 1024
+        found = self._model.encode(list(texts), batch_size=size, show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(found, dtype=np.float32)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         return self._checkpoint.tokeniser.count(texts)

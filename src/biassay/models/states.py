@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import ModelError, UnknownNameError, UsageError
+from biassay.errors import UnknownNameError, UsageError
 from biassay.models.family import ModelName
-from biassay.models.hub import check_device, choose_device, load_weights
+from biassay.models.hub import check_device, choose_device
+from biassay.models.memory import halves_of, in_halves
+from biassay.models.weights import load_weights
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +78,8 @@ class TokenStates:
 
     def load(self) -> None:
         if self._model is None:
-            loaded = load_weights(self._source, "AutoModel", self._dtype, self.device)
+            spread = check_device(self._name) == "auto"
+            loaded = load_weights(self._source, "AutoModel", self._dtype, self.device, spread=spread)
             self._model = loaded.get_encoder() if self._checkpoint.config.is_encoder_decoder else loaded
 
     def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
@@ -100,18 +103,14 @@ class TokenStates:
         return _by_size(order, tokenised, _TOKENS_AT_ONCE[self.device])
 
     def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[torch.Tensor]:
-        """Vectors of some texts; if they do not fit into the GPU's memory, of each half in turn."""
+        """Vectors of some texts; if they do not fit into memory, of each half in turn."""
         import torch
 
-        try:
+        def forward(rows: NDArray[np.intp]) -> list[torch.Tensor]:
             with torch.inference_mode():
                 return self._forward(tokenised, rows, ways)
-        except torch.OutOfMemoryError as error:
-            if len(rows) == 1:
-                raise ModelError(f"model {self._source.name!r}: one text does not fit into the GPU's memory") from error
-        torch.cuda.empty_cache()
-        middle = len(rows) // 2
-        halves = [self._pooled(tokenised, half, ways) for half in (rows[:middle], rows[middle:])]
+
+        halves = in_halves(self._source.name, forward, rows, halves_of)
         return [torch.cat(parts) for parts in zip(*halves, strict=True)]
 
     def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[torch.Tensor]:
