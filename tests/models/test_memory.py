@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,25 @@ def test_a_model_that_is_spread_says_the_same(kind: str, tmp_path: Path, request
     assert "disk" in encoder._states._model.hf_device_map.values()
     for one, other in zip(filled, open_as(name, "blanks").fill(asked), strict=True):
         np.testing.assert_allclose(one.columns, other.columns, atol=1e-5)
+
+
+def test_a_quantised_checkpoint_is_the_model_of_its_rounded_weights(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folders = [save_tiny("llama", tmp_path / name / "m", head=True) for name in ("plain", "quantised")]
+    plain: dict[str, Any] = {}
+    quantised: dict[str, Any] = {}
+    for name, matrix in load_file(folders[0] / "model.safetensors").items():
+        plain[name] = quantised[name] = matrix
+        if "_proj" in name:
+            scale = matrix.abs().max() / 448
+            quantised[name] = (matrix / scale).to(torch.float8_e4m3fn)
+            quantised[f"{name}_scale_inv"] = scale.reshape(1, 1)
+            plain[name] = quantised[name].float() * scale
+    for folder, tensors in zip(folders, (plain, quantised), strict=True):
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folders[1] / "config.json").read_text())
+    how = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [32, 32]}
+    (folders[1] / "config.json").write_text(json.dumps(config | {"quantization_config": how}))
+    expected, found = (open_as(f"hf:{folder}", "texts").encode(TEXTS).vectors for folder in folders)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
