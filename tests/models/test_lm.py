@@ -139,11 +139,12 @@ def test_words_share_passes(
     """BERT reads one mask, two masks, and both first pieces; GPT-2 each word once, though asked about every letter."""
     model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     read: list[int] = []
+    model._shares = False  # type: ignore[attr-defined]  # whole sequences
     forward = LanguageModel._forward
 
-    def counting(self: LanguageModel, batch: Any) -> Any:
+    def counting(self: LanguageModel, batch: Any, behind: Any) -> Any:
         read.append(len(batch.sequences))
-        return forward(self, batch)
+        return forward(self, batch, behind)
 
     monkeypatch.setattr(LanguageModel, "_forward", counting)
     one, same, nothing = blank("she is {trait}.", *words), blank("she is {trait}.", *words[::-1]), blank("a {trait}")

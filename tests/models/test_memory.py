@@ -74,7 +74,7 @@ def test_language_models_with_little_memory_say_the_same(
     filled, found = model.fill(blanks), texts.likelihoods([Likelihood(text) for text in TEXTS])
     monkeypatch.setattr(
         "biassay.models.lm.LanguageModel._forward",
-        scarce(type(model)._forward, lambda _, batch: len(batch.sequences)),  # type: ignore[attr-defined]
+        scarce(type(model)._forward, lambda _, batch, __: len(batch.sequences)),  # type: ignore[attr-defined]
     )
     for one, other in zip(filled, model.fill(blanks), strict=True):
         np.testing.assert_array_equal(one.pieces, other.pieces)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.models.lm_questions import Question
 
-__all__ = ["Batch", "Passes"]
+__all__ = ["Batch", "Numbers", "Passes"]
 
 Numbers = NDArray[np.int64]
 
