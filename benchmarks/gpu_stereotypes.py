@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
 import transformers
+from tests.models.tiny_models import save_tiny
 from tests.studies.stereotypes.asked_models import save_masked
 
 from answering import save_8b, seconds
@@ -56,13 +57,16 @@ def twice(name: str, *arguments: str, cache: Path) -> None:
 
 
 def base(folder: Path) -> None:
-    """A BERT-base-sized model, whose tokenizer knows the words of all sentences and cuts some adjectives."""
+    """BERT-base-sized models: one knows the words of all sentences and cuts some adjectives, one reads bytes."""
     model = save_masked(folder / "bert", load_abc())
     config = transformers.BertConfig(vocab_size=30_522, pad_token_id=0)
     transformers.BertForMaskedLM(config).save_pretrained(model)
     name = f"hf:{model}?dtype=bfloat16"
     twice("stereotypes, all groups and templates", "stereotypes", name, cache=folder / "cache")
-    twice("46 association tests", "run", name, "--tests", *TESTS, "--max-lost", "1", cache=folder / "cache")
+    texts = save_tiny("roberta", folder / "texts")
+    padding = transformers.AutoTokenizer.from_pretrained(texts).pad_token_id
+    transformers.RobertaModel(transformers.RobertaConfig(pad_token_id=padding)).save_pretrained(texts)
+    twice("46 association tests", "run", f"hf:{texts}?dtype=bfloat16", "--tests", *TESTS, cache=folder / "cache")
 
 
 def large(folder: Path) -> None:
