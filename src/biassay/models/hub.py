@@ -34,10 +34,7 @@ __all__ = [
     "refuse_missing",
 ]
 
-DEVICE_HELP = (
-    "auto (the default: a GPU where there is one; a model too large for it is spread over all GPUs and memory), cpu or "
-    "cuda"
-)
+DEVICE_HELP = "auto (the default: GPUs where there are any, and memory for what they lack), cpu or cuda"
 TRUST_HELP = "true: run code that comes with the model; the default is false"
 _DOCUMENTS = (".md", ".html", ".pdf", ".png", ".jpg", ".svg")  # beside a model, and no part of it
 _DEVICES = ("auto", "cpu", "cuda")
