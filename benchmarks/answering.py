@@ -26,7 +26,9 @@ import transformers
 from biassay.answers.codecs import REPLIES
 from biassay.answers.fill import AskedReplies, ask_missing
 from biassay.answers.store import AnswerStore
-from biassay.models.lm import _batches
+from biassay.models.lm import _at_once
+from biassay.models.lm_passes import Passes
+from biassay.models.lm_questions import Question
 from biassay.models.registry import open_as
 from biassay.studies.benchmarks.inputs import open_inputs
 from biassay.studies.benchmarks.questions import prompts_of
@@ -83,15 +85,14 @@ def main() -> None:
         model: Any = open_as(f"hf:{save_8b(Path(place) / 'm', tokenizer)}?dtype=bfloat16", "replies")
         model.prepare(asked)
         model.reply(asked[:64])  # to warm up
-        ids = [tuple(row) for row in model._encoded([model._text(prompt) for prompt in asked])["input_ids"]]
+        ids = [tuple(one.ids) for one in model._encoded([model._text(prompt) for prompt in asked])]
+        passes = Passes.of([Question(row, 0, 0) for row in sorted(ids, key=len)[::PARTS]], "masked")
         print(f"{len(asked):,} questions of {np.mean([*map(len, ids)]):.0f} tokens", flush=True)
 
         def alone() -> None:
             with torch.inference_mode():
-                for batch in _batches(sorted(ids, key=len)[::PARTS], "cuda"):
-                    longest = max(map(len, batch))
-                    padded = [[*row, *[0] * (longest - len(row))] for row in batch]
-                    model._model.model.model(input_ids=torch.tensor(padded, device="cuda"))
+                for batch, _ in passes.batches(*_at_once("cuda")):
+                    model._model.model.model(input_ids=torch.from_numpy(batch.padded(0)[0]).cuda())
 
         only = seconds(alone) * PARTS
         print(f"the model alone, every {PARTS}th question: {len(asked) / only:,.0f} a second", flush=True)

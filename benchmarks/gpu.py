@@ -22,6 +22,7 @@ import tiny_models
 import torch
 import transformers
 
+from biassay.answers.fill import AskedTexts, in_turn
 from biassay.models import hf_words
 from biassay.models.elmo import Options
 from biassay.models.elmo_model import ElmoModel, data_sets
@@ -102,11 +103,14 @@ def measure_texts(encoder: Any, name: str, asked: list[str], tokens: int) -> Non
     encoder.prepare(asked)
     batches = [asked[i : i + encoder.batch_size] for i in range(0, len(asked), encoder.batch_size)]
     encoder.encode(batches[0])  # warm
-    whole = seconds(lambda: [encoder.encode(batch) for batch in batches])
-    tokenising = seconds(lambda: [encoder._tokeniser(batch) for batch in batches])
-    alone = model_alone(encoder._states, encoder._tokeniser(batches[0])) * len(asked) / len(batches[0])
-    print(f"{name}: {len(asked) / whole:,.0f} texts/s; {whole:.2f} s, of which tokenising {tokenising:.2f}, ", end="")
-    print(f"the model alone {alone:.2f} ({speed(len(asked) * tokens, alone)})", flush=True)
+    whole = seconds(lambda: list(in_turn(AskedTexts(encoder), batches)))
+    in_turns = seconds(lambda: [encoder.encode(batch) for batch in batches])
+    tokeniser = encoder._checkpoint.tokeniser
+    tokenising = seconds(lambda: [tokeniser(batch) for batch in batches])
+    alone = model_alone(encoder._states, tokeniser(batches[0])) * len(asked) / len(batches[0])
+    print(f"{name}: {len(asked) / whole:,.0f} texts/s; {whole:.2f} s (in turns {in_turns:.2f}); alone: ", end="")
+    print(f"tokenising {tokenising:.2f}, the model {alone:.2f} ({speed(len(asked) * tokens, alone)}); ", end="")
+    print(f"{whole / max(tokenising, alone):.2f} times the slower of both", flush=True)
 
 
 def measure_words(encoder: Any, name: str) -> None:
@@ -116,7 +120,7 @@ def measure_words(encoder: Any, name: str) -> None:
     encoder.prepare()
     parts = [slice(i, i + encoder.batch_size) for i in range(0, CONTEXTS, encoder.batch_size)]
     turns = [slice(i, i + hf_words._PART) for i in range(0, CONTEXTS, hf_words._PART)]
-    locate = encoder._tokeniser.locate
+    locate = encoder._checkpoint.tokeniser.locate
     first = encoder.encode_words(asked[parts[0]], spans[parts[0]]).vectors  # warm
     same = encoder.encode_words(asked[parts[0]], spans[parts[0]]).vectors.tobytes() == first.tobytes()
     whole = seconds(lambda: [encoder.encode_words(asked[p], spans[p]) for p in parts])

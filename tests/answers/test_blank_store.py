@@ -203,7 +203,7 @@ def test_language_models_interrupted_or_not_give_the_same_bits_and_need_no_token
         ask_missing(AskedBlanks(model), blanks, stores.of(model.identity, BLANKS), interrupt)
     ask_missing(AskedBlanks(open_as(name, "blanks")), blanks, stores.of(model.identity, BLANKS))
     with monkeypatch.context() as patch:
-        patch.setattr("biassay.models.lm.open_tokenizer", None)
+        patch.setattr("biassay.models.checkpoint.open_tokenizer", None)
         patch.setattr("biassay.models.lm.load_weights", None)
         last = open_as(name, "blanks")
         store = stores.of(last.identity, BLANKS)

@@ -321,7 +321,7 @@ def test_settings_that_are_not_there_are_told(tmp_path: Path, monkeypatch: pytes
         open_encoder(f"gensen:{folder}?expand={tmp_path}/gone.txt")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UsageError, match="CUDA was asked for"):
-        open_encoder(f"gensen:{folder}?device=cuda")
+        open_encoder(f"gensen:{folder}?device=cuda").prepare(["joy"])
 
 
 def test_only_a_file_of_hdf5_needs_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,8 +249,9 @@ def test_wrong_settings(query: str, error: type[Exception], message: str, models
 
 def test_cuda_that_is_absent_is_told(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    encoder = open_encoder(f"hf:{models['bert']}?device=cuda")  # what is kept needs no GPU
     with pytest.raises(UsageError, match="no usable GPU; use device=cpu"):
-        open_encoder(f"hf:{models['bert']}?device=cuda")
+        encoder.prepare(["joy"])
 
 
 def test_code_that_comes_with_a_model_does_not_run_unasked(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_devices_that_are_not_there_are_told(tmp_path: Path, monkeypatch: pytest
         open_encoder(f"infersent:{folder}?device=gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UsageError, match="CUDA was asked for"):
-        open_encoder(f"infersent:{folder}?device=cuda")
+        open_encoder(f"infersent:{folder}?device=cuda").prepare(["joy"])
 
 
 def test_a_run_from_front_to_back(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_reference_tokens_probabilities_and_distances(reference: Path, name: str
         group = "{mask}" if record["role"] == "prior_mask" else record["group"]
         text = record["template"].replace("<mask>", "{trait}").replace("<group>", group)
         blanks.append(blank(text, record["adjective"]))
-        asked = model._questions.of(blanks[-1])
+        asked = model._questions.of(blanks[-1:])[0]
         assert list(asked.questions[0].ids) == record["input_ids"]
         assert [question.place for question in asked.questions] == record["trait_mask_positions"]
     for record, filled in zip(records, model.fill(blanks), strict=True):
@@ -94,7 +94,7 @@ def test_any_output_layer_gives_what_a_full_pass_gives(kind: str, more: dict[str
     model = open_as(f"hf:{save(kind, tmp_path / 'm', **more)}", "blanks")
     texts = ["she is {trait}.", "the person here is {trait}."]
     blanks = [blank(text, "good", "evil") for text in texts]
-    asked = [question for one in blanks for question in model._questions.of(one).questions]
+    asked = [question for one in model._questions.of(blanks) for question in one.questions]
     found = np.concatenate([filled.columns for filled in model.fill(blanks)])
     auto = library.AutoModelForMaskedLM if model.kind == "masked" else library.AutoModelForCausalLM
     plain: Any = auto.from_pretrained(tmp_path / "m").eval()
@@ -139,11 +139,12 @@ def test_words_share_passes(
     """BERT reads one mask, two masks, and both first pieces; GPT-2 each word once, though asked about every letter."""
     model = open_as(f"hf:{save_tiny(kind, tmp_path / 'm', head=True)}", "blanks")
     read: list[int] = []
+    model._shares = False  # type: ignore[attr-defined]  # whole sequences
     forward = LanguageModel._forward
 
-    def counting(self: LanguageModel, batch: Any, places: Any) -> Any:
-        read.append(len(batch))
-        return forward(self, batch, places)
+    def counting(self: LanguageModel, batch: Any, behind: Any) -> Any:
+        read.append(len(batch.sequences))
+        return forward(self, batch, behind)
 
     monkeypatch.setattr(LanguageModel, "_forward", counting)
     one, same, nothing = blank("she is {trait}.", *words), blank("she is {trait}.", *words[::-1]), blank("a {trait}")
@@ -166,12 +167,12 @@ def test_words_that_share_their_first_piece_are_told_apart(tmp_path: Path) -> No
 @pytest.mark.parametrize(("text", "places"), [("{mask} are {trait}.", [3, 4]), ("the {trait} are {mask}.", [2, 3])])
 def test_a_masked_group_is_no_place_of_the_trait(text: str, places: list[int], tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny('bert', tmp_path / 'm', head=True)}", "blanks")
-    assert [question.place for question in model._questions.of(blank(text, "loves")).questions] == places
+    assert [question.place for question in model._questions.of([blank(text, "loves")])[0].questions] == places
 
 
 def test_causal_questions_are_prefixes(tmp_path: Path) -> None:
     model = open_as(f"hf:{save_tiny('gpt2', tmp_path / 'm', head=True)}", "blanks")
-    questions = model._questions.of(blank("she is {trait}.", "bad")).questions
+    questions = model._questions.of([blank("she is {trait}.", "bad")])[0].questions
     for question in questions:
         assert question.place == len(question.ids) - 1
     pieces = tuple(question.target for question in questions)
@@ -198,7 +199,7 @@ def test_batches_hold_whole_blanks_and_texts_that_begin_alike(
     starts = ("she", "he", "the person")
     texts = [f"{start} is {end} {{trait}}." for end in ("good", "bad") for start in starts]
     blanks = [blank(text, "joy", "loves") for text in texts]
-    size = sum(model._questions.of(blanks[0]).lengths)
+    size = sum(model._questions.of(blanks[:1])[0].lengths)
     assert sorted(model.batches(blanks)[0]) == list(range(6))
     monkeypatch.setattr("biassay.models.lm._QUESTIONS_AT_ONCE", {"cpu": 2 * size})
     assert sorted(map(sorted, model.batches(blanks))) == [[0, 3], [1, 4], [2, 5]]

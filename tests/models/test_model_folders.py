@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ PARTS = [
 
 
 def revision(folder: Path) -> str:
-    return locate(parse_model(f"st:{folder}")).fingerprint(None)
+    return locate(parse_model(f"st:{folder}")).fingerprint()
 
 
 @pytest.fixture
@@ -111,8 +112,15 @@ def test_a_reader_of_gguf_files_without_a_bar_is_left_alone(monkeypatch: pytest.
     assert vars(module) == {}
 
 
-def test_a_name_on_the_hub_is_known_by_its_commit() -> None:
-    class Config:
-        _commit_hash = "c0ffee"
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_name_on_the_hub_is_known_by_its_commit(*, reached: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(name: str, file: str, revision: str) -> str:
+        assert (name, file, revision) == ("owner/name", "config.json", "v1")
+        if not reached:
+            raise OSError("no such file there")
+        return "/cache/models--owner--name/snapshots/c0ffee/config.json"
 
-    assert Source("owner/name", None, "hf:owner/name", trusted=False).fingerprint(Config()) == "c0ffee owner/name"
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=download))
+    monkeypatch.setattr(hub, "open_config", lambda _: SimpleNamespace(_commit_hash="from the library"))
+    found = Source("owner/name", "v1", "hf:owner/name", trusted=False).fingerprint()
+    assert found == f"{'c0ffee' if reached else 'from the library'} owner/name"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.answers.codecs import TOKENS
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import ModelStore
 from biassay.errors import ModelError, UsageError
@@ -81,6 +82,7 @@ class Answers:
     contexts: ShardStore | None = None
     kept_texts: Mapping[str, ModelStore[str, Encoded]] = field(default_factory=dict)
     asked_texts: Sequence[str] = ()
+    kept_tokens: ModelStore[str, NDArray[np.int64]] | None = None
     kept_blanks: Any = None
     kept_replies: ModelStore[Prompt, Sequence[Reply]] | None = None
     kept_likelihoods: ModelStore[Likelihood, Sequence[TokenLikelihoods]] | None = None
@@ -132,10 +134,14 @@ class Answers:
         """
         if self.count_tokens is None:
             return None
-        counts = np.asarray(self.count_tokens(texts) if len(texts) else (), dtype=np.int64)
-        if counts.shape != (len(texts),) or (counts < 0).any():
-            raise ModelError(f"model {self.identity.name!r} did not count the tokens of {len(texts)} texts")
-        return counts
+        kept = ModelStore(None, TOKENS) if self.kept_tokens is None else self.kept_tokens
+        missing = kept.missing(texts)
+        if missing:
+            counts = np.asarray(self.count_tokens(missing), dtype=np.int64)
+            if counts.shape != (len(missing),) or (counts < 0).any():
+                raise ModelError(f"model {self.identity.name!r} did not count the tokens of {len(missing)} texts")
+            kept.add(missing, counts)
+        return kept.get(texts)
 
     def ranks(self, words: Sequence[str]) -> NDArray[np.float64] | None:
         """Places of words in the model's vocabulary by frequency: 1 is the most frequent, NaN a word that it lacks.

@@ -13,7 +13,7 @@ from biassay.models.answering import ENDED, Reply, TokenLikelihoods
 from biassay.models.base import COLUMNS, Encoded, Filled
 from biassay.texts.requests import Blank, Likelihood, Prompt
 
-__all__ = ["BLANKS", "LIKELIHOODS", "REPLIES", "TEXTS", "Codec"]
+__all__ = ["BLANKS", "LIKELIHOODS", "REPLIES", "TEXTS", "TOKENS", "Codec"]
 
 Request_contra = TypeVar("Request_contra", contravariant=True)
 Answers = TypeVar("Answers")
@@ -58,6 +58,22 @@ class _Texts:
         vectors = np.concatenate([part.vectors for part in parts])[order]
         unknown, cut = [one for part in parts for one in part.unknown], [one for part in parts for one in part.cut]
         return Encoded.of(vectors, [unknown[i] for i in order.tolist()], [cut[i] for i in order.tolist()])
+
+
+class _Tokens:
+    """Numbers of tokens of texts."""
+
+    def key(self, request: str) -> str:
+        return json.dumps(["tokens", request])
+
+    def pack(self, answers: NDArray[np.int64]) -> Arrays:
+        return {"tokens": answers}
+
+    def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        return arrays["tokens"][rows]
+
+    def join(self, parts: Sequence[NDArray[np.int64]], order: NDArray[np.intp]) -> NDArray[np.int64]:
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])[order]
 
 
 One = TypeVar("One")
@@ -154,6 +170,7 @@ class _Likelihoods(_Listed[TokenLikelihoods]):
 
 
 TEXTS: Codec[str, Encoded] = _Texts()
+TOKENS: Codec[str, NDArray[np.int64]] = _Tokens()
 BLANKS: Codec[Blank, Sequence[Filled]] = _Blanks()
 REPLIES: Codec[Prompt, Sequence[Reply]] = _Replies()
 LIKELIHOODS: Codec[Likelihood, Sequence[TokenLikelihoods]] = _Likelihoods()

@@ -27,6 +27,7 @@ __all__ = [
     "Keeper",
     "Progress",
     "ask_missing",
+    "in_turn",
 ]
 
 _TOGETHER = 512  # texts: of each there are as many vectors as readings
@@ -39,11 +40,17 @@ Answers_contra = TypeVar("Answers_contra", contravariant=True)
 
 
 class Asker(Protocol[Request_contra, Answers_co]):
-    """A model as it answers one kind of request. ``prepare`` sees all that will be asked, before the first batch."""
+    """A model as it answers one kind of request.
+
+    ``prepare`` sees all that will be asked, before the first batch; ``expect`` sees every batch but the first, while
+    the one before it is asked.
+    """
 
     def prepare(self, requests: Sequence[Request_contra]) -> None: ...
 
     def batches(self, requests: Sequence[Request_contra]) -> Sequence[Sequence[int]]: ...
+
+    def expect(self, requests: Sequence[Request_contra]) -> None: ...
 
     def ask(self, requests: Sequence[Request_contra]) -> Answers_co: ...
 
@@ -81,7 +88,7 @@ def ask_missing(
     planned = [[distinct[place] for place in places] for places in asker.batches(distinct)]
     batches = [batch for whole in planned if (batch := [request for request in whole if request in missing])]
     done = 0
-    for number, answers in _here(asker, batches) if ask_all is None else ask_all(batches):
+    for number, answers in enumerate(in_turn(asker, batches)) if ask_all is None else ask_all(batches):
         store.add(batches[number], answers)
         done += len(batches[number])
         if progress is not None:
@@ -89,18 +96,38 @@ def ask_missing(
     return done
 
 
-def _here(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) -> Iterator[tuple[int, Answers]]:
+def in_turn(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) -> Iterator[Answers]:
+    """The answers to batches, one after the other; a model is told of the next while it answers one."""
     asker.prepare([request for batch in batches for request in batch])
     for number, batch in enumerate(batches):
-        yield number, asker.ask(batch)
+        for following in batches[number + 1 : number + 2]:
+            asker.expect(following)
+        yield asker.ask(batch)
 
 
-class _AskedEncoder:
+class _Asked:
+    """A model; it may have ``expect(requests)``, to get ready for the next batch in a thread of its own."""
+
+    def __init__(self, model: Any) -> None:
+        self._expect = getattr(model, "expect", None)
+
+    def expect(self, requests: Sequence[Any]) -> None:
+        if self._expect is not None:
+            self._expect(requests)
+
+
+class _AskedEncoder(_Asked):
     """An encoder that is asked about some texts at a time."""
 
-    def __init__(self, encoder: Encoder, size: int) -> None:
-        self._encoder, self._size = encoder, size
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        self._encoder = encoder
         self._dimensions: dict[str, int] = {}
+
+    @property
+    def _size(self) -> int:
+        """Texts of a batch; an encoder may have to look for a GPU to tell, so it is asked when there is one to make."""
+        return self._encoder.batch_size
 
     def prepare(self, requests: Sequence[str]) -> None:
         self._encoder.prepare(requests)
@@ -123,9 +150,6 @@ class _AskedEncoder:
 class AskedTexts(_AskedEncoder):
     """An encoder, asked for vectors of texts."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder, encoder.batch_size)
-
     def ask(self, requests: Sequence[str]) -> Encoded:
         return self._checked(requests, self._encoder.encode(requests))
 
@@ -134,8 +158,12 @@ class AskedReadings(_AskedEncoder):
     """An encoder, asked for readings of texts, all of them in one pass."""
 
     def __init__(self, encoder: Encoder, names: Sequence[str]) -> None:
-        super().__init__(encoder, encoder.batch_size if len(names) == 1 else min(encoder.batch_size, _TOGETHER))
+        super().__init__(encoder)
         self._names = tuple(names)
+
+    @property
+    def _size(self) -> int:
+        return super()._size if len(self._names) == 1 else min(super()._size, _TOGETHER)
 
     def ask(self, requests: Sequence[str]) -> dict[str, Encoded]:
         found = self._read(requests)
@@ -164,10 +192,11 @@ def _check(name: str, texts: Sequence[str], encoded: Encoded) -> None:
             raise VectorError(f"{name}: the vector of {texts[row]!r} is zero, so it has no direction")
 
 
-class AskedBlanks:
+class AskedBlanks(_Asked):
     """A language model, asked to fill blanks."""
 
     def __init__(self, model: BlankFiller) -> None:
+        super().__init__(model)
         self._model = model
 
     def prepare(self, requests: Sequence[Blank]) -> None:
@@ -183,10 +212,11 @@ class AskedBlanks:
         return filled
 
 
-class AskedReplies:
+class AskedReplies(_Asked):
     """A model, asked to answer prompts."""
 
     def __init__(self, model: Answerer) -> None:
+        super().__init__(model)
         self._model = model
 
     def prepare(self, requests: Sequence[Prompt]) -> None:
@@ -202,10 +232,11 @@ class AskedReplies:
         return replies
 
 
-class AskedLikelihoods:
+class AskedLikelihoods(_Asked):
     """A language model, asked for likelihoods of texts."""
 
     def __init__(self, model: LikelihoodModel) -> None:
+        super().__init__(model)
         self._model = model
 
     def prepare(self, requests: Sequence[Likelihood]) -> None:

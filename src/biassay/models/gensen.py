@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from biassay.errors import MissingExtraError, ModelError, UnknownNameError, UsageError, VectorFileError
 from biassay.models.base import Encoded, Identity
 from biassay.models.family import Family, ModelName, is_installed
-from biassay.models.hub import DEVICE_HELP, choose_device
+from biassay.models.hub import DEVICE_HELP, check_device, choose_device
 from biassay.models.old_checkpoints import BiRnn, fingerprint, load_tensors, load_vocabulary, tensor
 from biassay.models.treebank import Token, treebank_tokens
 from biassay.models.vector_files import read_vectors
@@ -59,8 +59,7 @@ def provide(model: ModelName) -> GenSenEncoder:
         raise VectorFileError(f"model {model.text!r}: there is no file of vectors {expand}")
     if expand is not None and expand.suffix.lower() in _HDF5 and not is_installed("h5py"):
         raise MissingExtraError(f"the model {model.text!r}", "gensen")
-    if "device" in model.settings:
-        choose_device(model)  # refuse a wrong one now; looking for a GPU would load PyTorch
+    check_device(model)
     return GenSenEncoder(model, _locate(model), pool, lower in ("1", "true"), expand)  # type: ignore[arg-type]
 
 

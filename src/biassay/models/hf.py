@@ -9,22 +9,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError
+from biassay.models.ahead import Ahead
 from biassay.models.base import Encoded, Encoder, Identity, WordEncoder
+from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import Family, ModelName
-from biassay.models.hub import (
-    DEVICE_HELP,
-    TRUST_HELP,
-    Source,
-    locate,
-    open_config,
-    open_tokenizer,
-)
+from biassay.models.hub import DEVICE_HELP, TRUST_HELP, Source
 from biassay.models.pooling import POOLS, PoolName, check_texts, pool
 from biassay.models.readings import Reading
 from biassay.models.sampling import SAMPLING_SETTINGS, check_not_sampled
@@ -34,41 +29,40 @@ if TYPE_CHECKING:
     from biassay.models.answering import Answerer, LikelihoodModel
     from biassay.models.lm import LanguageModel
     from biassay.models.states import Layers
-    from biassay.models.tokenising import Tokeniser
+    from biassay.models.tokenising import Tokenised
 
-__all__ = ["FAMILY", "HfEncoder", "opened", "provide"]
+__all__ = ["FAMILY", "HfEncoder", "provide"]
 
 
 def provide(model: ModelName) -> HfEncoder:
-    source, config, tokeniser = opened(model)
-    return HfEncoder(model, source, config, tokeniser)
-
-
-def opened(model: ModelName) -> tuple[Source, Any, Tokeniser]:
-    """Where a model lies, its configuration and its tokeniser; the weights are left for later."""
-    from biassay.models.tokenising import Tokeniser
-
-    source = locate(model)
-    config = open_config(source)
-    return source, config, Tokeniser(open_tokenizer(source), config, source.name)
+    return HfEncoder(model, Checkpoint(model))
 
 
 class HfEncoder:
     """Token states of one layer or several, pooled over the tokens of a text."""
 
-    def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
-        self._tokeniser = tokeniser
-        self._states = TokenStates(model, source, config)
-        self._pool = _pool_name(model, source, config, tokeniser)
+    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        self._states = TokenStates(model, checkpoint)
+        self._pool = _pool_name(model, checkpoint)
         settings = {"pool": self._pool, **self._states.settings}
-        self.identity = Identity(source.name, "hf", source.fingerprint(config), tuple(settings.items()))
-        self.batch_size = 512 if self._states.device == "cpu" else 16_384
+        self.identity = Identity(checkpoint.source.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
+
+        self._tokenised: Ahead[str, Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
+
+    @property
+    def batch_size(self) -> int:
+        return 512 if self._states.device == "cpu" else 16_384
 
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         self._states.load()
 
+    def expect(self, texts: Sequence[str]) -> None:
+        """Tokenise texts that are asked for soon."""
+        self._tokenised.expect(texts)
+
     def encode(self, texts: Sequence[str]) -> Encoded:
-        tokenised = self._tokeniser(texts)
+        tokenised = self._tokenised(texts)
         vectors = self._states.vectors(tokenised, partial(pool, self._pool))
         return Encoded.of(vectors, tokenised.unknown, tokenised.cut)
 
@@ -79,7 +73,7 @@ class HfEncoder:
 
     @cached_property
     def _offered(self) -> dict[str, tuple[Reading, Layers, PoolName]]:
-        pools = [name for name in POOLS if name != "cls" or self._tokeniser.has_cls]
+        pools = [name for name in POOLS if name != "cls" or self._checkpoint.has_cls]
         found = {}
         for layers, name in itertools.product(self._states.each_layer, pools):
             own = self._states.settings_of(layers)
@@ -90,13 +84,13 @@ class HfEncoder:
         return found
 
     def encode_readings(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, Encoded]:
-        tokenised = self._tokeniser(texts)
+        tokenised = self._tokenised(texts)
         ways = [(layers, partial(pool, way)) for _, layers, way in map(self._offered.__getitem__, names)]
         found = zip(names, self._states.several(tokenised, ways), strict=True)
         return {name: Encoded.of(vectors, tokenised.unknown, tokenised.cut) for name, vectors in found}
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        return self._tokeniser.count(texts)
+        return self._checkpoint.tokeniser.count(texts)
 
 
 def _trained_pool(source: Source) -> str | None:
@@ -110,17 +104,12 @@ def _trained_pool(source: Source) -> str | None:
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _pool_name(model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> PoolName:
+def _pool_name(model: ModelName, checkpoint: Checkpoint) -> PoolName:
     """What the user asked for, or what the model was made for: [CLS] for BERT, the last token for GPT."""
-    from transformers.models.auto import modeling_auto as known
-
-    kind = config.model_type
-    if kind in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        default = "last"
-    else:
-        default = "cls" if tokeniser.has_cls else "mean"
-    name = choice(model, "pool", _trained_pool(source) or default, POOLS)
-    if name == "cls" and not tokeniser.has_cls:
+    has_cls = checkpoint.has_cls
+    default = "last" if checkpoint.ends_last else "cls" if has_cls else "mean"
+    name = choice(model, "pool", _trained_pool(checkpoint.source) or default, POOLS)
+    if name == "cls" and not has_cls:
         raise UsageError(f"model {model.text!r} has no [CLS] token at the start of a text; use pool=mean or pool=last")
     return name  # type: ignore[return-value]
 

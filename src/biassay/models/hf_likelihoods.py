@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from biassay.models.ahead import Ahead
 from biassay.models.answering import TokenLikelihoods
 from biassay.models.family import ModelName
 from biassay.models.lm import LanguageModel
@@ -16,6 +18,7 @@ from biassay.texts.requests import Likelihood
 __all__ = ["HfLikelihoods"]
 
 _TEXTS_AT_ONCE = {"cpu": 128, "cuda": 4096}
+_Asked = tuple[list[Question | None], list[tuple[int, int]]]
 
 
 class HfLikelihoods:
@@ -30,6 +33,7 @@ class HfLikelihoods:
         check_not_sampled(model, "likelihoods")
         self._model = LanguageModel(model)
         self.identity, self.kind = self._model.identity, self._model.kind
+        self._asked = Ahead(self._in_tokens)
 
     def prepare(self, texts: Sequence[Likelihood]) -> None:  # noqa: ARG002
         self._model.prepare()
@@ -39,8 +43,13 @@ class HfLikelihoods:
         order, size = sorted(range(len(texts)), key=lambda i: len(texts[i].text)), _TEXTS_AT_ONCE[self._model.device]
         return [order[start : start + size] for start in range(0, len(order), size)]
 
+    def expect(self, texts: Sequence[Likelihood]) -> None:
+        """Tokenise texts that are asked about soon."""
+        self._asked.expect(texts)
+
     def likelihoods(self, texts: Sequence[Likelihood]) -> list[TokenLikelihoods]:
-        asked = [self._questions(one) for one in texts]
+        self._model.prepare()
+        asked = self._asked(texts)
         numbers = iter(self._model.log_p([q for questions, _ in asked for q in questions if q is not None]).tolist())
         return [
             TokenLikelihoods(
@@ -56,11 +65,14 @@ class HfLikelihoods:
         normalizer = self._model.tokenizer.backend_tokenizer.normalizer
         return normalizer is not None and "a" in normalizer.normalize_str("A")
 
-    def _questions(self, asked: Likelihood) -> tuple[list[Question | None], list[tuple[int, int]]]:
+    def _in_tokens(self, texts: Sequence[Likelihood]) -> list[_Asked]:
+        encoded = self._model.encoded([one.text for one in texts])
+        return [self._questions(one, encoding) for one, encoding in zip(texts, encoded, strict=True)]
+
+    def _questions(self, asked: Likelihood, encoding: Any) -> _Asked:
         """A question about every token that stands for characters, or None, and these characters."""
         tokenizer = self._model.tokenizer
-        encoded = tokenizer(asked.text, return_offsets_mapping=True)
-        ids, spans = list(encoded["input_ids"]), [tuple(span) for span in encoded["offset_mapping"]]
+        ids, spans = encoding.ids, encoding.offsets
         if self.kind == "causal" and spans and spans[0][0] < spans[0][1]:
             first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
             if first is not None:

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from biassay.errors import ModelError
+from biassay.models.ahead import Ahead
 from biassay.models.answering import Reply
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
 from biassay.models.hub import flag
 from biassay.models.lm import LanguageModel
 from biassay.models.lm_questions import Question
+from biassay.models.memory import halves_of, in_halves
 from biassay.models.sampling import Sampling
+from biassay.models.tokenising import tokens_at
 from biassay.texts.requests import Prompt
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ class HfReplies:
         settings = {**dict(own.settings), **self._sampling.settings, **plain}
         del settings["head"]
         self.identity = Identity(own.name, own.family, own.revision, tuple(settings.items()))
+        self._asked = Ahead(self._questions)
 
     def prepare(self, prompts: Sequence[Prompt]) -> None:  # noqa: ARG002
         self._check_template()
@@ -72,6 +76,11 @@ class HfReplies:
             size = sizes[device]
             batches += [places[start : start + size] for start in range(0, len(places), size)]
         return batches
+
+    def expect(self, prompts: Sequence[Prompt]) -> None:
+        """Tokenise prompts with options that are asked soon."""
+        if all(one.options for one in prompts):
+            self._asked.expect(prompts)
 
     def reply(self, prompts: Sequence[Prompt]) -> list[Reply]:
         self.prepare(prompts)
@@ -113,16 +122,14 @@ class HfReplies:
         own: str = self._model.tokenizer.get_chat_template()
         return f"{_FIXED_DATE}\n{own}" if "strftime_now" in own else own
 
-    def _encoded(self, texts: Sequence[str]) -> Any:
+    def _encoded(self, texts: Sequence[str]) -> list[Any]:
         """Tokens of texts; a template writes special ones itself."""
-        return self._model.tokenizer(list(texts), add_special_tokens=not self._chat, return_offsets_mapping=True)
+        return self._model.encoded(texts, special=not self._chat)
 
     # Options
 
     def _scored(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        befores = [self._text(prompt) for prompt in prompts]
-        pairs = [(text, option) for text, one in zip(befores, prompts, strict=True) for option in one.options]
-        asked = self._questions(pairs)
+        asked = self._asked(prompts)
         distinct = list(dict.fromkeys(question for questions in asked for question in questions))
         log_p = dict(zip(distinct, self._model.log_p(distinct).tolist(), strict=True))
         sums = iter([(len(own[0].ids), sum(log_p[question] for question in own)) for own in asked])
@@ -132,12 +139,14 @@ class HfReplies:
             replies.append(Reply("", None, found[0][0], 0, tuple(number for _, number in found)))
         return replies
 
-    def _questions(self, pairs: Sequence[tuple[str, str]]) -> list[list[Question]]:
+    def _questions(self, prompts: Sequence[Prompt]) -> list[list[Question]]:
         """Of every option behind its prompt, a question for each token with a character of it."""
+        befores = [self._text(prompt) for prompt in prompts]
+        pairs = [(text, option) for text, one in zip(befores, prompts, strict=True) for option in one.options]
         encoded = self._encoded([before + option for before, option in pairs])
         found = []
-        for (before, option), ids, spans in zip(pairs, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-            own = [place for place, (start, end) in enumerate(spans) if start < end and end > len(before)]
+        for (before, option), encoding in zip(pairs, encoded, strict=True):
+            ids, own = encoding.ids, tokens_at(encoding, (len(before), len(before) + len(option)))
             if not own or own[0] == 0:
                 raise ModelError(f"model {self.identity.name!r} has no token for the option {option!r} behind a prompt")
             found.append([Question(tuple(ids[:place]), place - 1, ids[place]) for place in own])
@@ -146,7 +155,11 @@ class HfReplies:
     # Words
 
     def _written(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        rows = self._encoded([self._text(one) for one in prompts])["input_ids"]
+        parts = in_halves(self.identity.name, self._answered, prompts, halves_of)
+        return [reply for part in parts for reply in part]
+
+    def _answered(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        rows = [encoding.ids for encoding in self._encoded([self._text(one) for one in prompts])]
         longest, limit = max(map(len, rows)), self._model.limit
         if longest >= limit:
             raise ModelError(f"model {self.identity.name!r} reads at most {limit} tokens, and a prompt has {longest}")

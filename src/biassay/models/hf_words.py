@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.models.base import Identity, InContext, Span, check_spans
+from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import ModelName
-from biassay.models.hf import opened
-from biassay.models.hub import Source
 from biassay.models.pooling import PoolName, check_words, pool
 from biassay.models.states import TokenStates, choice
-from biassay.models.tokenising import Tokeniser
 
 if TYPE_CHECKING:
     import torch
@@ -32,19 +30,23 @@ _Result = TypeVar("_Result")
 
 def provide(model: ModelName) -> HfWordEncoder:
     check_words(model)
-    return HfWordEncoder(model, *opened(model))
+    return HfWordEncoder(model, Checkpoint(model))
 
 
 class HfWordEncoder:
     """The last token of a word, the first, or the mean of all, located by character offsets."""
 
-    def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
-        self._tokeniser = tokeniser
-        self._states = TokenStates(model, source, config)
+    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+        checkpoint.check_tokenizer()
+        self._checkpoint = checkpoint
+        self._states = TokenStates(model, checkpoint)
         self._part: PoolName = choice(model, "word", "last", _WORD_PARTS)  # type: ignore[assignment]
         settings = {"word": self._part, **self._states.settings}
-        self.identity = Identity(source.name, "hf", source.fingerprint(config), tuple(settings.items()))
-        self.batch_size = _BATCH[self._states.device]
+        self.identity = Identity(checkpoint.source.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
+
+    @property
+    def batch_size(self) -> int:
+        return _BATCH[self._states.device]
 
     def prepare(self) -> None:
         self._states.load()
@@ -53,13 +55,13 @@ class HfWordEncoder:
         check_spans(texts, spans)
         parts = [slice(start, start + _PART) for start in range(0, len(texts), _PART)]
         vectors, missing = [], []
-        for located in one_ahead(lambda part: self._tokeniser.locate(texts[part], spans[part]), parts):
+        for located in one_ahead(lambda part: self._checkpoint.tokeniser.locate(texts[part], spans[part]), parts):
             vectors.append(self._states.vectors(located.tokenised, self._pooling))
             missing += located.missing
         return InContext.of(self.identity.name, texts, np.concatenate(vectors), missing)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        return self._tokeniser.count(texts)
+        return self._checkpoint.tokeniser.count(texts)
 
     def _pooling(self, states: torch.Tensor, _: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
         """As of a text that has no tokens but the word's."""

@@ -18,27 +18,26 @@ from typing import Any
 from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.files import content_digest, default_cache
 from biassay.models.family import ModelName
-from biassay.models.half_precision import refuse_deadly
 
 __all__ = [
     "DEVICE_HELP",
     "TRUST_HELP",
     "Source",
+    "check_device",
     "choose_device",
     "flag",
-    "load_weights",
     "loading",
     "locate",
     "open_config",
     "open_tokenizer",
+    "quiet_library",
+    "refuse_missing",
 ]
 
-DEVICE_HELP = "auto (the default: a GPU where there is one), cpu or cuda"
+DEVICE_HELP = "auto (the default: GPUs where there are any, and memory for what they lack), cpu or cuda"
 TRUST_HELP = "true: run code that comes with the model; the default is false"
 _DOCUMENTS = (".md", ".html", ".pdf", ".png", ".jpg", ".svg")  # beside a model, and no part of it
 _DEVICES = ("auto", "cpu", "cuda")
-# Parts that pooling token states never uses: a checkpoint may lack them.
-_UNUSED = ("pooler.",)
 
 
 @dataclass(frozen=True)
@@ -74,10 +73,10 @@ class Source:
     def options(self) -> dict[str, Any]:
         return {"revision": self.revision or "main", "trust_remote_code": self.trusted}
 
-    def fingerprint(self, config: Any) -> str:
+    def fingerprint(self) -> str:
         """The commit of a hub model; of a folder, what its files hold, wherever it lies."""
         if not self.is_folder:
-            return str(getattr(config, "_commit_hash", None) or self.revision or "main") + f" {self.place}"
+            return f"{_commit(self)} {self.place}"
         digest = hashlib.blake2b(digest_size=16)
         with loading(self.name, "files"):
             for file in _parts(Path(self.place)):
@@ -100,6 +99,16 @@ def locate(model: ModelName) -> Source:
     if model.name.startswith(("/", ".", "~")):
         raise ModelError(f"model {model.text!r}: there is no folder {path}")
     return Source(name, revision or None, f"{model.family}:{model.name}", trusted)
+
+
+def _commit(source: Source) -> str:
+    """The commit that the name of a hub model stands for now; offline, the one that was downloaded."""
+    hub: Any = import_module("huggingface_hub")
+    try:
+        file = hub.hf_hub_download(source.place, "config.json", revision=source.revision or "main")
+    except Exception:  # whatever the hub has against it, the library says it as for everything else
+        return str(getattr(open_config(source), "_commit_hash", None) or source.revision or "main")
+    return Path(file).parent.name  # .../snapshots/COMMIT/config.json
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -157,7 +166,8 @@ def loading(name: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def _quiet_library() -> Any:
+def quiet_library() -> Any:
+    """The library, which then says nothing but errors."""
     import transformers
 
     library: Any = transformers
@@ -183,14 +193,14 @@ def _without_bar() -> Iterator[None]:
 
 def open_config(source: Source) -> Any:
     """The model's configuration; small, and enough to check most of what a user may ask for."""
-    library = _quiet_library()
+    library = quiet_library()
     with loading(source.name, "configuration"):
         return library.AutoConfig.from_pretrained(source.place, **source.options)
 
 
 def open_tokenizer(source: Source) -> Any:
     """The model's tokeniser; one without a vocabulary is no tokeniser."""
-    library = _quiet_library()
+    library = quiet_library()
     with loading(source.name, "tokenizer"):
         tokenizer = library.AutoTokenizer.from_pretrained(source.place, **source.options)
         if len(tokenizer) <= len(tokenizer.all_special_ids):
@@ -198,26 +208,8 @@ def open_tokenizer(source: Source) -> Any:
         return tokenizer
 
 
-def load_weights(source: Source, auto_class: str, dtype: str, device: str, unused: tuple[str, ...] = _UNUSED) -> Any:
-    """The model, ready to run. A part that the checkpoint lacks is an error that names it."""
-    import torch
-
-    library = _quiet_library()
-    with loading(source.name, "weights"):
-        model, info = getattr(library, auto_class).from_pretrained(
-            source.place,
-            dtype=getattr(torch, dtype),
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # so that they are named below
-            **source.options,
-        )
-    _refuse_missing(source.name, info, unused)
-    model = model.to(device).eval()
-    refuse_deadly(source.name, model)
-    return model
-
-
-def _refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
+def refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
+    """Refuse a checkpoint that lacks weights, but for those that are not used."""
     missing = sorted(key for key in info["missing_keys"] if not key.startswith(unused))
     wrong = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     if missing or wrong:
@@ -229,11 +221,17 @@ def _refuse_missing(name: str, info: Any, unused: tuple[str, ...]) -> None:
         )
 
 
-def choose_device(model: ModelName) -> str:
-    """cpu or cuda; ``auto`` takes a GPU where there is one."""
+def check_device(model: ModelName) -> str:
+    """The device as it is asked for. Looking for a GPU would load torch, which is left until something is asked."""
     asked = model.settings.get("device", "auto")
     if asked not in _DEVICES:
         raise UnknownNameError("device", asked, _DEVICES, f"(one of {', '.join(_DEVICES)})")
+    return asked
+
+
+def choose_device(model: ModelName) -> str:
+    """cpu or cuda; ``auto`` takes a GPU where there is one."""
+    asked = check_device(model)
     if asked == "cpu":
         return "cpu"
     import torch
@@ -254,7 +252,7 @@ def _from_gguf(path: Path, model: ModelName) -> Path:
     kept = default_cache() / "gguf" / content_digest(path)
     if kept.is_dir():
         return kept
-    library = _quiet_library()
+    library = quiet_library()
     kept.parent.mkdir(parents=True, exist_ok=True)
     working = Path(tempfile.mkdtemp(prefix=".", dir=kept.parent))
     try:
@@ -264,7 +262,7 @@ def _from_gguf(path: Path, model: ModelName) -> Path:
             loaded, info = library.AutoModelForCausalLM.from_pretrained(
                 folder, gguf_file=file, quantization_config=dense, output_loading_info=True
             )
-            _refuse_missing(model.text, info, ())
+            refuse_missing(model.text, info, ())
             loaded.save_pretrained(working)
             library.AutoTokenizer.from_pretrained(folder, gguf_file=file).save_pretrained(working)
         if not kept.is_dir():

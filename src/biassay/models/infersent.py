@@ -16,7 +16,7 @@ import numpy as np
 from biassay.errors import ModelError, UnknownNameError, UsageError
 from biassay.models.base import Encoded, Identity, Span
 from biassay.models.family import Family, ModelName
-from biassay.models.hub import DEVICE_HELP, choose_device
+from biassay.models.hub import DEVICE_HELP, check_device, choose_device
 from biassay.models.old_checkpoints import BiRnn, fingerprint, load_tensors
 from biassay.models.treebank import Token, treebank_tokens
 from biassay.models.vector_files import read_vectors
@@ -37,8 +37,7 @@ def provide(model: ModelName) -> InferSentEncoder:
     checkpoint = _only(folder, "checkpoint", _CHECKPOINTS)
     vectors = _only(folder, "file of word vectors", _VECTORS)
     version = _version(model, checkpoint)
-    if "device" in model.settings:
-        choose_device(model)  # refuse a wrong one now; looking for a GPU would load PyTorch
+    check_device(model)
     return InferSentEncoder(model, checkpoint, vectors, version)
 
 

@@ -8,21 +8,27 @@ the hidden state of the sensitivity test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import ModelError, UsageError
+from biassay.models.ahead import Ahead
 from biassay.models.base import COLUMNS, Filled, Identity
+from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import ModelName
-from biassay.models.hub import choose_device, load_weights, locate, open_config, open_tokenizer
-from biassay.models.lm_questions import Question, Questions
+from biassay.models.hub import check_device, choose_device
+from biassay.models.lm_passes import Batch, Passes
+from biassay.models.lm_prefixes import Behind, Families, families_of
+from biassay.models.lm_questions import InTokens, Question, Questions
+from biassay.models.memory import in_halves
 from biassay.models.sampling import check_not_sampled
 from biassay.models.states import DTYPES, choice
 from biassay.models.tokenising import count_tokens, longest_text
+from biassay.models.weights import load_weights
 from biassay.stats.sensitivity import SortedLogits
 from biassay.texts.requests import Blank
 
@@ -60,34 +66,32 @@ class LanguageModel:
         for setting in ("pool", "word", "layer", "join"):
             if setting in model.settings:
                 raise UsageError(f"model {model.head!r}: {setting}= is for vectors, not for predictions")
-        self._source = locate(model)
-        self._config = open_config(self._source)
-        self.kind: Literal["masked", "causal"] = self._kind()
+        self._name, self._checkpoint = model, Checkpoint(model)
+        self._source = self._checkpoint.source
+        kind = self._checkpoint.kind
+        if kind is None:
+            raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
+        self.kind: Literal["masked", "causal"] = kind
         self.has_mask = self.kind == "masked"
         self._dtype = choice(model, "dtype", "float32", DTYPES)
-        self.device = choose_device(model)
+        check_device(model)
         settings = {"head": self.kind} | ({} if self._dtype == "float32" else {"dtype": self._dtype})
-        revision = self._source.fingerprint(self._config)
-        self.identity = Identity(self._source.name, "hf", revision, tuple(settings.items()))
+        self.identity = Identity(self._source.name, "hf", self._checkpoint.fingerprint, tuple(settings.items()))
         self._model: Any = None
         self._head: Any = None
         self._kinds: torch.Tensor | None = None
+        self._biased: bool | None = None
+        self._shares: bool | None = None
+        self._asked = Ahead(self._in_tokens)
 
-    def _kind(self) -> Literal["masked", "causal"]:
-        import transformers
-
-        library: Any = transformers
-        kind = type(self._config)
-        if kind in library.MODEL_FOR_MASKED_LM_MAPPING:
-            return "masked"
-        if kind in library.MODEL_FOR_CAUSAL_LM_MAPPING:
-            return "causal"
-        raise ModelError(f"model {self._source.name!r} is neither a masked nor a causal language model")
+    @cached_property
+    def device(self) -> str:
+        return choose_device(self._name)
 
     @cached_property
     def tokenizer(self) -> Any:
         """Opened when something has to be asked: what was answered before needs none."""
-        tokenizer = open_tokenizer(self._source)
+        tokenizer = self._checkpoint.tokenizer
         if not getattr(tokenizer, "is_fast", False):
             raise ModelError(
                 f"model {self._source.name!r}: its tokenizer has no fast version, which is needed to locate words"
@@ -105,7 +109,7 @@ class LanguageModel:
     @property
     def limit(self) -> int:
         """The most tokens it reads."""
-        return longest_text(self.tokenizer, self._config)
+        return longest_text(self.tokenizer, self._checkpoint.config)
 
     @cached_property
     def _questions(self) -> Questions:
@@ -118,13 +122,22 @@ class LanguageModel:
         _ = self.tokenizer  # quicker than the weights, and it may be refused
         name = "AutoModelForMaskedLM" if self.kind == "masked" else "AutoModelForCausalLM"
         try:
-            self._model = load_weights(self._source, name, self._dtype, self.device, unused=())
+            spread = check_device(self._name) == "auto"
+            self._model = load_weights(self._source, name, self._dtype, self.device, spread=spread, unused=())
         except ModelError as error:
             error.add_note("a model without a language-model head can be measured by --measure ceat only")
             raise
         self._head = self._model.get_output_embeddings()
         if self._head is None:
             raise ModelError(f"model {self._source.name!r} has no output layer over its vocabulary")
+
+    def _in_tokens(self, blanks: Sequence[Blank]) -> tuple[list[InTokens], Passes]:
+        asked = self._questions.of(blanks)
+        return asked, Passes.of([question for one in asked for question in one.questions], self.kind)
+
+    def expect(self, blanks: Sequence[Blank]) -> None:
+        """Tokenise blanks that are asked about soon."""
+        self._asked.expect(blanks)
 
     def batches(self, blanks: Sequence[Blank]) -> list[list[int]]:
         """What is asked together, by the places of all blanks."""
@@ -133,25 +146,19 @@ class LanguageModel:
     def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
         """Answers about the words of every blank; blanks asked together share passes."""
         self.prepare(blanks)
-        asked = [self._questions.of(blank) for blank in blanks]
-        distinct = dict.fromkeys(question for one in asked for question in one.questions)
-        questions = sorted(distinct, key=lambda question: question.ids)
-        answers = self._answers(questions)
-        rows, hosts = {question: row for row, question in enumerate(questions)}, self._hosts(questions)
-        filled, read = [], set[tuple[int, ...]]()
-        for one in asked:
-            own = {hosts[question.ids] for question in one.questions} - read
-            read |= own
-            filled.append(
-                Filled(
-                    lengths=np.array(one.lengths, dtype=np.int32),
-                    pieces=np.array([question.target for question in one.questions], dtype=np.int32),
-                    columns=answers[[rows[question] for question in one.questions]],
-                    unknown=one.unknown,
-                    passes=len(own),
-                )
-            )
-        return filled
+        asked, passes = self._asked(blanks)
+        counts = np.array([len(one.questions) for one in asked])
+        read = passes.first_asked(np.repeat(np.arange(len(asked)), counts), len(asked))
+        answers = np.split(self._answers(passes), np.cumsum(counts)[:-1])
+        targets = np.split(passes.targets.astype(np.int32), np.cumsum(counts)[:-1])
+        return [
+            Filled(np.array(one.lengths, dtype=np.int32), pieces, columns, one.unknown, number)
+            for one, pieces, columns, number in zip(asked, targets, answers, read.tolist(), strict=True)
+        ]
+
+    def encoded(self, texts: Sequence[str], *, special: bool = True) -> list[Any]:
+        """Tokens of texts, as the library behind the tokenizer has them, and with special ones where wanted."""
+        return self._questions.encoded(list(texts), special=special)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         return count_tokens(self.tokenizer, texts)
@@ -159,81 +166,95 @@ class LanguageModel:
     def log_p(self, questions: Sequence[Question]) -> NDArray[np.float32]:
         """Log-probabilities (n,) of the tokens asked about, and nothing else."""
         self.prepare()
-        return self._answers(questions, names=COLUMNS[:1])[:, 0]
+        return self._answers(Passes.of(questions, self.kind), names=COLUMNS[:1])[:, 0]
 
-    def _answers(self, questions: Sequence[Question], names: Sequence[str] = COLUMNS) -> NDArray[np.float32]:
-        """(n, len(names)): see `COLUMNS`."""
-        self._check_lengths(questions)
-        found = np.empty((len(questions), len(names)), dtype=np.float32)
-        asked: dict[tuple[int, ...], dict[int, list[int]]] = {}
-        hosts = self._hosts(questions)
-        for number, question in enumerate(questions):
-            asked.setdefault(hosts[question.ids], {}).setdefault(question.place, []).append(number)
-        for batch in _batches(sorted(asked, key=len), self.device):
-            places = [(row, place) for row, ids in enumerate(batch) for place in asked[ids]]
-            numbers = [asked[batch[row]][place] for row, place in places]
-            wanted = [(at, questions[n].target) for at, those in enumerate(numbers) for n in those]
-            found[[n for those in numbers for n in those]] = self._answered(batch, places, wanted, names)
-        return found
+    def _answers(self, passes: Passes, names: Sequence[str] = COLUMNS) -> NDArray[np.float32]:
+        """(n, len(names)): see `COLUMNS`. The device is not waited for before all is handed over to it."""
+        import torch
 
-    def _check_lengths(self, questions: Sequence[Question]) -> None:
-        limit = self.limit
-        longest = max(questions, key=lambda question: len(question.ids), default=None)
-        if longest is not None and len(longest.ids) > limit:
-            text = self.tokenizer.decode(longest.ids)
+        self._check_length(passes)
+        places, found = [], []
+        for batch, own in self._families(passes) or passes.batches(*_at_once(self.device)):
+            places.append(own)
+            found += in_halves(self._source.name, partial(self._said, names), batch, lambda part: part.halves())
+        answers = np.empty((len(passes.targets), len(names)), dtype=np.float32)
+        if found:
+            answers[np.concatenate(places)] = torch.cat(found).cpu().numpy()
+        return answers
+
+    def _check_length(self, passes: Passes) -> None:
+        limit, longest = self.limit, passes.sequences[-1] if passes.sequences else ()
+        if len(longest) > limit:
+            text = self.tokenizer.decode(longest)
             raise ModelError(
-                f"model {self._source.name!r} reads at most {limit} tokens, and a text has {len(longest.ids)}: {text!r}"
+                f"model {self._source.name!r} reads at most {limit} tokens, and a text has {len(longest)}: {text!r}"
             )
 
-    def _hosts(self, questions: Sequence[Question]) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """The sequence that is read for every sequence asked about: itself, or one that it is the beginning of."""
-        ordered = sorted({question.ids for question in questions})
-        hosts = {ids: ids for ids in ordered}
-        if self.kind == "causal":
-            for ids, following in zip(ordered[-2::-1], ordered[:0:-1], strict=True):
-                if following[: len(ids)] == ids:
-                    hosts[ids] = hosts[following]
-        return hosts
+    def _families(self, passes: Passes) -> list[tuple[Families, NDArray[np.intp]]]:
+        """Sequences by what they share, if the model is one that can go on behind it; tried once."""
+        found = (
+            families_of(passes, *_at_once(self.device)) if self.kind == "causal" and self._shares is not False else []
+        )
+        if found and self._shares is None:
+            self._shares = self._agrees(found[0][0])
+        return found if self._shares else []
 
-    def _answered(
-        self,
-        batch: Sequence[tuple[int, ...]],
-        places: list[tuple[int, int]],
-        wanted: list[tuple[int, int]],
-        names: Sequence[str],
-    ) -> NDArray[np.float32]:
-        """Answers for (place, token) pairs; a place is the row of its sequence and where in it."""
+    def _agrees(self, families: Families) -> bool:
+        """Are some answers the same, by what sequences share and by each as a whole?"""
+        while len(families.prefixes) > 2:
+            families = families.halves()[0]
+        try:
+            one, other = (self._said(COLUMNS[:1], part) for part in (families, families.whole))
+        except (
+            Exception
+        ):  # a model without such a cache, or with one of its own: whatever it says, it is read as a whole
+            return False
+        return bool(np.allclose(one.cpu(), other.cpu(), atol=1e-4 if self._dtype == "float32" else 0.2))
+
+    def _said(self, names: Sequence[str], batch: Batch | Families) -> torch.Tensor:
+        """Answers (n, len(names)) to the questions of a batch."""
         import torch
 
         with torch.inference_mode():
-            logits, norms = self._forward(batch, places)
-            at, tokens = torch.tensor(wanted, device=self.device).T
-            logits = logits.float()
-            if len(names) == 1:
-                only: NDArray[np.float32] = (logits[at, tokens] - logits.logsumexp(dim=1)[at])[:, None].cpu().numpy()
-                return only
-            log_p = torch.log_softmax(logits, dim=1)
-            masses = torch.log(torch.exp(log_p) @ self._word_tokens(logits.shape[1]))
-            distance = SortedLogits(logits).distances(at, tokens, norms[at])
-            columns = [log_p[at, tokens], masses[at, 0], masses[at, 1], distance.float()]
-            answer: NDArray[np.float32] = torch.stack(columns, dim=1).cpu().numpy()
-            return answer
+            if isinstance(batch, Batch):
+                return self._answered(batch, names, Behind())
+            shared = Behind(keep=True)
+            first = self._answered(batch.first, names, shared)
+            shared.choose(
+                torch.from_numpy(batch.family).to(self.device), torch.from_numpy(batch.lengths).to(self.device)
+            )
+            second = self._answered(batch.second, names, shared)
+            found = torch.empty((len(batch.rows), len(names)), device=first.device)
+            in_prefix = torch.from_numpy(batch.in_prefix).to(first.device)
+            found[in_prefix], found[~in_prefix] = first, second
+            return found
 
-    def _forward(
-        self, batch: Sequence[tuple[int, ...]], places: list[tuple[int, int]]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def _answered(self, batch: Batch, names: Sequence[str], behind: Behind) -> torch.Tensor:
+        import torch
+
+        logits, norms = self._forward(batch, behind)
+        if not len(batch.targets):
+            return torch.empty((0, len(names)), device=logits.device)
+        at, tokens = (torch.from_numpy(numbers).to(self.device) for numbers in (batch.at, batch.targets))
+        logits = logits.float()
+        if len(names) == 1:
+            return (logits[at, tokens] - logits.logsumexp(dim=1)[at])[:, None]
+        log_p = torch.log_softmax(logits, dim=1)
+        masses = torch.log(torch.exp(log_p) @ self._word_tokens(logits.shape[1]))
+        distance = SortedLogits(logits).distances(at, tokens, norms[at])
+        return torch.stack([log_p[at, tokens], masses[at, 0], masses[at, 1], distance.float()], dim=1)
+
+    def _forward(self, batch: Batch, behind: Behind) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits (n, V) at the places asked for, and squared lengths (n,) of what the output layer was given."""
         import torch
 
-        longest = max(map(len, batch))
-        padding = self.tokenizer.pad_token_id or 0
-        ids = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in batch], device=self.device)
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in batch], device=self.device)
-        rows, columns = torch.tensor(places, device=self.device).T
+        padded = batch.padded(self.tokenizer.pad_token_id or 0)
+        ids, mask, rows, columns = (torch.from_numpy(a).to(self.device) for a in (*padded, batch.rows, batch.places))
         kept: dict[str, torch.Tensor] = {}
 
         def only_there(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-            kept["state"] = given[0].reshape(len(batch), longest, -1)[rows, columns]
+            there = given[0].device  # a layer of a model that is spread may have a device of its own
+            kept["state"] = given[0].reshape(*ids.shape, -1)[rows.to(there), columns.to(there)]
             return kept["state"][:, None], *given[1:]
 
         def plain(_: Any, __: Any, made: torch.Tensor) -> None:
@@ -241,13 +262,18 @@ class LanguageModel:
 
         handles = [self._head.register_forward_pre_hook(only_there), self._head.register_forward_hook(plain)]
         try:
-            logits = self._model(input_ids=ids, attention_mask=mask).logits[:, 0]
+            more = behind.given(mask) if self.kind == "causal" else {"attention_mask": mask}
+            output = self._model(input_ids=ids, **more)
+            behind.take(output, mask)
+            logits = output.logits[:, 0]
         finally:
             for handle in handles:
                 handle.remove()
-        # A bias, in the layer or added behind it, is one more column, by which the state has one more entry: 1.
-        biased = getattr(self._head, "bias", None) is not None or not torch.equal(kept["product"][:, 0], logits)
-        return logits, kept["state"].double().square().sum(dim=1) + float(biased)
+        if self._biased is None and len(logits):
+            # A bias, in the layer or added behind it, is one more column, by which the state has one more entry: 1.
+            own = getattr(self._head, "bias", None) is not None
+            self._biased = own or not torch.equal(kept["product"][:, 0].to(logits.device), logits)
+        return logits, kept["state"].to(logits.device).double().square().sum(dim=1) + float(bool(self._biased))
 
     def _word_tokens(self, size: int) -> torch.Tensor:
         """(V, 2): which tokens of the vocabulary begin a word, and which continue one."""
@@ -263,12 +289,6 @@ class LanguageModel:
         return self._kinds
 
 
-def _batches(sequences: Sequence[tuple[int, ...]], device: str) -> Iterator[Sequence[tuple[int, ...]]]:
-    """Some sequences at a time, the shortest first: as many as the memory of one pass is meant to hold."""
-    at = 0
-    while at < len(sequences):
-        n = _ROWS_AT_ONCE[device]
-        while n > 1 and n * len(sequences[min(at + n, len(sequences)) - 1]) > _TOKENS_AT_ONCE[device]:
-            n //= 2
-        yield sequences[at : at + n]
-        at += n
+def _at_once(device: str) -> tuple[int, int]:
+    """How many sequences one pass reads at most, and how many tokens."""
+    return _ROWS_AT_ONCE[device], _TOKENS_AT_ONCE[device]

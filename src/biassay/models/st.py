@@ -5,50 +5,49 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import ModelError
+from biassay.models.ahead import Ahead
 from biassay.models.base import Encoded, Identity
+from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import Family, ModelName
 from biassay.models.half_precision import refuse_deadly
-from biassay.models.hub import (
-    DEVICE_HELP,
-    TRUST_HELP,
-    Source,
-    choose_device,
-    loading,
-    locate,
-    open_config,
-    open_tokenizer,
-)
-
-if TYPE_CHECKING:
-    from biassay.models.tokenising import Tokeniser
+from biassay.models.hub import DEVICE_HELP, TRUST_HELP, check_device, choose_device, loading
+from biassay.models.memory import halves_of, in_halves
+from biassay.models.tokenising import Tokenised
 
 __all__ = ["FAMILY", "StEncoder", "provide"]
 
 
 def provide(model: ModelName) -> StEncoder:
-    from biassay.models.tokenising import Tokeniser
-
-    source = locate(model)
-    config = open_config(source)
-    return StEncoder(model, source, config, Tokeniser(open_tokenizer(source), config, source.name))
+    return StEncoder(model, Checkpoint(model))
 
 
 class StEncoder:
     """A model with its own pooling and whatever layers follow it."""
 
-    def __init__(self, model: ModelName, source: Source, config: Any, tokeniser: Tokeniser) -> None:
-        self._source, self._tokeniser = source, tokeniser
-        self._device = choose_device(model)
+    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+        check_device(model)
+        checkpoint.check_tokenizer()
+        self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
         self._model: Any = None
-        self.identity = Identity(source.name, "st", source.fingerprint(config))
-        self.batch_size = 512 if self._device == "cpu" else 16_384
+        self.identity = Identity(checkpoint.source.name, "st", checkpoint.fingerprint)
+
+        self._tokenised: Ahead[str, Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
+
+    @cached_property
+    def _device(self) -> str:
+        return choose_device(self._name)
+
+    @property
+    def batch_size(self) -> int:
+        return 512 if self._device == "cpu" else 16_384
 
     def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
         if self._model is not None:
@@ -69,21 +68,26 @@ class StEncoder:
         refuse_deadly(self._source.name, model)
         self._model = model
         if self._model.max_seq_length:
-            self._tokeniser.limit = min(self._tokeniser.limit, int(self._model.max_seq_length))
+            tokeniser = self._checkpoint.tokeniser
+            tokeniser.limit = min(tokeniser.limit, int(self._model.max_seq_length))
+
+    def expect(self, texts: Sequence[str]) -> None:
+        """Tokenise texts that are asked for soon."""
+        self._tokenised.expect(texts)
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         self.prepare(texts)
-        vectors = self._model.encode(
-            list(texts),
-            batch_size=64 if self._device == "cpu" else 1024,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
-        tokenised = self._tokeniser(texts)
-        return Encoded.of(np.asarray(vectors, dtype=np.float32), tokenised.unknown, tokenised.cut)
+        vectors = np.concatenate(in_halves(self.identity.name, self._vectors, list(texts), halves_of))
+        tokenised = self._tokenised(texts)
+        return Encoded.of(vectors, tokenised.unknown, tokenised.cut)
+
+    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        size = 64 if self._device == "cpu" else 1024
+        found = self._model.encode(list(texts), batch_size=size, show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(found, dtype=np.float32)
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        return self._tokeniser.count(texts)
+        return self._checkpoint.tokeniser.count(texts)
 
 
 @contextmanager

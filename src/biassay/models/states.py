@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import ModelError, UnknownNameError, UsageError
+from biassay.errors import UnknownNameError, UsageError
 from biassay.models.family import ModelName
-from biassay.models.hub import Source, choose_device, load_weights
+from biassay.models.hub import check_device, choose_device
+from biassay.models.memory import halves_of, in_halves
+from biassay.models.weights import load_weights
 
 if TYPE_CHECKING:
     import torch
 
+    from biassay.models.checkpoint import Checkpoint
     from biassay.models.tokenising import Tokenised
 
     Pooling = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # states, mask, words
@@ -38,15 +42,19 @@ class TokenStates:
         Those that change the vectors.
     """
 
-    def __init__(self, model: ModelName, source: Source, config: Any) -> None:
-        self._source, self._config = source, config
-        self._depth = getattr(config.get_text_config(), "num_hidden_layers", None)
+    def __init__(self, model: ModelName, checkpoint: Checkpoint) -> None:
+        self._name, self._checkpoint, self._source = model, checkpoint, checkpoint.source
+        self._depth = checkpoint.depth
         self._layers = _layers(model, self._depth)
         self._join = choice(model, "join", "sum", _JOINS)
         self._dtype = choice(model, "dtype", "float32", DTYPES)
-        self.device = choose_device(model)
+        check_device(model)
         self._model: Any = None
         self.settings = self.settings_of(self._layers)
+
+    @cached_property
+    def device(self) -> str:
+        return choose_device(self._name)
 
     def settings_of(self, layers: Layers) -> dict[str, str]:
         """The settings with which these layers would be asked for."""
@@ -70,8 +78,9 @@ class TokenStates:
 
     def load(self) -> None:
         if self._model is None:
-            loaded = load_weights(self._source, "AutoModel", self._dtype, self.device)
-            self._model = loaded.get_encoder() if self._config.is_encoder_decoder else loaded
+            spread = check_device(self._name) == "auto"
+            loaded = load_weights(self._source, "AutoModel", self._dtype, self.device, spread=spread)
+            self._model = loaded.get_encoder() if self._checkpoint.config.is_encoder_decoder else loaded
 
     def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
         """Vectors (texts, d) of the layers asked for."""
@@ -80,37 +89,31 @@ class TokenStates:
 
     def several(self, tokenised: Tokenised, ways: Sequence[Way]) -> list[NDArray[np.float32]]:
         """Vectors (texts, d) by every way, from one pass."""
+        import torch
+
         self.load()
-        vectors: list[NDArray[np.float32]] = []
-        for rows in self.pieces(tokenised):
-            found = self._pooled(tokenised, rows, ways)
-            if not vectors:  # an encoder is never asked about no text at all
-                vectors = [np.empty((len(tokenised.lengths), part.shape[1]), dtype=np.float32) for part in found]
-            for whole, part in zip(vectors, found, strict=True):
-                whole[rows] = part
-        return vectors
+        pieces = list(self.pieces(tokenised))
+        found = [self._pooled(tokenised, rows, ways) for rows in pieces]  # the device is waited for behind the last
+        order = np.argsort(np.concatenate(pieces))
+        return [torch.cat(parts).cpu().numpy()[order] for parts in zip(*found, strict=True)]
 
     def pieces(self, tokenised: Tokenised) -> Iterator[NDArray[np.intp]]:
         """Rows of the texts that go through the model together."""
         order = np.argsort(tokenised.lengths, kind="stable")
         return _by_size(order, tokenised, _TOKENS_AT_ONCE[self.device])
 
-    def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[NDArray[np.float32]]:
-        """Vectors of some texts; if they do not fit into the GPU's memory, of each half in turn."""
+    def _pooled(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[torch.Tensor]:
+        """Vectors of some texts; if they do not fit into memory, of each half in turn."""
         import torch
 
-        try:
+        def forward(rows: NDArray[np.intp]) -> list[torch.Tensor]:
             with torch.inference_mode():
                 return self._forward(tokenised, rows, ways)
-        except torch.OutOfMemoryError as error:
-            if len(rows) == 1:
-                raise ModelError(f"model {self._source.name!r}: one text does not fit into the GPU's memory") from error
-        torch.cuda.empty_cache()
-        middle = len(rows) // 2
-        halves = [self._pooled(tokenised, half, ways) for half in (rows[:middle], rows[middle:])]
-        return [np.concatenate(parts) for parts in zip(*halves, strict=True)]
 
-    def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[NDArray[np.float32]]:
+        halves = in_halves(self._source.name, forward, rows, halves_of)
+        return [torch.cat(parts) for parts in zip(*halves, strict=True)]
+
+    def _forward(self, tokenised: Tokenised, rows: NDArray[np.intp], ways: Sequence[Way]) -> list[torch.Tensor]:
         import torch
 
         ids, mask, words = (torch.from_numpy(a).to(self.device) for a in tokenised.padded(rows))
@@ -119,7 +122,7 @@ class TokenStates:
         for own, (_, pooling) in zip(states, ways, strict=True):
             pooled = [pooling(state, mask, words).float() for state in own]
             joined = torch.cat(pooled, dim=1) if self._join == "concat" else torch.stack(pooled).sum(dim=0)
-            found.append(np.asarray(joined.cpu().numpy(), dtype=np.float32))
+            found.append(joined)
         return found
 
     def run(self, ids: torch.Tensor, mask: torch.Tensor, wanted: Sequence[Layers] = ()) -> list[list[torch.Tensor]]:

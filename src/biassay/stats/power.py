@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.polynomial import Chebyshev
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import LEAST_DF, Components
@@ -49,6 +49,7 @@ Sought = Literal["all", "targets", "attributes"]
 Floats = NDArray[np.float64]
 
 _POINTS = 1021
+_NINTH = 1.085070245491451  # the root of x**9 - x - 1
 _FEW = 30  # degrees of freedom up to which quantiles of chi-square are exact; beyond, Wilson and Hilferty's are near
 
 
@@ -118,8 +119,7 @@ class Design:
         high = 4.0
         while _found(high, reach) <= power:
             high *= 2.0
-        shift = optimize.brentq(lambda shift: _found(shift, reach) - power, 0.0, high, xtol=1e-6)
-        return float(shift) * math.sqrt(self.V)
+        return _crossing(lambda shift: _found(shift, reach) - power, 0.0, high) * math.sqrt(self.V)
 
     def _reach(self, tail: float) -> Floats:
         """How large D must be at every point for a p-value in the tail, in its standard deviations."""
@@ -210,6 +210,25 @@ def _check_share(name: str, value: float, most: float = 1.0) -> None:
         raise UsageError(f"{name} must lie between 0 and {most:g}, got {value:g}")
 
 
+def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function passes zero, below it at ``low`` and above it at ``high``.
+
+    False position; an end that stays counts half, so that the other one comes nearer too. The root finders of SciPy
+    take longer to import than all tests of a run take to be searched.
+    """
+    below, above, x, side = function(low), function(high), low, 0
+    for _ in range(100):
+        x, before = (low * above - high * below) / (above - below), x
+        y = function(x)
+        if y == 0.0 or abs(x - before) < 1e-9:
+            break
+        if y < 0.0:
+            low, below, above, side = x, y, above / 2.0 if side < 0 else above, -1
+        else:
+            high, above, below, side = x, y, below / 2.0 if side > 0 else below, 1
+    return x
+
+
 def _found(shift: float, reach: Floats) -> float:
     """How often D, truly at ``shift`` standard deviations, lies beyond reach."""
     return float((special.ndtr(shift - reach) + special.ndtr(-shift - reach)).mean())
@@ -218,8 +237,7 @@ def _found(shift: float, reach: Floats) -> float:
 @cache
 def _deviates() -> Floats:
     """Standard normal deviates (8, points): a Kronecker sequence, whose steps are powers of one irrational number."""
-    root = optimize.brentq(lambda x: x**9 - x - 1.0, 1.0, 2.0)
-    steps = root ** -np.arange(1.0, 9.0)
+    steps = _NINTH ** -np.arange(1.0, 9.0)
     return np.asarray(special.ndtri((0.5 + steps[:, None] * np.arange(1.0, _POINTS + 1)) % 1.0))
 
 

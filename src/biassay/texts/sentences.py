@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from biassay.errors import StimulusError
 from biassay.stimuli.model import ROLES, Concept, GivenText, TemplateClass, TemplateSet, Test
@@ -68,6 +69,7 @@ class TestTexts:
             yield from self.role(role)
 
 
+@lru_cache(maxsize=256)
 def texts_of(test: Test) -> TestTexts:
     """The texts of a test: the words themselves, every word in every template of its class, or those that are given."""
     made = [tuple(_concept_texts(test.concept(role), test.templates(role))) for role in ROLES]
@@ -93,6 +95,7 @@ def given_texts(test: Test) -> dict[str, tuple[GivenText, ...]]:
     }
 
 
+@lru_cache(maxsize=1024)
 def digest_of(test: Test) -> str:
     """A short digest of its texts and of their words and spans, whatever file they come from."""
     content = [[[t.text, t.word, t.span] for t in texts] for texts in given_texts(test).values()]

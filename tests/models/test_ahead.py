@@ -1,0 +1,84 @@
+"""Work ahead of a model: done once, in the order asked for, whatever was announced."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from biassay.answers.fill import in_turn
+from biassay.models.ahead import Ahead
+from biassay.models.lm_passes import Passes
+from biassay.models.lm_questions import Question
+
+
+def test_what_was_announced_is_worked_on_once_and_elsewhere() -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def work(batch: Sequence[str]) -> str:
+        seen.append(("".join(batch), threading.current_thread() is threading.main_thread()))
+        return "".join(batch).upper()
+
+    ahead = Ahead(work)
+    ahead.expect(["a", "b"])
+    ahead.expect(["c"])
+    assert [ahead(["c"]), ahead(["a", "b"]), ahead(["d"])] == ["C", "AB", "D"]
+    assert sorted(seen) == [("ab", False), ("ab", True), ("c", False), ("d", True)]  # what lies before c is given up
+
+
+def test_an_error_comes_with_the_batch_that_made_it() -> None:
+    ahead = Ahead(lambda batch: 1 // len(batch))
+    ahead.expect([])
+    assert ahead(["a"]) == 1
+    with pytest.raises(ZeroDivisionError):
+        ahead([])
+
+
+def test_every_batch_but_the_first_is_announced_before_the_one_ahead_of_it_is_asked() -> None:
+    done: list[tuple[str, object]] = []
+
+    class Asker:
+        def prepare(self, requests: Sequence[int]) -> None:
+            done.append(("prepare", list(requests)))
+
+        def batches(self, requests: Sequence[int]) -> list[list[int]]:  # noqa: ARG002
+            raise AssertionError
+
+        def expect(self, requests: Sequence[int]) -> None:
+            done.append(("expect", list(requests)))
+
+        def ask(self, requests: Sequence[int]) -> int:
+            done.append(("ask", list(requests)))
+            return sum(requests)
+
+    assert list(in_turn(Asker(), [[1, 2], [3], [4]])) == [3, 3, 4]
+    assert done[0] == ("prepare", [1, 2, 3, 4])
+    assert done[1:] == [("expect", [3]), ("ask", [1, 2]), ("expect", [4]), ("ask", [3]), ("ask", [4])]
+
+
+@pytest.mark.parametrize("kind", ["masked", "causal"])
+def test_every_question_is_asked_in_a_sequence_that_begins_with_its_own(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    drawn = [tuple(rng.integers(0, 3, rng.integers(1, 6)).tolist()) for _ in range(200)]
+    questions = [Question(ids, int(rng.integers(len(ids))), int(rng.integers(9))) for ids in drawn]
+    passes = Passes.of(questions, kind)  # type: ignore[arg-type]
+    distinct = set(drawn)
+    alone = {ids for ids in distinct if not any(ids == other[: len(ids)] for other in distinct - {ids})}
+    assert sorted(passes.sequences) == sorted(distinct if kind == "masked" else alone)
+    assert [len(ids) for ids in passes.sequences] == sorted(map(len, passes.sequences))
+    answered: dict[int, Question] = {}
+    for batch, own in passes.batches(8, 24):
+        assert len(batch.sequences) == 1 or len(batch.sequences) * max(map(len, batch.sequences)) <= 24
+        padded, mask = batch.padded(-1)
+        assert [tuple(row[row >= 0]) for row in padded] == list(batch.sequences)
+        assert (mask == (padded >= 0)).all()
+        for number, at, target in zip(own.tolist(), batch.at.tolist(), batch.targets.tolist(), strict=True):
+            ids, place = batch.sequences[batch.rows[at]], int(batch.places[at])
+            asked = questions[number]
+            assert ids[: len(asked.ids)] == asked.ids
+            answered[number] = Question(asked.ids, place, target)
+    assert [answered[number] for number in range(len(questions))] == questions
+    everyone = np.arange(len(questions))
+    assert passes.first_asked(everyone, len(questions)).sum() == len(passes.sequences)
