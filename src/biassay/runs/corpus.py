@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, UsageError
@@ -86,9 +84,7 @@ class _Scanner:
         self._sample = Sample(settings.stimuli, settings.k)
 
     def __call__(self, task: _Task) -> Iterator[tuple[int, Partial]]:
-        known = np.minimum(task.thresholds, self._sample.thresholds())
-        for partial in scan(task.part, self._settings, known, task.skip):
-            self._sample.add(partial.table)
+        for partial in scan(task.part, self._settings, task.thresholds, task.skip, sample=self._sample):
             yield task.number, partial
 
 
