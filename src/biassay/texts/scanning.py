@@ -24,8 +24,9 @@ __all__ = ["GROUP_BYTES", "Partial", "ScanSettings", "scan"]
 GROUP_BYTES = 256 << 20
 # Sentences are cut out when so many bytes of documents are held, or so many hits for each context that is wanted:
 # the longer the wait, the more hits turn out not to be of the sample.
-_HELD = 32 << 20
+_HELD = 128 << 20
 _HITS_FOR_A_CONTEXT = 4
+_ALIKE = 32  # of so many sentences one may be the same as another without a second look
 
 
 @dataclass(frozen=True)
@@ -170,13 +171,13 @@ class _Group:
     def _settle(self) -> None:
         """Cut out the sentences with the smallest keys, and let go of the documents.
 
-        First those that are of the sample if no two are the same; where some are, twice as many.
+        First those that are of the sample if next to none are the same; where more are, twice as many, and so on.
         """
         if not self._noted.hits:
             return
         documents, drawn = self._noted.whole()
         self._noted = _Noted()
-        left, k = np.arange(len(drawn.key)), self.settings.k
+        left, k = np.arange(len(drawn.key)), self.settings.k + self.settings.k // _ALIKE
         while len(left):
             chosen = self._smallest(drawn, left, k)
             self._cut(documents, drawn.hits(left[chosen]))
@@ -201,11 +202,13 @@ class _Group:
         pyarrow, join = tool("pyarrow"), tool("pyarrow.compute").binary_join_element_wise
         names, text_type = pyarrow.array(self.settings.stimuli, pyarrow.large_string()), pyarrow.large_string()
         lengths = self._matcher.lengths[drawn.stimulus]
+        tables = []
         for hit, text, start, end in sentences_around(documents.joined, drawn, lengths, self._segment):
             places = pyarrow.array(documents.places[drawn.document[hit]]).cast(text_type)
             source = join(pyarrow.scalar(self.part.file.name, text_type), places, pyarrow.scalar(":", text_type))
             stimulus = names.take(pyarrow.array(drawn.stimulus[hit]))
-            self._sample.add(sample_table(stimulus, drawn.key[hit], text, start, end, source))
+            tables.append(sample_table(stimulus, drawn.key[hit], text, start, end, source))
+        self._sample.add(pyarrow.concat_tables(tables))
         self._sample.to_table()
 
     def partial(self, number: int, last: bool, damaged: str | None) -> Partial:

@@ -33,43 +33,37 @@ class Sentences(NamedTuple):
 def sentences_around(
     documents: Joined, hits: Drawn, lengths: NDArray[np.int64], segment: _Segment
 ) -> tuple[Sentences, Sentences]:
-    """The sentences of many hits, of so many bytes: those of documents that are plain, and those of others."""
-    compiled = tool("biassay.texts.cutting")
-    numbers, document = np.unique(hits.document, return_inverse=True)
-    starts, stops = documents.starts[numbers], documents.stops[numbers]
-    plain = np.empty(len(numbers), np.bool_)
-    compiled.plain(documents.data, starts, stops, REACH, plain)
-    segmented = compiled.Segmented(documents.data, starts, *_segmented(documents.data, starts, stops, plain, segment))
-    here = np.flatnonzero(plain[document])
-    cut = compiled.Cut(*np.empty((4, len(here)), np.int64))
-    compiled.cut(
-        segmented,
-        (document[here], hits.start[here], lengths[here]),
-        (hits.first[here], hits.last[here], hits.earlier),
-        cut,
-    )
-    short = cut.stop - cut.begin <= LONGEST_SENTENCE
-    others = np.sort(np.concatenate([np.flatnonzero(~plain[document]), here[~short]]))
-    begin, stop, start, end = (column[short] for column in cut)
-    text = _texts(documents.data, begin, stop)
-    return Sentences(here[short], text, start, end), _one_by_one(documents, hits, lengths, segment, others)
+    """The sentences of many hits, of so many bytes: nearly all, and those that take more care."""
+    compiled, data = tool("biassay.texts.cutting"), documents.data
+    begin, stop = documents.starts[hits.document], documents.stops[hits.document]
+    start = begin + hits.start
+    end = start + lengths
+    lines = np.empty((len(start), 2), np.int64)
+    compiled.find_lines(data, (start, end), (begin, stop), REACH, lines)
+    begins, first, line = np.unique(lines[:, 0], return_index=True, return_inverse=True)
+    segmented = compiled.Lines(data, begins, *_segmented(data, lines[first], segment))
+    cut = compiled.Cut(*np.empty((4, len(start)), np.int64), np.empty(len(start), np.bool_))
+    compiled.cut(segmented, (line, start, end), (begin, hits.first, hits.last, hits.earlier), LONGEST_SENTENCE, cut)
+    clear = cut.clear & (lines[:, 0] >= 0)
+    chosen = np.flatnonzero(clear)
+    text = _texts(data, cut.begin[chosen], cut.stop[chosen])
+    others = _one_by_one(documents, hits, lengths, segment, np.flatnonzero(~clear))
+    return Sentences(chosen, text, cut.start[chosen], cut.end[chosen]), others
 
 
 def _segmented(
-    data: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    plain: NDArray[np.bool_],
-    segment: _Segment,
+    data: NDArray[np.uint8], lines: NDArray[np.int64], segment: _Segment
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The sizes of the sentences of all plain documents, and the number of the first of each."""
-    whole = str(data.data, "latin-1")  # of one byte a character, so that places are those of the data
-    counts, sizes = np.zeros(len(starts), np.int64), []
-    for number in np.flatnonzero(plain).tolist():
-        found = segment(whole[starts[number] : stops[number]])
-        counts[number] = len(found)
-        sizes += map(len, found)
-    return np.array(sizes, np.int64), np.concatenate([[0], np.cumsum(counts)])
+    """The sizes in bytes of the sentences of all lines, and the number of the first of each."""
+    whole = data.tobytes()
+    counts: list[int] = [0]
+    sizes: list[int] = []
+    for begin, stop in lines.tolist():
+        text = whole[begin:stop].decode() if begin >= 0 else ""
+        found = segment(text)
+        sizes += map(len, found) if len(text) == stop - begin else (len(sentence.encode()) for sentence in found)
+        counts.append(len(sizes))
+    return np.array(sizes, np.int64), np.array(counts, np.int64)
 
 
 def _texts(data: NDArray[np.uint8], begin: NDArray[np.int64], stop: NDArray[np.int64]) -> Any:
@@ -120,9 +114,7 @@ def sentence_around(
     return _cut(text, places[0], places[1], places[2:], segment)
 
 
-def _cut(
-    line: str, start: int, end: int, earlier: Sequence[int], segment: _Segment
-) -> tuple[str, int, int]:
+def _cut(line: str, start: int, end: int, earlier: Sequence[int], segment: _Segment) -> tuple[str, int, int]:
     begin = stop = 0
     for sentence in segment(line):
         # From the sentence that holds the start of the hit to the one that holds its end.
