@@ -105,7 +105,7 @@ class TextLines:
         while chunk := read_chunk(self._path, file, f"line {self._line}"):
             cut = chunk.rfind(b"\n") + 1
             if cut:
-                yield rest + chunk[:cut]
+                yield b"".join((rest, memoryview(chunk)[:cut]))
                 rest = chunk[cut:]
             else:
                 rest += chunk
@@ -166,7 +166,7 @@ class TextReader(TextLines):
     def __init__(self, path: Path, wanted: Collection[str]) -> None:
         super().__init__(path)
         self._keys = {word.encode(): word for word in wanted}
-        self._table = _beginnings(self._keys)
+        self._beginnings = _Beginnings(self._keys)
         self._found = WordVectors(0)
 
     def read(self, file: BufferedReader) -> WordVectors:
@@ -180,7 +180,7 @@ class TextReader(TextLines):
         ends = np.flatnonzero(data == _NEWLINE)
         starts = np.concatenate([[0], ends + 1])[:-1]
         blanks = np.diff(_count_before(data == _BLANK, ends), prepend=0)
-        for line in np.flatnonzero(_may_be_wanted(data, starts, self._table) | (blanks != self._blanks)).tolist():
+        for line in np.flatnonzero(self._beginnings.of(data, starts) | (blanks != self._blanks)).tolist():
             self._take(self._line + line, block[starts[line] : ends[line]].rstrip())
         self._count(ends - starts > (data[ends - 1] == _RETURN))
 
@@ -200,12 +200,36 @@ class TextReader(TextLines):
         self._found[word] = checked_vector(values, word, f"{self._path}: line {number}")
 
 
-def _beginnings(keys: Collection[bytes]) -> NDArray[np.bool_]:
-    """Which first three bytes of a line can begin a wanted word. The blank behind a short word is one of them."""
-    table = np.zeros((256, 256, 256), dtype=bool)
-    for key in keys:
-        table[tuple((key + b" ")[:3])] = True
-    return table.ravel()
+class _Beginnings:
+    """How wanted words begin: three bytes rule most lines out, and the first eight of the first word nearly all."""
+
+    def __init__(self, keys: Collection[bytes]) -> None:
+        lines = [key + b" " for key in keys]
+        self._three = np.zeros((256, 256, 256), dtype=bool)
+        for line in lines:
+            self._three[tuple(line[:3])] = True
+        self._three = self._three.ravel()
+        starts = np.cumsum([0, *map(len, lines)])[:-1]
+        self._eight = np.unique(_first_words(np.frombuffer(b"".join(lines), dtype=np.uint8), starts))
+
+    def of(self, data: NDArray[np.uint8], starts: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which lines begin as a wanted word does."""
+        code = np.zeros(len(starts), dtype=np.int64)
+        for place in range(3):
+            code = code << 8 | data[np.minimum(starts + place, len(data) - 1)]
+        found = self._three[code]
+        found[found] = np.isin(_first_words(data, starts[found]), self._eight)
+        return np.asarray(found)
+
+
+def _first_words(data: NDArray[np.uint8], starts: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """The first eight bytes of each line as a number, zeros from the first blank on."""
+    code, inside = np.zeros(len(starts), dtype=np.uint64), np.ones(len(starts), dtype=bool)
+    for place in range(8):
+        byte = data[np.minimum(starts + place, len(data) - 1)]
+        inside &= byte != _BLANK
+        code = code << np.uint64(8) | np.where(inside, byte, 0).astype(np.uint64)
+    return code
 
 
 def _count_before(mask: NDArray[np.bool_], places: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -216,11 +240,3 @@ def _count_before(mask: NDArray[np.bool_], places: NDArray[np.intp]) -> NDArray[
     word, bit = places >> 6, (places & 63).astype(np.uint64)
     within = np.bitwise_count(words[word] & ((np.uint64(1) << bit) - np.uint64(1)))
     return np.asarray(before[word] + within, dtype=np.int64)
-
-
-def _may_be_wanted(data: NDArray[np.uint8], starts: NDArray[np.intp], table: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which lines begin as a wanted word does."""
-    code = np.zeros(len(starts), dtype=np.int64)
-    for place in range(3):
-        code = code << 8 | data[np.minimum(starts + place, len(data) - 1)]
-    return np.asarray(table[code])
