@@ -205,10 +205,10 @@ class _Beginnings:
 
     def __init__(self, keys: Collection[bytes]) -> None:
         lines = [key + b" " for key in keys]
-        self._three = np.zeros((256, 256, 256), dtype=bool)
+        table = np.zeros((256, 256, 256), dtype=bool)
         for line in lines:
-            self._three[tuple(line[:3])] = True
-        self._three = self._three.ravel()
+            table[tuple(line[:3])] = True
+        self._three = table.ravel()
         starts = np.cumsum([0, *map(len, lines)])[:-1]
         self._eight = np.unique(_first_words(np.frombuffer(b"".join(lines), dtype=np.uint8), starts))
 
