@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 from tests.damage import damages
+from tests.texts.rows import Row, rows_table
 
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, StimulusError, UsageError
 from biassay.runs.corpus import find_contexts as scan_corpus
 from biassay.runs.corpus_state import ScanState, Tally
 from biassay.texts.contexts import read_contexts
-from biassay.texts.sampling import Row, Sample, rows_table
+from biassay.texts.sampling import Sample
 from biassay.texts.scanning import ScanSettings
 
 from .conftest import WORDS, sentences

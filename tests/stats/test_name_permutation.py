@@ -215,3 +215,25 @@ def test_a_word_without_a_score_has_no_p_value() -> None:
 def test_no_permutation_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="at least one permutation"):
         NamePermutations(groups_of((2,) * 6), CATEGORIES, [0], 0, np.random.default_rng(0))
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("stop", [None, 20])
+def test_tensors_give_the_p_values_of_arrays(stop: int | None) -> None:
+    torch = pytest.importorskip("torch")
+    groups, targets = groups_of((4, 5, 6, 4, 3, 4)), (0, 3)
+    cosines = np.random.default_rng(2).normal(0.2, 0.1, (700, len(groups)))
+    cosines[:100, groups == 0] += 0.1
+    cosines[5] = 0.25  # the same with every name
+    largest = np.stack([largest_of(cosines, groups, t) for t in targets], axis=1)
+    largest[5] = np.nan
+    found = [
+        NamePermutations(groups, CATEGORIES, targets, 600, np.random.default_rng(8), stop=stop, place=place).tails(
+            cosines, largest
+        )
+        for place in (None, torch.asarray)
+    ]
+    for name in ("associated", "excess"):
+        one, other = (getattr(tails, name) for tails in found)
+        assert np.isnan(one[5]).all()
+        np.testing.assert_array_equal(one, other)

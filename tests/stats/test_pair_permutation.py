@@ -183,3 +183,17 @@ def test_permutations_that_give_the_same_score_count() -> None:
 def test_no_permutation_at_all_is_refused() -> None:
     with pytest.raises(UsageError, match="at least one permutation is needed, got 0"):
         PairPermutations(groups_of((2, 2)), 2, [0], 0, np.random.default_rng(0))
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("stop", [None, 20])
+def test_tensors_give_the_p_values_of_arrays(stop: int | None) -> None:
+    torch = pytest.importorskip("torch")
+    groups = groups_of((4, 5, 6))
+    cosines = np.random.default_rng(2).normal(0.2, 0.1, (2100, len(groups)))
+    cosines[:100, groups == 0] += 0.1
+    one, other = (
+        PairPermutations(groups, 3, [0, 2], 600, np.random.default_rng(8), stop=stop, place=place).tails(cosines)
+        for place in (None, torch.asarray)
+    )
+    np.testing.assert_array_equal(one, other)

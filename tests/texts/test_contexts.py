@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from tests.damage import damages
 from tests.texts.old_contexts import without_digest
+from tests.texts.rows import Row, rows_table
 
 from biassay.errors import UsageError
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES
 from biassay.texts.contexts import FORMAT_VERSION, coverage, read_contexts, window, write_contexts
-from biassay.texts.sampling import Row, Sample, rows_table
+from biassay.texts.sampling import Sample
 
 pytestmark = pytest.mark.extras
 

@@ -9,6 +9,7 @@ import pytest
 import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.texts.rows import Row, rows_table
 
 from biassay.errors import UsageError
 from biassay.texts.joined import Joined
@@ -16,11 +17,8 @@ from biassay.texts.matching import Hits, Matcher
 from biassay.texts.sampling import (
     MOST_IN_A_DOCUMENT,
     NO_LIMIT,
-    Pool,
-    Row,
     Sample,
     draw,
-    rows_table,
     stimulus_keys,
 )
 
@@ -83,35 +81,6 @@ def test_merging_in_any_order_is_the_sample_of_the_whole(
             part = [(name, row) for name, row in part if row.key <= limits[name]]
         merged.merge(sample_of(part, k))
     assert as_rows(merged.to_table()) == whole
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.lists(rows, max_size=20), max_size=4), st.integers(1, 6))
-def test_streaming_with_a_falling_limit_is_brute_force(blocks: list[list[Row]], k: int) -> None:
-    pool = Pool(k, int(NO_LIMIT))
-    for block in blocks:
-        block = sorted((row for row in block if row.key <= pool.limit), key=lambda row: row.key)
-        pool.add([row.key for row in block], block.__getitem__)
-    whole = [("she", row) for block in blocks for row in block]
-    assert pool.rows == brute_force(whole, "she", k)
-    assert pool.limit == (pool.rows[-1].key if len(pool.rows) == k else int(NO_LIMIT))
-
-
-def test_few_rows_are_made_once_the_sample_is_full() -> None:
-    """10 of 100,000 hits are kept; about 10 * (1 + ln(100)) rows are made in blocks of 1,000."""
-    rng = np.random.default_rng(0)
-    pool, made = Pool(10, int(NO_LIMIT)), 0
-
-    for _ in range(100):
-        keys = np.sort(rng.integers(2**63, size=1000, dtype=np.uint64)).tolist()
-
-        def make(number: int, keys: list[int] = keys) -> Row:
-            nonlocal made
-            made += 1
-            return Row(keys[number], str(keys[number]), "a:1", 0, 3)
-
-        pool.add(keys, make)
-    assert made < 150
 
 
 def test_the_limit_is_the_kth_key() -> None:

@@ -291,3 +291,14 @@ def test_damage_is_told_with_what_was_found(tmp_path: Path) -> None:
     (partial,) = scan(Part(find_files([path])[0]), ScanSettings(STIMULI, 5))
     assert partial.damaged == "the file ends in the middle of its compressed data"
     assert partial.found[0] > 0
+
+
+def test_a_part_that_is_scanned_again_gives_its_contexts_again(tmp_path: Path) -> None:
+    """A cluster repeats what it lost, and the worker may have seen it before."""
+    first, second = (find_files([write(tmp_path / f"{seed}.jsonl", bodies(500, seed))])[0] for seed in (1, 2))
+    asked, sample = ScanSettings(STIMULI, 5), Sample(STIMULI, 5)
+    tables = [next(scan(Part(file), asked, sample=sample)).table for file in (first, second, first, second)]
+    whole = Sample(STIMULI, 5)
+    for table in tables[2:]:
+        whole.add(table)
+    assert whole.to_table().equals(sample.to_table())

@@ -66,8 +66,12 @@ def read_chunk(path: Path, file: BufferedReader, where: str) -> bytes:
             pieces.append(piece)
     except DAMAGED as error:
         if not pieces:
-            raise VectorFileError(f"{path}: {where}: the compressed file is truncated or damaged: {error}") from error
+            raise damaged(path, where, error) from error
     return b"".join(pieces)
+
+
+def damaged(path: Path, where: str, error: Exception) -> VectorFileError:
+    return VectorFileError(f"{path}: {where}: the compressed file is truncated or damaged: {error}")
 
 
 def checked_vector(values: NDArray[np.float32], word: str, where: str) -> NDArray[np.float32]:
@@ -88,10 +92,13 @@ class TextLines:
         self._dimension = self._blanks = self._words = self._gap = 0
         self._line = 1
 
-    def _checked_blocks(self, file: BufferedReader) -> Iterator[bytes]:
-        """Blocks of lines without the header. The reader counts each by ``_count``; at the end the sum is checked."""
+    def _checked_blocks(self, file: BufferedReader) -> Iterator[memoryview]:
+        """Blocks of lines without the header, each to be used before the next is asked for.
+
+        The reader counts each by ``_count``; at the end the sum is checked.
+        """
         for block in self._blocks(file):
-            yield self._begin(block) if not self._dimension else block
+            yield block[self._begin(bytes(block)) :] if not self._dimension else block
         if not self._dimension:
             raise VectorFileError(f"{self._path}: line 1: the file is empty")
         if self._announced not in (None, self._words):
@@ -99,25 +106,40 @@ class TextLines:
             doubt = "; is it truncated?" if self._words < (self._announced or 0) else ""
             raise VectorFileError(f"{self._path}: line {self._line}: {count}{doubt}")
 
-    def _blocks(self, file: BufferedReader) -> Iterator[bytes]:
-        """Whole lines, some megabytes at a time."""
-        rest = b""
-        while chunk := read_chunk(self._path, file, f"line {self._line}"):
-            cut = chunk.rfind(b"\n") + 1
+    def _blocks(self, file: BufferedReader) -> Iterator[memoryview]:
+        """Whole lines, some megabytes at a time, in one place: fresh memory would cost more than reading."""
+        buffer = bytearray(2 * CHUNK + 1)
+        view, rest = memoryview(buffer), 0
+        while read := self._fill(file, view[rest : rest + CHUNK]):
+            end = rest + read
+            cut = buffer.rfind(b"\n", rest, end) + 1
             if cut:
-                yield rest + chunk[:cut]
-                rest = chunk[cut:]
+                yield view[:cut]
+                rest = end - cut
+                buffer[:rest] = buffer[cut:end]
             else:
-                rest += chunk
-                if len(rest) > CHUNK:
+                rest = end
+                if rest > CHUNK:
                     raise VectorFileError(
                         f"{self._path}: line {self._line}: longer than {CHUNK:,} bytes; is this a file of vectors?"
                     )
         if rest:
-            yield rest + b"\n"
+            buffer[rest] = _NEWLINE
+            yield view[: rest + 1]
 
-    def _begin(self, block: bytes) -> bytes:
-        """Learn the dimension from the first line, and take off a header."""
+    def _fill(self, file: BufferedReader, room: memoryview) -> int:
+        """Read until there is no room, or no more; what comes before a fault is handed out first."""
+        filled = 0
+        try:
+            while filled < len(room) and (read := file.readinto1(room[filled:])):
+                filled += read
+        except DAMAGED as error:
+            if not filled:
+                raise damaged(self._path, f"line {self._line}", error) from error
+        return filled
+
+    def _begin(self, block: bytes) -> int:
+        """Learn the dimension from the first line. Where the vectors begin: behind a header."""
         first, _, rest = block.partition(b"\n")
         header = word2vec_header(self._path, first)
         self._announced, self._dimension = header or (None, len(first.rstrip().split(b" ")) - 1)
@@ -126,10 +148,10 @@ class TextLines:
         check_size(1, self._dimension, f"{self._path}: line 1")
         if header is None:
             self._blanks = first.count(b" ")
-            return block
+            return 0
         self._line = 2
         self._blanks = rest.partition(b"\n")[0].count(b" ")
-        return rest
+        return len(first) + 1
 
     def _count(self, full: NDArray[np.bool_]) -> None:
         """Count the lines of a block that are not empty; an empty one may stand at the end of the file only."""
@@ -166,8 +188,9 @@ class TextReader(TextLines):
     def __init__(self, path: Path, wanted: Collection[str]) -> None:
         super().__init__(path)
         self._keys = {word.encode(): word for word in wanted}
-        self._table = _beginnings(self._keys)
+        self._beginnings = _Beginnings(self._keys)
         self._found = WordVectors(0)
+        self._mask = np.empty(2 * CHUNK + 1, dtype=bool)
 
     def read(self, file: BufferedReader) -> WordVectors:
         for block in self._checked_blocks(file):
@@ -175,13 +198,14 @@ class TextReader(TextLines):
         self._found.dimension = self._dimension
         return self._found
 
-    def _block(self, block: bytes) -> None:
+    def _block(self, block: memoryview) -> None:
         data = np.frombuffer(block, dtype=np.uint8)
-        ends = np.flatnonzero(data == _NEWLINE)
+        mask = self._mask[: len(data)]
+        ends = np.flatnonzero(np.equal(data, _NEWLINE, out=mask))
         starts = np.concatenate([[0], ends + 1])[:-1]
-        blanks = np.diff(_count_before(data == _BLANK, ends), prepend=0)
-        for line in np.flatnonzero(_may_be_wanted(data, starts, self._table) | (blanks != self._blanks)).tolist():
-            self._take(self._line + line, block[starts[line] : ends[line]].rstrip())
+        blanks = np.diff(_count_before(np.equal(data, _BLANK, out=mask), ends), prepend=0)
+        for line in np.flatnonzero(self._beginnings.of(data, starts) | (blanks != self._blanks)).tolist():
+            self._take(self._line + line, bytes(block[starts[line] : ends[line]]).rstrip())
         self._count(ends - starts > (data[ends - 1] == _RETURN))
 
     def _take(self, number: int, line: bytes) -> None:
@@ -200,12 +224,36 @@ class TextReader(TextLines):
         self._found[word] = checked_vector(values, word, f"{self._path}: line {number}")
 
 
-def _beginnings(keys: Collection[bytes]) -> NDArray[np.bool_]:
-    """Which first three bytes of a line can begin a wanted word. The blank behind a short word is one of them."""
-    table = np.zeros((256, 256, 256), dtype=bool)
-    for key in keys:
-        table[tuple((key + b" ")[:3])] = True
-    return table.ravel()
+class _Beginnings:
+    """How wanted words begin: three bytes rule most lines out, and the first eight of the first word nearly all."""
+
+    def __init__(self, keys: Collection[bytes]) -> None:
+        lines = [key + b" " for key in keys]
+        table = np.zeros((256, 256, 256), dtype=bool)
+        for line in lines:
+            table[tuple(line[:3])] = True
+        self._three = table.ravel()
+        starts = np.cumsum([0, *map(len, lines)])[:-1]
+        self._eight = np.unique(_first_words(np.frombuffer(b"".join(lines), dtype=np.uint8), starts))
+
+    def of(self, data: NDArray[np.uint8], starts: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which lines begin as a wanted word does."""
+        code = np.zeros(len(starts), dtype=np.int64)
+        for place in range(3):
+            code = code << 8 | data[np.minimum(starts + place, len(data) - 1)]
+        found = self._three[code]
+        found[found] = np.isin(_first_words(data, starts[found]), self._eight)
+        return np.asarray(found)
+
+
+def _first_words(data: NDArray[np.uint8], starts: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """The first eight bytes of each line as a number, zeros from the first blank on."""
+    code, inside = np.zeros(len(starts), dtype=np.uint64), np.ones(len(starts), dtype=bool)
+    for place in range(8):
+        byte = data[np.minimum(starts + place, len(data) - 1)]
+        inside &= byte != _BLANK
+        code = code << np.uint64(8) | np.where(inside, byte, 0).astype(np.uint64)
+    return code
 
 
 def _count_before(mask: NDArray[np.bool_], places: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -216,11 +264,3 @@ def _count_before(mask: NDArray[np.bool_], places: NDArray[np.intp]) -> NDArray[
     word, bit = places >> 6, (places & 63).astype(np.uint64)
     within = np.bitwise_count(words[word] & ((np.uint64(1) << bit) - np.uint64(1)))
     return np.asarray(before[word] + within, dtype=np.int64)
-
-
-def _may_be_wanted(data: NDArray[np.uint8], starts: NDArray[np.intp], table: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which lines begin as a wanted word does."""
-    code = np.zeros(len(starts), dtype=np.int64)
-    for place in range(3):
-        code = code << 8 | data[np.minimum(starts + place, len(data) - 1)]
-    return np.asarray(table[code])

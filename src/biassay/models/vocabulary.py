@@ -186,7 +186,7 @@ class _TextPieces(TextLines):
 
     def read(self, file: BufferedReader) -> Iterator[_Piece]:
         for block in self._checked_blocks(file):
-            lines = [line.rstrip() for line in block.split(b"\n")[:-1]]
+            lines = [line.rstrip() for line in bytes(block).split(b"\n")[:-1]]
             first = self._line
             self._count(np.array([bool(line) for line in lines], dtype=bool))
             lines = [line for line in lines if line]

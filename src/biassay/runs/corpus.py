@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from biassay.engines.base import Engine
 from biassay.engines.local import LocalEngine
 from biassay.errors import MeasurementError, RunFolderError, UsageError
@@ -23,7 +21,7 @@ from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.over_contexts import check_word_tests
 from biassay.texts.contexts import Contexts, read_contexts, write_contexts
-from biassay.texts.corpus import CorpusFile, Part, find_files, split
+from biassay.texts.corpus import PART_BYTES, CorpusFile, Part, find_files, split
 from biassay.texts.sampling import Sample
 from biassay.texts.scanning import Partial, ScanSettings, scan
 
@@ -31,6 +29,7 @@ __all__ = ["DEFAULT_TESTS", "Scan", "find_contexts"]
 
 DEFAULT_TESTS = ("C?", "C10", "I?")
 _BAD_BEFORE_JUDGED = 100
+_HOW_TO_CUT = "; several files, or one that is compressed by bgzip or pzstd, are read by several"
 
 
 class _MisreadError(MeasurementError):
@@ -86,9 +85,7 @@ class _Scanner:
         self._sample = Sample(settings.stimuli, settings.k)
 
     def __call__(self, task: _Task) -> Iterator[tuple[int, Partial]]:
-        known = np.minimum(task.thresholds, self._sample.thresholds())
-        for partial in scan(task.part, self._settings, known, task.skip):
-            self._sample.add(partial.table)
+        for partial in scan(task.part, self._settings, task.thresholds, task.skip, sample=self._sample):
             yield task.number, partial
 
 
@@ -176,6 +173,9 @@ def find_contexts(
     if tally.documents:
         listener.notice(f"continuing an interrupted scan: {tally.bytes / 1e6:.0f} MB were read before")
     parts = split(files)
+    for part in parts:
+        if part.file.size > PART_BYTES and not part.start and part.stop is None:
+            listener.notice(f"{part.file.name} can only be read from its front, by one process{_HOW_TO_CUT}")
     waiting = ((n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished)
     tasks, make = _Tasks(tuple(waiting), sample), _Make(settings)
     whole = 0 if any(file.compression for file in files) else sum(file.size for file in files)

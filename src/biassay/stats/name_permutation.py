@@ -20,14 +20,15 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.permuting import PERMUTATIONS_AT_ONCE, ROUNDING, Tally, check_permutations, permuted
+from biassay.stats.permuted_there import TINY, associated_there, excess_there
+from biassay.stats.permuting import PERMUTATIONS_AT_ONCE, ROUNDING, Place, Tally, check_permutations, permuted
 
 __all__ = ["NamePermutations", "PermutedTails"]
 
 _F32 = NDArray[np.float32]
 _WORDS_AT_ONCE = 256  # with so many permutations, the arrays of one step stay in a core's cache
+_WORDS_THERE = 8192  # on another device, where steps are large and arrays are not reused
 _NOTHING = 1e-9  # of a length: what rounding leaves of zero
-_TINY = np.float32(1e-30)  # where a variance is zero, so is what is divided by it
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,8 @@ class NamePermutations:
     permutations : int
         How many random permutations are made; the smallest p-value is 1 / (permutations + 1).
     rng : numpy Generator
+    place : function, optional
+        Takes an array to where permutations are made, as an array of any library of the array standard. None: here.
     stop : int or None
         A word is finished once so many permutations reach its statistic (Besag and Clifford): its p-value is not small
         and is then known well enough, so that the work goes to the small ones. None: every word gets all permutations.
@@ -66,9 +69,10 @@ class NamePermutations:
         rng: np.random.Generator,
         *,
         stop: int | None = 50,
+        place: Place | None = None,
     ) -> None:
         check_permutations(permutations)
-        self.permutations, self.targets = permutations, tuple(targets)
+        self.permutations, self.targets, self.place = permutations, tuple(targets), place
         self._stop = permutations + 1 if stop is None else stop
         self._sizes = np.bincount(groups, minlength=len(categories))
         self._groups, self._orders = groups, permuted(len(groups), permutations, rng)
@@ -108,6 +112,9 @@ class NamePermutations:
         self, words: _Words, permutations: _Permutations, numbers: NDArray[np.intp], done: int, tallies: Sequence[Tally]
     ) -> None:
         """Count in both tallies where a batch of permutations reaches the observed statistics of some words."""
+        if self.place is not None:
+            self._count_there(self.place, words, permutations, numbers, done, tallies)
+            return
         # One set of arrays for all tiles: fresh ones would cost more than what is computed in them.
         rows = min(_WORDS_AT_ONCE, len(words.centred))
         made = [np.empty((len(matrices), rows, permutations.n), dtype=np.float32) for matrices in permutations.matrices]
@@ -123,6 +130,28 @@ class NamePermutations:
             tallies[0].add(those, done, self._as_associated(means, squares, scratch[:, :n]), tile.largest)
             tallies[1].add(those, done, self._as_excess(excess, explained, tile.squared, scratch[:, :n]), tile.excess)
 
+    def _count_there(
+        self,
+        place: Place,
+        words: _Words,
+        permutations: _Permutations,
+        numbers: NDArray[np.intp],
+        done: int,
+        tallies: Sequence[Tally],
+    ) -> None:
+        """The same with arrays of another library, in fewer and larger steps."""
+        matrices = [place(matrix) for matrix in permutations.matrices]
+        for at in range(0, len(words.centred), _WORDS_THERE):
+            tile = words.rows(slice(at, at + _WORDS_THERE))
+            sources = map(place, (tile.centred, tile.squares, tile.left, tile.left))
+            means, squares, excess, explained = (
+                source @ matrix for source, matrix in zip(sources, matrices, strict=True)
+            )
+            those = numbers[at : at + _WORDS_THERE]
+            associated = associated_there(means, squares, self._sizes, self._pairs, self.targets)
+            tallies[0].add(those, done, associated, place(tile.largest))
+            tallies[1].add(those, done, excess_there(excess, explained, place(tile.squared)), place(tile.excess))
+
     def _as_associated(self, mean: _F32, squares: _F32, scratch: _F32) -> _F32:
         """The largest score of every target, (targets, words, permutations), squared, with its sign.
 
@@ -133,7 +162,7 @@ class NamePermutations:
         for group, size in enumerate(sizes):
             np.square(mean[group], out=square)
             within[group] -= np.multiply(square, np.float32(size), out=square)
-            within[group] += _TINY
+            within[group] += TINY
         best = dict(zip(self.targets, scratch[3:], strict=True))
         scratch[3:] = -np.inf
         for i, j in self._pairs:
@@ -156,7 +185,7 @@ class NamePermutations:
     def _as_excess(self, excess: _F32, explained: _F32, squared: _F32, scratch: _F32) -> _F32:
         """The excess of every target in every permutation, (targets, words, permutations), squared, with its sign."""
         square, unexplained = scratch[:2]
-        unexplained[:] = squared[:, None] + _TINY
+        unexplained[:] = squared[:, None] + TINY
         for column in explained:
             unexplained -= np.square(column, out=square)
         for share in excess:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.association import FLAT
-from biassay.stats.permuting import PERMUTATIONS_AT_ONCE, ROUNDING, Tally, check_permutations, permuted
+from biassay.stats.permuting import PERMUTATIONS_AT_ONCE, ROUNDING, Place, Tally, check_permutations, permuted
 
 __all__ = ["PairPermutations"]
 
@@ -36,9 +36,10 @@ class PairPermutations:
         rng: np.random.Generator,
         *,
         stop: int | None = 50,
+        place: Place | None = None,
     ) -> None:
         check_permutations(permutations)
-        self.permutations, self.targets = permutations, tuple(targets)
+        self.permutations, self.targets, self.place = permutations, tuple(targets), place
         self._stop = permutations + 1 if stop is None else stop
         self._groups = groups
         self._pairs = [(target, other) for target in self.targets for other in range(count) if other != target]
@@ -61,14 +62,14 @@ class PairPermutations:
         spread = values.std(axis=1)
         seen = (values @ own - ROUNDING * spread * np.sqrt(len(names))).astype(np.float32)[:, None]
         tally = Tally((spread <= FLAT)[:, None], self._stop)
-        given = values.astype(np.float32)
+        given, place = values.astype(np.float32), self.place or np.asarray
         orders = permuted(len(names), self.permutations, np.random.default_rng([self._root, *sorted((first, second))]))
         for start in range(0, self.permutations, PERMUTATIONS_AT_ONCE):
             running = tally.running
             if not len(running):
                 break
-            permutations = own[orders[start : start + PERMUTATIONS_AT_ONCE]].T.astype(np.float32)
+            permutations = place(own[orders[start : start + PERMUTATIONS_AT_ONCE]].T.astype(np.float32))
             for at in range(0, len(running), _WORDS_AT_ONCE):
                 words = running[at : at + _WORDS_AT_ONCE]
-                tally.add(words, start, (given[words] @ permutations)[None], seen[words])
+                tally.add(words, start, (place(given[words]) @ permutations)[None, ...], place(seen[words]))
         return tally.p_values(self.permutations)[:, 0]

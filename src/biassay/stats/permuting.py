@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from array_api_compat import array_namespace, device, to_device
 from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["PERMUTATIONS_AT_ONCE", "ROUNDING", "Tally", "check_permutations", "permuted"]
+__all__ = ["PERMUTATIONS_AT_ONCE", "ROUNDING", "Place", "Tally", "check_permutations", "permuted"]
 
 PERMUTATIONS_AT_ONCE = 256
 ROUNDING = 1e-5  # of single precision: a permutation that gives the observed groups again must count
-_F32 = NDArray[np.float32]
+Place = Callable[[NDArray[Any]], Any]
+"""Takes an array to where permutations are made."""
 
 
 class Tally:
@@ -27,16 +32,15 @@ class Tally:
         """The words that need more permutations."""
         return np.flatnonzero(((self._ends == 0) & ~self._without).any(axis=1))
 
-    def add(self, words: NDArray[np.intp], done: int, permuted: _F32, seen: _F32) -> None:
+    def add(self, words: NDArray[np.intp], done: int, permuted: Any, seen: Any) -> None:
         """Count where ``permuted`` (questions, words, permutations) reaches ``seen`` (words, questions)."""
         reached = permuted >= seen.T[:, :, None]
-        gained = np.bitwise_count(np.packbits(reached, axis=2)).sum(axis=2, dtype=np.int64).T
+        gained = _counted(reached).T
         before = self._counts[words]
         rows, columns = np.nonzero((self._ends[words] == 0) & (before + gained >= self._stop))
         if len(rows):
             wanted = self._stop - before[rows, columns]
-            at_last = np.cumsum(reached[columns, rows], axis=1, dtype=np.int32) == wanted[:, None]
-            self._ends[words[rows], columns] = done + 1 + at_last.argmax(axis=1)
+            self._ends[words[rows], columns] = done + 1 + _fewer(reached, columns, rows, wanted)
         self._counts[words] = before + gained
 
     def p_values(self, permutations: int) -> NDArray[np.float64]:
@@ -44,6 +48,24 @@ class Tally:
             stopped = self._stop / self._ends
         p = np.where(self._ends > 0, stopped, (1 + self._counts) / (1 + permutations))
         return np.where(self._without, np.nan, p)
+
+
+def _counted(reached: Any) -> NDArray[np.int64]:
+    """How many of the last axis are set."""
+    if isinstance(reached, np.ndarray):
+        return np.asarray(np.bitwise_count(np.packbits(reached, axis=2)).sum(axis=2, dtype=np.int64))
+    return np.asarray(to_device(array_namespace(reached).sum(reached, axis=2), "cpu"))
+
+
+def _fewer(
+    reached: Any, first: NDArray[np.intp], second: NDArray[np.intp], wanted: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """After how many permutations fewer than so many are set."""
+    xp, place = array_namespace(reached), device(reached)
+    chosen = reached[xp.asarray(first, device=place), xp.asarray(second, device=place)]
+    sums = xp.cumulative_sum(xp.astype(chosen, xp.int32), axis=1, dtype=xp.int32)
+    fewer = sums < xp.asarray(wanted, device=place)[:, None]
+    return np.asarray(to_device(xp.sum(xp.astype(fewer, xp.int64), axis=1), "cpu"))
 
 
 def check_permutations(permutations: int) -> None:

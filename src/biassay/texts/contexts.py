@@ -17,7 +17,7 @@ import numpy as np
 from biassay.errors import UsageError
 from biassay.files import check_digest, json_with_digest, open_file, written_whole
 from biassay.texts.coverage import ConceptCoverage, TestCoverage, coverage
-from biassay.texts.sampling import Sample, rows_table
+from biassay.texts.sampling import Sample
 from biassay.texts.tools import tool
 
 __all__ = [
@@ -175,7 +175,7 @@ def _check(path: Path, table: Any, metadata: dict[str, Any]) -> bool:
 
 def _rows_digest(table: Any) -> str | None:
     """A fingerprint of all columns, whatever the chunks in which they are held; None where they are not ours."""
-    if table.schema != rows_table([], []).select(list(COLUMNS)).schema:
+    if table.schema != Sample((), 1).to_table().select(list(COLUMNS)).schema:
         return None
     made = hashlib.blake2b(digest_size=16)
     for column in table.columns:

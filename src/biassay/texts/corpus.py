@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import glob
 import itertools
 import json
@@ -12,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from biassay.errors import UnknownNameError, UsageError
-from biassay.texts.blocks import blocks, lines_in
+from biassay.texts.blocks import LOOK_BACK, blocks, lines_in
+from biassay.texts.frames import entries
 from biassay.texts.streams import Stream
 from biassay.texts.tools import tool
 
-__all__ = ["ENDINGS", "FORMATS", "CorpusFile", "Part", "find_files", "first_rows", "split"]
+__all__ = ["ENDINGS", "FORMATS", "PART_BYTES", "CorpusFile", "Part", "find_files", "first_rows", "split"]
 
 ENDINGS = {
     ".txt": "text",
@@ -29,6 +31,7 @@ ENDINGS = {
 }
 FORMATS = ("text", "jsonl", "csv", "tsv", "parquet")
 COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".zst": "zst"}
+PART_BYTES = 128 << 20
 _SNIFF = "?"  # compressed, with no ending inside: the first lines decide
 _SNIFFED = 100
 
@@ -47,11 +50,16 @@ class CorpusFile:
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a file: the documents that start in a range of bytes, or row groups of a Parquet file."""
+    """A piece of a file: the documents that start in a range of bytes, or row groups of a Parquet file.
+
+    Bytes are counted as decompressed; ``entry`` is a place before them where decompression can begin, in the file as it
+    is and decompressed.
+    """
 
     file: CorpusFile
     start: int = 0
     stop: int | None = None
+    entry: tuple[int, int] = (0, 0)
 
     @property
     def label(self) -> str:
@@ -74,22 +82,40 @@ def find_files(patterns: Sequence[str | Path], format: str | None = None) -> tup
     return tuple(found.values())
 
 
-def split(files: Sequence[CorpusFile], part_bytes: int = 128 << 20) -> tuple[Part, ...]:
-    """Parts of about ``part_bytes``. Compressed files and CSV can only be read from the front: one part each."""
+def split(files: Sequence[CorpusFile], part_bytes: int = PART_BYTES) -> tuple[Part, ...]:
+    """Parts of about ``part_bytes``, decompressed.
+
+    CSV can only be read from the front, and so can most compressed files: one part each. Those of bgzip are cut at
+    blocks, and those of zstd at frames that tell their size, as pzstd writes them.
+    """
     if part_bytes < 1:
         raise UsageError(f"a part of {part_bytes} bytes; a part has at least one")
     return tuple(part for file in files for part in _parts(file, part_bytes))
 
 
 def _parts(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
-    if file.compression or file.format in ("csv", "tsv"):
+    if file.format in ("csv", "tsv") or (file.compression and file.format == "parquet"):
         yield Part(file)
     elif file.format == "parquet":
         yield from _row_groups(file, part_bytes)
+    elif file.compression:
+        yield from _entered(file, part_bytes)
     else:
         cuts = [*range(0, file.size, part_bytes)] or [0]
         for start, stop in zip(cuts, [*cuts[1:], None], strict=True):
             yield Part(file, start, stop)
+
+
+def _entered(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
+    """Parts of a compressed file, each with the last entry from which all that it looks at can be read."""
+    places = entries(file.path, file.compression)
+    before = [decompressed for _, decompressed in places]
+    cuts = [0]
+    for decompressed in before[:-1]:
+        if decompressed - cuts[-1] >= part_bytes:
+            cuts.append(decompressed)
+    for start, stop in zip(cuts, [*cuts[1:], None], strict=True):
+        yield Part(file, start, stop, places[max(0, bisect.bisect_right(before, start - LOOK_BACK) - 1)])
 
 
 def _row_groups(file: CorpusFile, part_bytes: int) -> Iterator[Part]:

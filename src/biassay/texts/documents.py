@@ -102,7 +102,7 @@ class LineReader:
 
     def pieces(self) -> Iterator[Raw]:
         file, start = self.part.file, self.part.start
-        with Stream(file.path, file.compression, max(0, start - LOOK_BACK)) as stream:
+        with Stream(file.path, file.compression, max(0, start - LOOK_BACK), self.part.entry) as stream:
             for block in blocks(stream, self.paragraphs, start, self.part.stop):
                 yield _Lines(self, block)
             self.damage = stream.damage

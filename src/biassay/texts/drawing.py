@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from biassay.texts.tools import compiled
 
-__all__ = ["Drawn", "draw", "earlier", "xxh64"]
+__all__ = ["Drawn", "draw", "earlier", "first_of_each", "xxh64"]
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -90,6 +90,58 @@ def earlier(
             other = before[other]
         stops[number] = count
     return count
+
+
+@compiled
+def first_of_each(
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    texts: tuple[NDArray[np.uint8], NDArray[np.uint64], NDArray[np.int64]],
+    k: int,
+    state: tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]],
+    kept: NDArray[np.int64],
+) -> int:
+    """Write the first k rows of every stimulus, of rows with the same text the first only. How many these are.
+
+    ``rows`` are their order, by stimulus, and their stimuli; ``texts`` are in one piece, with the places where they
+    start and stop; ``state`` is room: a table for hashes, twice as long as there are rows or longer and empty (-1), the
+    hashes themselves, and a zero for every stimulus.
+    """
+    order, stimuli = rows
+    data, words, places = texts
+    slots, hashes, counts = state
+    count, most = 0, np.uint64(len(slots) - 1)
+    for row in order:
+        stimulus = stimuli[row]
+        if counts[stimulus] == k:
+            continue
+        hashes[row] = xxh64(data, words, places[row], places[row + 1])
+        slot = _mix(hashes[row] + np.uint64(stimulus) * _GOLDEN) & most
+        while slots[slot] >= 0 and not _same(slots[slot], row, stimuli, hashes, data, places):
+            slot = (slot + _1) & most
+        if slots[slot] < 0:
+            slots[slot] = row
+            kept[count] = row
+            count += 1
+            counts[stimulus] += 1
+    return count
+
+
+@compiled
+def _same(
+    one: int,
+    other: int,
+    stimuli: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    data: NDArray[np.uint8],
+    places: NDArray[np.int64],
+) -> bool:
+    size = places[one + 1] - places[one]
+    if stimuli[one] != stimuli[other] or hashes[one] != hashes[other] or places[other + 1] - places[other] != size:
+        return False
+    for i in range(size):  # noqa: SIM110  (a generator is not compiled)
+        if data[places[one] + i] != data[places[other] + i]:
+            return False
+    return True
 
 
 @compiled

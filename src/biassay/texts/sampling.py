@@ -14,8 +14,7 @@ the sample of the whole.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,11 +29,10 @@ __all__ = [
     "MOST_IN_A_DOCUMENT",
     "NO_LIMIT",
     "Drawn",
-    "Pool",
-    "Row",
     "Sample",
+    "by_stimulus",
     "draw",
-    "rows_table",
+    "sample_table",
     "stimulus_keys",
 ]
 
@@ -62,6 +60,10 @@ class Drawn(NamedTuple):
     first: NDArray[np.int64]
     last: NDArray[np.int64]
     earlier: NDArray[np.int64]
+
+    def hits(self, numbers: NDArray[np.int64]) -> Drawn:
+        """Some of the hits."""
+        return Drawn._make([*(column[numbers] for column in self[:-1]), self.earlier])
 
 
 def draw(hits: Hits, documents: Joined, keys: NDArray[np.uint64], limits: NDArray[np.uint64], reach: int) -> Drawn:
@@ -95,55 +97,13 @@ def draw(hits: Hits, documents: Joined, keys: NDArray[np.uint64], limits: NDArra
     return Drawn(hits.stimulus[kept], document, start, drawn.key[kept], stops - sizes, stops, earlier)
 
 
-class Row(NamedTuple):
-    """A sentence of a sample, in the order of samples, and in which one is preferred to another of the same text."""
-
-    key: int
-    text: str
-    source: str
-    start: int
-    end: int
-
-
-class Pool:
-    """The sample of one stimulus while a part is scanned. No key above ``limit`` can be of it."""
-
-    def __init__(self, k: int, limit: int) -> None:
-        self.k, self.limit = k, limit
-        self.rows: list[Row] = []
-
-    def add(self, keys: Iterable[int], make: Callable[[int], Row]) -> None:
-        """Take hits by rising key. The row of one is made, from its number, only if the key is small."""
-        chosen = {row.text: row for row in self.rows}
-        old = [row.key for row in self.rows]
-        for number, key in enumerate(keys):
-            if key > self.limit:
-                break
-            row = make(number)
-            known = chosen.get(row.text)
-            if known is None or row < known:
-                chosen[row.text] = row
-            if known is not None and known.key > key:
-                del old[bisect_left(old, known.key)]
-            if len(chosen) >= self.k:
-                self._lower(old, len(chosen) - len(old), key)
-        self.rows = sorted(chosen.values())[: self.k]
-        if len(self.rows) == self.k:
-            self.limit = min(self.limit, self.rows[-1].key)
-
-    def _lower(self, old: list[int], new: int, key: int) -> None:
-        """The limit is the k-th of old and new keys. New ones are up to ``key``: it is an old one, or no larger."""
-        kth = self.k - new - 1
-        # Equal keys still come in, and are decided by their texts.
-        self.limit = min(self.limit, max(key, old[kth]) if kth >= 0 else key)
-
-
 class Sample:
     """The sample of all stimuli, as an Arrow table: stimulus, key, text, start, end, source."""
 
     def __init__(self, stimuli: Sequence[str], k: int) -> None:
         self.stimuli, self.k = tuple(stimuli), k
-        self._table = rows_table([], [])
+        self._table = sample_table([], [], [], [], [], [])
+        self._fresh = np.empty(0, np.bool_)
         self._waiting: list[Any] = []
         self._limits = np.full(len(self.stimuli), NO_LIMIT)
 
@@ -175,19 +135,30 @@ class Sample:
         self._settle()
         return self._table
 
+    def keys(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Stimulus, by its number, and key of every row."""
+        table = self.to_table()
+        return self._numbers(table), table["key"].to_numpy()
+
+    def fresh(self) -> Any:
+        """The rows that came in, or came in again, since this was last asked; sorted."""
+        table = self.to_table().filter(self._fresh)
+        self._fresh = np.zeros(len(self._table), np.bool_)
+        return table
+
     def _settle(self) -> None:
         if not self._waiting:
             return
-        everything = tool("pyarrow").concat_tables([self._table, *self._waiting])
+        old = len(self._table)
+        everything = tool("pyarrow").concat_tables([self._table, *self._waiting]).combine_chunks()
         self._waiting = []
         stimulus = self._numbers(everything)
         keys = everything["key"].to_numpy()
-        order = _in_order(everything, stimulus, keys)
-        order = order[_first_of_each(everything, stimulus, order)]
-        rank = _rank(stimulus[order])
-        kept = order[rank < self.k]
-        full = order[rank == self.k - 1]
-        self._limits[stimulus[full]] = keys[full]
+        kept = _first_of_each(everything["text"], stimulus, _in_order(everything, stimulus, keys), self.k)
+        last = np.flatnonzero(np.bincount(stimulus[kept], minlength=len(self.stimuli)) == self.k)
+        ends = np.searchsorted(stimulus[kept], last, side="right") - 1
+        self._limits[last] = keys[kept[ends]]
+        self._fresh = np.concatenate([self._fresh, np.ones(len(everything) - old, np.bool_)])[kept]
         self._table = everything.take(kept)
 
     def _numbers(self, table: Any) -> NDArray[np.int64]:
@@ -199,42 +170,53 @@ class Sample:
         return np.asarray(numbers.to_numpy(), np.int64)
 
 
-def rows_table(stimuli: Sequence[str], rows: Sequence[Row]) -> Any:
-    """A table of rows with their stimuli."""
+def sample_table(stimulus: Any, key: Any, text: Any, start: Any, end: Any, source: Any) -> Any:
+    """A table of sentences, from its columns."""
     pyarrow = tool("pyarrow")
-    key, text, source, start, end = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    text_type = pyarrow.large_string()
     columns = {
-        "stimulus": pyarrow.array(stimuli, pyarrow.large_string()),
-        "key": pyarrow.array(key, pyarrow.uint64()),
-        "text": pyarrow.array(text, pyarrow.large_string()),
-        "start": pyarrow.array(start, pyarrow.int32()),
-        "end": pyarrow.array(end, pyarrow.int32()),
-        "source": pyarrow.array(source, pyarrow.large_string()),
+        "stimulus": (stimulus, text_type),
+        "key": (key, pyarrow.uint64()),
+        "text": (text, text_type),
+        "start": (start, pyarrow.int32()),
+        "end": (end, pyarrow.int32()),
+        "source": (source, text_type),
     }
-    return pyarrow.table(columns)
+    return pyarrow.table({name: pyarrow.array(*column) for name, column in columns.items()})
+
+
+def by_stimulus(stimulus: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The order by stimulus, then key."""
+    order = np.argsort(keys)
+    # Numbers of 16 bits are sorted in one pass.
+    small = stimulus.astype(np.uint16) if len(stimulus) and stimulus.max() < 2**16 else stimulus
+    return np.asarray(order[np.argsort(small[order], kind="stable")])
 
 
 def _in_order(table: Any, stimulus: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Rows by stimulus, key, text, source, start and end. The last four matter to equal keys only, which are few."""
-    order = np.lexsort((keys, stimulus))
+    """Rows by stimulus, key, text, source, start and end. The last four matter to equal keys only, which are few.
+
+    Of rows that are the same in all the last comes first.
+    """
+    order = by_stimulus(stimulus, keys)
     same = (np.diff(stimulus[order]) == 0) & (np.diff(keys[order]) == 0)
     tied = np.flatnonzero(np.concatenate([same, [False]]) | np.concatenate([[False], same]))
     rows = table.select(["text", "source", "start", "end"]).take(order[tied]).to_pylist()
     places = [
-        (int(stimulus[at]), int(keys[at]), *row.values(), int(at)) for at, row in zip(order[tied], rows, strict=True)
+        (int(stimulus[at]), int(keys[at]), *row.values(), -int(at)) for at, row in zip(order[tied], rows, strict=True)
     ]
-    order[tied] = [place[-1] for place in sorted(places)]
+    order[tied] = [-place[-1] for place in sorted(places)]
     return order
 
 
-def _first_of_each(table: Any, stimulus: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Places in ``order`` of the first row of every stimulus and text."""
-    texts = np.concatenate([chunk.indices.to_numpy() for chunk in table["text"].dictionary_encode().chunks])
-    _, first = np.unique((stimulus * len(texts) + texts)[order], return_index=True)
-    return np.sort(first)
-
-
-def _rank(stimulus: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of each row among those of its stimulus; they are sorted by stimulus."""
-    counts = np.bincount(stimulus)
-    return np.arange(len(stimulus)) - (np.cumsum(counts) - counts)[stimulus]
+def _first_of_each(texts: Any, stimulus: NDArray[np.int64], order: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Of the rows in their order, the first of every stimulus and text; k of every stimulus."""
+    compiled, n = tool("biassay.texts.drawing"), len(order)
+    chunk = texts.chunk(0)
+    _, places, data = chunk.buffers()
+    letters = np.frombuffer(data or bytes(8), np.uint8)
+    held = letters, by_eight(letters), np.frombuffer(places, np.int64)[chunk.offset : chunk.offset + n + 1]
+    slots = np.full(1 << (2 * n).bit_length(), -1, np.int64)
+    state = slots, np.empty(n, np.uint64), np.zeros(int(stimulus.max()) + 1, np.int64)
+    kept = np.empty(n, np.int64)
+    return kept[: compiled.first_of_each((order, stimulus), held, k, state, kept)]

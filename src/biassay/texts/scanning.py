@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +13,10 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError
 from biassay.texts.corpus import Part
 from biassay.texts.documents import Documents, Tally, open_reader
+from biassay.texts.joined import Joined
 from biassay.texts.matching import matcher_for
-from biassay.texts.sampling import NO_LIMIT, Drawn, Pool, Row, draw, rows_table, stimulus_keys
-from biassay.texts.segmenting import REACH, sentence_around
+from biassay.texts.sampling import Drawn, Sample, by_stimulus, draw, sample_table, stimulus_keys
+from biassay.texts.segmenting import REACH, sentences_around
 from biassay.texts.tools import tool
 
 __all__ = ["GROUP_BYTES", "Partial", "ScanSettings", "scan"]
@@ -25,8 +24,9 @@ __all__ = ["GROUP_BYTES", "Partial", "ScanSettings", "scan"]
 GROUP_BYTES = 256 << 20
 # Sentences are cut out when so many bytes of documents are held, or so many hits for each context that is wanted:
 # the longer the wait, the more hits turn out not to be of the sample.
-_HELD = 32 << 20
+_HELD = 128 << 20
 _HITS_FOR_A_CONTEXT = 4
+_ALIKE = 32  # of so many sentences one may be the same as another without a second look
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ def scan(
     thresholds: NDArray[np.uint64] | None = None,
     skip: int = 0,
     group_bytes: int = GROUP_BYTES,
+    sample: Sample | None = None,
 ) -> Iterator[Partial]:
     """Scan a part and give a partial result for each group of about ``group_bytes`` of input.
 
@@ -85,10 +86,15 @@ def scan(
         Keys above which no hit matters, from any sample of the same settings. Old ones only cost time.
     skip : int
         How many groups were scanned before; they are read and skipped.
+    sample : Sample, optional
+        Of the same settings, from other parts: what is found is added to it. A part gives what it adds, and gives it
+        again if it is scanned again.
     """
-    limits = np.full(len(settings.stimuli), NO_LIMIT) if thresholds is None else thresholds.copy()
+    sample = Sample(settings.stimuli, settings.k) if sample is None else sample
+    sample.fresh()
+    limits = sample.thresholds() if thresholds is None else np.minimum(thresholds, sample.thresholds())
     reader = open_reader(part, settings.field, settings.document, settings.html)
-    number, group = 0, _Group(part, settings, limits)
+    number, group = 0, _Group(part, settings, limits, sample)
     for piece in reader.pieces():
         group.bytes += piece.nbytes
         if number >= skip:
@@ -96,7 +102,7 @@ def scan(
         if group.bytes >= group_bytes:
             if number >= skip:
                 yield group.partial(number, last=False, damaged=None)
-            number, group = number + 1, _Group(part, settings, group.limits)
+            number, group = number + 1, _Group(part, settings, group.limits, sample)
     if number >= skip:
         yield group.partial(number, last=True, damaged=reader.damage)
 
@@ -105,38 +111,43 @@ class _Noted:
     """Hits that may be in a sample, and their documents."""
 
     def __init__(self) -> None:
-        self.texts: list[bytes] = []
-        self.places: list[int] = []
-        self.size = self.hits = self._earlier = 0
+        self.size = self.hits = self.documents = 0
+        self._earlier = 0
+        self._data: list[NDArray[np.uint8]] = []
+        self._sizes: list[NDArray[np.int64]] = []
+        self._places: list[NDArray[np.int64]] = []
         self._drawn: list[Drawn] = []
 
     def add(self, documents: Documents, drawn: Drawn) -> None:
         """Take hits of some documents, and copy those that have any."""
         numbers, document = np.unique(drawn.document, return_inverse=True)
         joined = documents.joined
-        data, base = joined.data.tobytes(), len(self.texts)
-        spans = zip(joined.starts[numbers].tolist(), joined.stops[numbers].tolist(), strict=True)
-        self.texts += [data[start:stop] for start, stop in spans]
-        self.places += documents.places[numbers].tolist()
+        starts, stops = joined.starts[numbers], joined.stops[numbers]
+        data = np.empty(int((stops - starts).sum()), np.uint8)
+        tool("biassay.texts.cutting").gather(joined.data, starts, stops, data)
+        self._data.append(data)
+        self._sizes.append(stops - starts)
+        self._places.append(documents.places[numbers])
         first, last = drawn.first + self._earlier, drawn.last + self._earlier
-        self._drawn.append(drawn._replace(document=document + base, first=first, last=last))
+        self._drawn.append(drawn._replace(document=document + self.documents, first=first, last=last))
         self._earlier += len(drawn.earlier)
+        self.documents += len(numbers)
         self.hits += len(drawn.key)
-        self.size += int((joined.stops[numbers] - joined.starts[numbers]).sum())
+        self.size += len(data)
 
-    def by_stimulus(self) -> Iterator[tuple[int, Drawn]]:
-        """The hits of each stimulus by rising key."""
-        whole = Drawn(*map(np.concatenate, zip(*self._drawn, strict=True)))
-        order = np.lexsort((whole.key, whole.stimulus))
-        for here in np.split(order, np.flatnonzero(np.diff(whole.stimulus[order])) + 1):
-            drawn = Drawn._make([*(column[here] for column in whole[:-1]), whole.earlier])
-            yield int(drawn.stimulus[0]), drawn
+    def whole(self) -> tuple[Documents, Drawn]:
+        """All documents, and all hits."""
+        sizes = np.concatenate(self._sizes)
+        stops = np.cumsum(sizes)
+        joined = Joined(np.concatenate(self._data), stops - sizes, stops)
+        drawn = Drawn(*map(np.concatenate, zip(*self._drawn, strict=True)))
+        return Documents(joined, np.concatenate(self._places)), drawn
 
 
 class _Group:
     """The sample of one group of a part. ``limits`` fall as it fills."""
 
-    def __init__(self, part: Part, settings: ScanSettings, limits: NDArray[np.uint64]) -> None:
+    def __init__(self, part: Part, settings: ScanSettings, limits: NDArray[np.uint64], sample: Sample) -> None:
         self.part, self.settings, self.limits = part, settings, limits
         self.tally = Tally()
         self.bytes = 0
@@ -144,8 +155,7 @@ class _Group:
         self._matcher = matcher_for(settings.stimuli, settings.ignore_case, settings.openings)
         self._keys = stimulus_keys(settings.stimuli, settings.seed)
         self._segment = functools.partial(tool("sentencex").segment, settings.language)
-        self._name = part.file.name
-        self._pools: dict[int, Pool] = {}
+        self._sample = sample
         self._noted = _Noted()
 
     def take(self, documents: Documents) -> None:
@@ -159,45 +169,56 @@ class _Group:
             self._settle()
 
     def _settle(self) -> None:
-        """Cut out the sentences with the smallest keys, and let go of the documents."""
+        """Cut out the sentences with the smallest keys, and let go of the documents.
+
+        First those that are of the sample if next to none are the same; where more are, twice as many, and so on.
+        """
         if not self._noted.hits:
             return
-        with _no_collection():
-            for stimulus, drawn in self._noted.by_stimulus():
-                pool = self._pools.setdefault(stimulus, Pool(self.settings.k, int(self.limits[stimulus])))
-                pool.add(drawn.key.tolist(), self._cutter(stimulus, drawn))
-                self.limits[stimulus] = pool.limit
+        documents, drawn = self._noted.whole()
         self._noted = _Noted()
+        left, k = np.arange(len(drawn.key)), self.settings.k + self.settings.k // _ALIKE
+        while len(left):
+            chosen = self._smallest(drawn, left, k)
+            self._cut(documents, drawn.hits(left[chosen]))
+            np.minimum(self.limits, self._sample.thresholds(), out=self.limits)
+            left = left[~chosen]
+            left = left[drawn.key[left] <= self.limits[drawn.stimulus[left]]]
+            k *= 2
 
-    def _cutter(self, stimulus: int, drawn: Drawn) -> Callable[[int], Row]:
-        """A function from the number of a hit to its row. It is called for every context, so all is prepared first."""
-        texts, places, segment, name = self._noted.texts, self._noted.places, self._segment, self._name
-        length = int(self._matcher.lengths[stimulus])
-        _, documents, starts, keys, first, last = (column.tolist() for column in drawn[:-1])
+    def _smallest(self, drawn: Drawn, left: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
+        """Which hits are among the k smallest of their stimulus, the sample's included."""
+        stimuli, keys = self._sample.keys()
+        stimulus = np.concatenate([drawn.stimulus[left], stimuli])
+        order = by_stimulus(stimulus, np.concatenate([drawn.key[left], keys]))
+        counts = np.bincount(stimulus)
+        rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[stimulus[order]]
+        chosen = np.zeros(len(order), np.bool_)
+        chosen[order[rank < k]] = True
+        return chosen[: len(left)]
 
-        def cut(i: int) -> Row:
-            earlier = drawn.earlier[first[i] : last[i]].tolist() if first[i] < last[i] else ()
-            document = documents[i]
-            text, start, end = sentence_around(texts[document], starts[i], length, earlier, segment)
-            return Row(keys[i], text, f"{name}:{places[document]}", start, end)
-
-        return cut
+    def _cut(self, documents: Documents, drawn: Drawn) -> None:
+        """Take the sentences of some hits into the sample."""
+        pyarrow, join = tool("pyarrow"), tool("pyarrow.compute").binary_join_element_wise
+        names, text_type = pyarrow.array(self.settings.stimuli, pyarrow.large_string()), pyarrow.large_string()
+        lengths = self._matcher.lengths[drawn.stimulus]
+        tables = []
+        for hit, text, start, end in sentences_around(documents.joined, drawn, lengths, self._segment):
+            places = pyarrow.array(documents.places[drawn.document[hit]]).cast(text_type)
+            source = join(pyarrow.scalar(self.part.file.name, text_type), places, pyarrow.scalar(":", text_type))
+            stimulus = names.take(pyarrow.array(drawn.stimulus[hit]))
+            tables.append(sample_table(stimulus, drawn.key[hit], text, start, end, source))
+        self._sample.add(pyarrow.concat_tables(tables))
+        self._sample.to_table()
 
     def partial(self, number: int, last: bool, damaged: str | None) -> Partial:
         self._settle()
-        rows: list[Row] = []
-        names: list[str] = []
-        for stimulus in sorted(self._pools):
-            kept = self._pools[stimulus].rows
-            rows += kept
-            names += [self.settings.stimuli[stimulus]] * len(kept)
-        self._pools = {}  # the group is held until the next one begins
         tally = self.tally
         return Partial(
             part=self.part,
             group=number,
             last=last,
-            table=rows_table(names, rows),
+            table=self._sample.fresh(),
             found=self.found,
             documents=tally.documents,
             bytes=self.bytes,
@@ -206,15 +227,3 @@ class _Group:
             undecodable=tally.undecodable,
             damaged=damaged,
         )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """No garbage collection: hundreds of thousands of rows without reference cycles make it slow."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -21,14 +21,19 @@ _LONGEST_WINDOW = 2**31  # the dumps of Reddit need it
 
 
 class Stream(io.RawIOBase):
-    """Bytes of a file from ``start`` (of uncompressed files only) to its end, or to where it is damaged."""
+    """Bytes of a file from ``start``, decompressed, to its end, or to where it is damaged.
 
-    def __init__(self, path: Path, compression: str = "", start: int = 0) -> None:
+    A compressed file is read from ``entry`` on: a place in it, and how many decompressed bytes are before that.
+    """
+
+    def __init__(self, path: Path, compression: str = "", start: int = 0, entry: tuple[int, int] = (0, 0)) -> None:
         super().__init__()
-        self.position = start
         self.damage: str | None = None
-        self._pieces = _pieces(path, compression, start)
+        self._pieces = _pieces(path, compression, start, entry[0])
         self._left = b""
+        self.position = entry[1] if compression else start
+        while self.position < start and self.take(min(_PLAIN, start - self.position)):
+            pass
 
     def readable(self) -> bool:
         return True
@@ -74,11 +79,11 @@ def _damages() -> tuple[type[Exception], ...]:
     return (OSError, EOFError, zlib.error, *((zstandard.ZstdError,) if zstandard else ()))
 
 
-def _pieces(path: Path, compression: str, start: int) -> Any:
+def _pieces(path: Path, compression: str, start: int, entry: int) -> Any:
     """A generator of pieces, none of them empty."""
     if not compression:
         return _plain(path, start)
-    return _members(path, _decompressor(compression), padded=compression == "gz")
+    return _members(path, _decompressor(compression), entry, padded=compression == "gz")
 
 
 def _plain(path: Path, start: int) -> Iterator[bytes]:
@@ -97,9 +102,10 @@ def _decompressor(compression: str) -> Callable[[], Any]:
     return lambda: zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW).decompressobj()
 
 
-def _members(path: Path, decompressor: Callable[[], Any], padded: bool) -> Iterator[bytes]:
+def _members(path: Path, decompressor: Callable[[], Any], entry: int, padded: bool) -> Iterator[bytes]:
     """Members (frames, streams) one after the other, as dumps that were written in parallel have them."""
     with path.open("rb") as file:
+        file.seek(entry)
         member, begun = decompressor(), False
         while chunk := file.read(_FEED):
             while chunk:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from biassay.errors import RefusedError
+from biassay.models.devices import gpu
 from biassay.stats.association import unit_rows
 from biassay.stats.detection import detected, strongest
 from biassay.stats.multiple import benjamini_hochberg
@@ -22,6 +23,7 @@ from biassay.studies.discovery.validation import Threshold
 
 __all__ = ["RankedWords", "Search"]
 
+_MANY = 100_000  # words: for fewer it takes longer to find a GPU than to do without
 _SAME = 1.0 - 1e-6  # cosine from which on a word of the vocabulary is one of the names
 
 
@@ -91,17 +93,28 @@ class Search:
         every = settings.compare == "every"
         self._pairs = PairPermutations(panel.groups, count, places, most, rng) if every else None
         self._ranked = {t.name: _Ranked(thresholds[t.name], settings) for t in targets}
+        self._seen, self._looked = 0, False
 
     def add(self, words: Sequence[str], vectors: NDArray[np.floating]) -> None:
         """Score some words; those that are names of the groups are left out."""
         if not len(words):
             return
+        self._seen += len(words)
+        if self._seen > _MANY and not self._looked:
+            self._move()
         cosines = unit_rows(vectors, "vocabulary", words) @ self._panel.names.T
         others = np.flatnonzero(cosines.max(axis=1) <= _SAME)
         kept, cosines = [words[i] for i in others.tolist()], cosines[others]
         # Products this small gain nothing from threads, which on a busy machine wait for each other without end.
         with self._threads.limit(limits=1, user_api="blas"):
             self._add(kept, cosines)
+
+    def _move(self) -> None:
+        """From now on permutations are made on a GPU, where there is one."""
+        self._looked = True
+        self._permutations.place = gpu()
+        if self._pairs is not None:
+            self._pairs.place = self._permutations.place
 
     def _add(self, kept: list[str], cosines: NDArray[np.float64]) -> None:
         scored = [self._panel.scores(target, cosines) for target in self._targets]
