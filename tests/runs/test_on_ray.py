@@ -67,7 +67,7 @@ class Killer(threading.Thread):
     @staticmethod
     def _is_worker(place: Path) -> bool:
         try:
-            return (place / "cmdline").read_bytes().startswith(b"ray::MapWorker")
+            return (place / "cmdline").read_bytes().startswith(b"ray::Worker")
         except OSError:
             return False
 
