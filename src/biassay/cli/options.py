@@ -13,9 +13,16 @@ import click
 
 from biassay.studies.settings import Rule, rules_of
 
-__all__ = ["budget_option", "how_options", "resume_options", "settings_options", "several_options"]
+__all__ = ["budget_option", "gpus_option", "how_options", "resume_options", "settings_options", "several_options"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+gpus_option = click.option(
+    "--gpus",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
+    help="For --engine ray: GPUs of each worker; 0.5 puts two on one GPU.  [default: 1, if there are any]",
+)
 
 _NEW = (
     click.option("--out", type=click.Path(path_type=Path), help="A new folder for the run."),
@@ -33,6 +40,7 @@ _HOW = (
         "--engine", type=click.Choice(("local", "ray")), default="local", show_default=True, help="Where models run."
     ),
     click.option("--address", help="Address of the Ray cluster (host:port); without it Ray runs on this machine."),
+    gpus_option,
     click.option("--all", "everything", is_flag=True, help="Print all tests and rows, and further columns."),
     click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),
