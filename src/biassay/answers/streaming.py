@@ -37,7 +37,7 @@ def stream_missing(
     try:
         for answered in model.stream(missing, spending):
             own = [missing[place] for place, _ in answered]
-            store.add(own, [answer for _, answer in answered])
+            store.add(own, [answer for _, answer in answered], for_now=True)
             done += len(own)
             small.append(own)
             if len(small) >= _SMALL_FILES:
@@ -46,6 +46,7 @@ def stream_missing(
                 progress(done, len(missing))
     finally:
         _merge(store, small)
+        store.share()
     return done
 
 

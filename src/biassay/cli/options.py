@@ -11,11 +11,22 @@ from typing import Any
 
 import click
 
+from biassay.remote import is_address
 from biassay.studies.settings import Rule, rules_of
 
 __all__ = ["budget_option", "gpus_option", "how_options", "resume_options", "settings_options", "several_options"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Place(click.ParamType):  # type: ignore[type-arg]  # (older ones take none)
+    """A folder, or an address in object storage."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        return value if isinstance(value, Path) or is_address(value) else Path(value)
+
 
 gpus_option = click.option(
     "--gpus",
@@ -33,8 +44,9 @@ _NEW = (
 _HOW = (
     click.option(
         "--cache",
-        type=click.Path(path_type=Path),
-        help="Where answers are kept.  [default: $BIASSAY_CACHE or the user's cache]",
+        type=Place(),
+        help="Where answers are kept: a folder, or an address such as s3://BUCKET/DIR behind the default.  "
+        "[default: $BIASSAY_CACHE or the user's cache]",
     ),
     click.option(
         "--engine", type=click.Choice(("local", "ray")), default="local", show_default=True, help="Where models run."

@@ -37,7 +37,7 @@ class How:
 
     out: Path | None
     resumed: Path | None
-    cache: Path | None
+    cache: Path | str | None
     engine: str
     address: str | None
     gpus: float | None

@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from biassay.answers.answers import Answers
+from biassay.answers.sharing import Beyond
 from biassay.engines.base import Engine
 from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError
 from biassay.files import default_cache
 from biassay.models.spending import Spending
+from biassay.remote import RemoteFolder, is_address
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
 from biassay.runs.ahead import Ahead, InTurn
@@ -40,7 +42,10 @@ __all__ = ["How", "Work", "start"]
 
 @dataclass(frozen=True)
 class How:
-    """Where a run is written, where answers are kept, where models run, who learns how far it is, and what it costs."""
+    """Where a run is written, where answers are kept, where models run, who learns how far it is, and what it costs.
+
+    A ``cache`` that is an address in object storage lies ``beyond`` the user's own.
+    """
 
     out: PathLike | None = None
     cache: PathLike | None = None
@@ -48,6 +53,7 @@ class How:
     engine: Engine | None = None
     listener: Listener = field(default_factory=Silent)
     spending: Spending = field(default_factory=Spending)
+    beyond: Beyond | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -55,12 +61,16 @@ class How:
 
     @property
     def interview(self) -> Interview:
-        cache = default_cache() if self.cache is None else Path(self.cache)
+        cache = default_cache() if self.cache is None or self.beyond is not None else Path(self.cache)
         vectors = None if self.vectors is None else Path(self.vectors)
-        return Interview(cache, vectors, self.engine, self.listener, self.spending)
+        return Interview(cache, vectors, self.engine, self.listener, self.spending, self.beyond)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "listener", InTurn(self.listener))
+        if is_address(self.cache) and self.beyond is None:
+            remote = RemoteFolder(str(self.cache))
+            remote.names()  # if it cannot be reached, nothing begins
+            object.__setattr__(self, "beyond", Beyond(remote, self.listener.notice))
 
 
 def start(study: Study, settings: Any, models: object, how: How) -> RunData:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from biassay.remote import RemoteFile
 from biassay.texts.tools import tool
 
 __all__ = ["Stream"]
@@ -23,7 +24,7 @@ _LONGEST_WINDOW = 2**31  # the dumps of Reddit need it
 class Stream(io.RawIOBase):
     """Bytes of a file from ``start`` (of uncompressed files only) to its end, or to where it is damaged."""
 
-    def __init__(self, path: Path, compression: str = "", start: int = 0) -> None:
+    def __init__(self, path: Path | RemoteFile, compression: str = "", start: int = 0) -> None:
         super().__init__()
         self.position = start
         self.damage: str | None = None
@@ -74,14 +75,14 @@ def _damages() -> tuple[type[Exception], ...]:
     return (OSError, EOFError, zlib.error, *((zstandard.ZstdError,) if zstandard else ()))
 
 
-def _pieces(path: Path, compression: str, start: int) -> Any:
+def _pieces(path: Path | RemoteFile, compression: str, start: int) -> Any:
     """A generator of pieces, none of them empty."""
     if not compression:
         return _plain(path, start)
     return _members(path, _decompressor(compression), padded=compression == "gz")
 
 
-def _plain(path: Path, start: int) -> Iterator[bytes]:
+def _plain(path: Path | RemoteFile, start: int) -> Iterator[bytes]:
     with path.open("rb", buffering=0) as file:
         file.seek(start)
         while piece := file.read(_PLAIN):
@@ -97,7 +98,7 @@ def _decompressor(compression: str) -> Callable[[], Any]:
     return lambda: zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW).decompressobj()
 
 
-def _members(path: Path, decompressor: Callable[[], Any], padded: bool) -> Iterator[bytes]:
+def _members(path: Path | RemoteFile, decompressor: Callable[[], Any], padded: bool) -> Iterator[bytes]:
     """Members (frames, streams) one after the other, as dumps that were written in parallel have them."""
     with path.open("rb") as file:
         member, begun = decompressor(), False
