@@ -85,7 +85,9 @@ def test_a_stopped_engine_ends_its_runs_and_can_run_again(engine: RayEngine) -> 
 
 
 @pytest.mark.parametrize("lost", [1, 3])
-def test_lost_nodes_cost_nothing_but_time(cluster: Any, engine: RayEngine, lost: int) -> None:
+def test_lost_nodes_cost_nothing_but_time(
+    cluster: Any, engine: RayEngine, lost: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     tasks = list(range(40, 56))
     nodes = list(cluster.worker_nodes)[:lost]
 
@@ -99,3 +101,6 @@ def test_lost_nodes_cost_nothing_but_time(cluster: Any, engine: RayEngine, lost:
     found = list(engine.run(Squares(), tasks))
     thread.join()
     assert sorted((task, piece) for task, piece, _ in found) == whole(tasks)
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert "raylet" in said.err  # Ray's own report

@@ -5,6 +5,7 @@ Every node needs biassay with the same extras, and sees the corpus and the model
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import pickle
@@ -98,7 +99,16 @@ def _connected(address: str | None) -> Any:
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = f"at {address!r}" if address else "on this machine"
         raise UsageError(f"no Ray cluster {where}: {first_line(error)}") from error
+    _report_to_standard_error()
     return library
+
+
+def _report_to_standard_error() -> None:
+    """Ray prints pages about dead workers and nodes to standard output, which is for results."""
+    module = importlib.import_module("ray._private.worker")
+    report = getattr(module, "print_to_stdstream", None)  # no part of its interface: without it they stay where they are
+    if report is not None:
+        vars(module)["print_to_stdstream"] = lambda data, *rest, **more: report({**data, "is_err": True}, *rest, **more)
 
 
 def _check_reachable(address: str) -> None:
