@@ -91,15 +91,20 @@ def cluster_of(nodes: int) -> Iterator[Any]:
 
 
 def workers() -> list[int]:
-    """Processes of workers that hold a model."""
+    """Processes of workers that hold a model, of this cluster: of nodes that this process started."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            if (place / "cmdline").read_bytes().startswith(b"ray::Worker"):
+            is_worker = (place / "cmdline").read_bytes().startswith(b"ray::Worker")
+            if is_worker and parent(parent(int(place.name))) == os.getpid():
                 found.append(int(place.name))
         except OSError:
             continue
     return found
+
+
+def parent(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def until(is_so: Callable[[], bool], is_over: Callable[[], bool]) -> bool:
@@ -175,6 +180,7 @@ KINDS = {"driver": lose_driver, "worker": lose_worker, "node": lose_node, "drive
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial, from which its moments follow")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     chosen = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
@@ -183,7 +189,7 @@ def main() -> None:
         with cluster_of(2) as cluster:
             place = Place(folder, cluster)
             print(f"{len(place.expected[0])} rows, {len(place.expected[1])} files of answers", flush=True)
-            for trial in range(chosen.trials):
+            for trial in range(chosen.first, chosen.first + chosen.trials):
                 for kind, count in counts.items():
                     place.forget()
                     found, hit = KINDS[kind](place, random.Random(f"{kind} {trial}"))

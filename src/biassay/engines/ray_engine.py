@@ -106,7 +106,9 @@ def _connected(address: str | None) -> Any:
 def _report_to_standard_error() -> None:
     """Ray prints pages about dead workers and nodes to standard output, which is for results."""
     module = importlib.import_module("ray._private.worker")
-    report = getattr(module, "print_to_stdstream", None)  # no part of its interface: without it they stay where they are
+    report = getattr(
+        module, "print_to_stdstream", None
+    )  # no part of its interface: without it they stay where they are
     if report is not None:
         vars(module)["print_to_stdstream"] = lambda data, *rest, **more: report({**data, "is_err": True}, *rest, **more)
 
