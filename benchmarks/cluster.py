@@ -54,14 +54,34 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Apart:
-    """A worker in a session of its own: Linux shares a busy machine among sessions, and each node has its share."""
+    """A worker in a session of its own: Linux shares a busy machine among sessions, and each node has its share.
+
+    It begins when all others are there too, each of which leaves a file in a folder: when it began, and the seconds
+    and the seconds of CPU in which it was busy since.
+    """
 
     make: Any
+    folder: str
+    count: int
 
     def __call__(self) -> Any:
         with suppress(OSError):
             os.setsid()
-        return self.make()
+        worker, note = self.make(), Path(self.folder) / str(os.getpid())
+        note.touch()
+        while len(list(Path(self.folder).iterdir())) < self.count:
+            time.sleep(0.01)
+        began, own, busy = time.time(), time.process_time(), 0.0
+
+        def work(task: Any) -> list[Any]:
+            nonlocal busy
+            start = time.time()
+            found = list(worker(task))
+            busy += time.time() - start
+            note.write_text(f"{began} {busy} {time.process_time() - own}")
+            return found
+
+        return work
 
 
 @dataclass(frozen=True)
@@ -80,20 +100,30 @@ class Limited:
 
 @dataclass
 class Measured:
-    """Seconds in all, those between the first and the last result, and those of the driver's own work."""
+    """Seconds in all, those from when the workers were ready to the last result, and those of the driver's own work.
+
+    Of the workers, the share of the time in which they had a task, and their seconds of CPU, of all together.
+    """
 
     whole: float
     between: float
     driver: float
+    busy: float = 0.0
+    cpu: float = 0.0
 
 
-def measured(results: Iterator[Any], take: Callable[[Any], None]) -> Measured:
-    began, own = time.perf_counter(), time.process_time()
+def measured(results: Iterator[Any], take: Callable[[Any], None], ready: Path | None = None) -> Measured:
+    began, own = time.time(), time.process_time()
     times = []
     for result in results:
         take(result)
-        times.append(time.perf_counter())
-    return Measured(times[-1] - began, times[-1] - times[0], time.process_time() - own)
+        times.append(time.time())
+    whole, driver = times[-1] - began, time.process_time() - own
+    if ready is None:
+        return Measured(whole, times[-1] - times[0], driver)
+    first, busy, cpu = np.array([path.read_text().split() for path in ready.iterdir()], dtype=float).T
+    between = times[-1] - float(first.max())
+    return Measured(whole, between, driver, float(busy.sum()) / between / len(busy), float(cpu.sum()))
 
 
 def write_corpus(folder: Path, rows: int) -> Path:
@@ -125,15 +155,17 @@ def encoding(engine: Any, folder: Path, rows: int, repeat: int) -> None:
         for workers in (1, 2):
             store = embedding.open_store(about, found, folder, folder / "shards")
             tasks = embedding._Tasks(found, store, store.missing(), None)
-            make = importlib.import_module("cluster").Apart(embedding._Make(model))  # as the workers import it
+            ready = Path(tempfile.mkdtemp(dir=folder))
+            make = importlib.import_module("cluster").Apart(embedding._Make(model), str(ready), workers)
             run = Limited(engine, workers).run(make, tasks, model=True)
-            took = measured(run, lambda result, store=store: store.write(result[0], result[1].vectors))
+            took = measured(run, lambda result, store=store: store.write(result[0], result[1].vectors), ready)
             files.add(tuple(sorted(path.name for path in (folder / "shards").glob("*.npy"))))
             shutil.rmtree(folder / "shards")
             best[workers] = min(best.get(workers, took), took, key=lambda one: one.between)
             print(
-                f"  {workers} node(s): {took.between:.1f} s from the first to the last of {len(tasks)} shards of "
-                f"{len(found):,} contexts, {took.whole:.1f} s in all, driver {took.driver:.2f} s",
+                f"  {workers} node(s): {took.between:.1f} s for {len(tasks)} shards of "
+                f"{len(found):,} contexts ({took.whole:.1f} s with the start); workers busy {took.busy:.0%} of it, "
+                f"with {took.cpu:.1f} s of CPU; driver {took.driver:.2f} s of CPU",
                 flush=True,
             )
     same = "the same files" if len(files) == 1 else "OTHER FILES"

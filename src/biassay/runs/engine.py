@@ -28,7 +28,7 @@ from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
 from biassay.runs.ahead import Ahead, InTurn
 from biassay.runs.asking import Interview
-from biassay.runs.failing import is_own, reason_of
+from biassay.runs.failing import Stage, is_own, reason_of
 from biassay.runs.folders import check_free, removed_if_empty
 from biassay.runs.listener import Listener, PathLike, Silent, begin
 from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
@@ -142,17 +142,19 @@ class Work:
             for place in asked if together else ():
                 answers[place], run = self._answered(run, place, ahead)
             for place in waiting:
-                if not together:
-                    answers.clear()  # vectors of one model at a time
-                    try:
+                stage: Stage = "asking"
+                try:
+                    if not together:
+                        answers.clear()  # vectors of one model at a time
                         answers[place], run = self._answered(run, place, ahead)
-                    except Exception as error:
-                        if not is_own(error, [member.asked for member in self.members], place):
-                            raise
-                        run = self._failed(run, place, reason_of(error))
-                        continue
-                run = self._measured_or_refused(run, place, answers)
-                self._save(run, (place,))
+                    stage = "measuring"
+                    run = self._measured_or_refused(run, place, answers)
+                except Exception as error:
+                    if together or not is_own(error, [member.asked for member in self.members], place, stage):
+                        raise
+                    run = self._failed(run, place, reason_of(error))
+                else:
+                    self._save(run, (place,))
                 if not together:
                     self.members[place].opened.clear()  # and one model at a time
         return self._finish(run)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from typing import Literal
 
 from biassay.errors import BiassayError, BudgetError, ModelError, UsageError, VectorError
 from biassay.runs.models import Asked
 
-__all__ = ["is_own", "reason_of"]
+__all__ = ["Stage", "is_own", "reason_of"]
 
+Stage = Literal["opening", "asking", "measuring"]
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
-def is_own(error: Exception, asked: Sequence[Asked], place: int, *, opening: bool = False) -> bool:
+def is_own(error: Exception, asked: Sequence[Asked], place: int, stage: Stage) -> bool:
     """Is an error that of one model of several, and not of the request, the disk, the budget or the user's own object?
 
-    While models are opened, whatever is wrong with the request stops the run, for nothing has begun.
+    While models are opened, what is wrong with the request stops the run, for nothing has begun. While one is measured,
+    no library of models is at work: an error that nobody raised on purpose is one of the program.
     """
     if len(asked) < 2 or not isinstance(asked[place].model, str) or isinstance(error, BudgetError):
         return False
     if isinstance(error, OSError) and error.errno in _DISK:
         return False
-    return not opening or not isinstance(error, UsageError) or isinstance(error, ModelError | VectorError)
+    if stage == "measuring" and not isinstance(error, BiassayError | OSError):
+        return False
+    return stage == "asking" or not isinstance(error, UsageError) or isinstance(error, ModelError | VectorError)
 
 
 def reason_of(error: Exception) -> str:

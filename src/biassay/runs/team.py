@@ -95,7 +95,7 @@ def open_team(asked: Sequence[Asked], needs: Sequence[Ability], listener: Listen
         try:
             opened[place] = {ability: _opened(one, model, ability) for ability in needs}
         except Exception as error:
-            if not is_own(error, asked, place, opening=True):
+            if not is_own(error, asked, place, "opening"):
                 raise
             listener.notice(f"{label}: cannot be opened: {reason_of(error)}")
             errors[place] = error
