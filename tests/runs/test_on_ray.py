@@ -66,10 +66,16 @@ class Killer(threading.Thread):
 
     @staticmethod
     def _is_worker(place: Path) -> bool:
+        """Of this cluster: its node is a process that this one started."""
         try:
-            return (place / "cmdline").read_bytes().startswith(b"ray::MapWorker")
+            is_worker = (place / "cmdline").read_bytes().startswith(b"ray::Worker")
+            return is_worker and _parent(_parent(int(place.name))) == os.getpid()
         except OSError:
             return False
+
+
+def _parent(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_contexts_and_numbers_are_the_same_bit_for_bit(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.about import ABOUT, StoreAbout, StoredType, begin, check_same
 from biassay.answers.npy import npy_header
+from biassay.answers.sharing import Beyond
 from biassay.errors import MeasurementError, RunFolderError, VectorError
 from biassay.files import open_file, write_atomically
 
@@ -42,17 +43,22 @@ class ShardStore:
         Names of the files that were found damaged and removed; their shards count as missing.
     """
 
-    def __init__(self, folder: Path, about: StoreAbout, starts: NDArray[np.int64]) -> None:
+    def __init__(
+        self, folder: Path, about: StoreAbout, starts: NDArray[np.int64], beyond: Beyond | None = None
+    ) -> None:
         self.about = about
         self._starts = starts
         self.damaged: list[str] = []
         self._folder = folder
+        self._shared = None if beyond is None else beyond.of(folder, _is_named, ".npy")
         self._files: dict[int, Path] = {}
         self._arrays: dict[int, NDArray[Any]] = {}
         self._dimension: int | None = None
 
     @classmethod
-    def open(cls, folder: Path, about: StoreAbout, breaks: Sequence[int] = ()) -> ShardStore:
+    def open(
+        cls, folder: Path, about: StoreAbout, breaks: Sequence[int] = (), beyond: Beyond | None = None
+    ) -> ShardStore:
         """Create a store, or open one with the same content.
 
         A shard begins at each of ``breaks``, which the contexts file decides: so the contexts of one word can be
@@ -67,7 +73,9 @@ class ShardStore:
             check_same(folder, about)
         else:
             begin(folder, about)
-        store = cls(folder, about, _shard_starts(about.rows, about.shard_rows, breaks))
+        store = cls(folder, about, _shard_starts(about.rows, about.shard_rows, breaks), beyond)
+        if store._shared is not None:
+            store._shared.meet()
         store._index()
         return store
 
@@ -140,6 +148,8 @@ class ShardStore:
         content = buffer.getvalue()
         file = self._folder / f"{number:06d}-{hashlib.blake2b(content).hexdigest()[:16]}.npy"
         write_atomically(file, content)
+        if self._shared is not None:
+            self._shared.put(file.name, content)
         self._files[number] = file
         self._dimension = vectors.shape[1]
 
@@ -239,6 +249,11 @@ def _is_intact(file: Path) -> bool:
     except OSError:
         return False
     return file.stem.endswith(digest.hexdigest()[:16])
+
+
+def _is_named(name: str, content: bytes) -> bool:
+    match = _NAME.fullmatch(name)
+    return match is not None and hashlib.blake2b(content).hexdigest().startswith(match[2])
 
 
 def _remove_stale(folder: Path) -> None:

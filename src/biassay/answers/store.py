@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.codecs import Codec
 from biassay.answers.keys import KeyIndex, keys_of
+from biassay.answers.sharing import Beyond
 from biassay.errors import MeasurementError
 from biassay.files import open_file, write_atomically
 from biassay.models.base import Encoded, Identity
@@ -38,8 +39,8 @@ _STALE_SECONDS = 24 * 3600
 class AnswerStore:
     """All kept answers, by model. Without a root, or for a model of unknown revision, they are kept in memory."""
 
-    def __init__(self, root: Path | None) -> None:
-        self.root = root
+    def __init__(self, root: Path | None, beyond: Beyond | None = None) -> None:
+        self.root, self.beyond = root, beyond
 
     def of(self, identity: Identity, codec: Codec[Request, Answers]) -> ModelStore[Request, Answers]:
         """The answers of one kind that one model gave under its settings."""
@@ -51,7 +52,7 @@ class AnswerStore:
         if not about.exists():
             described = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
             write_atomically(about, json.dumps(described, indent=1).encode())
-        return ModelStore(folder, codec)
+        return ModelStore(folder, codec, self.beyond)
 
 
 @dataclass
@@ -72,14 +73,21 @@ class ModelStore(Generic[Request, Answers]):
         Names of the files that were found damaged and removed; their requests count as missing.
     """
 
-    def __init__(self, folder: Path | None, codec: Codec[Request, Answers]) -> None:
+    def __init__(self, folder: Path | None, codec: Codec[Request, Answers], beyond: Beyond | None = None) -> None:
         self._folder, self._codec = folder, codec
+        self._shared = None if beyond is None or folder is None else beyond.of(folder, _is_named, ".npz")
         self.damaged: list[str] = []
         self._files: list[_File] = []
         self._index = KeyIndex()
         if folder is not None:
             _remove_stale(folder)
+            self.share()
             self._read_new()
+
+    def share(self) -> None:
+        """Bring the folder and object storage, if there is any behind it, up to each other."""
+        if self._shared is not None:
+            self._shared.meet()
 
     def _read_new(self) -> None:
         """Note what files hold that were not seen before."""
@@ -108,7 +116,7 @@ class ModelStore(Generic[Request, Answers]):
             return True
         try:
             with self._opened(file) as stream:
-                file.checked = f"{hashlib.blake2b(stream.read(), digest_size=16).hexdigest()}.npz" == file.name
+                file.checked = _is_named(file.name, stream.read())
         except FileNotFoundError:  # another process found it damaged first
             return False
         if not file.checked:
@@ -139,18 +147,20 @@ class ModelStore(Generic[Request, Answers]):
             self._index.drop(damaged)  # another file may hold the same,
             self._read_new()  # also one that another process put it into just now
 
-    def add(self, requests: Sequence[Request], answers: Answers) -> None:
-        """Keep the answers of a batch, all or none."""
+    def add(self, requests: Sequence[Request], answers: Answers, *, for_now: bool = False) -> None:
+        """Keep the answers of a batch, all or none; ``for_now``: only here, for they will be merged with others."""
         keys = keys_of([self._codec.key(request) for request in requests])
         buffer = io.BytesIO()
         arrays: dict[str, Any] = {"keys": keys, **self._codec.pack(answers)}
         np.savez(buffer, **arrays)
         content = buffer.getvalue()
-        file = _File(f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.npz", checked=True)
+        file = _File(_name_of(content), checked=True)
         if self._folder is None:
             file.content = content
         else:
             write_atomically(self._path(file), content)
+        if self._shared is not None and not for_now:
+            self._shared.put(file.name, content)
         self._index.add(keys, len(self._files))
         self._files.append(file)
 
@@ -211,6 +221,14 @@ class ReadingStores:
             rows = [row for row, text in enumerate(texts) if text in lacking]
             if rows:
                 self._stores[name].add([texts[row] for row in rows], answers[name].rows(rows))
+
+
+def _name_of(content: bytes) -> str:
+    return f"{hashlib.blake2b(content, digest_size=16).hexdigest()}.npz"
+
+
+def _is_named(name: str, content: bytes) -> bool:
+    return name == _name_of(content)
 
 
 def _remove_stale(folder: Path) -> None:

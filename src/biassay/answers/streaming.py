@@ -39,7 +39,7 @@ def stream_missing(
         for answered in model.stream(missing, spending):
             own = [missing[place] for place, _ in answered]
             answers = [answer for _, answer in answered]
-            store.add(own, answers)
+            store.add(own, answers, for_now=True)
             done, files = done + len(own), files + 1
             small += zip(own, answers, strict=True)
             if files == _SMALL_FILES:
@@ -49,6 +49,7 @@ def stream_missing(
                 progress(done, len(missing))
     finally:
         _merge(store, small, files)
+        store.share()
     return done
 
 

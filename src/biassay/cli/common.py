@@ -101,12 +101,13 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def open_engine(engine: str, address: str | None) -> Engine | None:
+def open_engine(engine: str, address: str | None, gpus: float | None = None) -> Engine | None:
     """The engine that was asked for; None: this machine."""
     if engine == "local":
-        if address is not None:
-            raise click.UsageError("--address is for --engine ray")
+        for value, option in ((address, "--address"), (gpus, "--gpus")):
+            if value is not None:
+                raise click.UsageError(f"{option} is for --engine ray")
         return None
     from biassay.engines.ray_engine import RayEngine
 
-    return RayEngine(address)
+    return RayEngine(address) if gpus is None else RayEngine(address, gpus=gpus)

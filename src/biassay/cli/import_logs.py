@@ -29,7 +29,7 @@ def command(
     Inspect (.eval or .json). Neither needs to be installed. Answers as the authors of BBQ released them
     (preds_CATEGORY.jsonl) are read too.
     """
-    how = How(out, None, None, "local", None, everything, quiet, as_json)
+    how = How(out, None, None, "local", None, None, everything, quiet, as_json)
     with listener_for(quiet=quiet) as listener:
         found = import_logs(logs, alpha=alpha, out=out, listener=listener)
     finish(found, how)

@@ -11,11 +11,29 @@ from typing import Any
 
 import click
 
+from biassay.remote import is_address
 from biassay.studies.settings import Rule, rules_of
 
-__all__ = ["budget_option", "how_options", "resume_options", "settings_options", "several_options"]
+__all__ = ["budget_option", "gpus_option", "how_options", "resume_options", "settings_options", "several_options"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Place(click.ParamType):  # type: ignore[type-arg]  # (older ones take none)
+    """A folder, or an address in object storage."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
+        return value if isinstance(value, Path) or is_address(value) else Path(value)
+
+
+gpus_option = click.option(
+    "--gpus",
+    type=click.FloatRange(0, min_open=True),
+    metavar="NUMBER",
+    help="For --engine ray: GPUs of each worker; 0.5 puts two on one GPU.  [default: 1, if there are any]",
+)
 
 _NEW = (
     click.option("--out", type=click.Path(path_type=Path), help="A new folder for the run."),
@@ -26,13 +44,15 @@ _NEW = (
 _HOW = (
     click.option(
         "--cache",
-        type=click.Path(path_type=Path),
-        help="Where answers are kept.  [default: $BIASSAY_CACHE or the user's cache]",
+        type=Place(),
+        help="Where answers are kept: a folder, or an address such as s3://BUCKET/DIR behind the default.  "
+        "[default: $BIASSAY_CACHE or the user's cache]",
     ),
     click.option(
         "--engine", type=click.Choice(("local", "ray")), default="local", show_default=True, help="Where models run."
     ),
     click.option("--address", help="Address of the Ray cluster (host:port); without it Ray runs on this machine."),
+    gpus_option,
     click.option("--all", "everything", is_flag=True, help="Print all tests and rows, and further columns."),
     click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--json", "as_json", is_flag=True, help="Print the results as JSON instead of tables."),

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from biassay.cli.common import console_for_tables, listener_for, open_engine, tests_meant
 from biassay.errors import BiassayError, UnknownNameError, UsageError
+from biassay.files import printable
 from biassay.pages.html import REPORT
 from biassay.results.storage import MANIFEST, read_content
 from biassay.runs.folders import is_unfinished
@@ -25,7 +26,7 @@ from biassay.runs.showing import print_run
 
 __all__ = ["How", "carried_out", "finish"]
 
-_HOW = ("out", "resumed", "cache", "engine", "address", "everything", "quiet", "as_json")
+_HOW = ("out", "resumed", "cache", "engine", "address", "gpus", "everything", "quiet", "as_json")
 _AGAIN = {*_HOW, "models", "folder", "vectors", "budget"} - {"out"}
 """What may be given to go on with a run."""
 
@@ -36,9 +37,10 @@ class How:
 
     out: Path | None
     resumed: Path | None
-    cache: Path | None
+    cache: Path | str | None
     engine: str
     address: str | None
+    gpus: float | None
     everything: bool
     quiet: bool
     as_json: bool
@@ -58,7 +60,7 @@ def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Map
     if how.resumed is not None:
         _refuse_beside_resume()
     kept = {"cache": how.cache, "vectors": given.get("vectors")}
-    engine = open_engine(how.engine, how.address)
+    engine = open_engine(how.engine, how.address, how.gpus)
     budget = given.get("budget")
     hinting = _hinting_resume(how, {**kept, "budget": budget})
     with _telling_tests("tests" in given), hinting, listener_for(quiet=how.quiet) as listener:
@@ -126,5 +128,12 @@ def finish(found: Run, how: How, **shown: Any) -> None:
         if how.folder is not None:
             page = f"written to {how.folder}; open {how.folder / REPORT}"
             console.print(page, markup=False, highlight=False, soft_wrap=True)
-    if found.study.failed(found) or any(record.refused for record in found.manifest.models):
+    failed = [record for record in found.manifest.models if record.failed]
+    for record in failed:
+        click.echo(printable(f"error: {record.name}: {record.failed}"), err=True)
+    if failed:
+        measured = len(found.manifest.models) - len(failed)
+        again = f"; to try the others again: {_command(how.folder, {'cache': how.cache})}" if how.folder else ""
+        click.echo(f"measured {measured} of {len(found.manifest.models)} models{again}", err=True)
+    if failed or found.study.failed(found) or any(record.refused for record in found.manifest.models):
         sys.exit(1)

@@ -29,6 +29,15 @@ class Engine(Protocol):
     given one task after the other. It can be pickled, and so can tasks and results. Results arrive in any order.
     """
 
+    @property
+    def models_at_once(self) -> int:
+        """How many models can be asked at a time, in threads of this process, each by its own `run`."""
+        ...
+
+    def stop(self) -> None:
+        """Let what runs in other threads end soon, with an error."""
+        ...
+
     def run(
         self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:

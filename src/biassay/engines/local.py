@@ -22,6 +22,11 @@ R = TypeVar("R")
 class LocalEngine:
     """Workers on the cores of this machine; one that holds a model runs in this process and has all of it."""
 
+    models_at_once = 1
+
+    def stop(self) -> None:
+        """Nothing runs in other threads."""
+
     def run(
         self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:

@@ -1,21 +1,21 @@
-"""A Ray cluster: tasks as a Ray data set, workers as a pool of actors that Ray restarts when one dies.
+"""A Ray cluster: workers are actors on its nodes, and those that are lost are replaced.
 
-Every node needs biassay with the same extras, and sees the corpus, the models and the store under the same paths.
+Every node needs biassay with the same extras, and sees the corpus and the models under the same paths.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import pickle
 import socket
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
 from typing import Any, TypeVar
 
-from biassay.engines.base import MakeWorker, rebuilt
-from biassay.errors import BiassayError, MeasurementError, MissingExtraError, UsageError
+from biassay.engines.base import MakeWorker
+from biassay.engines.ray_pool import Pool, first_line
+from biassay.errors import MeasurementError, MissingExtraError, UsageError
 
 __all__ = ["RayEngine"]
 
@@ -25,102 +25,70 @@ _PATIENCE = 10.0  # seconds until an address that does not answer counts as unre
 
 
 class RayEngine:
-    """Workers on the nodes of a Ray cluster; without an address, on a cluster of this machine alone."""
+    """Workers on the nodes of a Ray cluster; without an address, on a cluster of this machine alone.
 
-    def __init__(self, address: str | None = None) -> None:
+    Attributes
+    ----------
+    gpus : float
+        GPUs of a worker that holds a model, where the cluster has any: 0.5 puts two workers on each.
+    """
+
+    def __init__(self, address: str | None = None, *, gpus: float = 1.0) -> None:
+        if not gpus > 0 or (gpus > 1 and gpus != int(gpus)):
+            raise UsageError(f"a worker has a share of a GPU or whole ones (0.5, 1, 2), got {gpus:g}")
+        self.gpus = gpus
         self._ray = _connected(address)
+        self._stopped = 0
+
+    @property
+    def models_at_once(self) -> int:
+        """One for every worker that the cluster has room for."""
+        return self._room(self._needs(model=True))
+
+    def stop(self) -> None:
+        """End all that runs, in whatever thread, at its next step."""
+        self._stopped += 1
 
     def run(
         self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:
         if not tasks:
             return
-        ray = self._ray
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
-        resources = ray.cluster_resources()
-        gpus = int(model and resources.get("GPU", 0) >= 1)
-        possible = int(resources.get("GPU" if gpus else "CPU", 1))
-        count = max(1, min(len(tasks), workers or possible))
-        rows = [{"number": number, "task": pickle.dumps(task)} for number, task in enumerate(tasks)]
-        results = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
-            _Actor,
-            batch_size=1,
-            batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count),
-            fn_constructor_args=(pickle.dumps(make),),
-            num_cpus=1,
-            num_gpus=gpus,
+        needs, began = self._needs(model=model), self._stopped
+        count = max(1, min(len(tasks), workers or self._room(needs)))
+        try:
+            pool = Pool(self._ray, pickle.dumps(make), count, needs, lambda: self._stopped != began)
+            yield from pool.run(tasks)
+        except self._ray.exceptions.RayError as error:
+            raise MeasurementError(
+                f"the Ray cluster could not finish: {first_line(error)}; run again to continue"
+            ) from error
+
+    def _needs(self, *, model: bool) -> dict[str, float]:
+        """What a worker takes of its node."""
+        most = max((node["Resources"].get("GPU", 0.0) for node in self._ray.nodes() if node["Alive"]), default=0.0)
+        if not model or not most:
+            return {"num_cpus": 1}
+        if self.gpus > most:
+            raise UsageError(f"a worker of {self.gpus:g} GPUs fits on no node; the largest has {most:g}")
+        return {"num_cpus": 1, "num_gpus": self.gpus}
+
+    def _room(self, needs: dict[str, float]) -> int:
+        """How many workers fit at a time."""
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        pairs = (("CPU", "num_cpus"), ("GPU", "num_gpus"))
+        return max(
+            1, sum(min(int(own.get(name, 0) / needs[key]) for name, key in pairs if key in needs) for own in nodes)
         )
-        try:
-            with redirect_stdout(sys.stderr):  # Ray reports dead workers on standard output, which is for results
-                yield from self._stream(results)
-        except ray.exceptions.RayError as error:
-            raise _plain(error) from error
-
-    @staticmethod
-    def _stream(results: Any) -> Iterator[Any]:
-        for batch in results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=1):
-            for content in batch.column("result"):
-                yield _unpacked(content.as_py())
-
-
-class _Actor:
-    """Made once in every worker of the cluster."""
-
-    def __init__(self, make: bytes) -> None:
-        self._worker = _or_error(lambda: pickle.loads(make)())
-
-    def __call__(self, batch: Any) -> Iterator[dict[str, list[bytes]]]:
-        import pyarrow as pa
-
-        for task in batch.column("task"):
-            for content in self._results(task.as_py()):
-                yield pa.table({"result": pa.array([content], type=pa.large_binary())})
-
-    def _results(self, task: bytes) -> Iterator[bytes]:
-        # An error is a result: Ray would try the task again, and wrap what went wrong in pages of its own.
-        try:
-            if isinstance(self._worker, _Failed):
-                raise self._worker.error
-            for result in self._worker(pickle.loads(task)):
-                yield pickle.dumps(("result", result))
-        except BiassayError as error:
-            yield pickle.dumps(("error", (type(error), str(error))))
-        except OSError as error:
-            yield pickle.dumps(("os", error))
-
-
-class _Failed:
-    def __init__(self, error: BiassayError) -> None:
-        self.error = error
-
-
-def _or_error(make: Any) -> Any:
-    try:
-        return make()
-    except BiassayError as error:
-        return _Failed(error)
-
-
-def _unpacked(content: bytes) -> Any:
-    kind, value = pickle.loads(content)
-    if kind == "os":
-        raise value
-    if kind == "error":
-        raise rebuilt(*value)
-    return value
 
 
 def _connected(address: str | None) -> Any:
     """The library, connected to the cluster."""
     try:
         import ray
-        import ray.data
     except ImportError as error:
         raise MissingExtraError("the engine ray", "ray") from error
     library: Any = ray
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
     if address is not None:
         _check_reachable(address)
     if library.is_initialized():
@@ -130,8 +98,19 @@ def _connected(address: str | None) -> Any:
         library.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = f"at {address!r}" if address else "on this machine"
-        raise UsageError(f"no Ray cluster {where}: {_first_line(error)}") from error
+        raise UsageError(f"no Ray cluster {where}: {first_line(error)}") from error
+    _report_to_standard_error()
     return library
+
+
+def _report_to_standard_error() -> None:
+    """Ray prints pages about dead workers and nodes to standard output, which is for results."""
+    module = importlib.import_module("ray._private.worker")
+    report = getattr(
+        module, "print_to_stdstream", None
+    )  # no part of its interface: without it they stay where they are
+    if report is not None:
+        vars(module)["print_to_stdstream"] = lambda data, *rest, **more: report({**data, "is_err": True}, *rest, **more)
 
 
 def _check_reachable(address: str) -> None:
@@ -146,11 +125,3 @@ def _check_reachable(address: str) -> None:
             f"the Ray cluster at {address!r} cannot be reached: {error.strerror or error}; "
             "give the address that `ray start --head` printed, or leave --address out to run on this machine"
         ) from error
-
-
-def _plain(error: Exception) -> MeasurementError:
-    return MeasurementError(f"the Ray cluster could not finish: {_first_line(error)}; run again to continue")
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -73,6 +73,8 @@ class ModelRecord:
         Whether its rows are complete.
     refused : str or None
         Why it has no rows.
+    failed : str or None
+        Why it could not be opened or asked; if the run goes on, that is tried again.
     words_lost : tuple of str
         Words that it does not know.
     """
@@ -90,6 +92,7 @@ class ModelRecord:
     words_lost: tuple[str, ...] = ()
     tokens_in: int = 0
     tokens_out: int = 0
+    failed: str | None = None
 
     @property
     def options(self) -> str:

@@ -21,6 +21,7 @@ from biassay.answers.fill import (
     in_turn,
 )
 from biassay.answers.shards import ShardStore
+from biassay.answers.sharing import Beyond
 from biassay.answers.store import AnswerStore, ModelStore, ReadingStores
 from biassay.answers.streaming import stream_missing
 from biassay.engines.base import Engine
@@ -73,6 +74,8 @@ class Interview:
     listener : Listener
     spending : Spending
         The tokens that endpoints use, of all models together.
+    beyond : Beyond or None
+        Object storage behind the cache.
     """
 
     cache: Path
@@ -80,6 +83,7 @@ class Interview:
     engine: Engine | None
     listener: Listener
     spending: Spending = field(default_factory=Spending)
+    beyond: Beyond | None = None
 
     def ask(self, member: Member, requests: Requests) -> tuple[Answers, int, int]:
         """Answers to all requests; how many requests there are, and how many the model had to answer now."""
@@ -126,7 +130,7 @@ class Interview:
             hint = f"(readings: {', '.join(map(repr, known))})"
             raise UnknownNameError(f"reading of model {member.label!r}:", unknown, known, hint)
         names = dict.fromkeys((member.abilities.own_reading, *requests.readings))
-        stores = {name: AnswerStore(self.cache).of(known[name].identity, TEXTS) for name in names}
+        stores = {name: AnswerStore(self.cache, self.beyond).of(known[name].identity, TEXTS) for name in names}
         lacking = ReadingStores(stores, requests.texts)
         answered = self._ask(member, _Asks("texts", lacking.names), requests.texts, lacking)
         self._tell_damaged([file for store in stores.values() for file in store.damaged])
@@ -140,7 +144,7 @@ class Interview:
     def _kept(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
         """The store that holds an answer to every request of a kind, and how many were asked now."""
         model = member.opened[ability]
-        store = AnswerStore(self.cache).of(model.identity, _KINDS[ability].codec)
+        store = AnswerStore(self.cache, self.beyond).of(model.identity, _KINDS[ability].codec)
         asked = self._streamed if isinstance(model, Streams) else self._ask
         answered = asked(member, _Asks(ability), requests, store)
         self._tell_damaged(store.damaged)
@@ -195,7 +199,7 @@ class Interview:
         """The store of vectors by row; how many rows were asked about, and how many encoded now."""
         about = store_about(asked.contexts, member.opened["words"].identity, asked.window, asked.dtype)
         folder = None if self.contexts is None else self.contexts / member.slug
-        store = open_store(about, asked.contexts, self.cache, folder)
+        store = open_store(about, asked.contexts, self.cache, folder, self.beyond)
         if not asked.contexts.checked:
             self.listener.notice(UNCHECKED)
         self._tell_damaged(store.damaged)

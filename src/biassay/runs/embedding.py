@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from biassay.answers.shards import ShardStore, StoreAbout
+from biassay.answers.sharing import Beyond
 from biassay.engines.base import Engine
 from biassay.models.base import Identity, InContext, Span, WordEncoder
 from biassay.models.registry import open_as
@@ -92,12 +93,14 @@ def store_about(contexts: Contexts, identity: Identity, words: int | None, dtype
     )
 
 
-def open_store(about: StoreAbout, contexts: Contexts, cache: Path, folder: Path | None) -> ShardStore:
+def open_store(
+    about: StoreAbout, contexts: Contexts, cache: Path, folder: Path | None, beyond: Beyond | None = None
+) -> ShardStore:
     """A folder of the user's choice, or the one in the cache that holds exactly these vectors."""
     breaks = [contexts.of(stimulus).start for stimulus in contexts.stimuli]
     content = {name: value for name, value in asdict(about).items() if name != "model"}  # a copy is the same model
     key = hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=16).hexdigest()
-    return ShardStore.open(folder or cache / "contexts" / key, about, breaks)
+    return ShardStore.open(folder or cache / "contexts" / key, about, breaks, beyond if folder is None else None)
 
 
 def from_anywhere(model: str) -> str:

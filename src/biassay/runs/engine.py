@@ -13,19 +13,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from biassay.answers.answers import Answers
+from biassay.answers.sharing import Beyond
 from biassay.engines.base import Engine
-from biassay.errors import BiassayError, RefusedError, UsageError
+from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError
 from biassay.files import default_cache
 from biassay.models.answering import Streams
 from biassay.models.spending import Spending
+from biassay.remote import RemoteFolder, is_address
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
 from biassay.results.storage import write_run
+from biassay.runs.ahead import Ahead, InTurn
 from biassay.runs.asking import Interview
+from biassay.runs.failing import Stage, is_own, reason_of
 from biassay.runs.folders import check_free, removed_if_empty
 from biassay.runs.listener import Listener, PathLike, Silent, begin
 from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
@@ -39,7 +43,10 @@ __all__ = ["How", "Work", "start"]
 
 @dataclass(frozen=True)
 class How:
-    """Where a run is written, where answers are kept, where models run, who learns how far it is, and what it costs."""
+    """Where a run is written, where answers are kept, where models run, who learns how far it is, and what it costs.
+
+    A ``cache`` that is an address in object storage lies ``beyond`` the user's own.
+    """
 
     out: PathLike | None = None
     cache: PathLike | None = None
@@ -47,6 +54,7 @@ class How:
     engine: Engine | None = None
     listener: Listener = field(default_factory=Silent)
     spending: Spending = field(default_factory=Spending)
+    beyond: Beyond | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -54,9 +62,16 @@ class How:
 
     @property
     def interview(self) -> Interview:
-        cache = default_cache() if self.cache is None else Path(self.cache)
+        cache = default_cache() if self.cache is None or self.beyond is not None else Path(self.cache)
         vectors = None if self.vectors is None else Path(self.vectors)
-        return Interview(cache, vectors, self.engine, self.listener, self.spending)
+        return Interview(cache, vectors, self.engine, self.listener, self.spending, self.beyond)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "listener", InTurn(self.listener))
+        if is_address(self.cache) and self.beyond is None:
+            remote = RemoteFolder(str(self.cache))
+            remote.names()  # if it cannot be reached, nothing begins
+            object.__setattr__(self, "beyond", Beyond(remote, self.listener.notice))
 
 
 def start(study: Study, settings: Any, models: object, how: How) -> RunData:
@@ -99,6 +114,14 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+class _Asked(NamedTuple):
+    """What asking a model came to: its answers, or an error; and what is to be noted of it."""
+
+    answers: Answers | None
+    counts: dict[str, Any]
+    error: BaseException | None = None
+
+
 @dataclass(frozen=True)
 class Work:
     """A run that was checked and can be carried out."""
@@ -115,27 +138,59 @@ class Work:
 
     def carry_out(self, run: RunData) -> RunData:
         self._save(run, ())
-        waiting = [place for place, record in enumerate(run.manifest.models) if not record.measured]
+        records = run.manifest.models
+        waiting = [place for place, record in enumerate(records) if not record.measured]
         together = bool(waiting) and self.study.together(self.inputs.settings)
+        asked = list(range(len(self.members))) if together else waiting
+        apart = [place for place in asked if not self.members[place].failed and not self.members[place].streams]
         answers: dict[int, Answers] = {}
-        for place in range(len(self.members)) if together else ():
-            answers[place], run = self._ask(run, place)
-        for place in waiting:
-            if not together:
-                answers.clear()  # vectors of one model at a time
-                answers[place], run = self._ask(run, place)
-            run = self._measured_or_refused(run, place, answers)
-            self._save(run, (place,))
+        with Ahead(lambda place: self._ask(records[place], place), apart, self.how.engine) as ahead:
+            for place in asked if together else ():
+                answers[place], run = self._answered(run, place, ahead)
+            for place in waiting:
+                stage: Stage = "asking"
+                try:
+                    if not together:
+                        answers.clear()  # vectors of one model at a time
+                        answers[place], run = self._answered(run, place, ahead)
+                    stage = "measuring"
+                    run = self._measured_or_refused(run, place, answers)
+                except Exception as error:
+                    if together or not is_own(error, [member.asked for member in self.members], place, stage):
+                        raise
+                    run = self._failed(run, place, reason_of(error))
+                else:
+                    self._save(run, (place,))
+                if not together:
+                    self.members[place].opened.clear()  # and one model at a time
         return self._finish(run)
+
+    def _failed(self, run: RunData, place: int, why: str) -> RunData:
+        if not self.members[place].failed:  # else it was told when it could not be opened
+            self.how.listener.notice(f"{self.members[place].label}: failed: {why}")
+        run = _with_model(run, place, failed=why)
+        self._save(run, ())
+        return run
+
+    def _answered(self, run: RunData, place: int, ahead: Ahead[_Asked]) -> tuple[Answers, RunData]:
+        """The answers of a model, and the run with what they took; tokens are noted also of a model that fails."""
+        asked = ahead.of(place)
+        run = _with_model(run, place, **asked.counts)
+        if asked.answers is None:
+            if asked.counts:
+                self._save(run, ())
+            raise asked.error or AssertionError("neither answers nor an error")
+        return asked.answers, run
 
     def _save(self, run: RunData, places: Sequence[int]) -> None:
         if self.how.folder is not None:
             write_run(self.how.folder, run, self.study.types, places)
 
     def _finish(self, run: RunData) -> RunData:
-        refused = [record.refused for record in run.manifest.models]
-        if refused and None not in refused:
-            raise RefusedError("; ".join(f"{m.label}: {why}" for m, why in zip(self.members, refused, strict=True)))
+        unmeasured = [record.refused or record.failed for record in run.manifest.models]
+        if unmeasured and None not in unmeasured:
+            kind = MeasurementError if any(record.failed for record in run.manifest.models) else RefusedError
+            raise kind("; ".join(f"{m.label}: {why}" for m, why in zip(self.members, unmeasured, strict=True)))
         versions = run.manifest.versions | package_versions(run.manifest.models)
         manifest = dataclasses.replace(run.manifest, status="complete", finished=_now(), versions=versions)
         run = dataclasses.replace(run, manifest=manifest)
@@ -145,18 +200,19 @@ class Work:
         self._save(run, ())
         return run
 
-    def _ask(self, run: RunData, place: int) -> tuple[Answers, RunData]:
-        began, record = time.monotonic(), run.manifest.models[place]
-        requests = self.study.requests(self.inputs, self.members[place].abilities)
+    def _ask(self, record: ModelRecord, place: int) -> _Asked:
+        """Ask a model, perhaps in a thread of its own."""
+        began, member = time.monotonic(), self.members[place]
+        if member.failed:
+            return _Asked(None, {}, ModelError(member.failed))
         before = self.how.spending.tokens_in, self.how.spending.tokens_out
         try:
-            answers, total, answered = self.how.interview.ask(self.members[place], requests)
-        except (BiassayError, KeyboardInterrupt):
-            if self._used(record, before):
-                self._save(_with_model(run, place, **self._used(record, before)), ())
-            raise
+            requests = self.study.requests(self.inputs, member.abilities)
+            answers, total, answered = self.how.interview.ask(member, requests)
+        except (Exception, KeyboardInterrupt) as error:
+            return _Asked(None, self._used(record, before), error)
         counts = {"texts": total, "encoded": record.encoded + answered, **self._used(record, before)}
-        return answers, _with_model(run, place, **counts, seconds=_seconds(record, began))
+        return _Asked(answers, {**counts, "seconds": _seconds(record, began)})
 
     def _used(self, record: ModelRecord, before: tuple[int, int]) -> dict[str, int]:
         """Tokens of a model with those that were used from ``before`` on; empty: none were."""
@@ -197,9 +253,16 @@ class Work:
                     lost.update(words)
                 case _:
                     raise UsageError(f"study {self.study.name!r} gives {event!r}, which is no event")
-        complete = self.study.complete(self.inputs.settings, {name: tuple(rows) for name, rows in tables.items()})
+        rows = {name: _by_model(rows, run.manifest.models) for name, rows in tables.items()}
+        complete = self.study.complete(self.inputs.settings, rows)
         run = dataclasses.replace(run, tables=complete, arrays=arrays)
         return _with_model(run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began))
+
+
+def _by_model(rows: Sequence[Any], records: Sequence[ModelRecord]) -> tuple[Any, ...]:
+    """Rows in the order of the models, also where one that failed at first is measured after others."""
+    places = {(record.name, record.options): place for place, record in enumerate(records)}
+    return tuple(sorted(rows, key=lambda row: places.get((row.model, row.options), len(records))))
 
 
 def _seconds(record: ModelRecord, began: float) -> float:

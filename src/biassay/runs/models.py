@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from biassay.errors import UsageError
+from biassay.files import read_text
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
 from biassay.models.python import OBJECT, wrap
@@ -64,13 +65,17 @@ class Asked:
 
 
 def asked_models(models: object) -> tuple[Asked, ...]:
-    """One model or a list of them, strings or objects, or a mapping from names; one that is given twice counts once."""
+    """One model or a list of them, strings or objects, or a mapping from names; one that is given twice counts once.
+
+    A string ``@FILE`` stands for the lines of a file, a model each; those that are blank or begin with # say nothing.
+    """
     if isinstance(models, Mapping):
         pairs = list(models.items())
         if not all(isinstance(name, str) and name for name, _ in pairs):
             raise UsageError("the names of models are strings: {'base': model, 'tuned': other}")
     else:
-        pairs = [_named(model) for model in (models if isinstance(models, list | tuple) else (models,))]
+        given = models if isinstance(models, list | tuple) else (models,)
+        pairs = [_named(model) for one in given for model in _listed(one)]
     if not pairs:
         raise UsageError("name at least one model")
     hidden = next((name for name, _ in pairs if name is not None and not name.isprintable()), None)
@@ -86,6 +91,20 @@ def asked_models(models: object) -> tuple[Asked, ...]:
         text = model if isinstance(model, str) else _object_text(model, name, {other.text for other in asked})
         asked.append(Asked(text, model, name))
     return tuple(asked)
+
+
+def _listed(model: object) -> Iterable[object]:
+    """The models that one that was given stands for."""
+    if not isinstance(model, str) or not model.startswith("@"):
+        return (model,)
+    lines = [line.strip() for line in read_text(Path(model[1:]).expanduser()).splitlines()]
+    listed = [line for line in lines if line and not line.startswith("#")]
+    if not listed:
+        raise UsageError(f"{model[1:]}: names no model; a model stands on a line of its own")
+    nested = next((line for line in listed if line.startswith("@")), None)
+    if nested is not None:
+        raise UsageError(f"{model[1:]}: {nested!r} is a list, and a list holds models only")
+    return listed
 
 
 def _known(model: object) -> object:
@@ -133,13 +152,15 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
 def identities_of(asked: Sequence[Asked], found: Sequence[Identity]) -> tuple[Identity, ...]:
     """What was opened, under the names that the user gave; a name that another model has gets a number.
 
-    Models of other settings may share a name, for results show the settings beside it.
+    Models of other settings may share a name, for results show the settings beside it. Names that are settled come
+    first: a model that failed before takes none from the others.
     """
-    apart: list[Identity] = []
-    for one, identity in zip(asked, found, strict=True):
-        same = {other.name for other in apart if other.options == identity.options}
-        apart.append(dataclasses.replace(identity, name=numbered(one.name or identity.name, same)))
-    return tuple(apart)
+    apart: dict[int, Identity] = {}
+    for place in sorted(range(len(asked)), key=lambda place: asked[place].name is None):
+        identity = found[place]
+        same = {other.name for other in apart.values() if other.options == identity.options}
+        apart[place] = dataclasses.replace(identity, name=numbered(asked[place].name or identity.name, same))
+    return tuple(apart[place] for place in range(len(asked)))
 
 
 def models_again(folder: Path, records: Sequence[ModelRecord], models: object) -> tuple[Asked, ...]:
@@ -153,9 +174,15 @@ def models_again(folder: Path, records: Sequence[ModelRecord], models: object) -
     left = [record for place, record in enumerate(records) if place not in given]
     _check_consent(folder, left)
     return tuple(
-        Asked(record.text, given[place].model if place in given else record.text, record.name)
+        Asked(record.text, given[place].model if place in given else record.text, _settled(record))
         for place, record in enumerate(records)
     )
+
+
+def _settled(record: ModelRecord) -> str | None:
+    """The name of a model, unless it is but what stood for it while it could not be opened."""
+    head = record.text.partition("?")[0]
+    return None if record.failed is not None and record.revision is None and record.name == head else record.name
 
 
 def _check_named(folder: Path, records: Sequence[ModelRecord], given: Sequence[Asked]) -> None:
@@ -251,9 +278,10 @@ def telling_how_to_resume(folder: Path, asked: Sequence[Asked], records: Sequenc
         raise
 
 
-def check_unchanged(folder: Path, records: Sequence[ModelRecord], identities: Sequence[Identity]) -> None:
-    """Refuse to go on with other weights or settings."""
-    for record, identity in zip(records, identities, strict=True):
-        now = identified(record.text, identity)
+def check_unchanged(folder: Path, records: Sequence[ModelRecord], found: Sequence[ModelRecord]) -> None:
+    """Refuse to go on with other weights or settings; what failed before, or fails now, has nothing to differ in."""
+    for record, now in zip(records, found, strict=True):
+        if record.failed is not None or now.failed is not None:
+            continue
         if (record.family, record.revision, record.settings) != (now.family, now.revision, now.settings):
             raise UsageError(f"{folder}: the model {record.text!r} has changed since the run began; start a new run")

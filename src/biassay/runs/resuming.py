@@ -20,7 +20,7 @@ __all__ = ["go_on"]
 def go_on(folder: Path, models: object, how: How) -> RunData:
     """Finish a run; what it has measured is kept. ``models`` are given again where the folder may not name them."""
     run = load_data(folder)
-    if run.manifest.status == "complete":
+    if run.manifest.status == "complete" and not any(record.failed for record in run.manifest.models):
         return run
     study, settings = study_named(run.manifest.study), checked_settings(run.manifest.settings)
     asked = models_again(folder, run.manifest.models, models)
@@ -34,5 +34,9 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
         error.add_note(f"the run in {folder} cannot go on")
         raise
     members = open_team(asked, study.asks(settings), how.listener)
-    check_unchanged(folder, run.manifest.models, [member.identity for member in members])
-    return Work(study, inputs, members, dataclasses.replace(how, out=folder)).carry_out(run)
+    found = [member.record for member in members]
+    check_unchanged(folder, run.manifest.models, found)
+    records = [old if old.failed is None else new for old, new in zip(run.manifest.models, found, strict=True)]
+    manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=tuple(records))
+    how = dataclasses.replace(how, out=folder)
+    return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from biassay.answers.answers import Abilities
 from biassay.errors import UsageError
+from biassay.models.answering import Streams
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
 from biassay.models.python import wrap
@@ -17,6 +19,7 @@ from biassay.models.registry import open_as, parse_model
 from biassay.models.vocabulary import HasVocabulary
 from biassay.results.data import ModelRecord
 from biassay.results.labels import told_apart
+from biassay.runs.failing import is_own, reason_of
 from biassay.runs.listener import Listener, begin
 from biassay.runs.models import Asked, identified, identities_of
 from biassay.studies.study import Ability
@@ -36,16 +39,24 @@ class Member:
         Under which results name it.
     label : str
         What it is called beside the others, in results and on the way to them.
+    failed : str or None
+        Why it could not be opened.
     """
 
     asked: Asked
-    opened: Mapping[Ability, Any]
+    opened: dict[Ability, Any]
     identity: Identity
     label: str
+    failed: str | None = None
 
     @property
     def record(self) -> ModelRecord:
-        return identified(self.asked.text, self.identity)
+        return dataclasses.replace(identified(self.asked.text, self.identity), failed=self.failed)
+
+    @property
+    def streams(self) -> bool:
+        """Is it behind an endpoint, so that it is asked from here?"""
+        return any(isinstance(model, Streams) for model in self.opened.values())
 
     @property
     def slug(self) -> str:
@@ -78,16 +89,37 @@ class Member:
 
 
 def open_team(asked: Sequence[Asked], needs: Sequence[Ability], listener: Listener) -> tuple[Member, ...]:
-    """Every model opened, after the strings of all were checked."""
+    """Every model opened, after the strings of all were checked; of several, some may have failed, but not all."""
     parsed = [parse_model(one.model) if isinstance(one.model, str) else one.model for one in asked]
-    opened = []
+    opened: list[dict[Ability, Any]] = []
+    errors: dict[int, Exception] = {}
     labels = told_apart([_unopened(one, model) for one, model in zip(asked, parsed, strict=True)])
-    for one, model, label in zip(asked, parsed, labels, strict=True):
+    for place, (one, model, label) in enumerate(zip(asked, parsed, labels, strict=True)):
         begin(listener, label, "opening the model")
-        opened.append({ability: _opened(one, model, ability) for ability in needs})
-    identities = identities_of(asked, [models[needs[0]].identity for models in opened])
+        opened.append({})
+        try:
+            opened[place] = {ability: _opened(one, model, ability) for ability in needs}
+        except Exception as error:
+            if not is_own(error, asked, place, "opening"):
+                raise
+            listener.notice(f"{label}: cannot be opened: {reason_of(error)}")
+            errors[place] = error
+    if len(errors) == len(asked):
+        raise errors[0]
+    found = [
+        models[needs[0]].identity if models else _unknown(one, model)
+        for one, model, models in zip(asked, parsed, opened, strict=True)
+    ]
+    identities = identities_of(asked, found)
     labels = told_apart([identified(one.text, own) for one, own in zip(asked, identities, strict=True)])
-    return tuple(Member(*one) for one in zip(asked, opened, identities, labels, strict=True))
+    failed = [reason_of(errors[place]) if place in errors else None for place in range(len(asked))]
+    return tuple(Member(*one) for one in zip(asked, opened, identities, labels, failed, strict=True))
+
+
+def _unknown(asked: Asked, model: object) -> Identity:
+    """What stands for the identity of a model that could not be opened."""
+    record = _unopened(asked, model)
+    return Identity(record.name, record.family, None, tuple(record.settings.items()))
 
 
 def _unopened(asked: Asked, model: object) -> ModelRecord:

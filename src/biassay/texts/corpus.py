@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from biassay.errors import UnknownNameError, UsageError
+from biassay.remote import RemoteFile, is_address, matching
 from biassay.texts.blocks import LOOK_BACK, blocks, lines_in
 from biassay.texts.frames import entries
 from biassay.texts.streams import Stream
@@ -40,7 +41,7 @@ _SNIFFED = 100
 class CorpusFile:
     """A file of the corpus. ``name`` is what results say of it: relative to the folder or pattern that was given."""
 
-    path: Path
+    path: Path | RemoteFile
     name: str
     format: str
     compression: str
@@ -70,7 +71,7 @@ def find_files(patterns: Sequence[str | Path], format: str | None = None) -> tup
     """The files that names, folders and patterns stand for, each once, in the order given."""
     if format is not None and format not in FORMATS:
         raise UnknownNameError("format", format, FORMATS, f"(there are {', '.join(FORMATS)})")
-    found: dict[Path, CorpusFile] = {}
+    found: dict[Path | RemoteFile, CorpusFile] = {}
     for pattern in patterns:
         here = list(_matches(os.path.expanduser(pattern)))
         if not here:
@@ -120,7 +121,8 @@ def _entered(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
 
 def _row_groups(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
     try:
-        metadata = tool("pyarrow.parquet").read_metadata(file.path)
+        with file.path.open("rb") as stream:
+            metadata = tool("pyarrow.parquet").read_metadata(stream)
     except (OSError, tool("pyarrow").ArrowException):
         yield Part(file)  # the scan will say what is wrong with it
         return
@@ -134,8 +136,12 @@ def _row_groups(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
         yield Part(file)
 
 
-def _matches(pattern: str) -> Iterator[tuple[Path, str]]:
+def _matches(pattern: str) -> Iterator[tuple[Path | RemoteFile, str]]:
     """Files of one pattern, with their names."""
+    if is_address(pattern):
+        found = matching(pattern)
+        yield from found if len(found) == 1 else ((one, name) for one, name in found if _form(one)[0])
+        return
     path = Path(pattern)
     if path.is_dir():
         yield from _in_folder(path, path)
@@ -162,7 +168,7 @@ def _in_folder(folder: Path, base: Path) -> Iterator[tuple[Path, str]]:
                 yield path, path.relative_to(base).as_posix()
 
 
-def _form(path: Path) -> tuple[str, str]:
+def _form(path: Path | RemoteFile) -> tuple[str, str]:
     """Format and compression by the ending; an empty format where it says nothing."""
     ending = path.suffix.lower()
     compression = COMPRESSIONS.get(ending, "")
@@ -172,7 +178,7 @@ def _form(path: Path) -> tuple[str, str]:
     return (ENDINGS.get(inner, "") if inner else _SNIFF), compression
 
 
-def _corpus_file(path: Path, name: str, format: str | None) -> CorpusFile:
+def _corpus_file(path: Path | RemoteFile, name: str, format: str | None) -> CorpusFile:
     known, compression = _form(path)
     chosen = format or known
     if not chosen:
@@ -186,7 +192,7 @@ def _corpus_file(path: Path, name: str, format: str | None) -> CorpusFile:
     return CorpusFile(path, name, chosen, compression, status.st_size, status.st_mtime_ns)
 
 
-def first_rows(path: Path, compression: str) -> Iterator[dict[str, Any] | None]:
+def first_rows(path: Path | RemoteFile, compression: str) -> Iterator[dict[str, Any] | None]:
     """The lines of a file as JSON objects; None in place of a line that is none. What is too long is passed over."""
     with Stream(path, compression) as stream:
         for block in blocks(stream, False, 0, None):

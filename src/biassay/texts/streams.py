@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from biassay.remote import RemoteFile
 from biassay.texts.tools import tool
 
 __all__ = ["Stream"]
@@ -26,7 +27,9 @@ class Stream(io.RawIOBase):
     A compressed file is read from ``entry`` on: a place in it, and how many decompressed bytes are before that.
     """
 
-    def __init__(self, path: Path, compression: str = "", start: int = 0, entry: tuple[int, int] = (0, 0)) -> None:
+    def __init__(
+        self, path: Path | RemoteFile, compression: str = "", start: int = 0, entry: tuple[int, int] = (0, 0)
+    ) -> None:
         super().__init__()
         self.damage: str | None = None
         self._pieces = _pieces(path, compression, start, entry[0])
@@ -79,14 +82,14 @@ def _damages() -> tuple[type[Exception], ...]:
     return (OSError, EOFError, zlib.error, *((zstandard.ZstdError,) if zstandard else ()))
 
 
-def _pieces(path: Path, compression: str, start: int, entry: int) -> Any:
+def _pieces(path: Path | RemoteFile, compression: str, start: int, entry: int) -> Any:
     """A generator of pieces, none of them empty."""
     if not compression:
         return _plain(path, start)
     return _members(path, _decompressor(compression), entry, padded=compression == "gz")
 
 
-def _plain(path: Path, start: int) -> Iterator[bytes]:
+def _plain(path: Path | RemoteFile, start: int) -> Iterator[bytes]:
     with path.open("rb", buffering=0) as file:
         file.seek(start)
         while piece := file.read(_PLAIN):
@@ -102,7 +105,7 @@ def _decompressor(compression: str) -> Callable[[], Any]:
     return lambda: zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW).decompressobj()
 
 
-def _members(path: Path, decompressor: Callable[[], Any], entry: int, padded: bool) -> Iterator[bytes]:
+def _members(path: Path | RemoteFile, decompressor: Callable[[], Any], entry: int, padded: bool) -> Iterator[bytes]:
     """Members (frames, streams) one after the other, as dumps that were written in parallel have them."""
     with path.open("rb") as file:
         file.seek(entry)

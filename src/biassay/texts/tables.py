@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from biassay.texts.blocks import LONGEST
 from biassay.texts.cleaning import clean
@@ -112,7 +112,7 @@ class ParquetReader:
         except (OSError, tool("pyarrow").ArrowException) as error:
             self.damage = self.damage or str(error)
 
-    def _file(self) -> IO[bytes]:
+    def _file(self) -> Any:
         """The file; decompressed, where it is compressed as a whole, for Parquet is read from its end."""
         file = self.part.file
         if not file.compression:

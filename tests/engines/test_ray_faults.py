@@ -1,0 +1,106 @@
+"""Nodes of a Ray cluster that are lost in the middle, or whose disk is full."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from biassay.engines.ray_engine import RayEngine
+from biassay.errors import MeasurementError, UsageError
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the workers, which import the helpers by name
+from engine_helpers import FullDisk, Squares
+
+pytestmark = [
+    pytest.mark.extras,
+    pytest.mark.slow,
+    # Ray's own: sockets and files of processes that it ends by force.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """The driver's node, which has no worker, and four others."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100_000_000})
+    for _ in range(4):
+        made.add_node(num_cpus=1, object_store_memory=100_000_000)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def engine(cluster: Any) -> RayEngine:
+    return RayEngine(cluster.address)
+
+
+def whole(tasks: list[int]) -> list[tuple[int, int]]:
+    return sorted((task, piece) for task in tasks for piece in range(task))
+
+
+def test_what_a_full_disk_stops_is_done_by_other_nodes(engine: RayEngine, tmp_path: Path) -> None:
+    tasks = [5, 6, 7, 8, 9, 10]
+    found = list(engine.run(FullDisk(str(tmp_path)), tasks))
+    full = (tmp_path / "full").read_text()
+    assert sorted((task, piece) for task, piece, _ in found) == whole(tasks)
+    assert {node for _, piece, node in found if piece >= 3}.isdisjoint({full})
+
+
+def test_where_no_other_node_is_left_a_full_disk_is_told(engine: RayEngine, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left on device"):
+        list(engine.run(FullDisk(str(tmp_path)), [5, 6], workers=1))
+
+
+def test_more_gpus_than_a_node_has_are_refused_and_shares_are_numbers(cluster: Any) -> None:
+    cluster.add_node(num_cpus=2, num_gpus=2, object_store_memory=100_000_000)
+    cluster.wait_for_nodes()
+    assert RayEngine(cluster.address, gpus=0.5).models_at_once == 2  # its cores
+    assert RayEngine(cluster.address, gpus=2).models_at_once == 1
+    with pytest.raises(UsageError, match="fits on no node; the largest has 2"):
+        list(RayEngine(cluster.address, gpus=3).run(Squares(), [1], model=True))
+    with pytest.raises(UsageError, match=r"got 1\.5"):
+        RayEngine(cluster.address, gpus=1.5)
+
+
+def test_a_stopped_engine_ends_its_runs_and_can_run_again(engine: RayEngine) -> None:
+    found = engine.run(Squares(), [300, 300])
+    next(found)
+    engine.stop()
+    with pytest.raises(MeasurementError, match="stopped"):
+        list(found)
+    assert len(list(engine.run(Squares(), [2, 3]))) == 5
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+def test_lost_nodes_cost_nothing_but_time(
+    cluster: Any, engine: RayEngine, lost: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tasks = list(range(40, 56))
+    nodes = list(cluster.worker_nodes)[:lost]
+
+    def lose() -> None:
+        time.sleep(2)
+        for node in nodes:
+            cluster.remove_node(node, allow_graceful=False)
+
+    thread = threading.Thread(target=lose)
+    thread.start()
+    found = list(engine.run(Squares(), tasks))
+    thread.join()
+    assert sorted((task, piece) for task, piece, _ in found) == whole(tasks)
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert "raylet" in said.err  # Ray's own report

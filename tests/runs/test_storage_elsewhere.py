@@ -1,0 +1,190 @@
+"""Corpora and kept answers in object storage: in memory, failing now and then, and behind a server that speaks S3."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+from tests.flaky_storage import FlakyStorage, register
+
+import biassay
+from biassay import remote
+from biassay.errors import MeasurementError, UsageError
+from biassay.runs.corpus import find_contexts
+from biassay.runs.listener import Silent
+
+from .test_engine import write_test
+
+pytestmark = pytest.mark.extras
+
+MODEL = """
+import numpy as np
+
+class Seen:
+    revision = "1"
+    seen = []
+    def encode(self, texts):
+        type(self).seen += texts
+        return np.array([np.random.default_rng([*text.encode()]).normal(size=6) for text in texts])
+"""
+
+
+class Heard(Silent):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def notice(self, message: str) -> None:
+        self.said.append(message)
+
+
+@pytest.fixture
+def flaky(monkeypatch: pytest.MonkeyPatch) -> type[FlakyStorage]:
+    monkeypatch.setattr(remote, "_WAITS", (0.01, 0.01, 0.01))
+    return register()
+
+
+@pytest.fixture
+def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the model `python:seen_texts:Seen` was asked."""
+    (tmp_path / "seen_texts.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "seen_texts", raising=False)
+    import seen_texts  # type: ignore[import-not-found]
+
+    found: list[str] = seen_texts.Seen.seen
+    return found
+
+
+def forget(cache: Path) -> None:
+    """Another machine: nothing is kept there."""
+    shutil.rmtree(cache)
+    cache.mkdir()
+
+
+def put(folder: Path, address: str) -> None:
+    system, root = fsspec.core.url_to_fs(address)
+    for file in sorted(folder.iterdir()):
+        system.makedirs(root, exist_ok=True)
+        system.pipe_file(f"{root}/{file.name}", file.read_bytes())
+
+
+def test_answers_are_fetched_on_another_machine(
+    flaky: type[FlakyStorage], seen: list[str], own_cache: Path, tmp_path: Path
+) -> None:
+    test = write_test(tmp_path / "own.json")
+    flaky.fail.update(ls=2, put=3)
+    first = biassay.run("python:seen_texts:Seen", test, cache="flaky://kept/answers")
+    asked = len(seen)
+    assert asked == len(set(seen)) > 0
+    assert [name for name in flaky.store if name.endswith(".npz")]
+    forget(own_cache)
+    flaky.fail.update(cat=3)
+    second = biassay.run("python:seen_texts:Seen", test, cache="flaky://kept/answers")
+    assert len(seen) == asked
+    assert second.results == first.results
+    assert second.manifest.models[0].encoded == 0
+
+
+def test_what_arrives_damaged_is_asked_again_and_mended_there(
+    flaky: type[FlakyStorage], seen: list[str], own_cache: Path, tmp_path: Path
+) -> None:
+    test = write_test(tmp_path / "own.json")
+    first = biassay.run("python:seen_texts:Seen", test, cache="flaky://kept")
+    asked = len(seen)
+    name = next(name for name in flaky.store if name.endswith(".npz"))
+    whole = flaky.store[name].getvalue()
+    flaky().pipe_file(name, whole[:-7])
+    forget(own_cache)
+    assert biassay.run("python:seen_texts:Seen", test, cache="flaky://kept").results == first.results
+    assert asked < len(seen) < 2 * asked
+    assert flaky.store[name].getvalue() == whole
+
+
+def test_storage_that_cannot_be_read_is_named_and_one_that_cannot_be_written_is_told(
+    flaky: type[FlakyStorage], seen: list[str], tmp_path: Path
+) -> None:
+    test, heard = write_test(tmp_path / "own.json"), Heard()
+    flaky.fail.update(ls=4)
+    with pytest.raises(MeasurementError, match=r"flaky://kept: no answer after 4 tries: ls was interrupted"):
+        biassay.run("python:seen_texts:Seen", test, cache="flaky://kept")
+    assert seen == []
+    flaky.fail.update(put=10_000)
+    first = biassay.run("python:seen_texts:Seen", test, cache="flaky://kept", listener=heard)
+    assert [said.partition(": ")[0][:12] for said in heard.said] == ["flaky://kept"]
+    assert not [name for name in flaky.store if name.endswith(".npz")]
+    flaky.fail.clear()
+    assert biassay.run("python:seen_texts:Seen", test, cache="flaky://kept").results == first.results
+    assert [name for name in flaky.store if name.endswith(".npz")]  # what was here only, is there now
+    assert len(seen) == len(set(seen))
+    with pytest.raises(UsageError, match="nowhere://x: no address that is known"):
+        biassay.run("python:seen_texts:Seen", test, cache="nowhere://x")
+
+
+def test_a_corpus_there_gives_the_same_contexts(
+    flaky: type[FlakyStorage], corpus: Path, test_file: Path, tmp_path: Path
+) -> None:
+    (corpus / "00.jsonl.gz").write_bytes(gzip.compress((corpus / "00.jsonl").read_bytes()))
+    (corpus / "00.jsonl").unlink()
+    here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40, workers=1)
+    put(corpus, "flaky://corpus/all")
+    flaky.fail.update(info=2, open=3)
+    for number, place in enumerate(("flaky://corpus/all", "flaky://corpus/all/*")):
+        out = tmp_path / f"there{number}.parquet"
+        there = find_contexts(place, out, str(test_file), per_stimulus=40, workers=1)
+        assert there.contexts.table.equals(here.contexts.table)
+        assert there.tally.bytes == here.tally.bytes
+
+
+def test_a_corpus_that_breaks_off_for_good_is_no_damaged_file(
+    flaky: type[FlakyStorage], corpus: Path, test_file: Path, tmp_path: Path
+) -> None:
+    put(corpus, "flaky://corpus")
+    flaky.fail.update(open=10_000)
+    with pytest.raises(MeasurementError, match=r"flaky://.*: no answer after 4 tries: open was interrupted"):
+        find_contexts("flaky://corpus", tmp_path / "there.parquet", str(test_file), workers=1)
+    flaky.fail.clear()
+    again = find_contexts("flaky://corpus", tmp_path / "there.parquet", str(test_file), workers=1)
+    assert again.tally.documents == 1440
+    with pytest.raises(UsageError, match="no file of a corpus"):
+        find_contexts("flaky://nothing", tmp_path / "none.parquet", str(test_file), workers=1)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of a server on this machine that speaks S3."""
+    server = pytest.importorskip("moto.server")
+    s3fs = pytest.importorskip("s3fs")
+    running = server.ThreadedMotoServer(port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    s3fs.S3FileSystem.clear_instance_cache()
+    s3fs.S3FileSystem().mkdir("kept")
+    yield "s3://kept"
+    s3fs.S3FileSystem.clear_instance_cache()
+    running.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_bucket_holds_answers_and_a_corpus(
+    bucket: str, seen: list[str], own_cache: Path, corpus: Path, test_file: Path, tmp_path: Path
+) -> None:
+    test = write_test(tmp_path / "own.json")
+    first = biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers")
+    asked = len(seen)
+    forget(own_cache)
+    assert biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers").results == first.results
+    assert len(seen) == asked
+    put(corpus, f"{bucket}/corpus")
+    here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40)
+    there = find_contexts(f"{bucket}/corpus/*.jsonl", tmp_path / "s3.parquet", str(test_file), per_stimulus=40)
+    assert there.contexts.table.equals(here.contexts.table)

@@ -1,0 +1,142 @@
+"""Every study on a cluster of two nodes, as a user types it: the same files, and the same answers kept, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.golden.inputs import make_inputs
+from tests.golden.models import make_models
+from tests.models.tiny_models import byte_tokenizer
+from tests.studies.benchmarks.test_real_model import SENTENCES
+
+from biassay.cli import main
+from biassay.results.storage import read_content
+
+pytestmark = [
+    pytest.mark.extras,
+    pytest.mark.slow,
+    # Ray's own: sockets and files of processes that it ends by force.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+MASKED, CAUSAL, LONG = (f"hf:models/{name}?device=cpu" for name in ("masked", "causal", "long"))
+ASKED = "--with own.toml --group land --group craft --draws 20"
+COMMANDS = {
+    "run": f"run vectors:one.txt {MASKED} vectors:two.txt {MASKED}&layer=1 --tests tests.toml",
+    "ceat": f"run {MASKED} {CAUSAL} --contexts contexts.parquet --tests tests.toml --samples 30",
+    "ceat together": f"run {MASKED} {CAUSAL} --contexts contexts.parquet --tests tests.toml --samples 30 --draw fixed",
+    "discover": "discover vectors:world.txt --groups groups.toml --group red-women --permutations 99 --keep 20",
+    "stereotypes": f"stereotypes {MASKED} {CAUSAL} {ASKED} --template mine",
+    "stereotypes over contexts": f"stereotypes {MASKED} {CAUSAL} {ASKED} --measure ceat --contexts contexts.parquet",
+    "ask": f"ask {LONG}&chat=false --tests wat-racism --n-answers 2 --wordings bai2025",
+    "benchmark": f"benchmark crows-pairs {LONG} {MASKED} --data crows.csv",
+    "robustness": f"robustness {MASKED} --tests tests.toml",
+}
+
+
+def save_long(folder: Path) -> None:
+    """A causal model that knows every byte, and reads long prompts."""
+    import torch
+    import transformers as library
+
+    torch.manual_seed(7)
+    tokenizer = byte_tokenizer(special=False, max_length=2048)
+    config = library.GPT2Config(
+        vocab_size=len(tokenizer), n_embd=16, n_layer=2, n_head=2, n_positions=2048, bos_token_id=2, eos_token_id=2
+    )
+    library.GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
+    """A folder with the inputs of all commands."""
+    folder = tmp_path_factory.mktemp("place")
+    make_inputs(folder)
+    make_models(folder / "models")
+    save_long(folder / "models" / "long")
+    rows = [f'{i},"{f.format(a)}","{f.format(b)}",stereo,{kind},a' for i, (f, a, b, kind) in enumerate(SENTENCES)]
+    header = ",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer"
+    (folder / "crows.csv").write_text("\n".join([header, *rows]) + "\n")
+    call("contexts corpus.txt --tests tests.toml --abc --with own.toml --out contexts.parquet --workers 1", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 200_000_000})
+    cluster.add_node(num_cpus=1, object_store_memory=200_000_000)
+    yield cluster.address
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def call(command: str, folder: Path) -> int:
+    with chdir(folder), pytest.raises(SystemExit) as end:
+        main([*shlex.split(command), "--quiet"])
+    return int(end.value.code or 0)
+
+
+def written(out: Path) -> dict[str, Any]:
+    """Tables and arrays of a run."""
+    arrays = {path.name: path.read_bytes() for path in sorted((out / "arrays").rglob("*.npz"))}
+    return {"tables": read_content(out / "results.json")["tables"], "arrays": arrays}
+
+
+def kept(cache: Path) -> list[str]:
+    """Answers are in files that are named by the hash of their content."""
+    return sorted(str(path.relative_to(cache)) for path in cache.rglob("*.np[yz]"))
+
+
+@pytest.mark.parametrize("study", COMMANDS)
+def test_a_study_has_the_same_numbers(
+    study: str, place: Path, address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    codes = [
+        call(f"{COMMANDS[study]} --out {out} --cache {out}-cache {how}", place)
+        for out, how in ((here, ""), (there, f"--engine ray --address {address}"))
+    ]
+    assert codes[0] == codes[1]
+    assert capfd.readouterr().out == ""
+    assert json.dumps(written(there)["tables"]) == json.dumps(written(here)["tables"])
+    assert written(there)["arrays"] == written(here)["arrays"]
+    caches = [kept(Path(f"{out}-cache")) for out in (here, there)]
+    assert caches[0] == caches[1]
+    assert caches[0]
+
+
+def test_a_driver_that_is_killed_is_gone_on_with(place: Path, address: str, tmp_path: Path) -> None:
+    """A list of models, of which one fails; the driver is killed when it has kept the first answers."""
+    listed = [f"m{layer}={MASKED}&layer={layer}" for layer in (0, 1)]
+    lines = [*listed, "damaged=vectors:broken.txt", "words=vectors:one.txt", "# the end"]
+    (place / "models.txt").write_text("\n".join(lines) + "\n")
+    what = "run @models.txt --tests tests.toml"
+    assert call(f"{what} --out {tmp_path / 'here'} --cache {tmp_path / 'here-cache'}", place) == 1
+    out, cache = tmp_path / "there", tmp_path / "there-cache"
+    how = f"--cache {cache} --engine ray --address {address}"
+    command = [sys.executable, "-c", "import sys; from biassay.cli import main; main(sys.argv[1:])"]
+    driver = subprocess.Popen([*command, *shlex.split(f"{what} --out {out} {how} --quiet")], cwd=place)
+    while not list(cache.rglob("*.npz")) and driver.poll() is None:
+        time.sleep(0.02)
+    driver.kill()
+    assert driver.wait() == -signal.SIGKILL
+    assert call(f"resume {out} {how}", place) == 1
+    assert written(out) == written(tmp_path / "here")
+    assert kept(cache) == kept(tmp_path / "here-cache")
+    failed = [model["failed"] for model in read_content(out / "manifest.json")["models"]]
+    assert [why is not None for why in failed] == [False, False, True, False]
