@@ -109,6 +109,9 @@ def _parts(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
 
 def _entered(file: CorpusFile, part_bytes: int) -> Iterator[Part]:
     """Parts of a compressed file, each with the last entry from which all that it looks at can be read."""
+    if isinstance(file.path, RemoteFile):
+        yield Part(file)
+        return
     places = entries(file.path, file.compression)
     before = [decompressed for _, decompressed in places]
     cuts = [0]
