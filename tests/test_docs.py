@@ -180,7 +180,10 @@ def test_replications_are_those_of_the_reference_values() -> None:
     script = script_named("replications")
     page = script.PAGE.read_text(encoding="utf-8")
     assert page == script.with_figures(page), "run scripts/replications.py"
-    ours = [float(d) for d in re.findall(r"\| (\d\.\d{3}) \|", page)]
+    ours = [float(d) for d in re.findall(r"weat\d+\.md>\).*\| (\d\.\d{3}) \|", page)]
+    asked = re.findall(r"`wat-\S+`\) \| (\S+) \| (\S+) \|", page)
+    assert len(asked) == 8
+    assert all(published == found for published, found in asked)
     assert [round(d + 1e-9, 2) for d in ours] == pytest.approx(script.CALISKAN, abs=0.0051)
 
 

@@ -86,7 +86,7 @@ def test_what_stays_is_named_and_only_the_rest_is_asked_later(
     assert (code, stdout, "Traceback" in stderr) == (1, "", False)
     assert "biassay resume" in stderr
     assert f"{endpoint.base}/chat/completions" in stderr
-    advice = {"429": "rate=", "no answer in": "timeout=", "5": "resumed"}
+    advice = {"429": "rate=", "no answer in": "timeout=", "5": "are kept"}
     assert next((words for name, words in advice.items() if fault.startswith(name)), "base_url=") in stderr
     endpoint.release.set()
     endpoint.release.clear()

@@ -146,7 +146,7 @@ def test_a_malformed_answer_is_tried_again_and_then_named(
 def test_in_the_end_status_and_attempts_are_named(endpoint: Endpoint, setting: str, attempts: str) -> None:
     body = json.dumps({"error": {"message": "overloaded\n\x1b[31mnow"}}).encode()
     endpoint.always = lambda _: Reply(503, body)
-    with pytest.raises(MeasurementError, match=rf"answered 503: overloaded \?\[31mnow \({attempts}.*resumed"):
+    with pytest.raises(MeasurementError, match=rf"answered 503: overloaded \?\[31mnow \({attempts}.*are kept"):
         opened(endpoint, setting).encode(["one"])
     assert len(endpoint.seen) == int(attempts[0])
 
