@@ -115,4 +115,4 @@ def test_readings_of_texts_are_the_same_bit_for_bit(engine: object, tiny_model: 
     assert all(np.array_equal(array, there.arrays[name]) for name, array in here.arrays.items())
     names = [sorted(path.name for path in (tmp_path / where).rglob("*.npz")) for where in ("here", "there")]
     assert names[0] == names[1]
-    assert len(names[0]) == 20  # four layers with five poolings
+    assert len(names[0]) == 21  # four layers with five poolings, and numbers of tokens

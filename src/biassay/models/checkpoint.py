@@ -23,7 +23,8 @@ from biassay.models.tokenising import Tokeniser
 
 __all__ = ["Checkpoint"]
 
-_FORMAT = 1  # of what is kept: another format is another file
+_FORMAT = 2  # of what is kept: another format is another file
+_OF_TOKENIZER = ("has_cls", "folds_case")
 
 
 class Checkpoint:
@@ -74,6 +75,11 @@ class Checkpoint:
         """Is a [CLS] token put in front of every text?"""
         return bool(self._of_tokenizer["has_cls"])
 
+    @property
+    def folds_case(self) -> bool:
+        """Does its tokenizer write capitals small?"""
+        return bool(self._of_tokenizer["folds_case"])
+
     def check_tokenizer(self) -> None:
         """Refuse a model without a usable tokenizer."""
         _ = self._of_tokenizer
@@ -84,7 +90,9 @@ class Checkpoint:
 
     @cached_property
     def _of_tokenizer(self) -> dict[str, Any]:
-        return self._known("tokenizer", lambda: {"has_cls": self.tokeniser.has_cls})
+        return self._known(
+            "tokenizer", lambda: {"has_cls": self.tokeniser.has_cls, "folds_case": self.tokeniser.folds_case}
+        )
 
     def _known(self, what: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What was found before for the same files and the same version of the library, or is found now."""

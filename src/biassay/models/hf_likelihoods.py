@@ -62,8 +62,7 @@ class HfLikelihoods:
     @property
     def folds_case(self) -> bool:
         """Whether its tokenizer writes capitals small."""
-        normalizer = self._model.tokenizer.backend_tokenizer.normalizer
-        return normalizer is not None and "a" in normalizer.normalize_str("A")
+        return self._model.folds_case
 
     def _in_tokens(self, texts: Sequence[Likelihood]) -> list[_Asked]:
         encoded = self._model.encoded([one.text for one in texts])

@@ -107,6 +107,10 @@ class LanguageModel:
         return self._model
 
     @property
+    def folds_case(self) -> bool:
+        return self._checkpoint.folds_case
+
+    @property
     def limit(self) -> int:
         """The most tokens it reads."""
         return longest_text(self.tokenizer, self._checkpoint.config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,7 +78,7 @@ class Letters:
         return [[float(text.count(vowel)) for vowel in "aeiou"] for text in texts]
 
 
-class _Endpoint(BaseHTTPRequestHandler):
+class _Endpoint(BaseHTTPRequestHandler, ABC):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         body = json.dumps(self.answer(asked)).encode()
@@ -86,8 +87,8 @@ class _Endpoint(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]: ...
 
     def log_message(self, format: str, *args: object) -> None:
         """Do not log requests."""

@@ -103,6 +103,12 @@ class Tokeniser:
         first = self._backend.encode("a").ids[:1]
         return self._tokenizer.cls_token_id is not None and first == [self._tokenizer.cls_token_id]
 
+    @property
+    def folds_case(self) -> bool:
+        """Are capitals written small?"""
+        normalizer = self._backend.normalizer
+        return normalizer is not None and "a" in normalizer.normalize_str("A")
+
     def __call__(self, texts: Sequence[str]) -> Tokenised:
         numbers = [encoding.ids for encoding in self._backend.encode_batch_fast(list(texts), add_special_tokens=True)]
         unknown: list[tuple[Span, ...]] = [()] * len(texts)
