@@ -12,7 +12,18 @@ from biassay.files import harmless_cell
 if TYPE_CHECKING:
     from biassay.results.data import RunData
 
-__all__ = ["Column", "Format", "TableSpec", "cells", "html_table", "leave_out", "pick", "tsv_lines"]
+__all__ = [
+    "MODEL",
+    "REVISION",
+    "Column",
+    "Format",
+    "TableSpec",
+    "cells",
+    "html_table",
+    "leave_out",
+    "pick",
+    "tsv_lines",
+]
 
 _LEFT, _SHORT = "text-align:left", 24
 Format = Literal["text", "count", "number", "p", "share", "flag", "interval"]
@@ -44,6 +55,11 @@ class Column:
 
     def value(self, row: Any) -> Any:
         return getattr(row, self.name) if self.get is None else self.get(row)
+
+
+MODEL = (Column("model", "model", "The model's name."), Column("options", "options", "Its settings."))
+"""The columns of every table that say which model a row is about."""
+REVISION = Column("model_revision", "revision", "Fingerprint of the model's weights.")
 
 
 @dataclass(frozen=True)

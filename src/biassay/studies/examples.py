@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["first_of_each", "in_one_line", "trimmed"]
+from biassay.results.tables import Column
+
+__all__ = ["REPLY", "first_of_each", "trimmed"]
 
 _OF_A_KIND = 3
 _LONGEST = 500  # characters
@@ -28,6 +30,10 @@ def trimmed(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def in_one_line(text: str) -> str:
-    """A reply in a cell of a table."""
-    return " ⏎ ".join(text.splitlines())
+REPLY = Column(
+    "reply",
+    "reply",
+    f"Its first {_LONGEST} characters; ⏎ ends a line.",
+    get=lambda row: " ⏎ ".join(row.reply.splitlines()),
+)
+"""A reply in a table."""

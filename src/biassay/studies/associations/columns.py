@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from biassay.results.tables import Column, Format, TableSpec
+from biassay.results.tables import MODEL, REVISION, Column, Format, TableSpec
 from biassay.studies.associations.marks import BY_WORD
 from biassay.studies.associations.records import Diagnostics, Result
 
 __all__ = ["COLUMNS", "DIAGNOSTICS", "PAPER_COLUMNS", "RESULTS"]
 
 PAPER_COLUMNS = (
-    Column("model", "model", "The model's name."),
-    Column("options", "options", "Its settings."),
+    *MODEL,
     Column("test", "test", "The name of the test."),
     Column("p_value", "p by text", "Over texts under the protocol; over contexts that of the pooled effect.", "p"),
     Column("effect_size", "effect", "d over texts; over contexts the pooled effect (CES).", "number"),
@@ -88,7 +87,7 @@ _OWN = (
     Column("source", "source", "The collection of the test."),
     Column("test_version", "version", "Of the test's data."),
     Column("test_digest", "digest", "Fingerprint of its texts and words, the same for a test and its export."),
-    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+    REVISION,
     Column("lost", "lost", "Words that the model does not know, by role; over contexts, with too few usable ones."),
     Column("p_value_by_word_opposite", "p, opposite", "p by word of the opposite direction, where d is negative.", "p"),
     Column("too_rare", "too rare", "Of these, words that are too rare in the corpus; others could not be placed."),
@@ -108,8 +107,7 @@ _OWN = (
 )  # fmt: skip
 
 _DIAGNOSTICS = (
-    Column("model", "model", "The model's name."),
-    Column("options", "options", "Its settings."),
+    *MODEL,
     Column("test", "test", "The name of the test."),
     Column("tokens", "tokens", "Mean number of tokens of a word, by role.", "number"),
     Column("single", "single", "Share of words of a single token.", "share"),
@@ -119,7 +117,7 @@ _DIAGNOSTICS = (
     Column("driver", "driver", "The word without which least of the effect is left."),
     Column("d_without", "d without it", "What is left.", "number"),
     Column("p_without", "p without it", "Crossed p without that word.", "p"),
-    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+    REVISION,
 )
 
 COLUMNS = (*PAPER_COLUMNS, *_OWN)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from biassay.results.tables import Column, TableSpec
+from biassay.results.tables import MODEL, REVISION, Column, TableSpec
 from biassay.studies.benchmarks.records import Example, PairRow, Result, TemplateRow, TermRow
-from biassay.studies.examples import in_one_line
+from biassay.studies.examples import REPLY
 
 __all__ = ["TABLES"]
 
-_MODEL = (
-    Column("model", "model", "The model's name."),
-    Column("options", "options", "Its settings."),
-    Column("model_revision", "revision", "Fingerprint of the model's weights."),
-)
+_MODEL = (*MODEL, REVISION)
 _RESULTS = (
     *_MODEL,
     Column("benchmark", "benchmark", "bbq, crows-pairs or stereoset."),
@@ -104,12 +100,7 @@ _EXAMPLES = (
     Column("question", "question", "Number of the question in the data (example_id)."),
     Column("order", "order", "The options as they were shown, by their names in the data."),
     Column("kind", "kind", "How the reply was read: chosen, several, refused, empty or unparsed."),
-    Column(
-        "reply",
-        "reply",
-        "Its first 500 characters; ⏎ ends a line.",
-        get=lambda row: in_one_line(row.reply),
-    ),
+    REPLY,
 )
 TABLES = (
     TableSpec(

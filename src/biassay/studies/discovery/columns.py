@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from biassay.results.data import RunData
-from biassay.results.tables import Column, TableSpec
+from biassay.results.tables import MODEL, Column, TableSpec
 from biassay.studies.discovery.records import CurveRow, GroupRow, ModelRow, ValidatedRow, WordRow
 
 __all__ = ["TABLES", "score_columns"]
 
-_MODEL = (
-    Column("model", "model", "The model's name."),
-    Column("options", "options", "Its settings."),
-)
-_GROUP = (*_MODEL, Column("group", "group", "The name of the group."))
+_GROUP = (*MODEL, Column("group", "group", "The name of the group."))
 _WORD = (*_GROUP, Column("word", "word", "The word."))
 _FOUND = (
     Column("score", "score", "Decides: the largest, or smallest, of the scores against the other groups.", "number"),
@@ -118,5 +114,5 @@ TABLES = (
     TableSpec("groups", "Groups", GroupRow, (*_GROUP, *_OF_GROUP)),
     TableSpec("validated", "Rated words", ValidatedRow, lambda run: (*_WORD, *_RATED, *score_columns(run))),
     TableSpec("curves", "Detection of rated words", CurveRow, (*_GROUP, *_CURVE)),
-    TableSpec("models", "What was searched", ModelRow, (*_MODEL, *_LOST)),
+    TableSpec("models", "What was searched", ModelRow, (*MODEL, *_LOST)),
 )

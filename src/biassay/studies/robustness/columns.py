@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.tables import Column, TableSpec, pick
+from biassay.results.tables import MODEL, REVISION, Column, TableSpec, pick
 from biassay.studies.robustness.records import Result, Specification
 
 __all__ = ["NUMBERS", "SUMMARY", "TABLES"]
 
 _RESULTS = (
-    Column("model", "model", "The model's name."),
-    Column("options", "options", "Its settings."),
-    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+    *MODEL,
+    REVISION,
     Column("test", "test", "The name of the test."),
     Column("title", "title", "The test in words."),
     Column("status", "status", "Measured, refused (too many words lost) or failed (the statistic is undefined)."),
@@ -50,9 +49,8 @@ _RESULTS = (
     Column("alpha", "alpha", "Level of significance.", "number"),
 )
 _SPECIFICATIONS = (
-    Column("model", "model", "The model's name."),
-    Column("options", "options", "Its settings."),
-    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+    *MODEL,
+    REVISION,
     Column("test", "test", "The name of the test."),
     Column("kind", "kind", "What differs from the first: model, template, word, subset or matched."),
     Column("reading", "reading", "Layer and pooling; empty: the model's own."),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from biassay.results.data import RunData, is_of
-from biassay.results.tables import Column, TableSpec
+from biassay.results.tables import MODEL, Column, TableSpec
 from biassay.studies.stereotypes.records import (
     AlignmentRow,
     ContextsRow,
@@ -61,8 +61,7 @@ def _scores(run: RunData, row: MeasureRow, place: int) -> Iterator[Score]:
                 yield Score(*key, template, chosen, profile.group, pair, known)
 
 
-_MODEL = (Column("model", "model", "The model's name."), Column("options", "options", "Its settings."))
-_MEASURE = (*_MODEL, Column("measure", "measure", "ilps, ilps-star, set or ceat."))
+_MEASURE = (*MODEL, Column("measure", "measure", "ilps, ilps-star, set or ceat."))
 _GROUP = Column("group", "group", "The social group.")
 
 _RESULTS = (
@@ -74,7 +73,7 @@ _RESULTS = (
     Column("score", "score", "Positive: towards the right trait.", "number"),
 )
 _MODELS = (
-    *_MODEL,
+    *MODEL,
     Column("kind", "kind", "masked, causal, or encoder if no blanks were asked."),
     Column("prior", "prior", "What groups were compared with: mask or word."),
     Column("skipped_templates", "skipped", "Templates that could not be asked."),
@@ -199,7 +198,7 @@ _RATED = (
     Column("p_value", "p, cells", "How often as many random cells hit as many; were cells independent.", "p"),
 )
 _CONTEXTS = (
-    *_MODEL,
+    *MODEL,
     Column("words_options", "options of words", "Settings of the encoder of words."),
     Column("groups", "groups", "Contexts of every group.", "count"),
     Column("adjectives", "adjectives", "Contexts of every adjective.", "count"),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from biassay.results.tables import Column, TableSpec
-from biassay.studies.examples import in_one_line
+from biassay.results.tables import MODEL, REVISION, Column, TableSpec
+from biassay.studies.examples import REPLY
 from biassay.studies.word_association.records import Counts, DecisionsResult, Example, Result, WordResult
 
 __all__ = ["TABLES"]
 
 _ASKED = (
-    Column("model", "model", "The model's name."),
-    Column("options", "options", "Its settings."),
-    Column("model_revision", "revision", "Fingerprint of the model's weights."),
+    *MODEL,
+    REVISION,
     Column("test", "test", "The name of the test."),
 )
 _KINDS = (
@@ -92,12 +91,7 @@ _EXAMPLES = (
     Column("form", "form", "A prompt that lists words, or asks for a decision."),
     Column("wording", "wording", "The wording of the prompt."),
     Column("kind", "kind", "How the reply was read: complete, partial, refused, unparsed, or undecided."),
-    Column(
-        "reply",
-        "reply",
-        "Its first 500 characters; ⏎ ends a line.",
-        get=lambda row: in_one_line(row.reply),
-    ),
+    REPLY,
 )
 TABLES = (
     TableSpec(
