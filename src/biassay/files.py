@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from biassay.errors import RunFolderError, StimulusError
+from biassay.errors import RunFolderError, StimulusError, UsageError
 
 __all__ = [
     "check_digest",
@@ -42,7 +42,10 @@ def default_cache() -> Path:
     """Where vectors and converted models are kept: $BIASSAY_CACHE, or the user's cache folder."""
     import platformdirs
 
-    return Path(os.environ.get("BIASSAY_CACHE") or platformdirs.user_cache_path("biassay"))
+    given = os.environ.get("BIASSAY_CACHE")
+    if given and "://" in given:
+        raise UsageError(f"$BIASSAY_CACHE is a folder of this machine, got {given!r}; give an address as --cache")
+    return Path(given or platformdirs.user_cache_path("biassay"))
 
 
 def content_digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Files in object storage (``s3://``, ``gs://``, ``hf://`` and whatever else fsspec knows), by their addresses.
+"""Files in object storage by their addresses: ``s3://`` and ``gs://`` through Arrow, ``hf://`` and others by fsspec.
 
 Storage fails now and then: whatever is done there is tried again, and what fails for good is an error that names the
 address. An object is written whole or not at all.
@@ -6,11 +6,14 @@ address. An object is written whole or not at all.
 
 from __future__ import annotations
 
+import functools
 import glob
 import hashlib
 import io
+import re
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
@@ -21,9 +24,12 @@ __all__ = ["RemoteFile", "RemoteFolder", "is_address", "matching"]
 
 T = TypeVar("T")
 _WAITS = (0.5, 2.0, 8.0)  # seconds before it is tried again
-_BLOCK = 8 << 20  # bytes fetched at a time
+_BLOCK = 4 << 20  # bytes fetched at a time
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, ImportError, ValueError)
-_VERSIONS = ("ETag", "etag", "generation", "LastModified", "last_modified", "mtime", "updated", "created")
+_TOGETHER = 16  # objects fetched at once
+_IN_VAIN = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "redentials")
+_OF_ARROW = {"s3": "s3://{}", "gs": "gs://{}?retry_limit_seconds=20", "gcs": "gs://{}?retry_limit_seconds=20"}
+_VERSIONS = ("ETag", "etag", "generation", "blob_id", "LastModified", "last_modified", "mtime", "updated", "created")
 
 
 def is_address(place: object) -> bool:
@@ -41,9 +47,13 @@ def _tried(address: str, do: Callable[[], T]) -> T:
                 raise
             raise MeasurementError(f"{address}: cannot be used: {_said(error)}") from error
         except Exception as error:  # each kind of storage has errors of its own
-            if wait is None or "redentials" in type(error).__name__:
-                tries = "" if wait is not None else f" after {len(_WAITS) + 1} tries"
-                raise MeasurementError(f"{address}: no answer{tries}: {_said(error)}; run again to continue") from error
+            if any(word in f"{type(error).__name__} {error}" for word in _IN_VAIN):
+                raise MeasurementError(f"{address}: cannot be used: {_said(error)}") from error
+            if wait is None:
+                tries = len(_WAITS) + 1
+                raise MeasurementError(
+                    f"{address}: no answer after {tries} tries: {_said(error)}; run again to continue"
+                ) from error
             time.sleep(wait)
     raise AssertionError
 
@@ -52,18 +62,39 @@ def _said(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
+def _scheme(address: str) -> str:
+    return address.partition("://")[0].lower()
+
+
 def _at(address: str) -> tuple[Any, str]:
     """The file system of an address, and the path in it."""
+    bucket, slash, rest = address.partition("://")[2].partition("/")
     try:
+        if _scheme(address) in _OF_ARROW:
+            system, root = _bucket(_OF_ARROW[_scheme(address)].format(bucket))
+            return system, root + slash + rest
         from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise MissingExtraError(address, "storage") from error
-    try:
+
         return url_to_fs(address)  # type: ignore[no-any-return]
     except ImportError as error:
         raise MissingExtraError(address, "storage") from error
+    except UsageError:
+        raise
     except ValueError as error:
         raise UsageError(f"{address}: no address that is known: {_said(error)}") from error
+
+
+@functools.cache
+def _bucket(address: str) -> tuple[Any, str]:
+    """The file system that a bucket belongs to, with what the environment says of keys, region and endpoint."""
+    from fsspec.implementations.arrow import ArrowFSWrapper
+    from pyarrow.fs import FileSystem, FileType
+
+    name = address.partition("?")[0]
+    system, root = _tried(name, lambda: FileSystem.from_uri(address))
+    if _tried(name, lambda: system.get_file_info(root)).type == FileType.NotFound:
+        raise UsageError(f"{name}: there is no such bucket")
+    return ArrowFSWrapper(system), root
 
 
 class _Status(NamedTuple):
@@ -106,8 +137,8 @@ class RemoteFile:
         version = next((str(info[name]) for name in _VERSIONS if info.get(name)), "")
         return _Status(int(info["size"]), int.from_bytes(hashlib.blake2b(version.encode(), digest_size=7).digest()))
 
-    def open(self, mode: str = "rb", buffering: int = -1) -> io.RawIOBase:  # noqa: ARG002  (as a path has it)
-        return _Reader(self.address)
+    def open(self, mode: str = "rb", buffering: int = -1) -> io.BufferedReader:  # noqa: ARG002  (as a path has it)
+        return io.BufferedReader(_Reader(self.address), _BLOCK)
 
 
 class _Reader(io.RawIOBase):
@@ -145,7 +176,7 @@ class _Reader(io.RawIOBase):
         try:
             if self._file is None:
                 system, path = _at(self._address)
-                self._file = system.open(path, "rb", block_size=_BLOCK)
+                self._file = system.open(path, "rb")
             if self._file.tell() != self._position:
                 self._file.seek(self._position)
             return self._file.read(size)  # type: ignore[no-any-return]
@@ -162,17 +193,42 @@ class _Reader(io.RawIOBase):
 
 def matching(address: str) -> list[tuple[RemoteFile, str]]:
     """The objects that an address, a folder or a pattern stands for, each with its name below the fixed part."""
+    address = address.rstrip("/")
     system, path = _at(address)
-    if glob.has_magic(path):
-        parts = path.split("/")
-        plain = next(n for n, part in enumerate(parts) if glob.has_magic(part))
-        found, base = _tried(address, lambda: system.glob(path)), "/".join(parts[:plain])
-    elif _tried(address, lambda: system.isfile(path)):
-        found, base = [path], path.rpartition("/")[0]
-    else:
-        found, base = _tried(address, lambda: system.find(path)), path.rstrip("/")
-    names = ((one, one.removeprefix(base).lstrip("/")) for one in sorted(found) if system.isfile(one))
-    return [(RemoteFile(system.unstrip_protocol(one)), name) for one, name in names]
+    if _tried(address, lambda: system.isfile(path)):
+        return [(RemoteFile(address), path.rpartition("/")[2])]
+    parts = path.rstrip("/").split("/")
+    plain = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    base = "/".join(parts[:plain])
+    found = sorted(_tried(address, lambda: _files(address, system, base, deep=True)))
+    if plain < len(parts):
+        from fsspec.utils import glob_translate
+
+        fits = re.compile(glob_translate("/".join(parts)))
+        found = [one for one in found if fits.match(one)]
+    root = address.removesuffix(path)
+    return [(RemoteFile(root + one), one.removeprefix(base).lstrip("/")) for one in found]
+
+
+def _files(address: str, system: Any, path: str, *, deep: bool) -> list[str]:
+    """All objects in a folder; none if there is no such folder.
+
+    Arrow knows a folder of ``gs://`` only if it was made as one, so it lists what is in it and does not ask for it.
+    """
+    if _scheme(address) not in _OF_ARROW:
+        return _walked(system, path, None if deep else 1)
+    from pyarrow.fs import FileSelector
+
+    found = system.fs.get_file_info(FileSelector(path, recursive=deep, allow_not_found=True))
+    return [one.path for one in found if one.is_file]
+
+
+def _walked(system: Any, path: str, depth: int | None) -> list[str]:
+    system.invalidate_cache(path)
+    try:
+        return [f"{at}/{name}" for at, _, names in system.walk(path, depth, on_error="raise") for name in names]
+    except FileNotFoundError:
+        return []
 
 
 @dataclass(frozen=True)
@@ -187,37 +243,32 @@ class RemoteFolder:
     def names(self) -> set[str]:
         """Names of all objects in it; none if there is no such folder."""
         system, path = _at(self.address)
-
-        def listed() -> list[str]:
-            system.invalidate_cache(path)
-            return list(system.ls(path, detail=False))
-
-        try:
-            return {one.rpartition("/")[2] for one in _tried(self.address, listed)}
-        except FileNotFoundError:
-            return set()
+        found = _tried(self.address, lambda: _files(self.address, system, path, deep=False))
+        return {one.rpartition("/")[2] for one in found}
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
         """The content of some objects; one that is gone is left out."""
         system, folder = _at(self.address)
-        paths = {f"{folder.rstrip('/')}/{name}": name for name in names}
 
-        def fetched() -> dict[str, Any]:
-            found: dict[str, Any] = system.cat(list(paths), on_error="return")
-            failed = (one for one in found.values() if isinstance(one, Exception))
-            for error in failed:
-                if not isinstance(error, FileNotFoundError):
-                    raise error
-            return found
+        def fetched(name: str) -> bytes | None:
+            try:
+                content: bytes = system.cat_file(f"{folder.rstrip('/')}/{name}")
+            except FileNotFoundError:
+                return None
+            return content
 
-        contents = _tried(self.address, fetched)
-        return {name: contents[path] for path, name in paths.items() if isinstance(contents.get(path), bytes)}
+        with ThreadPoolExecutor(_TOGETHER) as threads:
+            found = threads.map(lambda name: _tried((self / name).address, lambda: fetched(name)), names)
+            return {name: content for name, content in zip(names, found, strict=True) if content is not None}
 
     def write(self, name: str, content: bytes) -> None:
         system, path = _at((self / name).address)
 
         def put() -> None:
-            system.makedirs(path.rpartition("/")[0], exist_ok=True)
-            system.pipe_file(path, content)
+            try:
+                system.pipe_file(path, content)
+            except FileNotFoundError:  # storage with folders, and this one is new
+                system.makedirs(path.rpartition("/")[0], exist_ok=True)
+                system.pipe_file(path, content)
 
         _tried((self / name).address, put)

@@ -154,22 +154,39 @@ def test_a_corpus_that_breaks_off_for_good_is_no_damaged_file(
         find_contexts("flaky://nothing", tmp_path / "none.parquet", str(test_file), workers=1)
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket of a server on this machine that speaks S3."""
-    server = pytest.importorskip("moto.server")
-    s3fs = pytest.importorskip("s3fs")
-    running = server.ThreadedMotoServer(port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
+def _s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+    from pyarrow.fs import FileSystem
+
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
     for name, value in {"ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "DEFAULT_REGION": "us-east-1"}.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    s3fs.S3FileSystem.clear_instance_cache()
-    s3fs.S3FileSystem().mkdir("kept")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    FileSystem.from_uri("s3://kept?allow_bucket_creation=true")[0].create_dir("kept")
     yield "s3://kept"
-    s3fs.S3FileSystem.clear_instance_cache()
-    running.stop()
+    server.stop()
+
+
+def _gs(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    from gcp_storage_emulator.server import create_server
+
+    server = create_server("127.0.0.1", 0, in_memory=True, default_bucket="kept")
+    server.start()
+    port = server._api._httpd.socket.getsockname()[1]
+    monkeypatch.setenv("CLOUD_STORAGE_EMULATOR_ENDPOINT", f"http://127.0.0.1:{port}")
+    yield "gs://anonymous@kept"
+    server.stop()
+
+
+@pytest.fixture(params=[_s3, _gs])
+def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of a server on this machine that speaks S3, or as Google's does."""
+    remote._bucket.cache_clear()
+    yield from request.param(monkeypatch)
+    remote._bucket.cache_clear()
 
 
 @pytest.mark.slow
@@ -184,7 +201,29 @@ def test_a_bucket_holds_answers_and_a_corpus(
     forget(own_cache)
     assert biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers").results == first.results
     assert len(seen) == asked
-    put(corpus, f"{bucket}/corpus")
-    here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40)
-    there = find_contexts(f"{bucket}/corpus/*.jsonl", tmp_path / "s3.parquet", str(test_file), per_stimulus=40)
-    assert there.contexts.table.equals(here.contexts.table)
+    for file in corpus.iterdir():
+        remote.RemoteFolder(f"{bucket}/corpus/deep").write(file.name, file.read_bytes())
+    here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40, workers=1)
+    for workers, place in enumerate((f"{bucket}/corpus/deep/*.jsonl", f"{bucket}/corpus/deep/"), start=1):
+        out = tmp_path / f"{workers}.parquet"
+        there = find_contexts(place, out, str(test_file), per_stimulus=40, workers=workers)
+        assert there.contexts.table.equals(here.contexts.table)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_bucket_that_does_not_exist_is_named_at_once(
+    monkeypatch: pytest.MonkeyPatch, seen: list[str], tmp_path: Path
+) -> None:
+    remote._bucket.cache_clear()
+    for _ in _s3(monkeypatch):
+        with pytest.raises(UsageError, match=r"^s3://other: there is no such bucket"):
+            biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"), cache="s3://other/x")
+    assert seen == []
+
+
+def test_an_address_in_the_environment_is_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BIASSAY_CACHE", "s3://kept/answers")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"s3://kept/answers.*--cache"):
+        biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"))
+    assert not (tmp_path / "s3:").exists()
