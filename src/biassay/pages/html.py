@@ -14,6 +14,8 @@ from markupsafe import Markup
 from biassay.pages.presenter import Presenter, Shown
 from biassay.pages.section import Part, Renderer, asset, environment
 from biassay.results.comparison import Comparison
+from biassay.results.data import RunData
+from biassay.results.labels import record_labels
 
 __all__ = ["REPORT", "render_page"]
 
@@ -56,8 +58,16 @@ def _parts(shown: Sequence[Shown], level: int) -> list[Part]:
     for presenter, gathered in shown:
         name = presenter.anchor(gathered)
         anchor = name if presenter.joins_runs else f"{name}-{next(number)}"
-        parts.append(presenter.part(gathered, Renderer(environment(presenter.package), anchor, level)))
+        part = presenter.part(gathered, Renderer(environment(presenter.package), anchor, level))
+        parts.append(dataclasses.replace(part, notes=(*_not_measured(gathered.run), *part.notes)))
     return parts
+
+
+def _not_measured(run: RunData) -> list[str]:
+    """A note on the models of which there is nothing to show, if there are any."""
+    reasons = zip(record_labels(run), run.manifest.models, strict=True)
+    missing = [f"{label}: {why}" for label, record in reasons if (why := record.failed or record.refused)]
+    return [f"Not measured: {'; '.join(missing)}"] if missing else []
 
 
 def _in_script(data: str) -> str:
