@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import fsspec
@@ -12,7 +14,10 @@ __all__ = ["FlakyStorage", "register"]
 
 
 class FlakyStorage(MemoryFileSystem):  # type: ignore[misc]
-    """``fail`` says how often each operation fails from now on, ``cut`` how many bytes of an object arrive."""
+    """``fail`` says how often each operation fails from now on, ``cut`` how many bytes of an object arrive.
+
+    Besides, each takes ``slow`` seconds and fails when ``by_chance`` says so.
+    """
 
     protocol = "flaky"
     store: ClassVar[dict[str, Any]] = {}
@@ -20,6 +25,8 @@ class FlakyStorage(MemoryFileSystem):  # type: ignore[misc]
     fail: ClassVar[dict[str, int]] = {}
     done: ClassVar[list[str]] = []
     cut: ClassVar[int | None] = None
+    slow: ClassVar[float] = 0.0
+    by_chance: ClassVar[Callable[[], bool] | None] = None
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
     @classmethod
@@ -29,6 +36,9 @@ class FlakyStorage(MemoryFileSystem):  # type: ignore[misc]
             if cls.fail.get(name, 0) > 0:
                 cls.fail[name] -= 1
                 raise ConnectionError(f"{name} was interrupted")
+            if cls.by_chance is not None and cls.by_chance():
+                raise TimeoutError(f"{name} took too long")
+        time.sleep(cls.slow)
 
     def info(self, path: str, **kwargs: Any) -> Any:
         self._count("info")
@@ -58,5 +68,5 @@ def register() -> type[FlakyStorage]:
     FlakyStorage.pseudo_dirs[:] = [""]
     FlakyStorage.fail.clear()
     FlakyStorage.done.clear()
-    FlakyStorage.cut = None
+    FlakyStorage.cut, FlakyStorage.slow, FlakyStorage.by_chance = None, 0.0, None
     return FlakyStorage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import shutil
 import sys
 from collections.abc import Iterator
@@ -88,6 +89,19 @@ def test_answers_are_fetched_on_another_machine(
     assert len(seen) == asked
     assert second.results == first.results
     assert second.manifest.models[0].encoded == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slow_storage_that_fails_by_chance_gives_the_same(
+    flaky: type[FlakyStorage], seen: list[str], own_cache: Path, tmp_path: Path, seed: int
+) -> None:
+    test, rng = write_test(tmp_path / "own.json"), random.Random(seed)
+    expected = biassay.run("python:seen_texts:Seen", test, cache=tmp_path / "here")
+    flaky.slow, flaky.by_chance = 0.02, lambda: rng.random() < 0.2
+    for _ in range(3):
+        forget(own_cache)
+        assert biassay.run("python:seen_texts:Seen", test, cache="flaky://kept").results == expected.results
+    assert len(seen) == 2 * len(set(seen))  # here and there
 
 
 def test_what_arrives_damaged_is_asked_again_and_mended_there(
