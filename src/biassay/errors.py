@@ -101,6 +101,10 @@ class MeasurementError(BiassayError):
     """The measurement was started and could not be completed."""
 
 
+class StorageError(MeasurementError):
+    """Object storage gives no answer, or not to this user."""
+
+
 class BudgetError(MeasurementError):
     """More tokens would be used than the user allows; what was answered is kept, and the run can be resumed."""
 

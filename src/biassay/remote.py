@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
-from biassay.errors import MeasurementError, MissingExtraError, UsageError
+from biassay.errors import MissingExtraError, StorageError, UsageError
 
-__all__ = ["RemoteFile", "RemoteFolder", "is_address", "matching"]
+__all__ = ["Match", "RemoteFile", "RemoteFolder", "is_address", "matching"]
 
 T = TypeVar("T")
 _WAITS = (0.5, 2.0, 8.0)  # seconds before it is tried again
@@ -45,13 +45,13 @@ def _tried(address: str, do: Callable[[], T]) -> T:
         except _FINAL as error:
             if isinstance(error, FileNotFoundError):
                 raise
-            raise MeasurementError(f"{address}: cannot be used: {_said(error)}") from error
+            raise StorageError(f"{address}: cannot be used: {_said(error)}") from error
         except Exception as error:  # each kind of storage has errors of its own
             if any(word in f"{type(error).__name__} {error}" for word in _IN_VAIN):
-                raise MeasurementError(f"{address}: cannot be used: {_said(error)}") from error
+                raise StorageError(f"{address}: cannot be used: {_said(error)}") from error
             if wait is None:
                 tries = len(_WAITS) + 1
-                raise MeasurementError(
+                raise StorageError(
                     f"{address}: no answer after {tries} tries: {_said(error)}; run again to continue"
                 ) from error
             time.sleep(wait)
@@ -180,6 +180,9 @@ class _Reader(io.RawIOBase):
             if self._file.tell() != self._position:
                 self._file.seek(self._position)
             return self._file.read(size)  # type: ignore[no-any-return]
+        except ValueError as error:  # the stream was closed on the way: it is opened again
+            self._file = None
+            raise OSError(str(error)) from error
         except Exception:
             self._file = None
             raise
@@ -191,23 +194,49 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
-def matching(address: str) -> list[tuple[RemoteFile, str]]:
-    """The objects that an address, a folder or a pattern stands for, each with its name below the fixed part."""
+class Match(NamedTuple):
+    """An object, its name below the fixed part of an address, and whether its folder was meant, not it by itself."""
+
+    file: RemoteFile
+    name: str
+    in_folder: bool
+
+
+def matching(address: str) -> list[Match]:
+    """The objects that an address, a folder or a pattern stands for; those of folders without hidden ones."""
     address = address.rstrip("/")
     system, path = _at(address)
     if _tried(address, lambda: system.isfile(path)):
-        return [(RemoteFile(address), path.rpartition("/")[2])]
-    parts = path.rstrip("/").split("/")
+        return [Match(RemoteFile(address), path.rpartition("/")[2], False)]
+    parts = path.split("/")
     plain = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts))
-    base = "/".join(parts[:plain])
-    found = sorted(_tried(address, lambda: _files(address, system, base, deep=True)))
-    if plain < len(parts):
-        from fsspec.utils import glob_translate
+    base, root = "/".join(parts[:plain]), address.removesuffix(path)
+    names = [
+        one.removeprefix(base).lstrip("/") for one in _tried(address, lambda: _files(address, system, base, deep=True))
+    ]
+    fits = _fits("/".join(parts[plain:]))
+    return [
+        Match(RemoteFile(f"{root}{base}/{name}"), name, by_folder)
+        for name in sorted(names)
+        if not any(part.startswith(".") for part in name.split("/")) and (by_folder := fits(name)) is not None
+    ]
 
-        fits = re.compile(glob_translate("/".join(parts)))
-        found = [one for one in found if fits.match(one)]
-    root = address.removesuffix(path)
-    return [(RemoteFile(root + one), one.removeprefix(base).lstrip("/")) for one in found]
+
+def _fits(pattern: str) -> Callable[[str], bool | None]:
+    """Says of a name whether it fits only by a folder that it is in; None: it does not fit at all."""
+    if not pattern:
+        return lambda _: True
+    from fsspec.utils import glob_translate
+
+    form, deep = re.compile(glob_translate(pattern)), "**" in pattern
+
+    def fits(name: str) -> bool | None:
+        if form.match(name):
+            return False
+        folders = (str(folder) for folder in PurePosixPath(name).parents)
+        return True if not deep and any(map(form.match, folders)) else None
+
+    return fits
 
 
 def _files(address: str, system: Any, path: str, *, deep: bool) -> list[str]:

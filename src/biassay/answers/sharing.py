@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from biassay.errors import MeasurementError
+from biassay.errors import StorageError
 from biassay.files import open_file, write_atomically
 from biassay.remote import RemoteFolder
 
@@ -32,14 +32,17 @@ class Beyond:
         """The folder there with the same name as one here."""
         return Shared(self, self.remote / folder.name, folder, is_whole, ending)
 
-    def cannot(self, error: MeasurementError) -> None:
+    def cannot(self, error: StorageError) -> None:
         if not self._told:
             self.tell(f"{error}; new answers are kept on this machine only, and put there when they are next used")
             self._told = True
 
 
 class Shared:
-    """A folder there and a folder here. ``is_whole`` says whether content is what the name of its file says."""
+    """A folder there and a folder here. ``is_whole`` says whether content is what the name of its file says.
+
+    Of files whose names differ only behind a dash, which hold the same in other bits, one is enough.
+    """
 
     def __init__(self, beyond: Beyond, remote: RemoteFolder, folder: Path, is_whole: IsWhole, ending: str) -> None:
         self._beyond, self._remote, self._folder = beyond, remote, folder
@@ -47,10 +50,28 @@ class Shared:
 
     def meet(self) -> None:
         """Fetch what is there only, and put there what is here only."""
-        here = {file.name for file in self._folder.glob(f"*{self._ending}")}
-        there = {name for name in self._remote.names() if name.endswith(self._ending) and not name.startswith(".")}
-        self._fetch(sorted(there - here))
-        for name in sorted(here - there):
+        here, there = self._here(), self._there()
+        self.fetch([there[key] for key in sorted(there.keys() - here.keys())])
+        self._put_all([here[key] for key in sorted(here.keys() - there.keys())])
+
+    def offer(self) -> None:
+        """Put there what is here only. That it cannot be done is told: it never fails."""
+        try:
+            there = self._there()
+        except StorageError as error:
+            self._beyond.cannot(error)
+            return
+        self._put_all([name for key, name in sorted(self._here().items()) if key not in there])
+
+    def _here(self) -> dict[str, str]:
+        return {_key(file.name): file.name for file in self._folder.glob(f"*{self._ending}")}
+
+    def _there(self) -> dict[str, str]:
+        names = (name for name in self._remote.names() if name.endswith(self._ending) and not name.startswith("."))
+        return {_key(name): name for name in names}
+
+    def _put_all(self, names: Sequence[str]) -> None:
+        for name in names:
             try:
                 with open_file(self._folder / name) as file:
                     content = file.read()
@@ -59,18 +80,26 @@ class Shared:
             if self._is_whole(name, content) and not self.put(name, content):
                 return
 
-    def _fetch(self, names: Sequence[str]) -> None:
+    def fetch(self, names: Sequence[str]) -> list[str]:
+        """Bring some files here; returns those that arrived whole."""
+        found = []
         for start in range(0, len(names), _TOGETHER):
             some = names[start : start + _TOGETHER]
             for name, content in self._remote.read(some).items():
                 if self._is_whole(name, content):
                     write_atomically(self._folder / name, content)
+                    found.append(name)
+        return found
 
     def put(self, name: str, content: bytes) -> bool:
         """Put a file there; False if that cannot be done, which is told."""
         try:
             self._remote.write(name, content)
-        except MeasurementError as error:
+        except StorageError as error:
             self._beyond.cannot(error)
             return False
         return True
+
+
+def _key(name: str) -> str:
+    return name.partition("-")[0]

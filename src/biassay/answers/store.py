@@ -81,13 +81,14 @@ class ModelStore(Generic[Request, Answers]):
         self._index = KeyIndex()
         if folder is not None:
             _remove_stale(folder)
-            self.share()
+            if self._shared is not None:
+                self._shared.meet()
             self._read_new()
 
-    def share(self) -> None:
-        """Bring the folder and object storage, if there is any behind it, up to each other."""
+    def offer(self) -> None:
+        """Put what is new into object storage, if there is any behind the folder."""
         if self._shared is not None:
-            self._shared.meet()
+            self._shared.offer()
 
     def _read_new(self) -> None:
         """Note what files hold that were not seen before."""
@@ -99,19 +100,15 @@ class ModelStore(Generic[Request, Answers]):
     def _read_keys(self, path: Path) -> None:
         """Note what a file holds; one that cannot be read is removed if it is not what its name says."""
         file = _File(path.name)
-        try:
-            with open_file(path) as stream, np.load(stream, allow_pickle=False) as archive:
-                keys = archive["keys"]
+        keys = _keys_in(path)
+        if keys is None and self._is_whole(file):
+            keys = _keys_in(path)  # it was fetched anew; if not it is not ours, and left alone
+        if keys is not None:
             self._index.add(keys, len(self._files))
-        except FileNotFoundError:  # another process found it damaged first
-            return
-        except Exception:  # NumPy and zipfile raise whatever they like when they parse a damaged file
-            self._is_whole(file)  # if it is, it is not ours: leave it alone
-            return
-        self._files.append(file)
+            self._files.append(file)
 
     def _is_whole(self, file: _File) -> bool:
-        """Are the bytes of a file those that its name says? One that is damaged is removed."""
+        """Are the bytes of a file those that its name says? One that is damaged is fetched anew, or removed."""
         if file.checked:
             return True
         try:
@@ -120,8 +117,10 @@ class ModelStore(Generic[Request, Answers]):
         except FileNotFoundError:  # another process found it damaged first
             return False
         if not file.checked:
-            self.damaged.append(file.name)
             self._path(file).unlink(missing_ok=True)
+            file.checked = self._shared is not None and bool(self._shared.fetch([file.name]))
+        if not file.checked:
+            self.damaged.append(file.name)
         return file.checked
 
     def _path(self, file: _File) -> Path:
@@ -221,6 +220,16 @@ class ReadingStores:
             rows = [row for row, text in enumerate(texts) if text in lacking]
             if rows:
                 self._stores[name].add([texts[row] for row in rows], answers[name].rows(rows))
+
+
+def _keys_in(path: Path) -> NDArray[Any] | None:
+    """The keys that a file holds; None if it cannot be read, or is gone: another process found it damaged first."""
+    try:
+        with open_file(path) as stream, np.load(stream, allow_pickle=False) as archive:
+            keys: NDArray[Any] = archive["keys"]
+            return keys
+    except Exception:  # NumPy and zipfile raise whatever they like when they parse a damaged file
+        return None
 
 
 def _name_of(content: bytes) -> str:

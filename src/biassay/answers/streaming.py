@@ -49,7 +49,7 @@ def stream_missing(
                 progress(done, len(missing))
     finally:
         _merge(store, small, files)
-        store.share()
+        store.offer()
     return done
 
 

@@ -180,7 +180,8 @@ class Interview:
                 self.listener.notice(f"{member.label}: used {used_in:,} tokens in and {used_out:,} out")
 
     def _ask(self, member: Member, asks: _Asks, requests: Sequence[Any], store: Keeper[Any, Any]) -> int:
-        elsewhere = None if self.engine is None else _Elsewhere(self.engine, _worker(member, asks))
+        here = self.engine is None or member.is_elsewhere
+        elsewhere = None if here or self.engine is None else _Elsewhere(self.engine, _worker(member, asks))
         progress = self._progress(member, f"{asks.unit} asked")
 
         def tell(missing: int) -> None:

@@ -142,7 +142,7 @@ class Work:
         waiting = [place for place, record in enumerate(records) if not record.measured]
         together = bool(waiting) and self.study.together(self.inputs.settings)
         asked = list(range(len(self.members))) if together else waiting
-        apart = [place for place in asked if not self.members[place].failed and not self.members[place].streams]
+        apart = [place for place in asked if not self.members[place].failed and not self.members[place].is_elsewhere]
         answers: dict[int, Answers] = {}
         with Ahead(lambda place: self._ask(records[place], place), apart, self.how.engine) as ahead:
             for place in asked if together else ():

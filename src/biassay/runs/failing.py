@@ -6,7 +6,7 @@ import errno
 from collections.abc import Sequence
 from typing import Literal
 
-from biassay.errors import BiassayError, BudgetError, ModelError, UsageError, VectorError
+from biassay.errors import BiassayError, BudgetError, ModelError, StorageError, UsageError, VectorError
 from biassay.runs.models import Asked
 
 __all__ = ["Stage", "is_own", "reason_of"]
@@ -16,12 +16,12 @@ _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 def is_own(error: Exception, asked: Sequence[Asked], place: int, stage: Stage) -> bool:
-    """Is an error that of one model of several, and not of the request, the disk, the budget or the user's own object?
+    """Is an error that of one model of several, and not of the request, disk, storage, budget or the user's own object?
 
     While models are opened, what is wrong with the request stops the run, for nothing has begun. While one is measured,
     no library of models is at work: an error that nobody raised on purpose is one of the program.
     """
-    if len(asked) < 2 or not isinstance(asked[place].model, str) or isinstance(error, BudgetError):
+    if len(asked) < 2 or not isinstance(asked[place].model, str) or isinstance(error, BudgetError | StorageError):
         return False
     if isinstance(error, OSError) and error.errno in _DISK:
         return False

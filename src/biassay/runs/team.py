@@ -54,9 +54,9 @@ class Member:
         return dataclasses.replace(identified(self.asked.text, self.identity), failed=self.failed)
 
     @property
-    def streams(self) -> bool:
+    def is_elsewhere(self) -> bool:
         """Is it behind an endpoint, so that it is asked from here?"""
-        return any(isinstance(model, Streams) for model in self.opened.values())
+        return bool(self.identity.sends_to) or any(isinstance(model, Streams) for model in self.opened.values())
 
     @property
     def slug(self) -> str:

@@ -143,7 +143,7 @@ def _matches(pattern: str) -> Iterator[tuple[Path | RemoteFile, str]]:
     """Files of one pattern, with their names."""
     if is_address(pattern):
         found = matching(pattern)
-        yield from found if len(found) == 1 else ((one, name) for one, name in found if _form(one)[0])
+        yield from ((one.file, one.name) for one in found if not one.in_folder or _form(one.file)[0])
         return
     path = Path(pattern)
     if path.is_dir():

@@ -33,6 +33,8 @@ RARE = {"unconfident": 2, "low-status": 0}
 class Counting:
     """An engine that notes how many tasks it was given."""
 
+    models_at_once = 1
+
     def __init__(self) -> None:
         self.tasks = 0
 
