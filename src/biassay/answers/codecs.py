@@ -13,7 +13,7 @@ from biassay.models.answering import ENDED, Reply, TokenLikelihoods
 from biassay.models.base import COLUMNS, Encoded, Filled
 from biassay.texts.requests import Blank, Likelihood, Prompt
 
-__all__ = ["BLANKS", "LIKELIHOODS", "REPLIES", "TEXTS", "TOKENS", "Codec"]
+__all__ = ["BLANKS", "LIKELIHOODS", "RANKS", "REPLIES", "TEXTS", "TOKENS", "Codec"]
 
 Request_contra = TypeVar("Request_contra", contravariant=True)
 Answers = TypeVar("Answers")
@@ -60,20 +60,23 @@ class _Texts:
         return Encoded.of(vectors, [unknown[i] for i in order.tolist()], [cut[i] for i in order.tolist()])
 
 
-class _Tokens:
-    """Numbers of tokens of texts."""
+class _Numbers:
+    """A number for every text: how many tokens it has, or its place in a vocabulary."""
+
+    def __init__(self, name: str, kind: type[np.number[Any]]) -> None:
+        self._name, self._kind = name, kind
 
     def key(self, request: str) -> str:
-        return json.dumps(["tokens", request])
+        return json.dumps([self._name, request])
 
-    def pack(self, answers: NDArray[np.int64]) -> Arrays:
-        return {"tokens": answers}
+    def pack(self, answers: NDArray[Any]) -> Arrays:
+        return {self._name: answers}
 
-    def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        return arrays["tokens"][rows]
+    def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> NDArray[Any]:
+        return arrays[self._name][rows]
 
-    def join(self, parts: Sequence[NDArray[np.int64]], order: NDArray[np.intp]) -> NDArray[np.int64]:
-        return np.concatenate([np.empty(0, dtype=np.int64), *parts])[order]
+    def join(self, parts: Sequence[NDArray[Any]], order: NDArray[np.intp]) -> NDArray[Any]:
+        return np.concatenate([np.empty(0, dtype=self._kind), *parts])[order]
 
 
 One = TypeVar("One")
@@ -170,7 +173,8 @@ class _Likelihoods(_Listed[TokenLikelihoods]):
 
 
 TEXTS: Codec[str, Encoded] = _Texts()
-TOKENS: Codec[str, NDArray[np.int64]] = _Tokens()
+TOKENS: Codec[str, NDArray[np.int64]] = _Numbers("tokens", np.int64)
+RANKS: Codec[str, NDArray[np.float64]] = _Numbers("ranks", np.float64)
 BLANKS: Codec[Blank, Sequence[Filled]] = _Blanks()
 REPLIES: Codec[Prompt, Sequence[Reply]] = _Replies()
 LIKELIHOODS: Codec[Likelihood, Sequence[TokenLikelihoods]] = _Likelihoods()
