@@ -26,12 +26,42 @@ LOOPED = 4
 RUN = """
 import re, sys, time
 import biassay
-started = time.perf_counter()
+from biassay.models import static, vocabulary
+from biassay.stats.name_permutation import NamePermutations
+
+spent = {"the digest": 0.0, "names": 0.0, "vectors": 0.0, "permutations": 0.0}
+
+def timed(name, work):
+    def counted(*given, **named):
+        began = time.process_time()
+        try:
+            return work(*given, **named)
+        finally:
+            spent[name] += time.process_time() - began
+    return counted
+
+def streamed(name, work):
+    def blocks(*given, **named):
+        following = timed(name, iter(work(*given, **named)).__next__)
+        while True:
+            try:
+                yield following()
+            except StopIteration:
+                return
+    return blocks
+
+static.file_fingerprint = timed("the digest", static.file_fingerprint)
+static.read_vectors = timed("names", static.read_vectors)
+vocabulary.vocabulary_blocks = streamed("vectors", vocabulary.vocabulary_blocks)
+NamePermutations.tails = timed("permutations", NamePermutations.tails)
+started, before = time.perf_counter(), time.process_time()
 where = {"groups": sys.argv[2], "cache": sys.argv[1] + ".cache"}
 found = biassay.discover(f"vectors:{sys.argv[1]}", sys.argv[3:], n_permutations=999, **where)
 took = time.perf_counter() - started
+spent["all"] = time.process_time() - before
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 print(took, peak, found.tables["groups"][0].num_words)
+print("CPU: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.items()))
 """
 
 
@@ -121,13 +151,13 @@ def main() -> None:
         path, grouping = write_vectors(folder, words, dimensions), write_groups(folder)
         for targets in (GROUPS[:1], GROUPS):
             arguments = [sys.executable, "-c", RUN, str(path), str(grouping), *targets]
-            took, peak, number = map(
-                float, subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.split()
-            )
+            figures, parts = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.splitlines()
+            took, peak, number = map(float, figures.split())
             ratio = loop * len(targets) / took
             print(
                 f"{len(targets)} group(s): {took:.1f} s for {number:,.0f} words, {peak:.0f} MB, {ratio:,.0f}x the loop"
             )
+            print(parts)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,13 @@ def test_every_format_agrees_with_words_asked_for(form: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_words_asked_for_come_with_their_places_and_the_beginning_of_the_file(form: str, tmp_path: Path) -> None:
+    found = read_vectors(write(tmp_path, form, WORDS, matrix_of(WORDS)), [WORDS[5], WORDS[2], "none"])
+    assert found.places == {WORDS[2]: 3, WORDS[5]: 6}
+    assert [word.split(" ")[0] for word in WORDS] == [word.split(" ")[0] for word in found.beginning]
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rows", [1, 3, 7, 8, 9])
 def test_length_of_blocks_does_not_change_the_stream(form: str, rows: int, tmp_path: Path) -> None:
     blocks = list(vocabulary_blocks(write(tmp_path, form, WORDS, matrix_of(WORDS)), rows=rows))

@@ -154,6 +154,27 @@ def test_other_models_have_their_own_reading_only(tmp_path: Path) -> None:
         run("glove", tmp_path, Settings(readings=("layer=1",)))
 
 
+@pytest.mark.parametrize("order", [["rose", "joy", "the"], [f"a{i:02}" for i in range(30)]])
+def test_ranks_are_kept_and_the_file_of_vectors_is_not_read_again(
+    order: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "vectors.txt"
+    file.write_text("".join(f"{word} 1 {place}\n" for place, word in enumerate(order)))
+    first = run(f"vectors:{file}", tmp_path / "kept")
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the file was read")
+
+    monkeypatch.setattr("biassay.models.static.read_vectors", refuse)
+    monkeypatch.setattr("biassay.models.vocabulary.vocabulary_blocks", refuse)
+    again = run(f"vectors:{file}", tmp_path / "kept")
+    for found in (first, again):
+        if order[0] == "rose":
+            np.testing.assert_array_equal(found.arrays["0/ranks"], [2, 1, np.nan])
+        else:
+            assert "0/ranks" not in found.arrays  # its words are in order of the alphabet
+
+
 class Halves:
     """An object of the user's own."""
 

@@ -182,3 +182,20 @@ def test_related_labels_of_intersentence_are_refused(tmp_path):
 )
 def test_words_that_fill_the_blank(context, sentence, words):
     assert [sentence[start:end] for start, end in filled_spans(context, sentence)] == words
+
+
+def test_cells_over_several_lines_and_a_mark_at_the_start(tmp_path):
+    path = crows_csv(tmp_path / "crows.csv")
+    more = PAIRS[0][0]
+    broken = path.read_text(encoding="utf-8").replace(more, f'"{more}\nAnd more."')
+    path.write_text(broken, encoding="utf-8-sig", newline="")
+    found = read_crows_pairs(path)
+    assert found.items[0].more == f"{more}\nAnd more."
+    assert [pair.less for pair in found.items] == [less for _, less, *_ in PAIRS]
+
+
+def test_a_file_that_is_not_utf_8_is_named_with_what_stands_there(tmp_path):
+    path = crows_csv(tmp_path / "crows.csv")
+    path.write_bytes(path.read_bytes().replace(b"the", b"th\xe9", 1))
+    with pytest.raises(StimulusError, match=r"crows\.csv: not UTF-8 text, at b'.*th\\xe9'"):
+        read_crows_pairs(path)

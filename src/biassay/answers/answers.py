@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.answers.codecs import TOKENS
+from biassay.answers.codecs import RANKS, TOKENS
 from biassay.answers.shards import ShardStore
 from biassay.answers.store import ModelStore
 from biassay.errors import ModelError, UsageError
@@ -83,6 +83,7 @@ class Answers:
     kept_texts: Mapping[str, ModelStore[str, Encoded]] = field(default_factory=dict)
     asked_texts: Sequence[str] = ()
     kept_tokens: ModelStore[str, NDArray[np.int64]] | None = None
+    kept_ranks: ModelStore[str, NDArray[np.float64]] | None = None
     kept_blanks: Any = None
     kept_replies: ModelStore[Prompt, Sequence[Reply]] | None = None
     kept_likelihoods: ModelStore[Likelihood, Sequence[TokenLikelihoods]] | None = None
@@ -146,15 +147,21 @@ class Answers:
     def ranks(self, words: Sequence[str]) -> NDArray[np.float64] | None:
         """Places of words in the model's vocabulary by frequency: 1 is the most frequent, NaN a word that it lacks.
 
-        None: the model has no such order. It may have to read a large file: ask once, for all words.
+        None: the model has no such order, which is kept as a rank of 0. It may have to read a large file: ask once, for
+        all words.
         """
-        found = None if self.rank_words is None else self.rank_words(words)
-        if found is None:
+        if self.rank_words is None:
             return None
-        ranks = np.asarray(found, dtype=np.float64)
-        if ranks.shape != (len(words),):
-            raise ModelError(f"model {self.identity.name!r} did not rank {len(words)} words")
-        return ranks
+        kept = ModelStore(None, RANKS) if self.kept_ranks is None else self.kept_ranks
+        missing = kept.missing(words)
+        if missing:
+            found = self.rank_words(missing)
+            ranks = np.zeros(len(missing)) if found is None else np.asarray(found, dtype=np.float64)
+            if ranks.shape != (len(missing),):
+                raise ModelError(f"model {self.identity.name!r} did not rank {len(missing)} words")
+            kept.add(missing, ranks)
+        ranks = kept.get(words)
+        return None if (ranks == 0.0).any() else ranks
 
     def blanks(self, blanks: Sequence[Any]) -> Any:
         """What fills blanks, in order."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.models.answering import ENDED, Reply, TokenLikelihoods
-from biassay.models.base import COLUMNS, Encoded, Filled
+from biassay.models.base import COLUMNS, Encoded, Filled, Span
 from biassay.texts.requests import Blank, Likelihood, Prompt
 
-__all__ = ["BLANKS", "LIKELIHOODS", "REPLIES", "TEXTS", "TOKENS", "Codec"]
+__all__ = ["BLANKS", "LIKELIHOODS", "RANKS", "REPLIES", "TEXTS", "TOKENS", "Codec"]
 
 Request_contra = TypeVar("Request_contra", contravariant=True)
 Answers = TypeVar("Answers")
@@ -32,8 +32,8 @@ class Codec(Protocol[Request_contra, Answers]):
     def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> Answers:
         """Some answers of a batch, in the order asked for."""
 
-    def join(self, parts: Sequence[Answers], order: NDArray[np.intp]) -> Answers:
-        """Answers one part behind the other, then put in order."""
+    def join(self, parts: Iterable[Answers], places: NDArray[np.intp]) -> Answers:
+        """The answers of parts that come one after the other, each answer at its place."""
 
 
 class _Texts:
@@ -52,28 +52,40 @@ class _Texts:
         unknown = [tuple((start, end) for start, end in spans) for spans, _ in chosen]
         return Encoded.of(arrays["vectors"][rows], unknown, [cut for _, cut in chosen])
 
-    def join(self, parts: Sequence[Encoded], order: NDArray[np.intp]) -> Encoded:
-        if not parts:
-            return Encoded.of(np.empty((0, 0), dtype=np.float32))
-        vectors = np.concatenate([part.vectors for part in parts])[order]
-        unknown, cut = [one for part in parts for one in part.unknown], [one for part in parts for one in part.cut]
-        return Encoded.of(vectors, [unknown[i] for i in order.tolist()], [cut[i] for i in order.tolist()])
+    def join(self, parts: Iterable[Encoded], places: NDArray[np.intp]) -> Encoded:
+        vectors, at = np.empty((0, 0), dtype=np.float32), 0
+        unknown: list[tuple[Span, ...]] = [()] * len(places)
+        cut: list[int | None] = [None] * len(places)
+        for part in parts:
+            if not at:
+                vectors = np.empty((len(places), part.vectors.shape[1]), dtype=np.float32)
+            own = places[at : at + len(part.vectors)]
+            vectors[own] = part.vectors
+            for place, spans, end in zip(own.tolist(), part.unknown, part.cut, strict=True):
+                unknown[place], cut[place] = spans, end
+            at += len(own)
+        return Encoded.of(vectors, unknown, cut)
 
 
-class _Tokens:
-    """Numbers of tokens of texts."""
+class _Numbers:
+    """A number for every text: how many tokens it has, or its place in a vocabulary."""
+
+    def __init__(self, name: str, kind: type[np.number[Any]]) -> None:
+        self._name, self._kind = name, kind
 
     def key(self, request: str) -> str:
-        return json.dumps(["tokens", request])
+        return json.dumps([self._name, request])
 
-    def pack(self, answers: NDArray[np.int64]) -> Arrays:
-        return {"tokens": answers}
+    def pack(self, answers: NDArray[Any]) -> Arrays:
+        return {self._name: answers}
 
-    def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        return arrays["tokens"][rows]
+    def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> NDArray[Any]:
+        return arrays[self._name][rows]
 
-    def join(self, parts: Sequence[NDArray[np.int64]], order: NDArray[np.intp]) -> NDArray[np.int64]:
-        return np.concatenate([np.empty(0, dtype=np.int64), *parts])[order]
+    def join(self, parts: Iterable[NDArray[Any]], places: NDArray[np.intp]) -> NDArray[Any]:
+        found = np.empty(len(places), dtype=self._kind)
+        found[places] = np.concatenate([np.empty(0, dtype=self._kind), *parts])
+        return found
 
 
 One = TypeVar("One")
@@ -85,9 +97,9 @@ class _Listed(Generic[One]):
     def key(self, request: Blank | Prompt | Likelihood) -> str:
         return request.key
 
-    def join(self, parts: Sequence[Sequence[One]], order: NDArray[np.intp]) -> list[One]:
-        everything = [one for part in parts for one in part]
-        return [everything[i] for i in order.tolist()]
+    def join(self, parts: Iterable[Sequence[One]], places: NDArray[np.intp]) -> list[One]:
+        placed = dict(zip(places.tolist(), (one for part in parts for one in part), strict=True))
+        return [placed[place] for place in range(len(placed))]
 
 
 class _Blanks(_Listed[Filled]):
@@ -170,7 +182,8 @@ class _Likelihoods(_Listed[TokenLikelihoods]):
 
 
 TEXTS: Codec[str, Encoded] = _Texts()
-TOKENS: Codec[str, NDArray[np.int64]] = _Tokens()
+TOKENS: Codec[str, NDArray[np.int64]] = _Numbers("tokens", np.int64)
+RANKS: Codec[str, NDArray[np.float64]] = _Numbers("ranks", np.float64)
 BLANKS: Codec[Blank, Sequence[Filled]] = _Blanks()
 REPLIES: Codec[Prompt, Sequence[Reply]] = _Replies()
 LIKELIHOODS: Codec[Likelihood, Sequence[TokenLikelihoods]] = _Likelihoods()

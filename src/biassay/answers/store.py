@@ -181,8 +181,8 @@ class ModelStore(Generic[Request, Answers]):
             raise MeasurementError(f"no answer is kept to {lacking!r}; run again to ask it")
         order = np.argsort(files, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(files[order])) + 1) if len(order) else []
-        found = [self._read(self._files[int(files[part[0]])], rows[part]) for part in parts]
-        return self._codec.join(found, np.argsort(order, kind="stable"))
+        found = (self._read(self._files[int(files[part[0]])], rows[part]) for part in parts)
+        return self._codec.join(found, order)
 
     def _read(self, file: _File, rows: NDArray[np.intp]) -> Answers:
         try:

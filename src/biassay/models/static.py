@@ -18,7 +18,7 @@ from biassay.errors import UnknownNameError, VectorFileError
 from biassay.models.base import Encoded, Identity, Span
 from biassay.models.family import Family, ModelName
 from biassay.models.vector_files import FORMATS, check_format, file_fingerprint, read_vectors
-from biassay.models.vector_text import WordVectors
+from biassay.models.vector_text import BEGINNING, WordVectors
 
 if TYPE_CHECKING:
     from biassay.models.vocabulary import Block
@@ -119,6 +119,8 @@ def embedded_vectors() -> WordVectors:
     words, matrix = _embedded()
     vectors = WordVectors(matrix.shape[1])
     vectors.update(zip(words, matrix, strict=True))
+    vectors.places = {word: place for place, word in enumerate(words[: _frequent()], 1)}
+    vectors.beginning = words[:BEGINNING]
     return vectors
 
 
@@ -158,6 +160,7 @@ class StaticEncoder:
         if new or not self._vectors.dimension:
             found = self._load(new)
             found.update(self._vectors)
+            found.places.update(self._vectors.places)
             self._vectors = found
             self._asked |= new
 
@@ -183,16 +186,10 @@ class StaticEncoder:
         NaN for words that it lacks, and for texts of several words. None: its words are in order of the alphabet.
         """
         own = [[token for token, _ in self._tokens(word)] for word in words]
-        wanted = {tokens[0] for tokens in own if len(tokens) == 1}
-        places: dict[str, int] = {}
-        done = 0
-        for block in self._stream():
-            if not done and _is_alphabetical(block.words):
-                return None
-            places |= {word: place for place, word in enumerate(block.words, done + 1) if word in wanted}
-            done += len(block.words)
-            if len(places) == len(wanted):
-                break
+        self._ready({tokens[0] for tokens in own if len(tokens) == 1})
+        if _is_alphabetical(self._vectors.beginning):
+            return None
+        places = self._vectors.places
         return np.array([places.get(tokens[0], np.nan) if len(tokens) == 1 else np.nan for tokens in own], dtype=float)
 
     def vocabulary(self) -> Iterator[Block]:

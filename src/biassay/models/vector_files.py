@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from biassay.errors import UnknownNameError, VectorFileError
 from biassay.files import content_digest
 from biassay.models.vector_text import (
+    BEGINNING,
     CHUNK,
     DAMAGED,
     TextReader,
@@ -152,10 +153,14 @@ def _read_binary(path: Path, file: BufferedReader, wanted: Collection[str]) -> W
     found, first = WordVectors(dimension), 1
     for buffer, places in binary_chunks(path, file, count, dimension):
         for number, (start, blank) in enumerate(places, first):
-            word = keys.get(buffer[start:blank].lstrip(b"\n"))
+            key = buffer[start:blank].lstrip(b"\n")
+            if number <= BEGINNING:
+                found.beginning.append(key.decode(errors="replace"))
+            word = keys.get(key)
             if word is not None and word not in found:
                 values = np.frombuffer(buffer, dtype="<f4", count=dimension, offset=blank + 1)
                 found[word] = checked_vector(values.astype(np.float32), word, f"{path}: word {number}")
+                found.places[word] = number
         first += len(places)
     return found
 
@@ -205,9 +210,11 @@ def _lines(path: Path, errors: Literal["strict", "replace"]) -> list[str]:
 def _read_npy(path: Path, wanted: Collection[str]) -> WordVectors:
     matrix, words = npy_contents(path)
     keep, found = frozenset(wanted), WordVectors(matrix.shape[1])
+    found.beginning = words[:BEGINNING]
     for row, word in enumerate(words):
         if word in keep and word not in found:
             with np.errstate(over="ignore"):
                 values = np.asarray(matrix[row], dtype=np.float32)
             found[word] = checked_vector(values, word, f"{path}: row {row}")
+            found.places[word] = row + 1
     return found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from biassay.errors import VectorFileError
 
 __all__ = [
+    "BEGINNING",
     "CHUNK",
     "DAMAGED",
     "TextLines",
@@ -26,17 +27,28 @@ __all__ = [
 ]
 
 CHUNK = 1 << 22
+BEGINNING = 8192  # words: enough to see in which order a file has them
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 _NEWLINE, _RETURN, _BLANK = 10, 13, 32
 _MOST_WORDS, _MOST_DIMENSIONS = 10**12, 100_000  # beyond all models; memory is never taken on a header's word
 
 
 class WordVectors(dict[str, NDArray[np.float32]]):
-    """Vectors by word, and their dimension even where no word was found."""
+    """Vectors by word, and their dimension even where no word was found.
+
+    Attributes
+    ----------
+    places : word -> int
+        Where in the file each word stands, from 1.
+    beginning : list of str
+        The first words of the file, whether they were asked for or not.
+    """
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
         self.dimension = dimension
+        self.places: dict[str, int] = {}
+        self.beginning: list[str] = []
 
 
 def word2vec_header(path: Path, line: bytes) -> tuple[int, int] | None:
@@ -203,6 +215,9 @@ class TextReader(TextLines):
         mask = self._mask[: len(data)]
         ends = np.flatnonzero(np.equal(data, _NEWLINE, out=mask))
         starts = np.concatenate([[0], ends + 1])[:-1]
+        beginning = self._found.beginning
+        for start, end in zip(*(array[: BEGINNING - len(beginning)].tolist() for array in (starts, ends)), strict=True):
+            beginning.append(bytes(block[start:end]).partition(b" ")[0].decode(errors="replace"))
         blanks = np.diff(_count_before(np.equal(data, _BLANK, out=mask), ends), prepend=0)
         for line in np.flatnonzero(self._beginnings.of(data, starts) | (blanks != self._blanks)).tolist():
             self._take(self._line + line, bytes(block[starts[line] : ends[line]]).rstrip())
@@ -222,6 +237,7 @@ class TextReader(TextLines):
         except ValueError as error:
             raise self._no_numbers(number, word) from error
         self._found[word] = checked_vector(values, word, f"{self._path}: line {number}")
+        self._found.places[word] = number if self._announced is None else number - 1
 
 
 class _Beginnings:

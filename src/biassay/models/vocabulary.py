@@ -1,4 +1,4 @@
-"""Whole vocabularies of word vectors, read as a stream of blocks: only the words themselves stay in memory."""
+"""Whole vocabularies of word vectors, read as a stream of blocks: of each word sixteen bytes stay in memory."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError, VectorFileError
 from biassay.models.decimals import DIGITS, bytes_as, decimals
+from biassay.models.seen import SeenWords
 from biassay.models.vector_files import (
     binary_chunks,
     binary_header,
@@ -114,7 +115,7 @@ class _Blocks:
 
     def __init__(self, path: Path, total: int, rows: int, unit: str = "words") -> None:
         self._path, self._total, self._rows, self._unit = path, total, rows, unit
-        self._seen: set[str] = set()
+        self._seen = SeenWords()
         self._skipped = 0
 
     def of(self, pieces: Iterator[_Piece]) -> Iterator[Block]:
@@ -145,17 +146,11 @@ class _Blocks:
         if not finite.all():
             row = int(np.argmin(finite.all(axis=1)))
             checked_vector(piece.vectors[row], piece.words[row], f"{self._path}: {piece.unit} {piece.first + row}")
-        new = []
-        for row, word in enumerate(piece.words):
-            if word not in self._seen:
-                self._seen.add(word)
-                new.append(row)
-        zero = {
-            row for row in np.flatnonzero(~piece.vectors[:, :1].any(axis=1)).tolist() if not piece.vectors[row].any()
-        }
-        kept = [row for row in new if row not in zero] if zero else new
-        self._skipped += len(new) - len(kept)
-        return kept
+        new = self._seen.new(piece.words)
+        zero = [row for row in np.flatnonzero(piece.vectors[:, 0] == 0.0).tolist() if not piece.vectors[row].any()]
+        self._skipped += int(new[zero].sum())
+        new[zero] = False
+        return list(np.flatnonzero(new).tolist())
 
 
 def _npy_pieces(matrix: NDArray[Any], words: list[str]) -> Iterator[_Piece]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from biassay.answers.answers import Answers
-from biassay.answers.codecs import BLANKS, LIKELIHOODS, REPLIES, TEXTS, TOKENS, Codec
+from biassay.answers.codecs import BLANKS, LIKELIHOODS, RANKS, REPLIES, TEXTS, TOKENS, Codec
 from biassay.answers.fill import (
     AskedBlanks,
     AskedLikelihoods,
@@ -112,7 +112,8 @@ class Interview:
             contexts=contexts,
             kept_texts=texts,
             asked_texts=tuple(dict.fromkeys(requests.texts)),
-            kept_tokens=self._kept_tokens(member),
+            kept_tokens=self._kept_numbers(member, "count_tokens", TOKENS),
+            kept_ranks=self._kept_numbers(member, "rank_words", RANKS),
             kept_blanks=stores.get("blanks"),
             kept_replies=stores.get("replies"),
             kept_likelihoods=stores.get("likelihoods"),
@@ -136,10 +137,10 @@ class Interview:
         self._tell_damaged([file for store in stores.values() for file in store.damaged])
         return stores, answered
 
-    def _kept_tokens(self, member: Member) -> ModelStore[Any, Any] | None:
-        """Where numbers of tokens are kept, which a study asks for while it measures."""
-        counting = member.having("count_tokens")
-        return None if counting is None else AnswerStore(self.cache).of(counting.identity, TOKENS)
+    def _kept_numbers(self, member: Member, method: str, codec: Codec[Any, Any]) -> ModelStore[Any, Any] | None:
+        """Where numbers of texts are kept, which a study asks for while it measures."""
+        numbering = member.having(method)
+        return None if numbering is None else AnswerStore(self.cache).of(numbering.identity, codec)
 
     def _kept(self, member: Member, ability: Ability, requests: Sequence[Any]) -> tuple[ModelStore[Any, Any], int]:
         """The store that holds an answer to every request of a kind, and how many were asked now."""

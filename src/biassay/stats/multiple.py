@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["Correction", "benjamini_hochberg", "holm"]
+__all__ = ["Correction", "benjamini_hochberg", "holm", "step_up"]
 
 _SAME = 1e-9  # relative: a p-value and a floor that differ by rounding are equal
 _BELOW = 1e-3  # relative: as precise as a p-value is at least
@@ -119,9 +119,14 @@ def benjamini_hochberg(p_values: ArrayLike, alpha: float = 0.01) -> Correction:
     array([0.03, 0.04, 0.04])
     """
     p, order = _sorted(p_values, alpha)
-    n = len(order)
-    stepped = np.minimum.accumulate((p[order] * n / np.arange(1, n + 1))[::-1])[::-1]
-    return _unsorted(stepped, order, len(p), alpha)
+    return _unsorted(step_up(p[order], np.ones(len(order), dtype=np.int64)), order, len(p), alpha)
+
+
+def step_up(p_values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The same for p-values in ascending order, each of which occurs so often."""
+    ends = np.cumsum(counts)
+    adjusted = np.minimum.accumulate((p_values * counts.sum() / ends)[::-1])[::-1]
+    return np.asarray(np.minimum(adjusted, 1.0))
 
 
 def _checked_floors(floors: ArrayLike, p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -108,13 +108,13 @@ class Bbq:
 def read_bbq(place: Path | str) -> Bbq:
     """Read BBQ from a file, a folder or an installed package."""
     files = data_files(place, _wanted, "BBQ", _HINT)
-    seen: dict[tuple[str, int], Row] = {}
+    seen: dict[tuple[str, int], tuple[Path, str]] = {}
     items = []
     for row in (row for file in files for row in read_rows(file, _HINT)):
         item = bbq_item(row)
-        before = seen.setdefault((_plain(item.category), item.example), row)
-        if before is not row:
-            row.fail("example_id", f"{item.example} of {item.category} stands in {before.path}, {before.place} too")
+        path, place_in = seen.setdefault((_plain(item.category), item.example), row.where)
+        if (path, place_in) != row.where:
+            row.fail("example_id", f"{item.example} of {item.category} stands in {path}, {place_in} too")
         items.append(item)
     items.sort(key=lambda item: (BBQ_CATEGORIES.index(_plain(item.category)), item.example))
     digests = {

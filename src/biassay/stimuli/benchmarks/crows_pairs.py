@@ -61,13 +61,13 @@ class CrowsPairs:
 def read_crows_pairs(place: Path | str, flagged: Flagged | None = None) -> CrowsPairs:
     """Read CrowS-Pairs from a file, a folder or an installed package; ``flagged`` pairs are left out and counted."""
     files = data_files(place, _wanted, "CrowS-Pairs", _HINT)
-    rows: dict[str, Row] = {}
+    seen: dict[str, tuple[Path, str]] = {}
     items = []
     for number, row in enumerate(row for file in files for row in read_rows(file, _HINT)):
         pair = crows_pair(row, number)
-        before = rows.setdefault(pair.id, row)
-        if before is not row:
-            row.fail("id", f"{pair.id} stands in {before.path}, {before.place} too")
+        path, place_in = seen.setdefault(pair.id, row.where)
+        if (path, place_in) != row.where:
+            row.fail("id", f"{pair.id} stands in {path}, {place_in} too")
         items.append(pair)
     digest = content_of([[pair.more, pair.less, pair.direction, pair.bias_type] for pair in items])
     kept, n = take_out(items, flagged)

@@ -8,9 +8,11 @@ import io
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from biassay.errors import MissingExtraError, StimulusError
 from biassay.files import open_file
@@ -30,6 +32,11 @@ class Row:
     place: str
     values: Mapping[str, Any]
     hint: str = ""
+
+    @property
+    def where(self) -> tuple[Path, str]:
+        """What is enough to find it again."""
+        return self.path, self.place
 
     def fail(self, field: str, problem: str) -> NoReturn:
         where = f": field {field}" if field else ""
@@ -96,15 +103,20 @@ def read_rows(path: Path, hint: str = "") -> Iterator[Row]:
         yield row
 
 
-def _text(path: Path) -> str:
+@contextmanager
+def _opened(path: Path, newline: str) -> Iterator[TextIO]:
+    """The text of a file, of which a part is in memory at a time; ``newline`` is that of `open`."""
     try:
-        with open_file(path) as file:
-            content = file.read()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+        with ExitStack() as stack:
+            file: Any = stack.enter_context(open_file(path))
+            if path.suffix == ".gz":
+                file = stack.enter_context(gzip.GzipFile(fileobj=file))
+            yield stack.enter_context(io.TextIOWrapper(file, encoding="utf-8-sig", newline=newline))
     except (OSError, EOFError, zlib.error) as error:
         raise StimulusError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except UnicodeDecodeError as error:
-        raise StimulusError(f"{path}: not UTF-8 text (byte {error.start})") from error
+        near = error.object[max(error.start - 20, 0) : error.end]
+        raise StimulusError(f"{path}: not UTF-8 text, at {near!r}") from error
 
 
 def _parsed(path: Path, text: str, line: int = 1) -> Any:
@@ -117,32 +129,33 @@ def _parsed(path: Path, text: str, line: int = 1) -> Any:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(io.StringIO(_text(path)), start=1):
-        if line.strip():
-            yield f"line {number}", _parsed(path, line.strip(), number)
+    with _opened(path, "\n") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield f"line {number}", _parsed(path, line.strip(), number)
 
 
 def _json(path: Path) -> Iterator[tuple[str, Any]]:
     """The items of a list; an object is one row."""
-    root = _parsed(path, _text(path))
+    with _opened(path, "\n") as file:
+        root = _parsed(path, file.read())
     for number, value in enumerate(root if isinstance(root, list) else [root], start=1):
         yield f"item {number}", value
 
 
 def _table(path: Path) -> Iterator[tuple[str, Any]]:
-    text = _text(path)
-    # Some files of the Hub are called CSV and have tabs.
-    tabs = "\t" in text.partition("\n")[0]
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if tabs else ",", strict=True)
-    try:
-        for values in reader:
-            if None in values or None in values.values():
-                raise StimulusError(
-                    f"{path}: line {reader.line_num}: expected {len(reader.fieldnames or ())} cells, as in the header"
-                )
-            yield f"line {reader.line_num}", values
-    except csv.Error as error:
-        raise StimulusError(f"{path}: line {reader.line_num}: not valid CSV: {error}") from error
+    with _opened(path, "") as lines:
+        first = next(lines, "")
+        tabs = "\t" in first  # some files of the Hub are called CSV and have tabs
+        reader = csv.DictReader(chain([first], lines), delimiter="\t" if tabs else ",", strict=True)
+        try:
+            for values in reader:
+                if None in values or None in values.values():
+                    cells = len(reader.fieldnames or ())
+                    raise StimulusError(f"{path}: line {reader.line_num}: expected {cells} cells, as in the header")
+                yield f"line {reader.line_num}", values
+        except csv.Error as error:
+            raise StimulusError(f"{path}: line {reader.line_num}: not valid CSV: {error}") from error
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, Any]]:

@@ -52,13 +52,13 @@ class StereoSet:
 def read_stereoset(place: Path | str, flagged: Flagged | None = None) -> StereoSet:
     """Read the intrasentence items of StereoSet; in a folder or package, those of dev.json (the Hub's validation)."""
     files = data_files(place, _wanted, "StereoSet", _HINT)
-    rows: dict[str, Row] = {}
+    seen: dict[str, tuple[Path, str]] = {}
     items = []
     for row in (inner for file in files for outer in read_rows(file, _HINT) for inner in _inner(outer)):
         item = _item(row)
-        before = rows.setdefault(item.id, row)
-        if before is not row:
-            row.fail("id", f"{item.id} stands in {before.path}, {before.place} too")
+        path, place_in = seen.setdefault(item.id, row.where)
+        if (path, place_in) != row.where:
+            row.fail("id", f"{item.id} stands in {path}, {place_in} too")
         items.append(item)
     items.sort(key=lambda item: item.id)
     digest = content_of([[i.id, i.target, i.context, i.stereotype, i.anti_stereotype, i.unrelated] for i in items])

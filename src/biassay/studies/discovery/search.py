@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,10 @@ from biassay.errors import RefusedError
 from biassay.models.devices import gpu
 from biassay.stats.association import unit_rows
 from biassay.stats.detection import detected, strongest
-from biassay.stats.multiple import benjamini_hochberg
 from biassay.stats.name_permutation import NamePermutations
 from biassay.stats.pair_permutation import PairPermutations
 from biassay.stimuli.groups import Group
+from biassay.studies.discovery.family import Family
 from biassay.studies.discovery.panel import Panel
 from biassay.studies.discovery.settings import Settings
 from biassay.studies.discovery.validation import Threshold
@@ -74,7 +75,7 @@ class RankedWords:
 class Search:
     """Goes through a vocabulary block by block.
 
-    Of all words two p-values and three marks are kept, of the ``keep`` words that rank highest in each list everything.
+    Everything is kept of the ``keep`` words that rank highest in each list; of all others only what correction needs.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class Search:
         p = tails.associated if self._pairs is None else self._pairs.tails(cosines)
         for i, (target, (scores, constituents)) in enumerate(zip(self._targets, scored, strict=True)):
             both = np.stack([p[:, i], tails.excess[:, i]], axis=1)
-            self._ranked[target.name].add(_Block(kept, scores, constituents, both))
+            self._ranked[target.name].add(kept, scores, constituents, both)
 
     def ranked(self) -> dict[str, RankedWords]:
         """The words, by the name of the target."""
@@ -138,94 +139,82 @@ class _Block:
     scores: NDArray[np.float64]
     constituents: NDArray[np.float64]
     p: NDArray[np.float64]  # of the association and of the excess
+    marks: NDArray[np.bool_]  # above IBD's threshold, above it against every group, and EIBD
+
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.scores, self.constituents, self.p, self.marks
 
     def rows(self, rows: NDArray[np.intp]) -> _Block:
-        arrays = (self.scores, self.constituents, self.p)
-        return _Block([self.words[i] for i in rows.tolist()], *(array[rows] for array in arrays))
+        return _Block([self.words[i] for i in rows.tolist()], *(array[rows] for array in self._arrays))
 
     @classmethod
     def joined(cls, one: _Block, other: _Block) -> _Block:
-        names = ("scores", "constituents", "p")
-        arrays = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in names)
-        return cls([*one.words, *other.words], *arrays)
+        pairs = zip(one._arrays, other._arrays, strict=True)
+        return cls([*one.words, *other.words], *(np.concatenate(pair) for pair in pairs))
 
 
 class _Ranked:
-    """The words that rank highest for one target so far, and what is kept of all."""
+    """The words that rank highest for one target so far, and what correction needs of all."""
 
     def __init__(self, thresholds: tuple[Threshold, Threshold], settings: Settings) -> None:
-        self._thresholds, self._keep, self._alpha = thresholds, settings.keep, settings.alpha
+        self._thresholds, self._keep = thresholds, settings.keep
         self._rule, self._compare = settings.rule, settings.compare
-        self._p: list[NDArray[np.float64]] = []
-        self._marks: list[NDArray[np.bool_]] = []  # above IBD's threshold, above it against every group, and EIBD
+        self._family = Family(settings.alpha)
         self._best: _Block | None = None
-        self._places = np.empty(0, dtype=np.intp)
-        self._eibd = np.empty(0, dtype=bool)
-        self._seen = 0
 
-    def add(self, block: _Block) -> None:
-        marks = self._detected(block)
-        self._p.append(block.p)
-        self._marks.append(marks)
-        self._eibd = np.concatenate([self._eibd, marks[:, 2]])
-        self._places = np.concatenate([self._places, self._seen + np.arange(len(block.words))])
-        self._seen += len(block.words)
-        self._best = block if self._best is None else _Block.joined(self._best, block)
-        self._cut()
+    def add(
+        self,
+        words: list[str],
+        scores: NDArray[np.float64],
+        constituents: NDArray[np.float64],
+        p: NDArray[np.float64],
+    ) -> None:
+        block = _Block(words, scores, constituents, p, self._detected(scores, constituents))
+        self._family.add(p, block.marks)
+        self._best = self._cut(block if self._best is None else _Block.joined(self._best, block))
 
-    def _detected(self, block: _Block) -> NDArray[np.bool_]:
+    def _detected(self, scores: NDArray[np.float64], constituents: NDArray[np.float64]) -> NDArray[np.bool_]:
         own, emergent = (threshold.value for threshold in self._thresholds)
-        above = detected(*strongest(block.scores, None, self._rule, self._compare), own)
-        every = detected(*strongest(block.scores, None, self._rule, "every"), own)
-        left = detected(*strongest(block.scores, block.constituents, self._rule, self._compare), emergent)
+        above = detected(*strongest(scores, None, self._rule, self._compare), own)
+        every = detected(*strongest(scores, None, self._rule, "every"), own)
+        left = detected(*strongest(scores, constituents, self._rule, self._compare), emergent)
         return np.stack([above, every, left], axis=1)
 
-    def _cut(self) -> None:
+    def _cut(self, block: _Block) -> _Block:
         """Keep the best of all words by score, earlier words first among equals, and the best of EIBD's by excess."""
-        assert self._best is not None
-        score, _ = strongest(self._best.scores, None, self._rule, self._compare)
+        score, _ = strongest(block.scores, None, self._rule, self._compare)
         order = np.argsort(-np.nan_to_num(score, nan=-np.inf), kind="stable")
         kept = np.arange(len(order)) < self._keep
-        eibd = np.flatnonzero(self._eibd[order])
-        kept[eibd[np.argsort(self._best.p[order, 1][eibd], kind="stable")][: self._keep]] = True
-        best = order[kept]
-        self._best, self._places, self._eibd = self._best.rows(best), self._places[best], self._eibd[best]
+        eibd = np.flatnonzero(block.marks[order, 2])
+        kept[eibd[np.argsort(block.p[order, 1][eibd], kind="stable")][: self._keep]] = True
+        return block.rows(order[kept])
 
     def ranked(self) -> RankedWords:
-        if self._best is None or not self._seen:
+        best, family = self._best, self._family
+        if best is None or not family.num_words:
             raise RefusedError("no word was left to search: the model knows none of them, or they are the names")
-        alpha, p, marks = self._alpha, np.concatenate(self._p), np.concatenate(self._marks)
-        q = benjamini_hochberg(p[:, 0], alpha).adjusted
-        associated, every, eibd = (marks[:, i] & (q <= alpha) for i in range(3))
-        q_excess = _q_among(p[:, 1], eibd, alpha)
-        emergent = q_excess <= alpha
-        rows = self._places
-        score, _ = strongest(self._best.scores, None, self._rule, self._compare)
+        corrected = family.corrected()
+        q = corrected.q(best.p[:, 0])
+        associated, _, eibd = (best.marks & (q <= family.alpha)[:, None]).T
+        q_excess = corrected.q_excess(best.p[:, 1], eibd)
+        score, _ = strongest(best.scores, None, self._rule, self._compare)
         return RankedWords(
-            words=self._best.words,
-            scores=self._best.scores,
-            constituents=self._best.constituents,
+            words=best.words,
+            scores=best.scores,
+            constituents=best.constituents,
             score=score,
-            p=p[rows, 0],
-            q=q[rows],
-            p_excess=p[rows, 1],
-            q_excess=q_excess[rows],
-            associated=associated[rows],
-            eibd=eibd[rows],
-            emergent=emergent[rows],
-            num_words=len(p),
-            num_above=int(marks[:, 0].sum()),
-            num_associated=int(associated.sum()),
-            num_every=int((associated & every).sum()),
-            num_eibd=int(eibd.sum()),
-            num_emergent=int(emergent.sum()),
+            p=best.p[:, 0],
+            q=q,
+            p_excess=best.p[:, 1],
+            q_excess=q_excess,
+            associated=associated,
+            eibd=eibd,
+            emergent=q_excess <= family.alpha,
+            num_words=family.num_words,
+            num_above=family.num_above,
+            num_associated=corrected.num_associated,
+            num_every=corrected.num_every,
+            num_eibd=corrected.num_eibd,
+            num_emergent=corrected.num_emergent,
         )
-
-
-def _q_among(p: NDArray[np.float64], chosen: NDArray[np.bool_], alpha: float) -> NDArray[np.float64]:
-    """q-values of words that were chosen by what they score, in the family of all words.
-
-    The share of chance among the words with a q of alpha or less is at most alpha. Correction first and choice after
-    would not do: words that are chosen hold more of the chance than their share (Katsevich et al. 2023).
-    """
-    return benjamini_hochberg(np.where(chosen | np.isnan(p), p, 1.0), alpha).adjusted
