@@ -29,7 +29,8 @@ def share_reaching(
 def random_effects_of(cosines: Floats, n: int, sizes: tuple[int, int], draws: int, seed: int) -> Floats:
     """Effect sizes by word with random attribute sets of the ``sizes`` of A and B, (draws,)."""
     scores = cosines @ _weights(cosines.shape[1], *sizes, draws, seed)
-    spread = scores.std(axis=0, ddof=1)
+    scores -= scores.mean(axis=0)
+    spread = np.sqrt(np.einsum("ij,ij->j", scores, scores) / (len(scores) - 1))
     apart = scores[:n].mean(axis=0) - scores[n:].mean(axis=0)
     return np.asarray(np.divide(apart, spread, out=np.zeros_like(apart), where=spread > 0.0))
 

@@ -176,6 +176,8 @@ def usable_texts(
 
 def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
     """The places of those words that the text is about and the model did not know, or did not read as far as."""
+    if cut is None and not unknown:
+        return ()
     return tuple(
         (start, end)
         for start, end in text.spans

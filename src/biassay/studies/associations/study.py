@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
-from biassay.results.data import RunData, is_of
+from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.slices import run_of_tests
 from biassay.results.storage import Older, Types
@@ -105,7 +105,7 @@ class _Associations(Study):
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
-        states = [{row.status for row in rows if is_of(row, record)} for record in run.manifest.models]
+        states = [{row.status for row in own} for own in rows_by_model(run.manifest.models, rows)]
         return any("measured" not in of or "failed" in of for of in states)
 
     def check_same(self, before: InputsRecord, now: InputsRecord) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from biassay.errors import UsageError
-from biassay.pages.formats import decimals, format_p
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, shade_of
+from biassay.pages.formats import clean, decimals, format_p
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, shade_of
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.results.tables import cells, tsv_lines
