@@ -10,7 +10,6 @@ from rich.console import Console
 
 from biassay.cli import progress
 from biassay.cli.common import console_for_tables, listener_for
-from biassay.cli.common import listener_for
 from biassay.cli.progress import Bars, Lines
 from biassay.runs.pace import duration
 

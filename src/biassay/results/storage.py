@@ -16,7 +16,7 @@ from biassay.files import check_digest, read_json, write_atomically
 from biassay.results.arrays import IF_DAMAGED, load_arrays, save_arrays
 from biassay.results.codec import structured, to_file, unstructured
 from biassay.results.data import FORMAT_VERSION, Manifest, RunData, place_finder
-from biassay.results.tables import TableSpec, cells, tsv_lines
+from biassay.results.tables import TableSpec, tsv_of
 
 __all__ = [
     "MANIFEST",
@@ -87,8 +87,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def _tsv(run: RunData, table: TableSpec) -> str:
-    columns = table.columns_of(run)
-    return tsv_lines([[column.name for column in columns], *cells(columns, table.rows_of(run))])
+    return tsv_of(table.columns_of(run), table.rows_of(run))
 
 
 def make_folder(folder: Path) -> None:
