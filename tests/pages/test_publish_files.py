@@ -22,7 +22,7 @@ from biassay.pages.charts.drawing import SCHEMA, Figure, drawn
 from biassay.pages.charts.forest import FOUND
 from biassay.pages.charts.style import PRINT
 from biassay.pages.publish import files as published
-from biassay.pages.publish import to_text
+from biassay.pages.publish.citations import to_text
 from biassay.pages.publish.files import FIGURE_FORMATS
 from biassay.pages.publish.latex import to_latex
 from biassay.pages.publish.markdown import to_markdown

@@ -23,8 +23,7 @@ from tests.studies.associations.publish_runs import (
 )
 
 from biassay.errors import UsageError
-from biassay.pages.publish import to_latex
-from biassay.pages.publish.latex import escape, to_narrow_latex
+from biassay.pages.publish.latex import escape, to_latex, to_narrow_latex
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.runs.run import Run
 from biassay.studies.associations.tables import associations_table, pooled_table

@@ -19,9 +19,9 @@ from tests.studies.associations.publish_runs import (
     on_models,
 )
 
-from biassay.pages.publish import to_markdown
-from biassay.pages.publish.layout import Table, clean
-from biassay.pages.publish.markdown import escape
+from biassay.pages.formats import clean
+from biassay.pages.publish.layout import Table
+from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.runs.run import Run
 from biassay.studies.associations.tables import associations_table, pooled_table
 

@@ -18,7 +18,7 @@ from tests.studies.stereotypes.made_runs import compared_with_people
 
 import biassay
 from biassay.pages.plain import Plain
-from biassay.pages.publish import to_bibtex
+from biassay.pages.publish.citations import to_bibtex
 from biassay.pages.publish.methods import Sentence, methods_latex, methods_markdown, paragraphs
 from biassay.results.data import RunData
 from biassay.runs.run import Run

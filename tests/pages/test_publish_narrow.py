@@ -11,8 +11,7 @@ import pytest
 from tests.pages.latex_parts import Parts, is_name, number, read
 from tests.studies.associations.publish_runs import measured_in_contexts, measured_in_words, on_models
 
-from biassay.pages.publish import to_latex
-from biassay.pages.publish.latex import to_narrow_latex
+from biassay.pages.publish.latex import to_latex, to_narrow_latex
 from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.runs.run import Run
 from biassay.studies.associations.tables import associations_table, pooled_table

@@ -7,6 +7,7 @@ from tests.results.made_runs import record, result, run_of
 
 from biassay.errors import UnknownNameError
 from biassay.results.comparison import choose_baseline
+from biassay.results.data import is_of, rows_by_model
 from biassay.results.labels import model_labels, record_labels, short_name
 
 
@@ -92,3 +93,14 @@ def test_a_baseline_is_named_by_its_label_or_as_it_was_typed() -> None:
     assert choose_baseline(["m", "n"], "n") == choose_baseline(["m", "n"], "hf:org/n") == "n"
     with pytest.raises(UnknownNameError):
         choose_baseline(["m", "n"], "hf:org/k")
+
+
+def test_rows_stand_with_the_models_that_they_are_of() -> None:
+    models = [record(f"m{i % 3}", settings={"layer": str(i % 2)}, revision=str(i % 4)) for i in range(12)]
+    rows = [
+        result(f"m{i % 4}", options=f"layer={i % 2}", model_revision=str(i % 5)) for i in range(120)
+    ]  # some are of none
+    found = rows_by_model(models, rows)
+    assert found == [[row for row in rows if is_of(row, model)] for model in models]
+    assert any(found)
+    assert 0 < sum(map(len, found)) < len(rows)

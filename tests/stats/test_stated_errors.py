@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from biassay.stats.integrand_bound import FurtherOut
 from biassay.stats.saddlepoint import saddlepoint_tail
 from biassay.stats.subsets import SubsetTail
 from biassay.stats.tails import tail_probability
@@ -67,3 +68,29 @@ def test_few_values_with_tiny_differences_are_within_the_stated_error(kind: str,
     scores = values.repeat(times)
     high = np.argsort(-(scores + rng.normal(size=len(scores)) * scores.std()))
     check(SubsetTail.of(scores[high[: len(high) // 2]], scores[high[len(high) // 2 :]]))
+
+
+def test_the_integral_is_given_up_only_where_it_would_not_have_been_precise() -> None:
+    given_up = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        tail = SubsetTail.of(rng.normal(1.4, 1.0, 24), rng.normal(0.0, 1.0, 24))
+        whole, early = saddlepoint_tail(tail), saddlepoint_tail(tail, 1e-3)
+        if early is None:
+            given_up += 1
+            assert whole is None or whole.relative_error > 1e-3
+        else:
+            assert early == whole
+    assert given_up
+
+
+def test_what_may_come_beyond_a_place_is_the_sum_from_there_on() -> None:
+    rng = np.random.default_rng(0)
+    amount, together = rng.random((5, 8)), rng.random((5, 8)) < 0.2
+    found = FurtherOut(0.5, amount.copy(), together, 2.0)
+    assert found.last == 20.0
+    for place in range(40):
+        own, alike = amount.ravel()[place:], together.ravel()[place:]
+        expected = own[alike].sum() + 3.0 * math.sqrt(2.0 * (own[~alike] ** 2).sum())
+        assert found.beyond(0.5 * place + 0.1) == pytest.approx(expected, rel=1e-12)
+    assert found.beyond(1e9) == found.beyond(19.6)

@@ -10,8 +10,9 @@ from typing import Any
 from rich.console import Console
 
 from biassay.pages.html import render_page
-from biassay.pages.publish import Citation, citations, model_card
+from biassay.pages.publish.citations import Citation, citations
 from biassay.pages.publish.files import publish
+from biassay.pages.publish.model_card import model_card
 from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.runs.showing import gather, presented, presenter_of, print_run

@@ -96,11 +96,14 @@ class Answers:
 
         Its own stay in memory, and of the other readings the one that was wanted last.
         """
-        encoded, rows = self._encoded(self._asked_reading(reading)), self._rows
-        unasked = next((text for text in texts if text not in rows), None)
-        if unasked is not None:
-            raise UsageError(f"the text {unasked!r} is not among the requests of the study, so it has no vector")
-        return encoded.rows([rows[text] for text in texts])
+        encoded = self._encoded(self._asked_reading(reading))
+        try:
+            return encoded.rows([self._rows[text] for text in texts])
+        except KeyError as error:
+            unasked = error.args[0]
+            raise UsageError(
+                f"the text {unasked!r} is not among the requests of the study, so it has no vector"
+            ) from None
 
     def read_texts(self, texts: Sequence[str], reading: str | None = None) -> Encoded:
         """The same, read from the store and not kept in memory."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from biassay.engines.base import Engine
 from biassay.errors import UsageError
 
 if TYPE_CHECKING:
-    from biassay.cli.progress import Bars, Lines
+    from rich.console import Console
+
+    from biassay.runs.listener import Listener
 
 __all__ = [
     "TakesMany",
@@ -55,17 +56,24 @@ class TakesMany(click.Command):
         return super().parse_args(ctx, spread)
 
 
-def listener_for(*, quiet: bool) -> Bars | Lines:
-    """Bars on a terminal that can draw them, lines elsewhere."""
-    from biassay.cli.progress import Bars, Lines  # what shows no progress need not wait for it
+def listener_for(*, quiet: bool) -> AbstractContextManager[Listener]:
+    """Bars on a terminal that can draw them, lines elsewhere, nothing at all if quiet."""
+    from biassay.runs.listener import Silent
+
+    if quiet:
+        return nullcontext(Silent())
+    from rich.console import Console  # what shows no progress need not wait for it
+
+    from biassay.cli.progress import Bars, Lines
 
     errors = Console(stderr=True, emoji=False)  # "api:m: ..." is a name
-    can_draw = errors.is_terminal and not errors.is_dumb_terminal
-    return Bars(errors) if can_draw and not quiet else Lines(errors, quiet=quiet)
+    return Bars(errors) if errors.is_terminal and not errors.is_dumb_terminal else Lines(errors)
 
 
 def console_for_tables() -> Console:
     """Standard output; where it is no terminal, as wide as $COLUMNS says, and by default wide enough for a table."""
+    from rich.console import Console
+
     console = Console(emoji=False)
     least = _NARROWEST if os.environ.get("COLUMNS", "").isdigit() else _WIDE
     return console if console.is_terminal else Console(width=max(console.width, least), emoji=False)

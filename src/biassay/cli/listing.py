@@ -14,7 +14,7 @@ from rich.text import Text
 
 from biassay.cli.common import console_for_tables
 from biassay.files import printable
-from biassay.pages.lines import shortened
+from biassay.pages.formats import shortened
 from biassay.pages.plain_tables import WIDTH
 
 __all__ = ["print_lines", "print_lists", "print_records", "print_rows"]

@@ -70,11 +70,10 @@ class Bars:
 
 
 class Lines:
-    """A line now and then, for logs; nothing at all if quiet."""
+    """A line now and then, for logs."""
 
-    def __init__(self, console: Console, *, quiet: bool) -> None:
-        self._console, self._quiet = console, quiet
-        self._last = 0.0
+    def __init__(self, console: Console) -> None:
+        self._console, self._last = console, 0.0
         self._clock = Clock()
 
     def __enter__(self) -> Self:
@@ -96,7 +95,7 @@ class Lines:
         self._say(message, last=True)
 
     def _say(self, message: str, *, last: bool) -> None:
-        if self._quiet or not (last or time.monotonic() - self._last > _SECONDS_BETWEEN_LINES):
+        if not (last or time.monotonic() - self._last > _SECONDS_BETWEEN_LINES):
             return
         self._last = time.monotonic()
         self._console.print(printable(message), markup=False, highlight=False, soft_wrap=True)

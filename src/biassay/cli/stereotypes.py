@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from biassay.cli.common import TakesMany
-from biassay.cli.listing import print_lists
 from biassay.cli.options import budget_option, how_options, settings_options, several_options
 from biassay.cli.running import How, carried_out, finish
 from biassay.runs.stereotypes import stereotypes
@@ -44,6 +43,8 @@ def command(models: tuple[str, ...], annotators: tuple[str, ...], listed: str | 
     """
     how = How.taken_from(given)
     if listed is not None:
+        from biassay.cli.listing import print_lists  # what measures need not wait for it
+
         print_lists({name: _known(name, given) for name in _LISTS if listed in (name, "all")}, as_json=how.as_json)
         return
     if not models and how.resumed is None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
 from biassay.engines.base import MakeWorker, rebuilt
@@ -50,6 +49,8 @@ def _here(make: MakeWorker[T, R], tasks: Sequence[T]) -> Iterator[R]:
 
 
 def _beside(make: MakeWorker[T, R], tasks: Sequence[T], count: int) -> Iterator[R]:
+    from multiprocessing.connection import wait  # one process need not wait for it
+
     waiting = iter(tasks)
     processes = [_Process(make) for _ in range(count)]
     try:
@@ -71,6 +72,8 @@ class _Process:
     """One worker process and the pipes to it."""
 
     def __init__(self, make: MakeWorker[Any, Any]) -> None:
+        from multiprocessing.connection import Connection
+
         task_end, self._tasks = (Connection(end) for end in os.pipe())
         self.results, result_end = (Connection(end) for end in os.pipe())
         ends = (task_end.fileno(), result_end.fileno())

@@ -111,7 +111,8 @@ class Encoded:
 
     def rows(self, rows: Sequence[int]) -> Encoded:
         """Some of the texts, in the order asked for."""
-        return Encoded(self.vectors[list(rows)], tuple(self.unknown[r] for r in rows), tuple(self.cut[r] for r in rows))
+        unknown, cut = map(self.unknown.__getitem__, rows), map(self.cut.__getitem__, rows)
+        return Encoded(self.vectors[list(rows)], tuple(unknown), tuple(cut))
 
 
 class Encoder(Protocol):

@@ -8,9 +8,9 @@ from functools import partial
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
-from biassay.pages.formats import decimals, format_p, interval_text, percent, unit_name
+from biassay.pages.formats import clean, decimals, format_p, interval_text, percent, unit_name
 from biassay.pages.overview import drawable, sureness
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.pages.sentences import sentence
 from biassay.results.findings import Finding
 

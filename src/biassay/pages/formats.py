@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
+
 from biassay.files import printable
 from biassay.results.tables import Format
 
 __all__ = [
     "ANY",
     "MANY_MODELS",
+    "clean",
     "concept",
     "counted",
     "decimals",
@@ -20,6 +23,7 @@ __all__ = [
     "interval_text",
     "of_cases",
     "percent",
+    "shortened",
     "shown",
     "topic_name",
     "unit_name",
@@ -137,6 +141,21 @@ def shown(form: Format, value: Any) -> str:
     if isinstance(value, int | float) and form in _NUMBERS:
         return _NUMBERS[form](value)
     return printable(str(value))
+
+
+def clean(text: str) -> str:
+    """One line that can be printed."""
+    return printable(" ".join(text.split()))
+
+
+def shortened(text: str, width: int, *, middle: bool = False) -> str:
+    """A text that has room, or its beginning; or its two ends."""
+    if cell_len(text) <= width:
+        return text
+    kept = max(width - 1, 0)
+    end = kept // 2 if middle else 0
+    tail = set_cell_size(text[::-1], end)[::-1] if end else ""
+    return f"{set_cell_size(text, kept - end).rstrip()}…{tail.lstrip()}"
 
 
 _NUMBERS: Mapping[str, Callable[[float], str]] = {

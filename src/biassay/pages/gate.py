@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from statistics import median
 from xml.etree import ElementTree as Xml
 
-from biassay.pages.formats import counted, decimals, interval_text, unit_name
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
+from biassay.pages.formats import clean, counted, decimals, interval_text, unit_name
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.pages.section import Statement
 from biassay.results.tables import Column

@@ -8,14 +8,17 @@ import hashlib
 import itertools
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from biassay.pages.presenter import Presenter, Shown
 from biassay.pages.section import Part, Renderer, asset, environment
-from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.labels import record_labels
+
+if TYPE_CHECKING:
+    from biassay.results.comparison import Comparison
 
 __all__ = ["REPORT", "render_page"]
 

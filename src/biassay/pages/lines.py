@@ -6,12 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.text import Text
 
 from biassay.files import printable
+from biassay.pages.formats import shortened
 
-__all__ = ["BAR", "Block", "Line", "bar", "shortened"]
+__all__ = ["BAR", "Block", "Line", "bar"]
 
 BAR = 6
 """Columns of a bar."""
@@ -29,16 +30,6 @@ def bar(value: float, most: float, *, plain: bool = False) -> str:
         return round(share) * ("-" if plain and value < 0.0 else "#" if plain else "░")
     eighths = round(share * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-def shortened(text: str, width: int, *, middle: bool = False) -> str:
-    """A text that has room, or its beginning; or its two ends."""
-    if cell_len(text) <= width:
-        return text
-    kept = max(width - 1, 0)
-    end = kept // 2 if middle else 0
-    tail = set_cell_size(text[::-1], end)[::-1] if end else ""
-    return f"{set_cell_size(text, kept - end).rstrip()}…{tail.lstrip()}"
 
 
 @dataclass(frozen=True)

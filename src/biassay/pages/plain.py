@@ -31,7 +31,7 @@ from biassay.results.data import RunData
 from biassay.results.findings import Finding
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_labels, record_labels
-from biassay.results.tables import TableSpec, cells, tsv_lines
+from biassay.results.tables import TableSpec, tsv_of
 
 __all__ = ["Plain"]
 
@@ -91,9 +91,8 @@ class Plain(Presenter):
     def files(self, gathered: Sequence[Gathered]) -> Iterator[tuple[str, str, str]]:
         for one in gathered:
             for spec in self._tables:
-                columns = spec.columns_of(one.run)
-                rows = [[column.name for column in columns], *cells(columns, spec.rows_of(one.run))]
-                yield f"{one.run.manifest.study}-{spec.name}", "tsv", tsv_lines(rows)
+                written = tsv_of(spec.columns_of(one.run), spec.rows_of(one.run))
+                yield f"{one.run.manifest.study}-{spec.name}", "tsv", written
 
     def labels(self, run: RunData) -> Sequence[str]:
         return list(dict.fromkeys(one.model for one in self._findings(run)))

@@ -12,8 +12,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from biassay.files import printable
-from biassay.pages.formats import shown
-from biassay.pages.publish.layout import Cell, Row, Span, Table, clean
+from biassay.pages.formats import clean, shown
+from biassay.pages.publish.layout import Cell, Row, Span, Table
 from biassay.pages.publish.layout import Group as Rows
 from biassay.pages.section import Renderer, Section, Statement
 from biassay.results.data import RunData

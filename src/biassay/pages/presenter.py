@@ -9,19 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from biassay.errors import UsageError
-from biassay.pages.charts.drawing import Drawing
-from biassay.pages.publish.citations import Use
-from biassay.pages.publish.layout import Table
-from biassay.pages.publish.methods import Sentence, plain_methods
-from biassay.pages.publish.model_card import Card
 from biassay.pages.section import Part, Renderer
-from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
-from biassay.results.verdicts import Verdict
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what is only for papers and comparisons is imported by those who make them
     from rich.console import Console
+
+    from biassay.pages.charts.drawing import Drawing
+    from biassay.pages.publish.citations import Use
+    from biassay.pages.publish.layout import Table
+    from biassay.pages.publish.methods import Sentence
+    from biassay.pages.publish.model_card import Card
+    from biassay.results.comparison import Comparison
+    from biassay.results.verdicts import Verdict
 
 __all__ = ["Presenter", "Shown"]
 
@@ -78,6 +79,8 @@ class Presenter(ABC):
 
     def methods_paragraph(self, run: RunData) -> Iterable[Sentence]:
         """How it was measured, for the section on methods of a paper; by default what the manifest tells."""
+        from biassay.pages.publish.methods import plain_methods
+
         return plain_methods(run, [*self.sources([run]), *self.methods(run)])
 
     def labels(self, run: RunData) -> Sequence[str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Set
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar
-
-from cattrs import transform_error
-from cattrs.errors import BaseValidationError
-from cattrs.preconf.json import JsonConverter, make_converter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from biassay.errors import RunFolderError
 from biassay.files import json_with_digest
+
+if TYPE_CHECKING:
+    from cattrs.preconf.json import JsonConverter
 
 __all__ = ["structured", "to_file", "to_json", "unstructured"]
 
@@ -22,8 +23,9 @@ _BY_NAME = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 @cache
 def _converter() -> JsonConverter:
+    from cattrs.preconf.json import make_converter  # only what reads a run waits for it
+
     converter = make_converter()
-    converter.register_unstructure_hook(float, _float_out)
     converter.register_structure_hook(float, lambda value, _: _float_in(value))
     converter.register_structure_hook(str | dict[str, Any], lambda value, _: _text_or_dict(value))
     converter.register_structure_hook(float | None, lambda value, _: None if value is None else _float_in(value))
@@ -55,20 +57,33 @@ def _text_or_dict(value: Any) -> Any:
 
 def unstructured(record: Any) -> Any:
     """A record as plain data that JSON can hold."""
-    return _converter().unstructure(record)
+    if isinstance(record, float):
+        return _float_out(record)
+    if record is None or isinstance(record, str | int):
+        return record
+    if isinstance(record, Mapping):
+        return {key: unstructured(value) for key, value in record.items()}
+    if isinstance(record, list | tuple | Set):
+        return [unstructured(value) for value in record]
+    if is_dataclass(record):
+        return {field.name: unstructured(getattr(record, field.name)) for field in fields(record)}
+    return record
 
 
 def to_json(record: Any) -> str:
-    return json.dumps(_converter().unstructure(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(unstructured(record), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_file(record: Any) -> bytes:
     """A record as the JSON of a file: with a digest, so that damage is found when it is read."""
-    return json_with_digest(_converter().unstructure(record)).encode()
+    return json_with_digest(unstructured(record)).encode()
 
 
 def structured(content: object, kind: type[_T], where: str) -> _T:
     """A record from parsed JSON; an error says where it came from and what is wrong with it."""
+    from cattrs import transform_error
+    from cattrs.errors import BaseValidationError
+
     try:
         return _converter().structure(content, kind)
     except (

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FORMAT_VERSION", "Manifest", "ModelRecord", "Record", "RunData", "TestRecord", "is_of"]
+__all__ = [
+    "FORMAT_VERSION",
+    "Manifest",
+    "ModelRecord",
+    "Record",
+    "RunData",
+    "TestRecord",
+    "is_of",
+    "place_finder",
+    "rows_by_model",
+]
 
 FORMAT_VERSION = 2
 
@@ -168,11 +178,42 @@ class RunData:
 
     def arrays_of(self, place: int) -> dict[str, NDArray[np.float64]]:
         """The arrays of one model, by name."""
-        front = f"{place}/"
-        return {name.removeprefix(front): array for name, array in self.arrays.items() if name.startswith(front)}
+        return self.arrays_by_model().get(str(place), {})
+
+    def arrays_by_model(self) -> dict[str, dict[str, NDArray[np.float64]]]:
+        """The arrays of every model that has some: by its place, as their names begin with it, and the rest of them."""
+        found: dict[str, dict[str, NDArray[np.float64]]] = {}
+        for name, array in self.arrays.items():
+            place, _, own = name.partition("/")
+            found.setdefault(place, {})[own] = array
+        return found
 
 
 def is_of(row: Any, record: ModelRecord) -> bool:
     """Does a row belong to a model? Rows of several runs put together also tell the weights apart."""
     revision = getattr(row, "model_revision", record.revision)
     return (row.model, row.options, revision) == (record.name, record.options, record.revision)
+
+
+def place_finder(records: Sequence[ModelRecord]) -> Callable[[Any], int | None]:
+    """Says of a row at which place its model stands, as `is_of` has it; None: it has none."""
+    places: dict[tuple[str | None, ...], int] = {}
+    for place, record in enumerate(records):
+        key = record.name, record.options
+        places.setdefault(key, place)
+        places.setdefault((*key, record.revision), place)
+    return lambda row: places.get(_key(row))
+
+
+def rows_by_model(records: Sequence[ModelRecord], rows: Iterable[Any]) -> list[list[Any]]:
+    """The rows of every model, in the order of the records."""
+    place_of, found = place_finder(records), [list[Any]() for _ in records]
+    for row in rows:
+        place = place_of(row)
+        if place is not None:
+            found[place].append(row)
+    return found
+
+
+def _key(row: Any) -> tuple[str | None, ...]:
+    return (row.model, row.options, row.model_revision) if hasattr(row, "model_revision") else (row.model, row.options)

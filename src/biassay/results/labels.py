@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from biassay.models.registry import published_as
-from biassay.results.data import ModelRecord, RunData, is_of
+from biassay.results.data import ModelRecord, RunData, place_finder
 
 __all__ = [
     "ModelKey",
@@ -46,10 +46,10 @@ def model_labels(run: RunData) -> dict[ModelKey, str]:
     number.
     """
     rows = {model_key(row): row for table in run.tables.values() for row in table}
-    records = list(run.manifest.models)
+    records, place_of = list(run.manifest.models), place_finder(run.manifest.models)
     places: dict[ModelKey, int] = {}
     for key, row in rows.items():
-        place = next((i for i, record in enumerate(records) if is_of(row, record)), None)
+        place = place_of(row)
         if place is None:
             place = len(records)
             records.append(ModelRecord(row.model, row.model, "", key[2], _settings(row.options)))
@@ -86,17 +86,21 @@ def told_apart(records: Sequence[ModelRecord]) -> list[str]:
         for places in _clashes(labels):
             longer = {i: form(records[i]) for i in places if _is_default(records[i])}
             if len({*longer.values()}) > 1 or len(longer) < len(places):
-                labels = [longer.get(i, label) for i, label in enumerate(labels)]
+                for i, label in longer.items():
+                    labels[i] = label
     for places in _clashes(labels):
         names = dict.fromkeys(name for i in places for name in records[i].settings)
         differing = [name for name in names if len({records[i].settings.get(name) for i in places}) > 1]
         for i in places:
             own = ";".join(f"{name}={records[i].settings[name]}" for name in differing if name in records[i].settings)
             labels[i] += f" ({own})" if own else ""
-    unique: list[str] = []
+    unique: dict[str, None] = {}
+    taken = {*labels}
     for label in labels:
-        unique.append(label if label not in unique else numbered(label, {*labels, *unique}))
-    return unique
+        own = label if label not in unique else numbered(label, taken)
+        unique[own] = None
+        taken.add(own)
+    return list(unique)
 
 
 def _clashes(labels: Sequence[str]) -> Iterable[list[int]]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.results.data import RunData, is_of
+from biassay.results.data import RunData, is_of, rows_by_model
 from biassay.results.labels import numbered, record_labels
 
 __all__ = ["Slice", "by_model", "labelled", "run_of_model", "run_of_tests"]
@@ -48,11 +48,12 @@ class Slice:
 
 def by_model(run: RunData) -> list[Slice]:
     """The models that have rows, in the order of the manifest, each with a label of its own."""
-    found: list[Slice] = []
-    for place, (record, label) in enumerate(zip(run.manifest.models, record_labels(run), strict=True)):
-        tables = {name: tuple(row for row in rows if is_of(row, record)) for name, rows in run.tables.items()}
+    records, arrays, found = run.manifest.models, run.arrays_by_model(), list[Slice]()
+    own = {name: rows_by_model(records, rows) for name, rows in run.tables.items()}
+    for place, (record, label) in enumerate(zip(records, record_labels(run), strict=True)):
+        tables = {name: tuple(rows[place]) for name, rows in own.items()}
         if any(tables.values()):
-            found.append(Slice(label, record, tables, run.arrays_of(place)))
+            found.append(Slice(label, record, tables, arrays.get(str(place), {})))
     return found
 
 

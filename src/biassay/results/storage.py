@@ -15,8 +15,8 @@ from biassay.errors import RunFolderError
 from biassay.files import check_digest, read_json, write_atomically
 from biassay.results.arrays import IF_DAMAGED, load_arrays, save_arrays
 from biassay.results.codec import structured, to_file, unstructured
-from biassay.results.data import FORMAT_VERSION, Manifest, RunData, is_of
-from biassay.results.tables import TableSpec, cells, tsv_lines
+from biassay.results.data import FORMAT_VERSION, Manifest, RunData, place_finder
+from biassay.results.tables import TableSpec, tsv_of
 
 __all__ = [
     "MANIFEST",
@@ -29,6 +29,7 @@ __all__ = [
     "read_content",
     "read_run",
     "run_of",
+    "write_manifest",
     "write_run",
 ]
 
@@ -67,8 +68,9 @@ def write_run(folder: Path, run: RunData, types: Types, places: Iterable[int] | 
         raise RunFolderError(f"{folder} holds another run; choose another folder")
     make_folder(folder)
     if run.tables:
+        arrays = run.arrays_by_model()
         for place in range(len(run.manifest.models)) if places is None else places:
-            save_arrays(folder, place, run.arrays_of(place))
+            save_arrays(folder, place, arrays.get(str(place), {}))
         shapes = {name: array.shape for name, array in run.arrays.items()}
         stored = {name: run.tables.get(name, ()) for name in types.stored}
         measured = [record.text for record in run.manifest.models if record.measured]
@@ -76,12 +78,16 @@ def write_run(folder: Path, run: RunData, types: Types, places: Iterable[int] | 
         content = {**about, "tables": stored, "arrays": shapes}
         write_atomically(folder / RESULTS_JSON, to_file(content))
         write_atomically(folder / RESULTS_TSV, _tsv(run, types.tables[0]).encode())
-    write_atomically(folder / MANIFEST, to_file(run.manifest))
+    write_manifest(folder, run.manifest)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write how a run was made, beside results that are there already."""
+    write_atomically(folder / MANIFEST, to_file(manifest))
 
 
 def _tsv(run: RunData, table: TableSpec) -> str:
-    columns = table.columns_of(run)
-    return tsv_lines([[column.name for column in columns], *cells(columns, table.rows_of(run))])
+    return tsv_of(table.columns_of(run), table.rows_of(run))
 
 
 def make_folder(folder: Path) -> None:
@@ -169,10 +175,8 @@ def _measured_only(run: RunData) -> RunData:
     waiting = [record for record in run.manifest.models if not record.measured]
     if not waiting:
         return run
-    tables = {
-        name: tuple(row for row in rows if not any(is_of(row, record) for record in waiting))
-        for name, rows in run.tables.items()
-    }
+    is_waiting = place_finder(waiting)
+    tables = {name: tuple(row for row in rows if is_waiting(row) is None) for name, rows in run.tables.items()}
     kept = {str(place) for place, record in enumerate(run.manifest.models) if record.measured}
     arrays = {name: array for name, array in run.arrays.items() if name.partition("/")[0] in kept}
     return RunData(run.manifest, tables, arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from biassay.files import harmless_cell
@@ -18,11 +19,10 @@ __all__ = [
     "Column",
     "Format",
     "TableSpec",
-    "cells",
     "html_table",
     "leave_out",
     "pick",
-    "tsv_lines",
+    "tsv_of",
 ]
 
 _LEFT, _SHORT = "text-align:left", 24
@@ -112,11 +112,6 @@ def leave_out(columns: Iterable[Column], *names: str) -> list[Column]:
     return [column for column in columns if column.name not in names]
 
 
-def cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[list[Any]]:
-    """The values of some rows, column by column."""
-    return [[column.value(row) for column in columns] for row in rows]
-
-
 def html_table(title: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
     """A table for a notebook; ``head`` holds the heads of the columns, and what each means."""
     heads = "".join(f'<th title="{escape(about)}" style="{_LEFT}">{escape(name)}</th>' for name, about in head.items())
@@ -132,12 +127,26 @@ def _html_cell(text: str) -> str:
     return f'<td style="{style}">{escape(text)}</td>'
 
 
-def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:
-    """Rows of values as lines of cells. An empty cell was not computed."""
-    return "".join("\t".join(map(_cell, row)) + "\n" for row in rows)
+def tsv_of(columns: Sequence[Column], rows: Sequence[Any]) -> str:
+    """Lines of cells below the names of their columns. An empty cell was not computed.
+
+    A table may have a hundred thousand rows: it is written column by column, and a text that comes again once.
+    """
+    written = []
+    for column in columns:
+        known: dict[str, str] = {}
+        values = map(attrgetter(column.name) if column.get is None else column.get, rows)
+        texts = (
+            known.get(value) or known.setdefault(value, _cell(value)) if type(value) is str else _cell(value)
+            for value in values
+        )
+        written.append([_cell(column.name), *texts])
+    return "".join("\t".join(line) + "\n" for line in zip(*written, strict=True))
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return _clean(value)
     if value is None:
         return ""
     if isinstance(value, bool):

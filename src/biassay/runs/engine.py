@@ -26,7 +26,7 @@ from biassay.models.answering import Streams
 from biassay.models.spending import Spending
 from biassay.remote import RemoteFolder, is_address
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
-from biassay.results.storage import write_run
+from biassay.results.storage import write_manifest, write_run
 from biassay.runs.ahead import Ahead, InTurn
 from biassay.runs.asking import Interview
 from biassay.runs.failing import Stage, is_own, reason_of
@@ -197,7 +197,7 @@ class Work:
         if self.how.folder is not None:
             begin(self.how.listener, str(self.how.folder), "making the page")
             write_page(run, self.how.folder)
-        self._save(run, ())
+            write_manifest(self.how.folder, run.manifest)
         return run
 
     def _ask(self, record: ModelRecord, place: int) -> _Asked:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from biassay.errors import UsageError
 from biassay.pages.formats import counted
-from biassay.pages.notebook import run_html
 from biassay.results.codec import to_json
 from biassay.results.data import RunData
 from biassay.results.frames import to_frame_of
@@ -118,6 +117,8 @@ class Run(RunData):
         return figures_of(self)
 
     def _repr_html_(self) -> str:
+        from biassay.pages.notebook import run_html
+
         return run_html(self, self.findings())
 
 

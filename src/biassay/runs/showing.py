@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any
 
 from biassay.errors import UsageError
 from biassay.files import write_atomically
@@ -15,13 +13,17 @@ from biassay.pages.charts.drawing import Figure
 from biassay.pages.charts.style import PRINT
 from biassay.pages.html import REPORT, render_page
 from biassay.pages.presenter import Presenter, Shown
-from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered, check_distinct
 from biassay.results.labels import record_labels
 from biassay.results.slices import run_of_model
 from biassay.results.verdicts import LEVEL, MARGIN
 from biassay.studies.registry import study_named
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from biassay.results.comparison import Comparison
 
 __all__ = ["compared", "figures_of", "gather", "presented", "presenter_of", "print_run", "render_report", "write_page"]
 

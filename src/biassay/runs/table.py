@@ -10,7 +10,7 @@ from biassay.errors import UnknownNameError
 from biassay.pages.formats import shown
 from biassay.results.data import RunData
 from biassay.results.storage import Types
-from biassay.results.tables import Column, cells, html_table, tsv_lines
+from biassay.results.tables import Column, html_table, tsv_of
 
 __all__ = ["Table"]
 
@@ -47,7 +47,7 @@ class Table:
         return {column.name: [column.value(row) for row in self.rows] for column in self.columns}
 
     def to_tsv(self) -> str:
-        return tsv_lines([[column.name for column in self.columns], *cells(self.columns, self.rows)])
+        return tsv_of(self.columns, self.rows)
 
     def __repr__(self) -> str:
         lines = [[column.name for column in self._first], *self._lines]

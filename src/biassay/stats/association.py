@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import DegenerateError, VectorError
 
-__all__ = ["FLAT", "associations", "effect_size", "rounding", "unit_rows", "wefat_scores"]
+__all__ = ["FLAT", "associations", "effect_size", "largest_parts", "rounding", "unit_rows", "wefat_scores"]
 
 FLAT = 1e-12  # associations are differences of cosines: a spread this small is rounding
 
@@ -18,16 +18,22 @@ FLAT = 1e-12  # associations are differences of cosines: a spread this small is 
 def unit_rows(vectors: ArrayLike, what: str, names: Sequence[str] | None = None) -> NDArray[np.float64]:
     """Rows of ``vectors`` (n, d) scaled to length one; a row without a direction is an error that names it."""
     array = np.asarray(vectors, dtype=np.float64)
+    array = array / largest_parts(array, what, names)[:, None]  # first, so that squares neither overflow nor vanish
+    array /= np.linalg.norm(array, axis=1, keepdims=True)
+    return array
+
+
+def largest_parts(array: NDArray[np.floating], what: str, names: Sequence[str] | None = None) -> NDArray[np.floating]:
+    """The largest component of every row, by its size; a row without a direction is an error that names it."""
     if array.ndim != 2 or array.shape[0] == 0 or array.shape[1] == 0:
         raise VectorError(f"{what} must be an array of shape (n, d) with n and d at least 1, got shape {array.shape}")
-    finite: NDArray[np.bool_] = np.logical_and.reduce(np.isfinite(array), axis=1)
-    largest: NDArray[np.float64] = np.abs(np.where(finite[:, None], array, 1.0)).max(axis=1)
+    largest = np.maximum(array.max(axis=1), -array.min(axis=1))  # not a number, where a component is none
+    finite = np.isfinite(largest)
     for row in np.flatnonzero(~finite | (largest == 0.0)).tolist():
         name = repr(names[row]) if names is not None else f"row {row}"
         kind = "is zero" if finite[row] else "holds a value that is not finite"
         raise VectorError(f"{what}: the vector of {name} {kind}, so it has no direction")
-    array = array / largest[:, None]  # first, so that squares neither overflow nor vanish
-    return np.asarray(array / np.linalg.norm(array, axis=1, keepdims=True))
+    return np.asarray(largest)
 
 
 def associations(targets: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -64,11 +64,14 @@ class _Found:
     changes: Changes | None
 
 
-def crossed_effect(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONFIDENCE) -> Estimate:
+def crossed_effect(
+    cosines: ArrayLike, n: int, k: int, *, confidence: float = CONFIDENCE, test: Crossed | None = None
+) -> Estimate:
     """The effect size by word, with an interval of what other words of their kinds would give on average.
 
     ``cosines`` (targets, attributes) of words; the first ``n`` rows are X, the first ``k`` columns A. The interval
-    leaves out 0 exactly where the p-value of the crossed test is at most 1 - ``confidence``.
+    leaves out 0 exactly where the p-value of the crossed test is at most 1 - ``confidence``; ``test`` is that test of
+    the same cosines, where it was made before.
 
     With s_w the standard deviation of associations within X and Y, the effect size is a function of D / s_w alone. The
     values of D / s_w that D - (value) s_w does not contradict are found as by Fieller, with the variance of D of the
@@ -79,7 +82,7 @@ def crossed_effect(cosines: ArrayLike, n: int, k: int, *, confidence: float = CO
     (99 with 5 words a set where the residual dominates), on GloVe in 94 to 99; where targets alone vary, with heavy
     tails or skew, and the effect is 1.5, in 89 to 93.
     """
-    return _found(cosines, n, k, confidence).estimate
+    return _found(cosines, n, k, test or crossed_test(cosines, n, k, confidence=confidence)).estimate
 
 
 def crossed_difference(
@@ -102,7 +105,8 @@ def crossed_difference(
     if np.shape(cosines1) != np.shape(cosines2):
         shapes = f"{np.shape(cosines1)} and {np.shape(cosines2)}"
         raise UsageError(f"both tables of cosines must be of the same words, got shapes {shapes}")
-    found = [_found(cosines, n, k, confidence) for cosines in (cosines1, cosines2)]
+    tests = [crossed_test(cosines, n, k, confidence=confidence) for cosines in (cosines1, cosines2)]
+    found = [_found(cosines, n, k, test) for cosines, test in zip((cosines1, cosines2), tests, strict=True)]
     first, second = (one.estimate for one in found)
     d1, d2 = first.effect_size, second.effect_size
     difference = abs(d2) - abs(d1) if absolute else d2 - d1
@@ -115,8 +119,8 @@ def crossed_difference(
     return Difference(first, second, difference, low, high, confidence)
 
 
-def _found(cosines: ArrayLike, n: int, k: int, confidence: float) -> _Found:
-    test = crossed_test(cosines, n, k, confidence=confidence)
+def _found(cosines: ArrayLike, n: int, k: int, test: Crossed) -> _Found:
+    confidence = test.confidence
     table = np.asarray(cosines, dtype=np.float64)
     N, m = len(table), len(table) - n
     s = table[:, :k].mean(axis=1) - table[:, k:].mean(axis=1)

@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from biassay.errors import UnknownNameError, UsageError
 from biassay.stats.subsets import SubsetTail
@@ -117,8 +116,10 @@ def _sampled(tail: SubsetTail, sums: NDArray[np.int64], alternative: Alternative
 def _normal_fit(tail: SubsetTail, sums: NDArray[np.int64], alternative: Alternative) -> TailProbability:
     if tail.extremes[1] - tail.extremes[0] <= tail.slack:
         return TailProbability(1.0, 0.0, "normal fit", math.nan)
+    from scipy.special import log_ndtr  # takes longer to import than all of biassay
+
     z = (tail.least - sums.mean()) / sums.std(ddof=1)
-    log_p = float(special.log_ndtr(-abs(z) if alternative == "two-sided" else -z))
+    log_p = float(log_ndtr(-abs(z) if alternative == "two-sided" else -z))
     if alternative == "two-sided":
         log_p = min(0.0, log_p + math.log(2.0))
     return TailProbability.from_log(log_p, "normal fit", math.nan)

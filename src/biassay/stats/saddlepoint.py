@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.stats.integrand_bound import bound_integrand
+from biassay.stats.integrand import integrand
+from biassay.stats.integrand_bound import FurtherOut, bound_integrand
 from biassay.stats.subsets import SubsetTail, log_binomial
 
 __all__ = ["SmoothTail", "saddlepoint_tail", "solve_tilt"]
@@ -37,7 +38,6 @@ _FEWEST_COINS = 0.5  # below this variance of the subset's size the coins are al
 _ALIAS = 1e-12  # of the bell: what the trapezoid rule may add
 _MOST_ALIASED = 1e-3  # of one: nothing bounds what it may add beyond
 _BELL = 8.0  # deviations: beyond, a bell is below exp(-32)
-_NOISE = 3.0  # deviations of the noise that are stated
 _MOST_FACTORS = 60_000_000  # complex factors an integral may take, some tenths of a second
 _MANY_FACTORS = 10_000_000  # after so many, twice as much may be left out
 _LEFT_OUT = 4e-4  # relative size at which what is left out no longer matters
@@ -111,8 +111,11 @@ def _size_tilt(s: NDArray[np.float64], n: int, b: float) -> float:
     return a
 
 
-def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
-    """P[sum >= threshold], or None where no saddle point exists."""
+def saddlepoint_tail(tail: SubsetTail, precision: float = math.inf) -> SmoothTail | None:
+    """P[sum >= threshold], or None where no saddle point exists.
+
+    None also as soon as it is sure that the relative error will be above ``precision``.
+    """
     if tail.threshold < 0.0:
         # What is not in the upper tail is strictly below.
         other = saddlepoint_tail(replace(tail, least=tail.least - 1).lower_tail)
@@ -128,7 +131,7 @@ def saddlepoint_tail(tail: SubsetTail) -> SmoothTail | None:
     b = max(saddle[1], 1.0 / tail.deviation)
     a = saddle[0] if b == saddle[1] else _size_tilt(s, n, b)
     integral = _Integral(s, n, t, a, b, tail.unit if tail.lattice else None)
-    found = integral.value()
+    found = integral.value(precision)
     if found is None or not found[0] > 0.0:
         return None
     log_count = _objective(s, n, t, a, b) + math.log(found[0])
@@ -160,8 +163,8 @@ class _Integral:
         self._angles = 2.0 * np.pi * np.arange(-(self._m // 2), (self._m + 1) // 2) / self._m
         self.step = step
 
-    def value(self) -> tuple[float, float] | None:
-        """The integral and a bound on what was left out of it."""
+    def value(self, precision: float) -> tuple[float, float] | None:
+        """The integral and a bound on what was left out of it; None if that is sure to be more than ``precision``."""
         if self._deviation < 1e-9 * float(np.ptp(self._s)):
             return None  # only equal scores are undecided: their sums do not spread into a bell
         self._bell = 1.0 / (2.0 * np.pi * self._size_deviation * self._deviation * self._b)
@@ -174,14 +177,16 @@ class _Integral:
         end = np.inf if self.step is None else np.pi / self.step
         if self.step is not None:
             width = end / math.ceil(end / width)
-        places, to_come = self._to_come(end)
-        angles = self._angles_needed(places, to_come)
+        to_come = self._to_come(end)
+        angles = self._angles_needed(to_come)
         total, sizes, u, used = -self._seen_again(width) if again else 0.0, 0.0, 0.0, 0
-        chunk = max(8, 32_768 // (cost // 16 + 1))
+        chunk, turns = max(8, 32_768 // (cost // 16 + 1)), np.empty((0, 0), dtype=np.complex128)
         while True:
             us = np.asarray(u + width * np.arange(chunk), dtype=np.float64)
             us = us[us <= end * (1.0 + 1e-12)]
-            values = _integrand(self._distinct, self._n, self._t, angles, us)
+            if turns.shape[1] < len(us):
+                turns = np.exp(1j * np.multiply.outer(self._distinct[0], width * np.arange(chunk)))
+            values = integrand(self._distinct, self._n, self._t, angles, us, turns)
             # The other half is the complex conjugate; both ends of a lattice's period are halves of one point.
             weights = np.where((us == 0.0) | (us >= end * (1.0 - 1e-12)), 1.0, 2.0) * width / (2.0 * np.pi * self._m)
             total += float((weights * values * self._kernel(us)).sum().real)
@@ -192,15 +197,20 @@ class _Integral:
             if u >= end:
                 return total, aliased
             bracket = np.inf if self.step else self._gap(u) * sizes
-            further = float(to_come[min(int(u / places[0]), len(to_come) - 1)])
+            further = to_come.beyond(u)
             # There is no point in being more precise than the number of subsets allows.
             log_count = self._height + math.log(max(total, 1e-300))
             left_out = _LEFT_OUT if used < _MANY_FACTORS else 2.0 * _LEFT_OUT
             enough = 1e-10 if self.step else max(left_out, 0.3 * math.exp(-0.5 * log_count))
             done = u * self._deviation > _BELL and min(bracket, further) <= enough * abs(total)
+            beyond = further if self.step else min(bracket, further + self._gap(to_come.last) * sizes)
             if done or used > _MOST_FACTORS:
-                beyond = further if self.step else min(bracket, further + self._gap(float(places[-1])) * sizes)
                 return total, beyond + aliased
+            if self.step is None and u * self._deviation > _BELL:
+                last = u + width * (chunk + (_MOST_FACTORS - used) / (len(self._distinct[0]) * len(angles)))
+                at_best = min(self._gap(last) * sizes, to_come.beyond(last) + self._gap(to_come.last) * sizes)
+                if at_best * (1.0 - precision) > precision * (abs(total) + beyond):
+                    return None
 
     def _trapezoid(self) -> tuple[float, float, bool]:
         """Width of the trapezoid rule, a bound on its error, and whether that is after `_seen_again` is taken off.
@@ -234,30 +244,28 @@ class _Integral:
         x = 2.0 * np.pi * self._b / u
         return (x / -math.expm1(-x) - 1.0) / self._b
 
-    def _to_come(self, end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Places along u, and a bound on what the integral beyond each of them amounts to."""
+    def _to_come(self, end: float) -> FurtherOut:
+        """What the integral may amount to beyond any place along u."""
         bound = bound_integrand(self._s, self._coins)
         if bound is None:
-            return np.array([1.0 / self._deviation]), np.array([np.inf])
-        places, size, together = bound
-        kernel = np.abs(self._kernel(places)) if self.step else 1.0 / np.sqrt(self._b**2 + places * places)
+            return FurtherOut(1.0 / self._deviation, np.array([[np.inf]]), np.array([[True]]), 1.0)
+        spacing, size, together = bound
+        places = spacing * np.arange(1.0, size.size + 1.0)
+        amount = np.abs(self._kernel(places)) if self.step else 1.0 / np.sqrt(self._b**2 + places * places)
         if self.step is None:
-            kernel += self._gap(float(places[-1]))
-        amount = size * kernel
-        amount *= places[0] / np.pi
+            amount += self._gap(float(places[-1]))
+        amount *= size.ravel()
+        amount *= spacing / np.pi
         amount[int(np.searchsorted(places, end, side="right")) :] = 0.0
-        to_come = np.cumsum((amount * together)[::-1])[::-1]
+        if self.step and places[-1] <= end:
+            amount[-1] = np.inf
         # Phases are alike over some distance along u, and random beyond.
-        alike = max(1.0, math.sqrt(2.0 * np.pi) / self._deviation / float(places[0]))
-        amount[together] = 0.0
-        amount *= amount
-        to_come += _NOISE * np.sqrt(alike * np.cumsum(amount[::-1])[::-1])
-        return places, to_come if places[-1] > end or self.step is None else to_come + np.inf
+        alike = max(1.0, math.sqrt(2.0 * np.pi) / self._deviation / spacing)
+        return FurtherOut(spacing, amount.reshape(size.shape), together, alike)
 
-    def _angles_needed(self, places: NDArray[np.float64], to_come: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _angles_needed(self, to_come: FurtherOut) -> NDArray[np.float64]:
         """All angles, or those under the bell if nothing worth mentioning lies elsewhere, as in all large sets."""
-        at = min(int(np.searchsorted(places, 10.0 / self._deviation)), len(places) - 1)
-        if to_come[at] > 1e-10 * self._bell:
+        if to_come.beyond(10.0 / self._deviation) > 1e-10 * self._bell:
             return self._angles
         return np.asarray(self._angles[np.abs(self._angles) < 9.0 / self._size_deviation])
 
@@ -267,32 +275,3 @@ class _Integral:
         if self.step is None:
             return np.asarray(1.0 / z)
         return np.asarray(self.step / -np.expm1(-self.step * z))
-
-
-def _integrand(
-    distinct: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]],
-    n: int,
-    t: float,
-    angles: NDArray[np.float64],
-    us: NDArray[np.float64],
-) -> NDArray[np.complex128]:
-    """prod_i (1 - p_i + p_i exp(i (angle + u s_i))) exp(-i (angle n + u t)), summed over angles, shape (us,).
-
-    ``distinct`` holds the distinct scores s, their chances p, and how often each occurs.
-    """
-    s, p, times = distinct
-    turned = p[:, None] * np.exp(1j * np.multiply.outer(s, us))
-    # Powers by squaring: NumPy's own take ten times as long.
-    bits = [np.flatnonzero(times >> bit & 1) for bit in reversed(range(int(times.max()).bit_length()))]
-    factors = np.empty_like(turned)
-    total = np.zeros(len(us), dtype=np.complex128)
-    for angle in angles:
-        np.multiply(turned, np.exp(1j * angle), out=factors)
-        factors += (1.0 - p)[:, None]
-        product = np.multiply.reduce(factors if len(bits[0]) == len(s) else factors[bits[0]], axis=0)
-        for those in bits[1:]:
-            product *= product
-            product *= np.multiply.reduce(factors[those], axis=0)
-        product *= np.exp(-1j * angle * n)
-        total += product
-    return np.asarray(total * np.exp(-1j * us * t))

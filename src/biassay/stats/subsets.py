@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from biassay.stats.lattice import lattice_step
 
@@ -135,7 +134,9 @@ class SubsetTail:
         windows = max(1, min(_WINDOWS, int(windows / 4.0)))
         above = self.least + self.slack + 1
         neighbours = (count_at(above) - count_at(above + windows * self.slack) + 1) / windows
-        return count if special.pdtrc(count - equal - 1, neighbours) < _BY_CHANCE else equal
+        from scipy.special import pdtrc  # takes longer to import than all of biassay
+
+        return count if pdtrc(count - equal - 1, neighbours) < _BY_CHANCE else equal
 
     @cached_property
     def n_partitions(self) -> int:

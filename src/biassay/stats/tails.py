@@ -115,13 +115,14 @@ def _automatic(tail: SubsetTail) -> TailProbability:
     found = _quickly_counted(tail)
     if found is not None:
         return found
-    smooth = _smooth(tail)
+    smooth = _smooth(tail, _SMOOTH_ENOUGH)
     if smooth is not None and smooth.error <= _SMOOTH_ENOUGH:
-        return smooth
+        return smooth  # else counting may be quicker than the rest of the integral
     patient = states_of_halves(len(tail.levels), tail.size) <= _PATIENT_STATES
     found = _counted(tail, _PATIENT_STATES if patient else _SOME_STATES) or _without_outliers(tail)
     if found is not None:
         return found
+    smooth = smooth or _smooth(tail)
     rounded = TailProbability.between(*bounds_by_rounding(tail, _ROUNDED_ALONE if smooth is None else _ROUNDED))
     return rounded if smooth is None else min(smooth, rounded, key=lambda either: either.error)
 
@@ -168,8 +169,8 @@ def _counted(tail: SubsetTail, max_states: int) -> TailProbability | None:
     return None if count is None else TailProbability.from_count(count, tail.n_partitions, "counting")
 
 
-def _smooth(tail: SubsetTail) -> TailProbability | None:
-    found = saddlepoint_tail(tail)
+def _smooth(tail: SubsetTail, precision: float = math.inf) -> TailProbability | None:
+    found = saddlepoint_tail(tail, precision)
     return None if found is None else TailProbability.from_log(found.log_p, "saddle-point", found.relative_error)
 
 

@@ -97,8 +97,15 @@ def given_texts(test: Test) -> dict[str, tuple[GivenText, ...]]:
 
 @lru_cache(maxsize=1024)
 def digest_of(test: Test) -> str:
-    """A short digest of its texts and of their words and spans, whatever file they come from."""
-    content = [[[t.text, t.word, t.span] for t in texts] for texts in given_texts(test).values()]
+    """A short digest of its texts and of their words and spans, as `given_texts` has them, whatever their file is."""
+    texts, content = texts_of(test), []
+    for role in ROLES:
+        if given := test.concept(role).given:
+            content.append([(t.text, t.word, t.span) for t in given])
+        elif test.templates(role):
+            content.append([(t.text, t.stimulus, t.spans[0]) for t in texts.role(role)])
+        else:
+            content.append([(t.text, None, None) for t in texts.role(role)])
     return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
 
 
@@ -187,7 +194,7 @@ def _takes(candidate: TemplateClass, word: str) -> bool:
 def _fill(template: str, word: str, concept: Concept, templates: TemplateSet) -> tuple[str, tuple[int, int]]:
     pieces: list[str] = []
     span = (0, 0)
-    for i, piece in enumerate(_SLOT.split(template)):
+    for i, piece in enumerate(_pieces(template)):
         if i % 2 == 0:
             pieces.append(piece)
         elif piece in _PRONOUNS["female"]:
@@ -201,6 +208,12 @@ def _fill(template: str, word: str, concept: Concept, templates: TemplateSet) ->
             pieces.append(form)
     text = "".join(pieces)
     return text[0].upper() + text[1:], span
+
+
+@lru_cache(maxsize=1024)
+def _pieces(template: str) -> list[str]:
+    """What stands before, between and behind the slots of a template, and every second piece a slot."""
+    return _SLOT.split(template)
 
 
 def _pronoun(slot: str, concept: Concept) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from biassay.texts.sentences import Text
 
@@ -69,7 +70,12 @@ def _of_all_words(texts: Iterable[Text]) -> frozenset[str]:
 
 def template_of(text: Text) -> str:
     """Its template; a or an, singular or plural, she or he make no other."""
-    return _PRONOUN.sub(_pronoun, _SLOT.sub("{T}", text.template))
+    return _plain(text.template)
+
+
+@lru_cache(maxsize=4096)
+def _plain(template: str) -> str:
+    return _PRONOUN.sub(_pronoun, _SLOT.sub("{T}", template))
 
 
 def _pronoun(found: re.Match[str]) -> str:

@@ -12,8 +12,8 @@ from tests.pages.many_models import with_models
 from tests.results.made_runs import with_rows
 
 import biassay
-from biassay.pages.formats import decimals, interval_text
-from biassay.pages.lines import BAR, bar, shortened
+from biassay.pages.formats import decimals, interval_text, shortened
+from biassay.pages.lines import BAR, bar
 from biassay.pages.overview import CHECKS
 from biassay.runs.run import Run
 from biassay.runs.showing import print_run

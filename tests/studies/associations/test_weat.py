@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import biassay
 from biassay.errors import DegenerateError, UsageError, VectorError
+from biassay.stats.permutation import permutation_test
 
 Vectors = NDArray[np.float64]
 PRINTED = {"weat1": 1.50, "weat3": 1.41, "weat6": 1.81}  # CBoW in Table 4 of May et al. 2019
@@ -203,3 +204,15 @@ def test_printed_it_is_what_leads_and_no_array() -> None:
     assert f"{found.crossed.p_value:.4g}" in repr(found)
     assert len(repr(found)) < 200
     assert "None" in repr(biassay.weat(*(rng.normal(size=(2, 5)) for _ in "XYAB")))
+
+
+def test_where_every_text_is_a_word_both_p_values_are_one() -> None:
+    rng = np.random.default_rng(5)
+    X, Y, A, B = (rng.normal(size=(size, 12)) for size in (32, 33, 6, 7))
+    words = ([f"x{i}" for i in range(32)], [f"y{i}" for i in range(33)])
+    found = biassay.weat(X, Y, A, B, words=words)
+    scores = found.cosines[:, :6].mean(axis=1) - found.cosines[:, 6:].mean(axis=1)
+    again = permutation_test(scores[:32], scores[32:])
+    assert found.by_word == found.p
+    assert found.by_word.route == again.route == "saddle-point"
+    assert found.by_word.value == pytest.approx(again.value, rel=1e-11)

@@ -12,8 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from biassay.pages.publish.latex import escape
-from biassay.pages.publish.layout import clean
+from biassay.pages.formats import clean
 from biassay.results.data import ModelRecord, RunData
 from biassay.results.labels import published_model
 
@@ -194,6 +193,8 @@ def _entry(citation: Citation) -> str:
 
 def _value(name: str, value: str) -> str:
     """Titles in a second pair of braces, for styles change their capitals."""
+    from biassay.pages.publish.latex import escape  # a page cites nothing in LaTeX
+
     if name in _PLAIN:
         return value
     return f"{{{escape(value)}}}" if name == "title" else escape(value)

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from biassay.files import printable
-
-__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "clean", "lean", "narrow", "shade_of"]
+__all__ = ["Cell", "Group", "Row", "Shade", "Span", "Table", "lean", "narrow", "shade_of"]
 
 Shade = Literal[0, 1, 2, 3]
 _SHADES: tuple[tuple[float, Shade], ...] = ((0.8, 3), (0.5, 2), (0.2, 1))
@@ -117,11 +115,6 @@ def _turned(row: Row, table: Table) -> tuple[Row, ...]:
     """A row for every model."""
     cells = iter(row.cells)
     return tuple(Row((span.title,), tuple(islice(cells, len(span.columns)))) for span in table.models)
-
-
-def clean(text: str) -> str:
-    """One line that can be printed."""
-    return printable(" ".join(text.split()))
 
 
 def shade_of(effect_size: float | None) -> Shade:

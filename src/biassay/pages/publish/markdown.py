@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from biassay.pages.publish.layout import Cell, Table, clean
+from biassay.pages.formats import clean
+from biassay.pages.publish.layout import Cell, Table
 
 __all__ = ["escape", "to_markdown"]
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from biassay.pages.formats import clean
 from biassay.pages.formats import shown as as_read
 from biassay.pages.publish import latex, markdown
 from biassay.pages.publish.citations import Citation, Use, uses_of_model
-from biassay.pages.publish.layout import clean
 from biassay.pages.publish.model_card import version_of
 from biassay.results.comparison import Comparison
 from biassay.results.data import ModelRecord, RunData

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biassay.stats.association import unit_rows
+from biassay.studies.associations.averaging import mean_rows
 from biassay.studies.associations.metrics import Sets, Vectors
-from biassay.studies.associations.weat import Association, Testing, weat
+from biassay.studies.associations.weat import Association, Testing, associated
 
 __all__ = ["METRIC"]
 
@@ -24,20 +25,14 @@ class _Cosine:
     unit: str = "d"
 
     def associate(self, sets: Sets, how: Testing) -> Association:
-        return weat(
-            *(sets[role] for role in "XYAB"),
-            protocol=how.protocol,
-            alternative=how.alternative,
-            words=how.words,
-            rng=how.rng,
-        )
+        return associated([sets[role] for role in "XYAB"], how)
 
     def of_attributes(self, sets: Sets) -> Mapping[str, NDArray[np.float64]]:
         between = unit_rows(sets["X"], "X").mean(axis=0) - unit_rows(sets["Y"], "Y").mean(axis=0)
         return {role: unit_rows(sets[role], role) @ between for role in "AB"}
 
-    def matrix(self, targets: Vectors, attributes: Vectors) -> NDArray[np.float64]:
-        return unit_rows(targets, "X and Y") @ unit_rows(attributes, "attributes").T
+    def matrix_of_words(self, targets: Vectors, words: Sequence[str], attributes: Vectors) -> NDArray[np.float64]:
+        return mean_rows(unit_rows(targets, "X and Y"), words) @ unit_rows(attributes, "attributes").T
 
 
 METRIC = _Cosine()

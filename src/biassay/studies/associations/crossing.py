@@ -26,7 +26,7 @@ def crossed_fields(
         return {}
     n, _, k, _ = num_words
     found = crossed_test(cosines, n, k, confidence=1.0 - settings.level)
-    size = crossed_effect(cosines, n, k, confidence=1.0 - settings.level)
+    size = crossed_effect(cosines, n, k, test=found)
     targets, attributes, residual = found.shares or (None, None, None)
     low, high = found.interval or (None, None)
     margin, parts = settings.equivalence, found.components

@@ -104,11 +104,12 @@ def _of_words(row: Result, found: Diagnostics, x: str, y: str) -> Iterator[str]:
 def _unequal(row: Result) -> Iterator[str]:
     """Exchangeability is more than equal means."""
     x, y = (list(row.associations.get(role, {}).values()) for role in "XY")
-    if min(len(x), len(y)) < 2 or not np.isfinite([*x, *y]).all():
+    if min(len(x), len(y)) < 2 or max(len(x), len(y)) < _UNEQUAL * min(len(x), len(y)):
+        return
+    if not np.isfinite([*x, *y]).all():
         return
     spreads = float(np.std(x, ddof=1)), float(np.std(y, ddof=1))
-    sizes = max(len(x), len(y)) / min(len(x), len(y))
-    if sizes >= _UNEQUAL and max(spreads) >= _UNEQUAL * min(spreads):
+    if max(spreads) >= _UNEQUAL * min(spreads):
         yield (
             f"{len(x)} and {len(y)} words with unequal spreads: p for these attribute words is not to be trusted; the "
             "crossed p does not need equal spreads"

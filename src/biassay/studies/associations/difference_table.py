@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from biassay.pages.formats import decimals, interval_text
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
+from biassay.pages.formats import clean, decimals, interval_text
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.results.comparison import Comparison
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.differences import CHECKS, apart, family_of, parted, rows_of

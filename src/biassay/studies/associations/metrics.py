@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 from biassay.stats.tails import TailProbability
-from biassay.studies.associations.averaging import of_words
+from biassay.studies.associations.averaging import mean_rows, of_words
 from biassay.studies.associations.weat import Association, Testing, tested
 
 __all__ = ["ByPairs", "Metric", "Score", "Sets", "Similarity", "Vectors"]
@@ -56,7 +56,9 @@ class Metric(Protocol):
 class ByPairs(Protocol):
     """A metric that gives the similarity of every target with every attribute."""
 
-    def matrix(self, targets: Vectors, attributes: Vectors) -> NDArray[np.float64]: ...
+    def matrix_of_words(self, targets: Vectors, words: Sequence[str], attributes: Vectors) -> NDArray[np.float64]:
+        """Similarities (words, attributes), where texts of a word are averaged; ``words`` are those of the targets."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,9 @@ class Similarity:
             a: self._matrix(sets["X"], sets[a]).mean(axis=0) - self._matrix(sets["Y"], sets[a]).mean(axis=0)
             for a in "AB"
         }
+
+    def matrix_of_words(self, targets: Vectors, words: Sequence[str], attributes: Vectors) -> NDArray[np.float64]:
+        return mean_rows(self._matrix(targets, attributes), words)
 
     def _matrix(self, targets: Vectors, attributes: Vectors) -> NDArray[np.float64]:
         found = np.asarray(self.matrix(targets, attributes), dtype=np.float64)

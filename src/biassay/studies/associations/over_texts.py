@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.models.base import Encoded, Span
-from biassay.stats.association import unit_rows
+from biassay.stats.association import largest_parts
 from biassay.stats.random_attributes import share_reaching
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.averaging import Words, mean_rows
@@ -23,7 +23,7 @@ from biassay.studies.seeds import seed_of
 from biassay.texts.sentences import TestTexts, Text, forms
 from biassay.texts.sharing import sharing
 
-__all__ = ["Measurement", "check_tests", "measure", "usable_texts"]
+__all__ = ["Measurement", "check_tests", "measure", "usable_texts", "usable_vectors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,9 @@ def measure(
     encoded: Mapping[str, Encoded],
     settings: Settings,
     lost_hint: str = "",
-    vocabulary: Encoded | None = None,
+    vocabulary: NDArray[np.float32] | None = None,
 ) -> Measurement:
-    """Measure one test; ``encoded`` holds the vectors of its texts by role, ``vocabulary`` those of random words."""
+    """Measure one test; ``encoded`` holds the vectors of its texts by role, ``vocabulary`` (n, d) of random words."""
     kept, lost, reason = usable_texts(test, texts, encoded, settings.max_lost, lost_hint)
     if settings.protocol == "may2019" and test.has_target_sentences:
         _truncate(kept, np.random.default_rng(seed_of(settings.seed, test.name, "truncate")))
@@ -95,7 +95,9 @@ def measure(
     try:
         vectors = {role: encoded[role].vectors[kept[role]] for role in ROLES}
         for role in ROLES:
-            unit_rows(vectors[role], test.concept(role).label, [t.text for t in chosen[role]])  # names what is wrong
+            largest_parts(
+                vectors[role], test.concept(role).label, [t.text for t in chosen[role]]
+            )  # names what is wrong
         metric = metric_named(settings.metric)
         rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
         how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
@@ -104,7 +106,7 @@ def measure(
             places = {role: [i for i, text in enumerate(chosen[role]) if shares.keeps(text)] for role in "XY"}
             vectors |= {role: vectors[role][own] for role, own in places.items()}
             chosen |= {role: [chosen[role][i] for i in own] for role, own in places.items()}
-            found = by_word_of(found, metric.associate(vectors, replace(how, words=_words(test, chosen))))
+            found = by_word_of(found, metric.associate(vectors, replace(how, words=_words(test, chosen), p=found.p)))
         if not test.tells_words:
             found = replace(found, cosines=None)
         associations = _associations(metric, found, vectors, chosen)
@@ -124,27 +126,32 @@ def _share_random(
     found: Association,
     vectors: Mapping[str, NDArray[np.float32]],
     chosen: Mapping[str, list[Text]],
-    vocabulary: Encoded | None,
+    vocabulary: NDArray[np.float32] | None,
     settings: Settings,
 ) -> float | None:
     """How often random attribute words give an effect by word as large; None where it cannot be asked."""
     if vocabulary is None or found.cosines is None or found.effect_size_by_word is None:
         return None
-    usable = [i for i, spans in enumerate(vocabulary.unknown) if not spans]
-    usable = [i for i in usable if np.isfinite(vocabulary.vectors[i]).all() and vocabulary.vectors[i].any()]
-    if not usable or not isinstance(metric, ByPairs):
+    if not len(vocabulary) or not isinstance(metric, ByPairs):
         return None
-    table = metric.matrix(np.concatenate([vectors["X"], vectors["Y"]]), vocabulary.vectors[usable])
     words = [f"{role} {text.stimulus}" for role in "XY" for text in chosen[role]]
+    table = metric.matrix_of_words(np.concatenate([vectors["X"], vectors["Y"]]), words, vocabulary)
     sizes = found.num_words[2], found.num_words[3]
     return share_reaching(
-        mean_rows(table, words),
+        table,
         found.num_words[0],
         sizes,
         found.effect_size_by_word,
         settings.random_sets,
         settings.seed,
     )
+
+
+def usable_vectors(encoded: Encoded) -> NDArray[np.float32]:
+    """Vectors of the texts that the model knows, those left out that have no direction."""
+    known = np.array([not spans for spans in encoded.unknown], dtype=np.bool_)
+    known &= np.isfinite(encoded.vectors).all(axis=1) & encoded.vectors.any(axis=1)
+    return encoded.vectors[known]
 
 
 def usable_texts(
@@ -169,6 +176,8 @@ def usable_texts(
 
 def _lost(text: Text, unknown: tuple[Span, ...], cut: int | None) -> tuple[Span, ...]:
     """The places of those words that the text is about and the model did not know, or did not read as far as."""
+    if cut is None and not unknown:
+        return ()
     return tuple(
         (start, end)
         for start, end in text.spans

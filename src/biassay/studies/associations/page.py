@@ -12,8 +12,7 @@ from biassay.pages.charts.distribution import P_NAMES, distribution
 from biassay.pages.charts.drawing import Drawing, Figure
 from biassay.pages.charts.forest import ForestRow, forest
 from biassay.pages.charts.style import Style
-from biassay.pages.formats import MANY_MODELS, counted, decimals
-from biassay.pages.lines import shortened
+from biassay.pages.formats import MANY_MODELS, counted, decimals, shortened
 from biassay.pages.overview import overview
 from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
-from biassay.results.data import RunData, is_of
+from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.slices import run_of_tests
 from biassay.results.storage import Older, Types
@@ -25,7 +25,7 @@ from biassay.studies.associations.inputs import AssociationInputs, check_same, o
 from biassay.studies.associations.making import contextual_result_of, result_of
 from biassay.studies.associations.metric_registry import metric_package
 from biassay.studies.associations.over_contexts import cover, measure_in_contexts
-from biassay.studies.associations.over_texts import measure
+from biassay.studies.associations.over_texts import measure, usable_vectors
 from biassay.studies.associations.records import InputsRecord, Result
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.settings import Settings
@@ -83,7 +83,7 @@ class _Associations(Study):
         return Requests(contexts=ContextRequests(inputs.contexts, inputs.words, settings.window, settings.dtype))
 
     def measure(self, inputs: AssociationInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
-        one = _over_texts if inputs.contexts is None else _over_contexts
+        one = partial(_over_texts, vocabularies={}) if inputs.contexts is None else _over_contexts
         rows: list[Result] = []
         tokens, frequency = _known_of_words(inputs, model)
         for number, test in enumerate(inputs.tests, start=1):
@@ -105,7 +105,7 @@ class _Associations(Study):
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
-        states = [{row.status for row in rows if is_of(row, record)} for record in run.manifest.models]
+        states = [{row.status for row in own} for own in rows_by_model(run.manifest.models, rows)]
         return any("measured" not in of or "failed" in of for of in states)
 
     def check_same(self, before: InputsRecord, now: InputsRecord) -> None:
@@ -142,12 +142,20 @@ def _known_of_words(inputs: AssociationInputs, model: Answers) -> tuple[_Numbers
     return tokens, None if ranks is None else dict(zip(words, ranks.tolist(), strict=True))
 
 
-def _over_texts(inputs: AssociationInputs, test: Test, model: Answers, _: Sequence[Answers]) -> Iterator[Event]:
+def _over_texts(
+    inputs: AssociationInputs,
+    test: Test,
+    model: Answers,
+    _: Sequence[Answers],
+    vocabularies: dict[tuple[str, ...], NDArray[np.float32]],
+) -> Iterator[Event]:
+    """``vocabularies`` holds the vectors of random words, for many tests are compared with the same."""
     texts = inputs.texts[test.name]
     encoded = {role: model.texts([text.text for text in texts.role(role)]) for role in ROLES}
     random = inputs.random(test)
-    vocabulary = model.texts(random) if random else None
-    measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint, vocabulary)
+    if random and random not in vocabularies:
+        vocabularies[random] = usable_vectors(model.texts(random))
+    measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint, vocabularies.get(random))
     yield Row("results", result_of(test, model.identity, measured, inputs.settings))
     if measured.association is not None and measured.association.cosines is not None:
         yield Array(f"{test.name}/{COSINES}", measured.association.cosines)

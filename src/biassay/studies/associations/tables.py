@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from biassay.errors import UsageError
-from biassay.pages.formats import decimals, format_p
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean, shade_of
+from biassay.pages.formats import clean, decimals, format_p
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, shade_of
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.tables import cells, tsv_lines
+from biassay.results.tables import tsv_of
 from biassay.studies.associations.columns import PAPER_COLUMNS
 from biassay.studies.associations.equivalence import equivalence_of
 from biassay.studies.associations.lead import Lead, lead_of_table
@@ -224,4 +224,4 @@ def _blanks(run: RunData, labels: Mapping[Key, str]) -> Iterable[str]:
 
 def nine_columns(run: RunData) -> str:
     """The papers' nine columns, with their p by text. An empty cell was not computed."""
-    return tsv_lines([[column.name for column in PAPER_COLUMNS], *cells(PAPER_COLUMNS, run.results)])
+    return tsv_of(PAPER_COLUMNS, run.results)

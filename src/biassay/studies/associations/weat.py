@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_te
 from biassay.stats.tails import Route, TailProbability
 from biassay.studies.associations.averaging import Words, lengths, mean_rows, padded
 
-__all__ = ["Association", "Testing", "by_word_of", "tested", "weat", "wefat"]
+__all__ = ["Association", "Testing", "associated", "by_word_of", "tested", "weat", "wefat"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,26 +158,31 @@ def weat(
     >>> round(found.crossed.D, 2), found.crossed.p_value < 0.05
     (2.19, True)
     """
-    x_rows, y_rows, a_rows, b_rows = (
-        unit_rows(vectors, what) for vectors, what in zip((X, Y, A, B), "XYAB", strict=True)
-    )
+    return associated((X, Y, A, B), Testing(protocol, alternative, route, words, rng))
+
+
+def associated(sets: Sequence[ArrayLike], how: Testing) -> Association:
+    """The association of four sets of vectors X, Y, A and B by their cosines."""
+    x_rows, y_rows, a_rows, b_rows = (unit_rows(vectors, what) for vectors, what in zip(sets, "XYAB", strict=True))
     dimensions = {rows.shape[1] for rows in (x_rows, y_rows, a_rows, b_rows)}
     if len(dimensions) > 1:
         raise VectorError(f"vectors of one test must have one dimension, got {sorted(dimensions)}")
     if min(len(x_rows), len(y_rows)) < 2:
         raise UsageError(f"X and Y need at least two vectors each, got {len(x_rows)} and {len(y_rows)}")
     x, y = (associations(rows, a_rows, b_rows) for rows in (x_rows, y_rows))
-    noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in (X, Y, A, B)))
+    noise = rounding(a_rows.mean(axis=0) - b_rows.mean(axis=0), *(np.asarray(given).dtype for given in sets))
     sizes = (len(x_rows), len(y_rows), len(a_rows), len(b_rows))
-    means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), padded(words), strict=True)]
+    means = [mean_rows(rows, of) for rows, of in zip((x_rows, y_rows, a_rows, b_rows), padded(how.words), strict=True)]
     cosines = np.concatenate(means[:2]) @ np.concatenate(means[2:]).T
-    how = Testing(protocol, alternative, route, words, rng, noise)
-    return tested(x, y, sizes, how, cosines, lengths(means))
+    return tested(x, y, sizes, replace(how, noise=noise), cosines, lengths(means))
 
 
 @dataclass(frozen=True, eq=False)
 class Testing:
-    """How associations are tested; ``noise`` is how far rounding may have moved one of them."""
+    """How associations are tested.
+
+    ``noise`` is how far rounding may have moved one of them, ``p`` the p-value by text where it is known already.
+    """
 
     protocol: Protocol = "exact"
     alternative: Alternative = "greater"
@@ -185,6 +190,7 @@ class Testing:
     words: Words | None = None
     rng: Rng = None
     noise: float = 0.0
+    p: TailProbability | None = None
 
 
 def tested(
@@ -197,14 +203,17 @@ def tested(
 ) -> Association:
     """Effect sizes and p-values of associations (n,) and (m,) of the target texts; ``cosines`` are those of words."""
     size = effect_size(x, y)
-    p = permutation_test(
+    p = how.p or permutation_test(
         x, y, protocol=how.protocol, alternative=how.alternative, route=how.route, noise=how.noise, rng=how.rng
     )
+    every_text_a_word = how.p is None and sizes == num_words and (how.protocol, how.route) == ("exact", "auto")
     by_word = opposite = size_by_word = None
     if how.words is not None:
         scores = cosines[:, : num_words[2]].mean(axis=1) - cosines[:, num_words[2] :].mean(axis=1)
         x_words, y_words = scores[: num_words[0]], scores[num_words[0] :]
-        by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
+        by_word = p
+        if not every_text_a_word:
+            by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
         size_by_word = effect_size(x_words, y_words)
         if how.alternative == "greater" and size_by_word < 0.0:
             opposite = permutation_test(-x_words, -y_words, noise=how.noise)

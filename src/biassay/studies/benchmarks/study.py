@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from biassay.answers.answers import Abilities, Answers
-from biassay.results.data import RunData, is_of
+from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.labels import ModelKey, model_key
 from biassay.results.storage import Types
@@ -80,9 +80,8 @@ class _Benchmarks(Study):
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
-        return not all(
-            any(row.status == "measured" for row in rows if is_of(row, record)) for record in run.manifest.models
-        )
+        of_models = rows_by_model(run.manifest.models, rows)
+        return not all(any(row.status == "measured" for row in own) for own in of_models)
 
 
 STUDY = _Benchmarks()

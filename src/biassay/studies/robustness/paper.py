@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from biassay.pages.formats import shown
-from biassay.pages.publish.layout import Cell, Group, Row, Span, Table, clean
+from biassay.pages.formats import clean, shown
+from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.robustness.columns import NUMBERS

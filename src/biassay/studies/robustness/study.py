@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import DegenerateError
-from biassay.results.data import RunData, is_of
+from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
 from biassay.stats.similarities import directions
@@ -93,7 +93,7 @@ class _Robustness(Study):
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
-        states = [{row.status for row in rows if is_of(row, record)} for record in run.manifest.models]
+        states = [{row.status for row in own} for own in rows_by_model(run.manifest.models, rows)]
         return any("measured" not in of or "failed" in of for of in states)
 
     def findings(self, run: RunData) -> Sequence[Finding]:

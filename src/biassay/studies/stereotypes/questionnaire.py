@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -124,33 +125,54 @@ class Questionnaire:
         return TraitScores(measure, found)
 
 
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """Items that are compared, and what of them is the same for all groups: ``rows`` are those of their pieces."""
+
+    items: list[int]
+    words: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    prior: Pieces
+    decisive: NDArray[np.bool_]
+
+
 class _Neutral:
     """The adjectives in the sentence of the prior, with which those in the sentence of a group are compared."""
 
     def __init__(self, items: Sequence[Item], words: Sequence[int], prior: Filled) -> None:
         self._words, self._prior, self._pieces = np.array(words, dtype=np.intp), prior, prior.words
         known = {i: pieces for i, word in enumerate(words) if (pieces := self._pieces[word]) is not None}
-        self._known, self._decisive = tuple(known), _decisive(items, known)
+        self._known, self._decisive = list(known), _decisive(items, known)
 
     def scores(self, own: Filled, measure: Measure, variant: Variant) -> NDArray[np.float64]:
         """Scores (items,) of one group; NaN where an adjective is unknown, or has other pieces than for the prior."""
         found = np.full(len(self._words), np.nan)
-        items = self._comparable(own)
-        if items:
-            words = self._words[list(items)]
-            lengths = self._prior.lengths[words]
-            starts = np.cumsum(lengths, dtype=np.intp) - lengths
-            of_group, of_prior = (Pieces.of(one.columns[_rows(one, words)], starts) for one in (own, self._prior))
-            decisive = np.concatenate([self._decisive[i] for i in items])
-            found[list(items)] = word_scores(of_group, of_prior, measure, variant, decisive)
+        if np.array_equal(own.lengths, self._prior.lengths) and np.array_equal(own.pieces, self._prior.pieces):
+            compared, moved = self._all, False
+        else:
+            compared, moved = self._compared(self._comparable(own)), True
+        if compared is not None:
+            rows = _rows(own, compared.words) if moved else compared.rows
+            of_group = Pieces.of(own.columns[rows], compared.prior.starts)
+            found[compared.items] = word_scores(of_group, compared.prior, measure, variant, compared.decisive)
         return found
 
-    def _comparable(self, own: Filled) -> tuple[int, ...]:
+    def _comparable(self, own: Filled) -> list[int]:
         """The known items whose pieces are the same in both sentences: others cannot be compared piece by piece."""
-        if np.array_equal(own.lengths, self._prior.lengths) and np.array_equal(own.pieces, self._prior.pieces):
-            return self._known
         pieces = own.words
-        return tuple(i for i in self._known if pieces[self._words[i]] == self._pieces[self._words[i]])
+        return [i for i in self._known if pieces[self._words[i]] == self._pieces[self._words[i]]]
+
+    @cached_property
+    def _all(self) -> _Compared | None:
+        return self._compared(self._known)
+
+    def _compared(self, items: list[int]) -> _Compared | None:
+        if not items:
+            return None
+        words = self._words[items]
+        rows, lengths = _rows(self._prior, words), self._prior.lengths[words]
+        prior = Pieces.of(self._prior.columns[rows], np.cumsum(lengths, dtype=np.intp) - lengths)
+        return _Compared(items, words, rows, prior, np.concatenate([self._decisive[i] for i in items]))
 
 
 def _rows(filled: Filled, words: NDArray[np.intp]) -> NDArray[np.intp]:

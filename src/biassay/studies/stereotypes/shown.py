@@ -7,9 +7,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from biassay.pages.formats import counted, interval_text, shown
+from biassay.pages.formats import clean, counted, interval_text, shown
 from biassay.pages.plain_tables import filled
-from biassay.pages.publish.layout import Cell, Group, Row, Span, clean
+from biassay.pages.publish.layout import Cell, Group, Row, Span
 from biassay.pages.publish.layout import Table as PaperTable
 from biassay.results.data import RunData
 from biassay.results.slices import Slice

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
-from biassay.results.data import RunData, is_of
+from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.storage import Older, Types
 from biassay.studies.stereotypes.columns import TABLES
@@ -68,10 +68,8 @@ class _Stereotypes(Study):
 
     def failed(self, run: RunData) -> bool:
         profiles = run.tables.get("profiles", ())
-        return not all(
-            any(score is not None for row in profiles if is_of(row, record) for score in row.scores)
-            for record in run.manifest.models
-        )
+        of_models = rows_by_model(run.manifest.models, profiles)
+        return not all(any(score is not None for row in own for score in row.scores) for own in of_models)
 
     def only(self, run: RunData, item: str) -> RunData:
         """The part about one measure or one group; what is about all groups stays, for measures are judged by it."""

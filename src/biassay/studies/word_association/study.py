@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UsageError
-from biassay.results.data import RunData, TestRecord, is_of
+from biassay.results.data import RunData, TestRecord, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
 from biassay.stimuli.word_associations import WordAssociationTest, select_word_associations
@@ -83,9 +83,8 @@ class _WordAssociation(Study):
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
-        return any(
-            not any(row.status == "measured" for row in rows if is_of(row, record)) for record in run.manifest.models
-        )
+        of_models = rows_by_model(run.manifest.models, rows)
+        return any(not any(row.status == "measured" for row in own) for own in of_models)
 
     def findings(self, run: RunData) -> Sequence[Finding]:
         from biassay.studies.word_association.findings import findings_of
