@@ -53,9 +53,10 @@ def test_every_batch_but_the_first_is_announced_before_the_one_ahead_of_it_is_as
             done.append(("ask", list(requests)))
             return sum(requests)
 
-    assert list(in_turn(Asker(), [[1, 2], [3], [4]])) == [3, 3, 4]
-    assert done[0] == ("prepare", [1, 2, 3, 4])
-    assert done[1:] == [("expect", [3]), ("ask", [1, 2]), ("expect", [4]), ("ask", [3]), ("ask", [4])]
+    assert list(in_turn(Asker(), [[1, 2], [3], [4], [5]])) == [3, 3, 4, 5]
+    assert done[0] == ("prepare", [1, 2, 3, 4, 5])
+    assert done[1:4] == [("expect", [3]), ("expect", [4]), ("ask", [1, 2])]
+    assert done[4:] == [("expect", [5]), ("ask", [3]), ("ask", [4]), ("ask", [5])]
 
 
 @pytest.mark.parametrize("kind", ["masked", "causal"])
