@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from biassay.files import harmless_cell
@@ -115,8 +114,7 @@ def leave_out(columns: Iterable[Column], *names: str) -> list[Column]:
 
 def cells(columns: Sequence[Column], rows: Iterable[Any]) -> list[list[Any]]:
     """The values of some rows, column by column."""
-    values = [column.get or attrgetter(column.name) for column in columns]
-    return [[value(row) for value in values] for row in rows]
+    return [[column.value(row) for column in columns] for row in rows]
 
 
 def html_table(title: str, head: Mapping[str, str], lines: Iterable[Sequence[str]]) -> str:
@@ -136,23 +134,12 @@ def _html_cell(text: str) -> str:
 
 def tsv_lines(rows: Iterable[Iterable[Any]]) -> str:
     """Rows of values as lines of cells. An empty cell was not computed."""
-    texts = _Texts()
-    return "".join("\t".join([texts[one] if type(one) is str else _cell(one) for one in row]) + "\n" for row in rows)
-
-
-class _Texts(dict[str, str]):
-    """Texts as cells, each made once: names come again in many rows."""
-
-    def __missing__(self, text: str) -> str:
-        made = self[text] = _clean(text)
-        return made
+    return "".join("\t".join(map(_cell, row)) + "\n" for row in rows)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    if type(value) is float:
-        return repr(value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from biassay.results.data import RunData, is_of
 from biassay.results.tables import MODEL, Column, TableSpec
@@ -52,11 +53,11 @@ def _scores(run: RunData, row: MeasureRow, place: int) -> Iterator[Score]:
     for profile in own:
         cells: list[tuple[str, bool | None, Any]] = [("", None, profile.scores)]
         if row.templates and array is not None:
-            found = array[row.groups.index(profile.group)].tolist()
+            found = array[row.groups.index(profile.group)]
             cells = [(name, name in row.chosen, line) for name, line in zip(row.templates, found, strict=True)]
         for template, chosen, scores in cells:
             for pair, score in zip(run.manifest.inputs.pairs, scores, strict=True):
-                known = None if score is None or math.isnan(score) else float(score)
+                known = None if score is None or np.isnan(score) else float(score)
                 yield Score(*key, template, chosen, profile.group, pair, known)
 
 
