@@ -26,6 +26,7 @@ from answering import save_8b, seconds
 from biassay.answers.codecs import BLANKS
 from biassay.answers.fill import AskedBlanks, ask_missing
 from biassay.answers.store import AnswerStore
+from biassay.models.attention import without_plans
 from biassay.models.lm import _at_once
 from biassay.models.registry import open_as
 from biassay.stimuli.abc import load_abc, templates_named
@@ -33,6 +34,8 @@ from biassay.studies.stereotypes.questionnaire import Questionnaire
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ("caliskan2017", "may2019")
+# What transformers imports is imported when it is used.
+NEEDED = "import torch, transformers as t; torch.zeros(1).cuda(); t.AutoTokenizer, t.AutoModelForMaskedLM, t.{}"
 
 
 def command(*arguments: str, cache: Path) -> float:
@@ -48,9 +51,9 @@ def command(*arguments: str, cache: Path) -> float:
     return time.perf_counter() - began
 
 
-def twice(name: str, *arguments: str, cache: Path) -> None:
+def twice(name: str, needed: str, *arguments: str, cache: Path) -> None:
     """A command, and the same again, when all answers are kept; beside importing what the first one needs."""
-    libraries = min(command("-c", "import torch, transformers; torch.zeros(1).cuda()", cache=cache) for _ in range(2))
+    libraries = min(command("-c", NEEDED.format(needed), cache=cache) for _ in range(2))
     first, *again = (command("-m", "biassay", *arguments, cache=cache) for _ in range(3))
     print(f"{name}: {first:.1f} s, of which importing the libraries {libraries:.1f} ({first / libraries:.2f} times)")
     print(f"{name}, second run: {min(again):.2f} s, {first / min(again):.1f} times as fast", flush=True)
@@ -62,11 +65,12 @@ def base(folder: Path) -> None:
     config = transformers.BertConfig(vocab_size=30_522, pad_token_id=0)
     transformers.BertForMaskedLM(config).save_pretrained(model)
     name = f"hf:{model}?dtype=bfloat16"
-    twice("stereotypes, all groups and templates", "stereotypes", name, cache=folder / "cache")
+    twice("stereotypes, all groups and templates", "BertForMaskedLM", "stereotypes", name, cache=folder / "cache")
     texts = save_tiny("roberta", folder / "texts")
     padding = transformers.AutoTokenizer.from_pretrained(texts).pad_token_id
     transformers.RobertaModel(transformers.RobertaConfig(pad_token_id=padding)).save_pretrained(texts)
-    twice("46 association tests", "run", f"hf:{texts}?dtype=bfloat16", "--tests", *TESTS, cache=folder / "cache")
+    asked = ("run", f"hf:{texts}?dtype=bfloat16", "--tests", *TESTS)
+    twice("46 association tests", "RobertaModel", *asked, cache=folder / "cache")
 
 
 def large(folder: Path) -> None:
@@ -79,8 +83,8 @@ def large(folder: Path) -> None:
     blanks = Questionnaire(abc, abc.groups, templates_named(abc, ()), kind="causal", prior="word").blanks
     model.prepare(blanks)
     model.fill(blanks[:8])  # to warm up
-    store = AnswerStore(folder / "kept").of(model.identity, BLANKS)
-    whole = seconds(lambda: ask_missing(AskedBlanks(model), blanks, store))
+    stores = [AnswerStore(folder / name).of(model.identity, BLANKS) for name in ("kept", "again")]
+    whole, again = (seconds(lambda store=store: ask_missing(AskedBlanks(model), blanks, store)) for store in stores)
     passes = [model._in_tokens([blanks[place] for place in places])[1] for places in model.batches(blanks)]
     ready = [
         [torch.from_numpy(array).cuda() for array in batch.padded(0)]
@@ -91,13 +95,17 @@ def large(folder: Path) -> None:
     def alone() -> None:
         with torch.inference_mode():
             for ids, mask in ready:
-                model.model.model(input_ids=ids, attention_mask=mask)
+                with without_plans("cuda", ids.shape[1]):
+                    model.model.model(input_ids=ids, attention_mask=mask)
 
     alone()
     only = seconds(alone)
     tokens = sum(int(mask.sum()) for _, mask in ready)
     questions = sum(len(one.targets) for one in passes)
-    print(f"stereotypes, 8B-sized: {questions:,} questions in {tokens:,} tokens, {whole:.1f} s; ", end="")
+    print(
+        f"stereotypes, 8B-sized: {questions:,} questions in {tokens:,} tokens, {whole:.1f} s ({again:.1f} again); ",
+        end="",
+    )
     print(f"the model alone {only:.1f} s: {whole / only:.2f} times as long", flush=True)
 
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -173,6 +174,13 @@ def test_zero_vector_names_its_text(tmp_path: Path) -> None:
         ask_missing(AskedTexts(encoder), TEXTS[:3], store_in(tmp_path, encoder))
 
 
+def test_vectors_whose_squares_are_too_large_or_too_small_for_single_precision_are_kept(tmp_path: Path) -> None:
+    encoder = Giving([[1e30, 1e30], [1e-30, 0], [3, 4]])
+    store = store_in(tmp_path, encoder)
+    assert ask_missing(AskedTexts(encoder), TEXTS[:3], store) == 3
+    np.testing.assert_array_equal(store.get(TEXTS[:3]).vectors, np.float32([[1e30, 1e30], [1e-30, 0], [3, 4]]))
+
+
 def test_zero_vector_of_unknown_words_is_allowed(tmp_path: Path) -> None:
     encoder = Giving([[1, 2], [0, 0]], unknown=((), ((0, 4),)))
     store = store_in(tmp_path, encoder)
@@ -328,3 +336,18 @@ def main(root: Path, count: int) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), int(sys.argv[2]))
+
+
+def test_batches_of_texts_are_begun_ahead_where_the_encoder_can(tmp_path: Path) -> None:
+    class Beginning(Counting):
+        begun: ClassVar[list[list[str]]] = []
+
+        def begin(self, texts: Sequence[str]) -> None:
+            self.begun.append(list(texts))
+
+    encoder = Beginning()
+    store = store_in(tmp_path, encoder)
+    assert ask_missing(AskedTexts(encoder), TEXTS, store) == len(TEXTS)
+    planned = [[TEXTS[place] for place in places] for places in AskedTexts(encoder).batches(TEXTS)]
+    assert encoder.begun == planned[1:]
+    np.testing.assert_array_equal(store.get(TEXTS).vectors, vectors_of(TEXTS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Sequence
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 from biassay.answers.fill import in_turn
-from biassay.models.ahead import Ahead
+from biassay.models.ahead import Ahead, uncollected
 from biassay.models.lm_passes import Passes
 from biassay.models.lm_questions import Question
+from biassay.models.states import _by_size
+from biassay.models.tokenising import Tokenised
 
 
 def test_what_was_announced_is_worked_on_once_and_elsewhere() -> None:
@@ -53,9 +56,10 @@ def test_every_batch_but_the_first_is_announced_before_the_one_ahead_of_it_is_as
             done.append(("ask", list(requests)))
             return sum(requests)
 
-    assert list(in_turn(Asker(), [[1, 2], [3], [4]])) == [3, 3, 4]
-    assert done[0] == ("prepare", [1, 2, 3, 4])
-    assert done[1:] == [("expect", [3]), ("ask", [1, 2]), ("expect", [4]), ("ask", [3]), ("ask", [4])]
+    assert list(in_turn(Asker(), [[1, 2], [3], [4], [5]])) == [3, 3, 4, 5]
+    assert done[0] == ("prepare", [1, 2, 3, 4, 5])
+    assert done[1:4] == [("expect", [3]), ("expect", [4]), ("ask", [1, 2])]
+    assert done[4:] == [("expect", [5]), ("ask", [3]), ("ask", [4]), ("ask", [5])]
 
 
 @pytest.mark.parametrize("kind", ["masked", "causal"])
@@ -82,3 +86,44 @@ def test_every_question_is_asked_in_a_sequence_that_begins_with_its_own(kind: st
     assert [answered[number] for number in range(len(questions))] == questions
     everyone = np.arange(len(questions))
     assert passes.first_asked(everyone, len(questions)).sum() == len(passes.sequences)
+
+
+def test_the_collector_rests_until_the_last_of_several_threads_is_done() -> None:
+    assert gc.isenabled()
+    inside, leave = threading.Event(), threading.Event()
+
+    def elsewhere() -> None:
+        with uncollected():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=elsewhere)
+    with uncollected():
+        thread.start()
+        assert inside.wait(10)
+    assert not gc.isenabled()
+    leave.set()
+    thread.join()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with uncollected():
+            pass
+        assert not gc.isenabled()  # as it was before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("most", [1, 7, 24, 1000])
+def test_texts_that_go_together_are_as_many_as_padded_tokens_allow(most: int) -> None:
+    rng = np.random.default_rng(most)
+    lengths = rng.integers(1, 12, 60)
+    order = np.argsort(lengths, kind="stable")
+    tokenised = Tokenised(
+        np.zeros(lengths.sum(), dtype=np.int64), np.zeros(lengths.sum(), dtype=bool), lengths, lengths, [], [], 0
+    )
+    pieces = [piece.tolist() for piece in _by_size(order, tokenised, most)]
+    assert [row for piece in pieces for row in piece] == order.tolist()
+    for piece, following in zip(pieces, [*pieces[1:], []], strict=True):
+        assert len(piece) == 1 or len(piece) * lengths[piece].max() <= most
+        assert not following or (len(piece) + 1) * lengths[following[0]] > most

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _TOGETHER = 512  # texts: of each there are as many vectors as readings
+_COMING = 2  # batches: one in the model, one on its way there
 Progress = Callable[[int, int], None]
 Request = TypeVar("Request", bound=Hashable)
 Request_contra = TypeVar("Request_contra", bound=Hashable, contravariant=True)
@@ -42,8 +43,8 @@ Answers_contra = TypeVar("Answers_contra", contravariant=True)
 class Asker(Protocol[Request_contra, Answers_co]):
     """A model as it answers one kind of request.
 
-    ``prepare`` sees all that will be asked, before the first batch; ``expect`` sees every batch but the first, while
-    the one before it is asked.
+    ``prepare`` sees all that will be asked, before the first batch; ``expect`` sees every batch but the first, before
+    those up to `_COMING` places ahead of it are asked.
     """
 
     def prepare(self, requests: Sequence[Request_contra]) -> None: ...
@@ -97,11 +98,13 @@ def ask_missing(
 
 
 def in_turn(asker: Asker[Request, Answers], batches: Sequence[Sequence[Request]]) -> Iterator[Answers]:
-    """The answers to batches, one after the other; a model is told of the next while it answers one."""
+    """The answers to batches, one after the other; a model is told of the next ones before it is asked for one."""
     asker.prepare([request for batch in batches for request in batch])
+    told = 1
     for number, batch in enumerate(batches):
-        for following in batches[number + 1 : number + 2]:
+        for following in batches[told : number + 1 + _COMING]:
             asker.expect(following)
+        told = number + 1 + _COMING
         yield asker.ask(batch)
 
 
@@ -148,7 +151,11 @@ class _AskedEncoder(_Asked):
 
 
 class AskedTexts(_AskedEncoder):
-    """An encoder, asked for vectors of texts."""
+    """An encoder, asked for vectors of texts; it may have ``begin(texts)``, to encode them ahead of being asked."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        self._expect = getattr(encoder, "begin", self._expect)
 
     def ask(self, requests: Sequence[str]) -> Encoded:
         return self._checked(requests, self._encoder.encode(requests))
@@ -184,11 +191,12 @@ def _check(name: str, texts: Sequence[str], encoded: Encoded) -> None:
     """Refuse vectors without a direction before they are stored; a text of unknown words only may be zero."""
     if not len(encoded.vectors) == len(encoded.unknown) == len(encoded.cut) == len(texts):
         raise VectorError(f"{name} gave {len(encoded.vectors)} vectors for {len(texts)} texts")
-    finite = np.isfinite(encoded.vectors).all(axis=1)
-    if not finite.all():
-        raise VectorError(f"{name}: the vector of {texts[int(np.argmin(finite))]!r} is not finite")
-    for row in np.flatnonzero(~encoded.vectors.any(axis=1)).tolist():
-        if not encoded.unknown[row]:
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        squared = np.einsum("ij,ij->i", encoded.vectors, encoded.vectors)
+    for row in np.flatnonzero(~(np.isfinite(squared) & (squared > 0.0))).tolist():  # one pass leaves few to look at
+        if not np.isfinite(encoded.vectors[row]).all():
+            raise VectorError(f"{name}: the vector of {texts[row]!r} is not finite")
+        if not encoded.vectors[row].any() and not encoded.unknown[row]:
             raise VectorError(f"{name}: the vector of {texts[row]!r} is zero, so it has no direction")
 
 

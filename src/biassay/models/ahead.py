@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Generic, TypeVar
 
-__all__ = ["Ahead"]
+__all__ = ["Ahead", "uncollected"]
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -34,3 +37,28 @@ class Ahead(Generic[Given, Result]):
                 del self._coming[: place + 1]
                 return coming.result()
         return self._work(batch)
+
+
+class _Resting:
+    """How many want the collector to rest, and whether it worked before the first of them."""
+
+    lock = threading.Lock()
+    many = 0
+    worked = False
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Make many objects while Python does not look for circles among them, nor, again and again, among all others."""
+    with _Resting.lock:
+        if not _Resting.many:
+            _Resting.worked = gc.isenabled()
+            gc.disable()
+        _Resting.many += 1
+    try:
+        yield
+    finally:
+        with _Resting.lock:
+            _Resting.many -= 1
+            if not _Resting.many and _Resting.worked:
+                gc.enable()

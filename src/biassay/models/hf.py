@@ -28,7 +28,7 @@ from biassay.models.states import DTYPES, TokenStates, choice
 if TYPE_CHECKING:
     from biassay.models.answering import Answerer, LikelihoodModel
     from biassay.models.lm import LanguageModel
-    from biassay.models.states import Layers
+    from biassay.models.states import Coming, Layers
     from biassay.models.tokenising import Tokenised
 
 __all__ = ["FAMILY", "HfEncoder", "provide"]
@@ -49,6 +49,7 @@ class HfEncoder:
         self.identity = Identity(checkpoint.source.name, "hf", checkpoint.fingerprint, tuple(settings.items()))
 
         self._tokenised: Ahead[str, Tokenised] = Ahead(lambda texts: checkpoint.tokeniser(texts))
+        self._begun: Ahead[str, tuple[Tokenised, Coming]] = Ahead(self._begin)
 
     @property
     def batch_size(self) -> int:
@@ -61,9 +62,19 @@ class HfEncoder:
         """Tokenise texts that are asked for soon."""
         self._tokenised.expect(texts)
 
-    def encode(self, texts: Sequence[str]) -> Encoded:
+    def begin(self, texts: Sequence[str]) -> None:
+        """The same, and hand them over to the GPU, if there is one."""
+        self.expect(texts)
+        if self._states.device != "cpu":
+            self._begun.expect(texts)
+
+    def _begin(self, texts: Sequence[str]) -> tuple[Tokenised, Coming]:
         tokenised = self._tokenised(texts)
-        vectors = self._states.vectors(tokenised, partial(pool, self._pool))
+        return tokenised, self._states.begin(tokenised, self._states.own(partial(pool, self._pool)))
+
+    def encode(self, texts: Sequence[str]) -> Encoded:
+        tokenised, coming = self._begun(texts)
+        (vectors,) = coming.vectors()
         return Encoded.of(vectors, tokenised.unknown, tokenised.cut)
 
     @property

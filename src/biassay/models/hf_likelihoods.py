@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from biassay.models.ahead import Ahead
+from biassay.models.ahead import Ahead, uncollected
 from biassay.models.answering import TokenLikelihoods
 from biassay.models.family import ModelName
 from biassay.models.lm import LanguageModel
@@ -64,6 +64,7 @@ class HfLikelihoods:
         """Whether its tokenizer writes capitals small."""
         return self._model.folds_case
 
+    @uncollected()
     def _in_tokens(self, texts: Sequence[Likelihood]) -> list[_Asked]:
         encoded = self._model.encoded([one.text for one in texts])
         return [self._questions(one, encoding) for one, encoding in zip(texts, encoded, strict=True)]

@@ -12,6 +12,7 @@ import numpy as np
 from biassay.errors import ModelError
 from biassay.models.ahead import Ahead
 from biassay.models.answering import Reply
+from biassay.models.attention import without_plans
 from biassay.models.base import Identity
 from biassay.models.family import ModelName
 from biassay.models.hub import flag
@@ -180,7 +181,7 @@ class HfReplies:
         device = self._model.device
         ids = torch.tensor([[*[padding] * (longest - len(row)), *row] for row in rows], device=device)
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=device)
-        with torch.inference_mode():
+        with torch.inference_mode(), without_plans(device, longest):
             made = self._model.model.generate(
                 input_ids=ids,
                 attention_mask=mask,

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import ModelError, UsageError
-from biassay.models.ahead import Ahead
+from biassay.models.ahead import Ahead, uncollected
+from biassay.models.attention import without_plans
 from biassay.models.base import COLUMNS, Filled, Identity
 from biassay.models.checkpoint import Checkpoint
 from biassay.models.family import ModelName
@@ -39,7 +40,7 @@ __all__ = ["LanguageModel", "provide"]
 
 _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
 _ROWS_AT_ONCE = {"cpu": 128, "cuda": 2048}
-_QUESTIONS_AT_ONCE = {"cpu": 4096, "cuda": 65_536}
+_QUESTIONS_AT_ONCE = {"cpu": 4096, "cuda": 16_384}
 _INITIAL = ("Ġ", "▁")  # marks of a blank, in byte-level and in sentence-piece vocabularies
 
 
@@ -135,6 +136,7 @@ class LanguageModel:
         if self._head is None:
             raise ModelError(f"model {self._source.name!r} has no output layer over its vocabulary")
 
+    @uncollected()
     def _in_tokens(self, blanks: Sequence[Blank]) -> tuple[list[InTokens], Passes]:
         asked = self._questions.of(blanks)
         return asked, Passes.of([question for one in asked for question in one.questions], self.kind)
@@ -209,9 +211,7 @@ class LanguageModel:
             families = families.halves()[0]
         try:
             one, other = (self._said(COLUMNS[:1], part) for part in (families, families.whole))
-        except (
-            Exception
-        ):  # a model without such a cache, or with one of its own: whatever it says, it is read as a whole
+        except Exception:  # whatever a model without such a cache, or with one of its own, says: it is read as a whole
             return False
         return bool(np.allclose(one.cpu(), other.cpu(), atol=1e-4 if self._dtype == "float32" else 0.2))
 
@@ -267,7 +267,8 @@ class LanguageModel:
         handles = [self._head.register_forward_pre_hook(only_there), self._head.register_forward_hook(plain)]
         try:
             more = behind.given(mask) if self.kind == "causal" else {"attention_mask": mask}
-            output = self._model(input_ids=ids, **more)
+            with without_plans(self.device, ids.shape[1]):
+                output = self._model(input_ids=ids, **more)
             behind.take(output, mask)
             logits = output.logits[:, 0]
         finally:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import UnknownNameError, UsageError
+from biassay.models.attention import without_plans
 from biassay.models.family import ModelName
 from biassay.models.hub import check_device, choose_device
 from biassay.models.memory import halves_of, in_halves
@@ -25,12 +29,27 @@ if TYPE_CHECKING:
     Layers = tuple[int, ...]
     Way = tuple[Layers, Pooling]
 
-__all__ = ["DTYPES", "TokenStates", "choice"]
+__all__ = ["DTYPES", "Coming", "TokenStates", "choice"]
 
 DTYPES = ("float32", "bfloat16", "float16")
 _JOINS = ("sum", "concat")
 _TOP = (-1,)
 _TOKENS_AT_ONCE = {"cpu": 4096, "cuda": 131_072}
+
+
+@dataclass(frozen=True, eq=False)
+class Coming:
+    """Vectors (texts, d), one array for every way they are made, which a device may still be at work on."""
+
+    found: Sequence[torch.Tensor]
+    done: torch.cuda.Event | None
+
+    def vectors(self) -> list[NDArray[np.float32]]:
+        """Wait for them."""
+        if self.done is None:
+            return [one.numpy() for one in self.found]
+        self.done.synchronize()
+        return [one.numpy().copy() for one in self.found]  # page-locked memory is for the next batch
 
 
 class TokenStates:
@@ -50,6 +69,8 @@ class TokenStates:
         self._dtype = choice(model, "dtype", "float32", DTYPES)
         check_device(model)
         self._model: Any = None
+        self._place: AbstractContextManager[Any] = nullcontext()
+        self._one_at_a_time = threading.Lock()
         self.settings = self.settings_of(self._layers)
 
     @cached_property
@@ -78,24 +99,44 @@ class TokenStates:
 
     def load(self) -> None:
         if self._model is None:
+            import torch
+
+            if self.device != "cpu":
+                self._place = torch.cuda.device(torch.cuda.current_device())  # that of this thread, in any thread
             spread = check_device(self._name) == "auto"
             loaded = load_weights(self._source, "AutoModel", self._dtype, self.device, spread=spread)
             self._model = loaded.get_encoder() if self._checkpoint.config.is_encoder_decoder else loaded
 
     def vectors(self, tokenised: Tokenised, pooling: Pooling) -> NDArray[np.float32]:
         """Vectors (texts, d) of the layers asked for."""
-        (vectors,) = self.several(tokenised, [(self._layers, pooling)])
+        (vectors,) = self.several(tokenised, self.own(pooling))
         return vectors
+
+    def own(self, pooling: Pooling) -> list[Way]:
+        """The layers asked for."""
+        return [(self._layers, pooling)]
 
     def several(self, tokenised: Tokenised, ways: Sequence[Way]) -> list[NDArray[np.float32]]:
         """Vectors (texts, d) by every way, from one pass."""
+        return self.begin(tokenised, ways).vectors()
+
+    def begin(self, tokenised: Tokenised, ways: Sequence[Way]) -> Coming:
+        """Hand texts over to the device, which is not waited for. Several threads may do so."""
         import torch
 
         self.load()
-        pieces = list(self.pieces(tokenised))
-        found = [self._pooled(tokenised, rows, ways) for rows in pieces]  # the device is waited for behind the last
-        order = np.argsort(np.concatenate(pieces))
-        return [torch.cat(parts).cpu().numpy()[order] for parts in zip(*found, strict=True)]
+        with self._one_at_a_time, self._place:
+            pieces = list(self.pieces(tokenised))
+            found = [self._pooled(tokenised, rows, ways) for rows in pieces]
+            order = torch.from_numpy(np.argsort(np.concatenate(pieces)))
+            whole = [torch.cat(parts) for parts in zip(*found, strict=True)]
+            ordered = [one[order.to(one.device)] for one in whole]
+            if self.device == "cpu":
+                return Coming(ordered, None)
+            here = [torch.empty(one.shape, dtype=one.dtype, pin_memory=True) for one in ordered]
+            for one, target in zip(ordered, here, strict=True):
+                target.copy_(one, non_blocking=True)
+            return Coming(here, torch.cuda.current_stream(ordered[0].device).record_event())
 
     def pieces(self, tokenised: Tokenised) -> Iterator[NDArray[np.intp]]:
         """Rows of the texts that go through the model together."""
@@ -128,7 +169,8 @@ class TokenStates:
     def run(self, ids: torch.Tensor, mask: torch.Tensor, wanted: Sequence[Layers] = ()) -> list[list[torch.Tensor]]:
         """States (texts, tokens, d) of all layers wanted, by default those asked for."""
         wanted = wanted or [self._layers]
-        output = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=set(wanted) != {_TOP})
+        with without_plans(self.device, ids.shape[1]):
+            output = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=set(wanted) != {_TOP})
         return [
             [output.last_hidden_state] if layers == _TOP else [output.hidden_states[i] for i in layers]
             for layers in wanted
@@ -137,10 +179,10 @@ class TokenStates:
 
 def _by_size(order: NDArray[np.intp], tokenised: Tokenised, most: int) -> Iterator[NDArray[np.intp]]:
     """Texts of like length together, as many as the number of padded tokens allows."""
-    start = 0
-    for end in range(1, len(order) + 1):
-        if end < len(order) and (end - start + 1) * tokenised.lengths[order[end]] <= most:
-            continue
+    lengths, start = tokenised.lengths[order], 0
+    while start < len(order):
+        padded = np.arange(1, len(order) - start + 1) * lengths[start:]
+        end = start + max(1, int(np.searchsorted(padded, most, side="right")))
         yield order[start:end]
         start = end
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import ModelError, VectorError
+from biassay.models.ahead import uncollected
 from biassay.models.base import Span
 
 __all__ = [
@@ -109,13 +110,17 @@ class Tokeniser:
         normalizer = self._backend.normalizer
         return normalizer is not None and "a" in normalizer.normalize_str("A")
 
+    @uncollected()
     def __call__(self, texts: Sequence[str]) -> Tokenised:
         numbers = [encoding.ids for encoding in self._backend.encode_batch_fast(list(texts), add_special_tokens=True)]
         unknown: list[tuple[Span, ...]] = [()] * len(texts)
         cut: list[int | None] = [None] * len(texts)
-        for i in self._unusual_rows(numbers):
-            numbers[i], unknown[i], cut[i] = self._unusual(texts[i])
         ids, lengths, starts = _flat(numbers)
+        unusual = self._unusual_rows(ids, lengths, starts)
+        for i in unusual:
+            numbers[i], unknown[i], cut[i] = self._unusual(texts[i])
+        if unusual:
+            ids, lengths, starts = _flat(numbers)
         words = ~np.isin(ids, list(self._special))
         own = np.add.reduceat(np.append(words, False).astype(np.int64), starts) * (lengths > 0)
         if not own.all():
@@ -127,6 +132,7 @@ class Tokeniser:
         """How many tokens every text has, however long it is, special ones left out."""
         return count_tokens(self._tokenizer, texts)
 
+    @uncollected()
     def locate(self, texts: Sequence[str], spans: Sequence[Span]) -> Located:
         """Texts with the tokens of one word each; what is too long is cut to the words around it."""
         encodings = self._backend.encode_batch(list(texts), add_special_tokens=True)
@@ -153,9 +159,8 @@ class Tokeniser:
             reason = None if own else TOO_LONG
         return ([self._padding], (), reason) if reason else (ids, own, None)
 
-    def _unusual_rows(self, numbers: list[list[int]]) -> list[int]:
+    def _unusual_rows(self, ids: NDArray[np.int64], lengths: NDArray[np.int64], starts: NDArray[np.int64]) -> list[int]:
         """Texts that are too long or hold an unknown token."""
-        ids, lengths, starts = _flat(numbers)
         strange = np.add.reduceat(np.append(ids == self._unknown, False).astype(np.int64), starts) * (lengths > 0)
         rows: list[int] = np.flatnonzero((strange > 0) | (lengths > self.limit)).tolist()
         return rows
