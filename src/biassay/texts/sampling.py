@@ -32,6 +32,7 @@ __all__ = [
     "Sample",
     "by_stimulus",
     "draw",
+    "ranks",
     "sample_table",
     "stimulus_keys",
 ]
@@ -191,6 +192,14 @@ def by_stimulus(stimulus: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArra
     # Numbers of 16 bits are sorted in one pass.
     small = stimulus.astype(np.uint16) if len(stimulus) and stimulus.max() < 2**16 else stimulus
     return np.asarray(order[np.argsort(small[order], kind="stable")])
+
+
+def ranks(stimulus: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of the same stimulus come before each, in this order by stimulus."""
+    counts = np.bincount(stimulus)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - (np.cumsum(counts) - counts)[stimulus[order]]
+    return rank
 
 
 def _in_order(table: Any, stimulus: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
