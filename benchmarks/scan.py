@@ -122,8 +122,7 @@ def scan_file(path: Path, words: tuple[str, ...], k: int) -> int:
     from biassay.texts.scanning import ScanSettings, scan
 
     sample, found = Sample(words, k), 0
-    for partial in scan(split(find_files([path])), ScanSettings(words, k)):
-        sample.add(partial.table)
+    for partial in scan(split(find_files([path])), ScanSettings(words, k), sample=sample):
         found += int(partial.found.sum())
     sample.to_table()
     return found

@@ -22,11 +22,12 @@ from biassay.errors import UsageError
 from biassay.texts import blocks as blocks_module
 from biassay.texts import scanning, tables
 from biassay.texts.corpus import Part, find_files, split
+from biassay.texts.drawing import ENDS
 from biassay.texts.joined import Joined
 from biassay.texts.matching import Matcher
 from biassay.texts.sampling import NO_LIMIT, Sample
 from biassay.texts.scanning import Partial, ScanSettings, scan
-from biassay.texts.segmenting import LONGEST_SENTENCE, sentence_around
+from biassay.texts.segmenting import LONGEST_SENTENCE, segmenter, sentence_around
 
 pytestmark = pytest.mark.extras
 
@@ -55,9 +56,10 @@ def write_as(path: Path, texts: list[str]) -> None:
             path.write_bytes(gzip.compress(path.read_bytes()))
 
 
-def bodies(count: int, seed: int = 0, length: int = 30) -> list[str]:
+def bodies(count: int, seed: int = 0, length: int = 30, plain: bool = False) -> list[str]:
     rng = random.Random(seed)
-    return [" ".join(rng.choices(WORDS, k=rng.randrange(length))) for _ in range(count)]
+    words = [word for word in WORDS if word.isascii() or not plain]
+    return [" ".join(rng.choices(words, k=rng.randrange(length))) for _ in range(count)]
 
 
 def whole(partials: list[Partial], k: int) -> list[dict[str, Any]]:
@@ -135,7 +137,7 @@ def test_a_scan_is_brute_force_however_it_is_divided(
     held: int,
     openings: bool,
 ) -> None:
-    texts = bodies(count, seed)
+    texts = bodies(count, seed, plain=bool(seed % 4))
     texts += texts[: count // 3]
     path = write(tmp_path_factory.getbasetemp() / "corpus.jsonl", texts)
     asked = ScanSettings(STIMULI, k, seed=seed, openings=openings)
@@ -144,10 +146,12 @@ def test_a_scan_is_brute_force_however_it_is_divided(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_module, "BLOCK", group // 3 + 1)
         patch.setattr(scanning, "_HELD", held)
+        patch.setattr(scanning, "_GIVEN", 5 * held)
         parts = list(split(find_files([path]), part))
         random.Random(seed).shuffle(parts)
-        for piece in parts:
-            for partial in scan([piece], asked, sample.thresholds(), group_bytes=group):
+        runs = [parts[: count // 2], parts[count // 2 :]] if seed % 3 else [[piece] for piece in parts]
+        for run in runs:
+            for partial in scan(run, asked, sample.thresholds(), group_bytes=group):
                 partials.append(partial)
                 sample.add(partial.table)
                 if seed % 2:
@@ -177,9 +181,43 @@ def test_text_jsonl_and_compression_give_the_same_contexts(tmp_path: Path) -> No
     write(tmp_path / "a.jsonl", texts)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
     (tmp_path / "a.txt").write_text("\n".join(texts))
-    found = [without_source(whole([*scan([Part(file)], ScanSettings(STIMULI, 7))], 7)) for file in find_files([tmp_path])]
+    found = [
+        without_source(whole([*scan([Part(file)], ScanSettings(STIMULI, 7))], 7)) for file in find_files([tmp_path])
+    ]
     assert len(found[0]) == 4 * 7
     assert found[0] == found[1] == found[2]
+
+
+def test_hits_are_ruled_out_before_sentences_are_cut_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = split(find_files([write(tmp_path / "a.jsonl", bodies(4000, plain=True))]), 50_000)
+    asked, cut = ScanSettings(STIMULI, 5), []
+    expected = whole(list(scan(parts, asked)), 5)
+    around = scanning.sentences_around
+    monkeypatch.setattr(blocks_module, "BLOCK", 10_000)
+    monkeypatch.setattr(scanning, "_HELD", 100_000)
+    monkeypatch.setattr(scanning, "sentences_around", lambda *given: cut.append(len(given[1].key)) or around(*given))
+    found = list(scan(parts, asked))
+    assert whole(found, 5) == expected
+    assert len(expected) == 5 * len(STIMULI) <= sum(cut) < 5 * 5 * len(STIMULI)
+    assert sum(int(partial.found.sum()) for partial in found) > 10_000
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "ru", "zh", "hy"])
+def test_in_plain_lines_sentences_end_where_marks_say(language: str) -> None:
+    rng = random.Random(1)
+    pieces = ["a", "He", "she", "Dr", "e.g", *"   ...!?'\"-,:;(*/1&@[]<>_", "2.", "ii.", "x@y.org", "--", "''", " - "]
+    for _ in range(3000):
+        line = "".join(rng.choices(pieces, k=rng.randrange(40)))
+        ends = np.cumsum([len(sentence) for sentence in segmenter(language)(line)])
+        for end in ends[:-1].tolist():
+            before = line[:end].rstrip(" ,'\"-")
+            assert ENDS[ord(before[-1])], (line, end)
+
+
+def test_a_line_on_which_the_library_gives_up_is_one_sentence(tmp_path: Path) -> None:
+    text = "Plan B\xa0. So she came. Then he left."
+    (partial,) = scan([Part(find_files([write(tmp_path / "a.jsonl", [text])])[0])], ScanSettings(STIMULI, 5))
+    assert {row["text"] for row in partial.table.to_pylist()} == {text}
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".csv", ".parquet"])
@@ -219,7 +257,8 @@ def test_thresholds_spare_work_and_change_nothing(tmp_path: Path) -> None:
 def test_seeds_draw_other_contexts(tmp_path: Path) -> None:
     part = Part(find_files([write(tmp_path / "a.jsonl", bodies(2000))])[0])
     drawn = [
-        {row["text"] for row in next(scan([part], ScanSettings(STIMULI, 20, seed))).table.to_pylist()} for seed in (0, 1)
+        {row["text"] for row in next(scan([part], ScanSettings(STIMULI, 20, seed))).table.to_pylist()}
+        for seed in (0, 1)
     ]
     assert len(drawn[0] & drawn[1]) < len(drawn[0]) / 2
 

@@ -129,9 +129,7 @@ def _write(rows: NDArray[np.int64], count: int, one: int, two: int, three: int) 
 
 
 @compiled
-def find(
-    text: Text, forms: Forms, kinds: NDArray[np.uint8], words: NDArray[np.int64], hits: NDArray[np.int64]
-) -> int:
+def find(text: Text, forms: Forms, kinds: NDArray[np.uint8], words: NDArray[np.int64], hits: NDArray[np.int64]) -> int:
     """Write hits, as rows of stimulus, document and place in the data, as far as there is room. How many there are."""
     count = 0
     data, letters = text.data, forms.letters
@@ -208,7 +206,13 @@ def _look_up(slots: NDArray[np.int32], shift: np.uint64, hashes: NDArray[np.uint
 
 @compiled
 def _stands(
-    data: NDArray[np.uint8], at: int, stop: int, letters: NDArray[np.uint8], first: int, last: int, kinds: NDArray[np.uint8]
+    data: NDArray[np.uint8],
+    at: int,
+    stop: int,
+    letters: NDArray[np.uint8],
+    first: int,
+    last: int,
+    kinds: NDArray[np.uint8],
 ) -> bool:
     """Whether letters stand there, before a place to stop, where a word starts that is as long as their first."""
     end = at + last - first

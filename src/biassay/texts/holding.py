@@ -1,15 +1,15 @@
-"""Hits that may be in the sample, with their documents: their sentences are cut out when no more can be ruled out.
+"""Hits that may be in the sample, with their documents: sentences are cut out when no more hits can be ruled out.
 
 How hits are ruled out before any sentence is cut out. In a line that is ASCII and has no ")" a sentence ends after a
-character of ``_ENDS``, blanks and quotes, or with the line. So what stands around a hit, up to the next such characters,
-is a part of its sentence; and if the hit is the first of its stimulus in the line, it is the first in the sentence, and
-this part, the mark of the hit, depends on the sentence alone. Hits with different marks are in different sentences: k
-marks with keys of at most t prove k sentences, and no hit above t can be in the sample.
+character of ``drawing.ENDS``, blanks and quotes, or with the line. So what stands around a hit, up to the next such
+characters, is a part of its sentence; and if the hit is the first of its stimulus in the line, it is the first in the
+sentence, and this part, the mark of the hit, depends on the sentence alone. Hits with different marks are in different
+sentences: k marks with keys of at most t prove k sentences, and no hit above t can be in the sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from biassay.texts.tools import tool
 __all__ = ["Held", "Piece"]
 
 _AT_ONCE = 16 << 20
+_MARKED = 4  # of so many hits for each context that is wanted, those with the smallest keys
 
 
 class Piece(NamedTuple):
@@ -37,7 +38,8 @@ class Piece(NamedTuple):
         """Some of the hits, and the documents that have any."""
         drawn = self.drawn
         document = drawn.document[hits]
-        first = np.diff(document, prepend=-1) > 0
+        first = np.ones(len(hits), np.bool_)
+        np.not_equal(document[1:], document[:-1], out=first[1:])
         numbers = document[first]
         joined = self.documents.joined
         starts, stops = joined.starts[numbers], joined.stops[numbers]
@@ -109,7 +111,7 @@ class Held:
         compiled = tool("biassay.texts.drawing")
         stimulus, key = self.keys()
         order = by_stimulus(stimulus, key)
-        likely = ranks(stimulus, order) < 4 * k
+        likely = ranks(stimulus, order) < _MARKED * k
         marks, at = [], 0
         for piece in self._pieces:
             marks.append(_marks(piece, lengths, likely[at : at + len(piece.drawn.key)]))
@@ -122,25 +124,18 @@ class Held:
 
 def _one(pieces: list[Piece]) -> Piece:
     """Some pieces as one."""
-    together: Callable[[Callable[[Piece], NDArray[np.int64]]], NDArray[np.int64]] = lambda of: np.concatenate(
-        [of(piece) for piece in pieces]
-    )
-    sizes = together(lambda piece: piece.documents.joined.stops - piece.documents.joined.starts)
+    documents, files, drawn = zip(*pieces, strict=True)
+    sizes = np.concatenate([one.joined.stops - one.joined.starts for one in documents])
     ends = np.cumsum(sizes)
-    data = np.concatenate([piece.documents.joined.data for piece in pieces])
-    documents = earlier = 0
-    all_drawn = []
-    for piece in pieces:
-        drawn = piece.drawn
-        all_drawn.append(
-            drawn._replace(
-                document=drawn.document + documents, first=drawn.first + earlier, last=drawn.last + earlier
-            )
-        )
-        documents, earlier = documents + len(piece.files), earlier + len(drawn.earlier)
-    places, files = together(lambda piece: piece.documents.places), together(lambda piece: piece.files)
-    drawn = Drawn(*map(np.concatenate, zip(*all_drawn, strict=True)))
-    return Piece(Documents(Joined(data, ends - sizes, ends), places), files, drawn)
+    joined = Joined(np.concatenate([one.joined.data for one in documents]), ends - sizes, ends)
+    moved, earlier, before = [], 0, 0
+    for one, hits in zip(documents, drawn, strict=True):
+        first, last = hits.first + earlier, hits.last + earlier
+        moved.append(hits._replace(document=hits.document + before, first=first, last=last))
+        before, earlier = before + len(one.places), earlier + len(hits.earlier)
+    places = np.concatenate([one.places for one in documents])
+    together = Drawn(*map(np.concatenate, zip(*moved, strict=True)))
+    return Piece(Documents(joined, places), np.concatenate(files), together)
 
 
 def _marks(piece: Piece, lengths: NDArray[np.int64], likely: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -118,7 +118,9 @@ class Matcher:
         sizes = np.array([len(form.first_word) for form in forms], np.int64)
         ends = written.starts + sizes
         hash_of = self._finding.hash_of_word
-        hashes = np.array([hash_of(written.data, *ends_of) for ends_of in zip(written.starts, ends, strict=True)], np.uint64)
+        hashes = np.array(
+            [hash_of(written.data, *ends_of) for ends_of in zip(written.starts, ends, strict=True)], np.uint64
+        )
         bits = max(6, (_SLOTS_FOR_A_FORM * len(forms)).bit_length())
         slots, following = _chained(hashes, bits)
         likely = np.zeros(1 << 16, np.bool_)

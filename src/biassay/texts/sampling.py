@@ -92,7 +92,8 @@ def draw(hits: Hits, documents: Joined, keys: NDArray[np.uint64], limits: NDArra
         compiled.earlier(kept, hits.start, drawn.before, reach, stops, earlier)
     document = hits.document[kept]
     begin = documents.starts[document]
-    sizes = np.diff(stops, prepend=0)
+    sizes = stops.copy()
+    sizes[1:] -= stops[:-1]
     earlier = earlier[:size] - np.repeat(begin, sizes)
     start = hits.start[kept] - begin
     return Drawn(hits.stimulus[kept], document, start, drawn.key[kept], stops - sizes, stops, earlier)
@@ -152,7 +153,7 @@ class Sample:
             return
         old = len(self._table)
         everything = tool("pyarrow").concat_tables([self._table, *self._waiting]).combine_chunks()
-        self._waiting = []
+        self._waiting, self._table = [], self._table.slice(0, 0)  # so that their memory is free
         stimulus = self._numbers(everything)
         keys = everything["key"].to_numpy()
         kept = _first_of_each(everything["text"], stimulus, _in_order(everything, stimulus, keys), self.k)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from biassay.texts.documents import Documents, Tally, open_reader
 from biassay.texts.holding import Held, Piece
 from biassay.texts.matching import matcher_for
 from biassay.texts.sampling import NO_LIMIT, Sample, by_stimulus, draw, ranks, sample_table, stimulus_keys
-from biassay.texts.segmenting import REACH, sentences_around
+from biassay.texts.segmenting import REACH, segmenter, sentences_around
 from biassay.texts.tools import tool
 
 __all__ = ["GROUP_BYTES", "Partial", "ScanSettings", "scan"]
@@ -25,9 +24,9 @@ GROUP_BYTES = 256 << 20
 # What is found is given when so many bytes were read: the longer the wait, the fewer sentences are cut out.
 _GIVEN = 1 << 30
 # Hits are ruled out when so many bytes of documents are held, or so many hits for each context that is wanted.
-_HELD = 256 << 20
-_HITS_FOR_A_CONTEXT = 4
-_ALIKE = 32  # of so many sentences one may be the same as another without a second look
+_HELD = 192 << 20
+_HITS_FOR_A_CONTEXT = 2
+_ALIKE = 16  # of so many sentences one may be the same as another without a second look
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class _Gathered:
         self.settings, self.limits = settings, limits
         self._matcher = matcher_for(settings.stimuli, settings.ignore_case, settings.openings)
         self._keys = stimulus_keys(settings.stimuli, settings.seed)
-        self._segment = functools.partial(tool("sentencex").segment, settings.language)
+        self._segment = segmenter(settings.language)
         self._sample = sample
         self._held = Held()
         self._most = _HITS_FOR_A_CONTEXT * settings.k * len(settings.stimuli)

@@ -13,7 +13,7 @@ from biassay.texts.joined import Joined, by_eight
 from biassay.texts.sampling import Drawn
 from biassay.texts.tools import tool
 
-__all__ = ["LONGEST_SENTENCE", "REACH", "Sentences", "gathered", "sentence_around", "sentences_around"]
+__all__ = ["LONGEST_SENTENCE", "REACH", "Sentences", "gathered", "segmenter", "sentence_around", "sentences_around"]
 
 LONGEST_SENTENCE = 2000
 REACH = 10_000  # bytes to each side of a hit that are looked at: a document may be one line of 64 MB
@@ -28,6 +28,22 @@ class Sentences(NamedTuple):
     text: Any
     start: NDArray[np.int64]
     end: NDArray[np.int64]
+
+
+def segmenter(language: str) -> _Segment:
+    """What cuts a line into sentences. A line on which the library gives up stays whole."""
+    segment = tool("sentencex").segment
+
+    def cut(line: str) -> list[str]:
+        try:
+            found: list[str] = segment(language, line)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of compiled code, and no Exception
+                raise
+            return [line]
+        return found
+
+    return cut
 
 
 def sentences_around(

@@ -72,7 +72,7 @@ def eight_bytes() -> Any:
 
 @functools.cache
 def matching_bytes(*ranges: tuple[int, int]) -> Any:
-    """For compiled code, which of the 64 bytes from a place on are in one of these ranges, ends included: a bit each."""
+    """For compiled code, which of the 64 bytes from a place on are in one of these ranges, by a bit each."""
     numba = tool("numba")
 
     def match(_context: Any, data: Any, _place: Any) -> Any:
