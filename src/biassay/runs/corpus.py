@@ -7,7 +7,7 @@ kept by part and group, so nothing is counted twice, and the sample does not dep
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,7 +24,8 @@ from biassay.studies.associations.over_contexts import check_word_tests
 from biassay.texts.contexts import Contexts, read_contexts, write_contexts
 from biassay.texts.corpus import PART_BYTES, CorpusFile, Part, find_files, split
 from biassay.texts.sampling import Sample
-from biassay.texts.scanning import Partial, ScanSettings, scan
+from biassay.texts.scan_tasks import MakeScanner, ScanTask
+from biassay.texts.scanning import ScanSettings
 
 __all__ = ["DEFAULT_TESTS", "Scan", "find_contexts"]
 
@@ -48,17 +49,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """Some parts; ``thresholds`` are what is known when they are handed out: hits above them need not be looked at."""
-
-    numbers: tuple[int, ...]
-    parts: tuple[Part, ...]
-    skips: tuple[int, ...]
-    thresholds: Any
-
-
-@dataclass(frozen=True)
-class _Tasks(Sequence[_Task]):
+class _Tasks(Sequence[ScanTask]):
     """The parts that are to be scanned, some of them made a task when they are handed out."""
 
     runs: tuple[tuple[tuple[int, Part, int], ...], ...]
@@ -67,9 +58,9 @@ class _Tasks(Sequence[_Task]):
     def __len__(self) -> int:
         return len(self.runs)
 
-    def __getitem__(self, place: int) -> _Task:  # type: ignore[override]
+    def __getitem__(self, place: int) -> ScanTask:  # type: ignore[override]
         numbers, parts, skips = zip(*self.runs[place], strict=True)
-        return _Task(numbers, parts, skips, self.sample.thresholds())
+        return ScanTask(numbers, parts, skips, self.sample.thresholds())
 
 
 def _in_runs(parts: Sequence[tuple[int, Part, int]], workers: int) -> Iterator[tuple[tuple[int, Part, int], ...]]:
@@ -79,27 +70,6 @@ def _in_runs(parts: Sequence[tuple[int, Part, int]], workers: int) -> Iterator[t
         count = min(_LONGEST_RUN, -(-(len(parts) - at) // (2 * workers))) if workers > 1 else _LONGEST_RUN
         yield tuple(parts[at : at + count])
         at += count
-
-
-@dataclass(frozen=True)
-class _Make:
-    settings: ScanSettings
-
-    def __call__(self) -> Callable[[_Task], Iterator[tuple[int, Partial]]]:
-        return _Scanner(self.settings)
-
-
-class _Scanner:
-    """Scans one part after the other. The more it has seen, the fewer sentences it need cut out."""
-
-    def __init__(self, settings: ScanSettings) -> None:
-        self._settings = settings
-        self._sample = Sample(settings.stimuli, settings.k)
-
-    def __call__(self, task: _Task) -> Iterator[tuple[int, Partial]]:
-        numbers = dict(zip(task.parts, task.numbers, strict=True))
-        for partial in scan(task.parts, self._settings, task.thresholds, task.skips, sample=self._sample):
-            yield numbers[partial.part], partial
 
 
 def find_contexts(
@@ -192,7 +162,7 @@ def find_contexts(
     waiting = ((n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished)
     left = tuple(waiting)
     most = workers or (os.cpu_count() if engine is None else None) or len(left)
-    tasks, make = _Tasks(tuple(_in_runs(left, most)), sample), _Make(settings)
+    tasks, make = _Tasks(tuple(_in_runs(left, most)), sample), MakeScanner(settings)
     whole = 0 if any(file.compression for file in files) else sum(file.size for file in files)
     try:
         for number, partial in (engine or LocalEngine()).run(make, tasks, workers=workers):
