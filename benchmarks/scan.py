@@ -122,10 +122,8 @@ def scan_file(path: Path, words: tuple[str, ...], k: int) -> int:
     from biassay.texts.scanning import ScanSettings, scan
 
     sample, found = Sample(words, k), 0
-    for part in split(find_files([path])):
-        for partial in scan(part, ScanSettings(words, k), sample.thresholds()):
-            sample.add(partial.table)
-            found += int(partial.found.sum())
+    for partial in scan(split(find_files([path])), ScanSettings(words, k), sample=sample):
+        found += int(partial.found.sum())
     sample.to_table()
     return found
 

@@ -66,7 +66,7 @@ WAYS: dict[str, Callable[[bytes, random.Random, int], bytes]] = {"": lambda d, *
 def contexts_of(parts: tuple[Part, ...], k: int, document: str) -> tuple[list[dict[str, object]], int]:
     sample, count = Sample(STIMULI, k), 0
     for part in parts:
-        for partial in scan(part, ScanSettings(STIMULI, k, document=document), sample.thresholds()):
+        for partial in scan([part], ScanSettings(STIMULI, k, document=document), sample.thresholds()):
             assert partial.damaged is None
             sample.add(partial.table)
             count += partial.documents

@@ -22,11 +22,12 @@ from biassay.errors import UsageError
 from biassay.texts import blocks as blocks_module
 from biassay.texts import scanning, tables
 from biassay.texts.corpus import Part, find_files, split
+from biassay.texts.drawing import ENDS
 from biassay.texts.joined import Joined
 from biassay.texts.matching import Matcher
 from biassay.texts.sampling import NO_LIMIT, Sample
 from biassay.texts.scanning import Partial, ScanSettings, scan
-from biassay.texts.segmenting import LONGEST_SENTENCE, sentence_around
+from biassay.texts.segmenting import LONGEST_SENTENCE, segmenter, sentence_around
 
 pytestmark = pytest.mark.extras
 
@@ -55,9 +56,10 @@ def write_as(path: Path, texts: list[str]) -> None:
             path.write_bytes(gzip.compress(path.read_bytes()))
 
 
-def bodies(count: int, seed: int = 0, length: int = 30) -> list[str]:
+def bodies(count: int, seed: int = 0, length: int = 30, plain: bool = False) -> list[str]:
     rng = random.Random(seed)
-    return [" ".join(rng.choices(WORDS, k=rng.randrange(length))) for _ in range(count)]
+    words = [word for word in WORDS if word.isascii() or not plain]
+    return [" ".join(rng.choices(words, k=rng.randrange(length))) for _ in range(count)]
 
 
 def whole(partials: list[Partial], k: int) -> list[dict[str, Any]]:
@@ -135,7 +137,7 @@ def test_a_scan_is_brute_force_however_it_is_divided(
     held: int,
     openings: bool,
 ) -> None:
-    texts = bodies(count, seed)
+    texts = bodies(count, seed, plain=bool(seed % 4))
     texts += texts[: count // 3]
     path = write(tmp_path_factory.getbasetemp() / "corpus.jsonl", texts)
     asked = ScanSettings(STIMULI, k, seed=seed, openings=openings)
@@ -144,10 +146,12 @@ def test_a_scan_is_brute_force_however_it_is_divided(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_module, "BLOCK", group // 3 + 1)
         patch.setattr(scanning, "_HELD", held)
+        patch.setattr(scanning, "_GIVEN", 5 * held)
         parts = list(split(find_files([path]), part))
         random.Random(seed).shuffle(parts)
-        for piece in parts:
-            for partial in scan(piece, asked, sample.thresholds(), group_bytes=group):
+        runs = [parts[: count // 2], parts[count // 2 :]] if seed % 3 else [[piece] for piece in parts]
+        for run in runs:
+            for partial in scan(run, asked, sample.thresholds(), group_bytes=group):
                 partials.append(partial)
                 sample.add(partial.table)
                 if seed % 2:
@@ -167,7 +171,7 @@ def test_a_scan_is_brute_force_however_it_is_divided(
 def test_source_is_the_smallest_of_equal_documents(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl"):
         write(tmp_path / name, ["nothing", "he said she left", "he said she left"])
-    partials = [p for part in split(find_files([tmp_path])) for p in scan(part, ScanSettings(STIMULI, 5))]
+    partials = [p for part in split(find_files([tmp_path])) for p in scan([part], ScanSettings(STIMULI, 5))]
     for order in (partials, partials[::-1]):
         assert {row["source"] for row in whole(order, 5)} == {"a.jsonl:20"}
 
@@ -177,9 +181,43 @@ def test_text_jsonl_and_compression_give_the_same_contexts(tmp_path: Path) -> No
     write(tmp_path / "a.jsonl", texts)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
     (tmp_path / "a.txt").write_text("\n".join(texts))
-    found = [without_source(whole([*scan(Part(file), ScanSettings(STIMULI, 7))], 7)) for file in find_files([tmp_path])]
+    found = [
+        without_source(whole([*scan([Part(file)], ScanSettings(STIMULI, 7))], 7)) for file in find_files([tmp_path])
+    ]
     assert len(found[0]) == 4 * 7
     assert found[0] == found[1] == found[2]
+
+
+def test_hits_are_ruled_out_before_sentences_are_cut_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = split(find_files([write(tmp_path / "a.jsonl", bodies(4000, plain=True))]), 50_000)
+    asked, cut = ScanSettings(STIMULI, 5), []
+    expected = whole(list(scan(parts, asked)), 5)
+    around = scanning.sentences_around
+    monkeypatch.setattr(blocks_module, "BLOCK", 10_000)
+    monkeypatch.setattr(scanning, "_HELD", 100_000)
+    monkeypatch.setattr(scanning, "sentences_around", lambda *given: cut.append(len(given[1].key)) or around(*given))
+    found = list(scan(parts, asked))
+    assert whole(found, 5) == expected
+    assert len(expected) == 5 * len(STIMULI) <= sum(cut) < 5 * 5 * len(STIMULI)
+    assert sum(int(partial.found.sum()) for partial in found) > 10_000
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "ru", "zh", "hy"])
+def test_in_plain_lines_sentences_end_where_marks_say(language: str) -> None:
+    rng = random.Random(1)
+    pieces = ["a", "He", "she", "Dr", "e.g", *"   ...!?'\"-,:;(*/1&@[]<>_", "2.", "ii.", "x@y.org", "--", "''", " - "]
+    for _ in range(3000):
+        line = "".join(rng.choices(pieces, k=rng.randrange(40)))
+        ends = np.cumsum([len(sentence) for sentence in segmenter(language)(line)])
+        for end in ends[:-1].tolist():
+            before = line[:end].rstrip(" ,'\"-")
+            assert ENDS[ord(before[-1])], (line, end)
+
+
+def test_a_line_on_which_the_library_gives_up_is_one_sentence(tmp_path: Path) -> None:
+    text = "Plan B\xa0. So she came. Then he left."
+    (partial,) = scan([Part(find_files([write(tmp_path / "a.jsonl", [text])])[0])], ScanSettings(STIMULI, 5))
+    assert {row["text"] for row in partial.table.to_pylist()} == {text}
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".csv", ".parquet"])
@@ -189,29 +227,29 @@ def test_resuming_is_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     path = tmp_path / f"corpus{ending}"
     write_as(path, bodies(600))
     part, asked = Part(find_files([path])[0]), ScanSettings(STIMULI, 5)
-    straight = list(scan(part, asked, group_bytes=7000))
+    straight = list(scan([part], asked, group_bytes=7000))
     assert len(straight) > 3
     assert [p.group for p in straight] == list(range(len(straight)))
     assert [p.last for p in straight] == [False] * (len(straight) - 1) + [True]
     for done in range(len(straight)):
-        resumed = list(scan(part, asked, skip=done, group_bytes=7000))
+        resumed = list(scan([part], asked, skips=[done], group_bytes=7000))
         assert [(p.group, p.bytes, p.documents) for p in resumed] == [
             (p.group, p.bytes, p.documents) for p in straight[done:]
         ]
         assert whole(straight[:done] + resumed, 5) == whole(straight, 5)
-    assert list(scan(part, asked, skip=len(straight), group_bytes=7000)) == []
+    assert list(scan([part], asked, skips=[len(straight)], group_bytes=7000)) == []
 
 
 def test_thresholds_spare_work_and_change_nothing(tmp_path: Path) -> None:
     part = Part(find_files([write(tmp_path / "a.jsonl", bodies(2000))])[0])
     asked = ScanSettings(STIMULI, 5)
-    (first,) = scan(part, asked)
+    (first,) = scan([part], asked)
     sample = Sample.from_table(STIMULI, 5, first.table)
     sample.to_table()
     assert (sample.thresholds() < NO_LIMIT).all()
-    (second,) = scan(part, asked, sample.thresholds())
+    (second,) = scan([part], asked, sample.thresholds())
     assert second.table.equals(first.table)
-    (third,) = scan(part, asked, np.zeros(len(STIMULI), np.uint64))
+    (third,) = scan([part], asked, np.zeros(len(STIMULI), np.uint64))
     assert third.table.num_rows == 0
     assert third.found.tolist() == first.found.tolist()
 
@@ -219,7 +257,8 @@ def test_thresholds_spare_work_and_change_nothing(tmp_path: Path) -> None:
 def test_seeds_draw_other_contexts(tmp_path: Path) -> None:
     part = Part(find_files([write(tmp_path / "a.jsonl", bodies(2000))])[0])
     drawn = [
-        {row["text"] for row in next(scan(part, ScanSettings(STIMULI, 20, seed))).table.to_pylist()} for seed in (0, 1)
+        {row["text"] for row in next(scan([part], ScanSettings(STIMULI, 20, seed))).table.to_pylist()}
+        for seed in (0, 1)
     ]
     assert len(drawn[0] & drawn[1]) < len(drawn[0]) / 2
 
@@ -229,7 +268,7 @@ def test_every_context_is_as_likely(tmp_path: Path) -> None:
     part = Part(find_files([write(tmp_path / "a.jsonl", [f"number {i} is what she likes" for i in range(10)])])[0])
     counts: dict[str, int] = {}
     for seed in range(2000):
-        for row in next(scan(part, ScanSettings(("she",), 2, seed))).table.to_pylist():
+        for row in next(scan([part], ScanSettings(("she",), 2, seed))).table.to_pylist():
             counts[row["text"]] = counts.get(row["text"], 0) + 1
     assert len(counts) == 10
     assert all(abs(count - 400) < 5 * np.sqrt(2000 * 0.2 * 0.8) for count in counts.values())
@@ -237,7 +276,7 @@ def test_every_context_is_as_likely(tmp_path: Path) -> None:
 
 def test_long_sentences_are_cut_around_the_hit(tmp_path: Path) -> None:
     text = "é word " * 3000 + "she " + "word " * 3000
-    (partial,) = scan(Part(find_files([write(tmp_path / "a.jsonl", [text])])[0]), ScanSettings(STIMULI, 5))
+    (partial,) = scan([Part(find_files([write(tmp_path / "a.jsonl", [text])])[0])], ScanSettings(STIMULI, 5))
     (row,) = partial.table.to_pylist()
     assert row["text"][row["start"] : row["end"]] == "she"
     assert LONGEST_SENTENCE - 20 < len(row["text"]) <= LONGEST_SENTENCE
@@ -257,7 +296,7 @@ def test_a_sentence_holds_its_hit(before: str, after: str) -> None:
 
 def test_html_and_case(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", ["<p>SHE &amp; <b>he</b></p>LOVE", "African american"])
-    (partial,) = scan(Part(find_files([path])[0]), ScanSettings(STIMULI, 5, html=True, ignore_case=True))
+    (partial,) = scan([Part(find_files([path])[0])], ScanSettings(STIMULI, 5, html=True, ignore_case=True))
     assert [row["text"] for row in partial.table.to_pylist()] == ["SHE & he", "SHE & he", "LOVE", "African american"]
 
 
@@ -270,7 +309,7 @@ def test_words_that_open_a_sentence_are_taken_only_if_asked_for(tmp_path: Path) 
         (ScanSettings(STIMULI, 5, openings=False), as_written),
         (ScanSettings(STIMULI, 5, openings=True), as_written | opening),
     ):
-        (partial,) = scan(Part(find_files([path])[0]), asked)
+        (partial,) = scan([Part(find_files([path])[0])], asked)
         rows = partial.table.to_pylist()
         assert {(row["stimulus"], row["text"]) for row in rows} == expected
         assert partial.found.sum() == len(rows) == len(expected)
@@ -288,7 +327,7 @@ def test_settings_are_checked() -> None:
 def test_damage_is_told_with_what_was_found(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"she left\n" * 1000)[:-12])
-    (partial,) = scan(Part(find_files([path])[0]), ScanSettings(STIMULI, 5))
+    (partial,) = scan([Part(find_files([path])[0])], ScanSettings(STIMULI, 5))
     assert partial.damaged == "the file ends in the middle of its compressed data"
     assert partial.found[0] > 0
 
@@ -297,7 +336,7 @@ def test_a_part_that_is_scanned_again_gives_its_contexts_again(tmp_path: Path) -
     """A cluster repeats what it lost, and the worker may have seen it before."""
     first, second = (find_files([write(tmp_path / f"{seed}.jsonl", bodies(500, seed))])[0] for seed in (1, 2))
     asked, sample = ScanSettings(STIMULI, 5), Sample(STIMULI, 5)
-    tables = [next(scan(Part(file), asked, sample=sample)).table for file in (first, second, first, second)]
+    tables = [next(scan([Part(file)], asked, sample=sample)).table for file in (first, second, first, second)]
     whole = Sample(STIMULI, 5)
     for table in tables[2:]:
         whole.add(table)

@@ -6,7 +6,8 @@ kept by part and group, so nothing is counted twice, and the sample does not dep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,12 +24,14 @@ from biassay.studies.associations.over_contexts import check_word_tests
 from biassay.texts.contexts import Contexts, read_contexts, write_contexts
 from biassay.texts.corpus import PART_BYTES, CorpusFile, Part, find_files, split
 from biassay.texts.sampling import Sample
-from biassay.texts.scanning import Partial, ScanSettings, scan
+from biassay.texts.scan_tasks import MakeScanner, ScanTask
+from biassay.texts.scanning import ScanSettings
 
 __all__ = ["DEFAULT_TESTS", "Scan", "find_contexts"]
 
 DEFAULT_TESTS = ("C?", "C10", "I?")
 _BAD_BEFORE_JUDGED = 100
+_LONGEST_RUN = 8  # parts
 _HOW_TO_CUT = "; several files, or one that is compressed by bgzip or pzstd, are read by several"
 
 
@@ -46,47 +49,27 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """One part; ``thresholds`` are what is known when it is handed out: sentences above them need not be cut out."""
+class _Tasks(Sequence[ScanTask]):
+    """The parts that are to be scanned, some of them made a task when they are handed out."""
 
-    number: int
-    part: Part
-    skip: int
-    thresholds: Any
-
-
-@dataclass(frozen=True)
-class _Tasks(Sequence[_Task]):
-    """The parts that are to be scanned, each made a task when it is handed out."""
-
-    parts: tuple[tuple[int, Part, int], ...]
+    runs: tuple[tuple[tuple[int, Part, int], ...], ...]
     sample: Sample
 
     def __len__(self) -> int:
-        return len(self.parts)
+        return len(self.runs)
 
-    def __getitem__(self, place: int) -> _Task:  # type: ignore[override]
-        return _Task(*self.parts[place], self.sample.thresholds())
-
-
-@dataclass(frozen=True)
-class _Make:
-    settings: ScanSettings
-
-    def __call__(self) -> Callable[[_Task], Iterator[tuple[int, Partial]]]:
-        return _Scanner(self.settings)
+    def __getitem__(self, place: int) -> ScanTask:  # type: ignore[override]
+        numbers, parts, skips = zip(*self.runs[place], strict=True)
+        return ScanTask(numbers, parts, skips, self.sample.thresholds())
 
 
-class _Scanner:
-    """Scans one part after the other. The more it has seen, the fewer sentences it need cut out."""
-
-    def __init__(self, settings: ScanSettings) -> None:
-        self._settings = settings
-        self._sample = Sample(settings.stimuli, settings.k)
-
-    def __call__(self, task: _Task) -> Iterator[tuple[int, Partial]]:
-        for partial in scan(task.part, self._settings, task.thresholds, task.skip, sample=self._sample):
-            yield task.number, partial
+def _in_runs(parts: Sequence[tuple[int, Part, int]], workers: int) -> Iterator[tuple[tuple[int, Part, int], ...]]:
+    """Runs of parts, each half of what a worker would have of those left: the last are short, and all end together."""
+    at = 0
+    while at < len(parts):
+        count = min(_LONGEST_RUN, -(-(len(parts) - at) // (2 * workers))) if workers > 1 else _LONGEST_RUN
+        yield tuple(parts[at : at + count])
+        at += count
 
 
 def find_contexts(
@@ -177,7 +160,9 @@ def find_contexts(
         if part.file.size > PART_BYTES and not part.start and part.stop is None:
             listener.notice(f"{part.file.name} can only be read from its front, by one process{_HOW_TO_CUT}")
     waiting = ((n, part, _leading(tally.done.get(n, ()))) for n, part in enumerate(parts) if n not in tally.finished)
-    tasks, make = _Tasks(tuple(waiting), sample), _Make(settings)
+    left = tuple(waiting)
+    most = workers or (os.cpu_count() if engine is None else None) or len(left)
+    tasks, make = _Tasks(tuple(_in_runs(left, most)), sample), MakeScanner(settings)
     whole = 0 if any(file.compression for file in files) else sum(file.size for file in files)
     try:
         for number, partial in (engine or LocalEngine()).run(make, tasks, workers=workers):

@@ -11,6 +11,9 @@ from biassay.texts.tools import compiled
 
 __all__ = ["Cut", "Lines", "cut", "find_lines", "gather"]
 
+_HIGH = np.uint64(0x8080808080808080)
+_ONES = np.uint64(0x0101010101010101)
+_FEEDS, _RETURNS = np.uint64(0x0A0A0A0A0A0A0A0A), np.uint64(0x0D0D0D0D0D0D0D0D)
 _SPACE = np.array([chr(c).isspace() and c < 128 for c in range(256)])
 
 
@@ -38,19 +41,27 @@ class Cut(NamedTuple):
 
 @compiled
 def gather(
-    data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], out: NDArray[np.uint8]
+    texts: tuple[NDArray[np.uint8], NDArray[np.uint64]],
+    pieces: tuple[NDArray[np.int64], NDArray[np.int64]],
+    out: NDArray[np.uint8],
+    out_words: NDArray[np.uint64],
 ) -> None:
-    """Copy pieces of data, one after the other."""
+    """Copy pieces of data, given where they start and stop, one after the other. Both also by eight bytes."""
+    data, words = texts
     o = 0
-    for piece in range(len(starts)):
-        for i in range(starts[piece], stops[piece]):
+    for piece in range(len(pieces[0])):
+        i, stop = pieces[0][piece], pieces[1][piece]
+        while i + 8 <= stop:
+            out_words[np.uint64(o)] = words[np.uint64(i)]  # unsigned, so that it is not first asked whether negative
+            i, o = i + 8, o + 8
+        while i < stop:
             out[o] = data[i]
-            o += 1
+            i, o = i + 1, o + 1
 
 
 @compiled
 def find_lines(
-    data: NDArray[np.uint8],
+    texts: tuple[NDArray[np.uint8], NDArray[np.uint64]],
     hits: tuple[NDArray[np.int64], NDArray[np.int64]],
     documents: tuple[NDArray[np.int64], NDArray[np.int64]],
     reach: int,
@@ -60,15 +71,31 @@ def find_lines(
 
     -1 where it reaches further than is looked at.
     """
+    data, words = texts
     for hit in range(len(lines)):
-        begin, stop = hits[0][hit], hits[1][hit]
-        least, most = max(documents[0][hit], begin - reach), min(documents[1][hit], stop + reach)
-        while begin > least and data[begin - 1] != 10 and data[begin - 1] != 13:
-            begin -= 1
-        while stop < most and data[stop] != 10 and data[stop] != 13:
-            stop += 1
+        start, stop = hits[0][hit], hits[1][hit]
+        least, most = max(documents[0][hit], start - reach), min(documents[1][hit], stop + reach)
+        begin, i = least, _break(data, words, least, start)
+        while i < start:
+            begin = i + 1
+            i = _break(data, words, begin, start)
+        stop = _break(data, words, stop, most)
         cut_short = (begin == least and least > documents[0][hit]) or (stop == most and most < documents[1][hit])
         lines[hit, 0], lines[hit, 1] = (-1, -1) if cut_short else (begin, stop)
+
+
+@compiled
+def _break(data: NDArray[np.uint8], words: NDArray[np.uint64], i: int, stop: int) -> int:
+    """The place of the first line break from i on, or where to stop."""
+    while i + 8 <= stop:
+        eight = words[np.uint64(i)]
+        feeds, returns = eight ^ _FEEDS, eight ^ _RETURNS
+        if ((feeds - _ONES) & ~feeds | (returns - _ONES) & ~returns) & _HIGH:  # a byte of either is zero
+            break
+        i += 8
+    while i < stop and data[i] != 10 and data[i] != 13:
+        i += 1
+    return i
 
 
 @compiled

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from biassay.texts.tools import compiled
 
-__all__ = ["Drawn", "draw", "earlier", "first_of_each", "xxh64"]
+__all__ = ["ENDS", "Drawn", "bounds", "draw", "earlier", "first_of_each", "mark", "xxh64"]
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -21,6 +21,12 @@ _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _1, _7, _11, _12, _18, _23, _27, _29, _30, _31, _32, _33, _64 = (
     np.uint64(bits) for bits in (1, 7, 11, 12, 18, 23, 27, 29, 30, 31, 32, 33, 64)
 )
+
+# Characters after which a sentence may end; blanks and quotes may stand between.
+ENDS = np.array([c >= 128 or not (chr(c).isalnum() or chr(c) in " ,'\"-") for c in range(256)])
+_WORD = np.array([c < 128 and chr(c).isalnum() for c in range(256)])
+_HIGH, _ONES = np.uint64(0x8080808080808080), np.uint64(0x0101010101010101)
+_CLOSING = np.uint64(0x2929292929292929)
 
 
 class Drawn(NamedTuple):
@@ -90,6 +96,83 @@ def earlier(
             other = before[other]
         stops[number] = count
     return count
+
+
+@compiled
+def mark(
+    texts: tuple[NDArray[np.uint8], NDArray[np.uint64]],
+    hits: tuple[NDArray[np.int64], NDArray[np.int64]],
+    lines: NDArray[np.int64],
+    earlier: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    longest: int,
+    marks: NDArray[np.uint64],
+) -> None:
+    """Write the marks of hits, given where they start and end in the data and where their lines do; 0 for no mark.
+
+    ``earlier`` as in ``cutting.cut``. ``holding`` says what marks are.
+    """
+    data, words = texts
+    for hit in range(len(marks)):
+        line, stop = lines[hit]
+        start, end = hits[0][hit], hits[1][hit]
+        left, right = start, end
+        marks[hit] = 0
+        clear = line >= 0 and stop - line <= longest
+        for other in range(earlier[1][hit], earlier[2][hit]):
+            clear = clear and earlier[0][hit] + earlier[3][other] < line
+        if not clear or not _is_plain(data, words, line, stop):
+            continue
+        while left > line and not ENDS[data[left - 1]]:
+            left -= 1
+        while left < start and not _WORD[data[left]]:
+            left += 1
+        while right < stop and not ENDS[data[right]]:
+            right += 1
+        while right > end and not _WORD[data[right - 1]]:
+            right -= 1
+        marks[hit] = xxh64(data, words, left, right) | _1
+
+
+@compiled
+def _is_plain(data: NDArray[np.uint8], words: NDArray[np.uint64], i: int, stop: int) -> bool:
+    """Whether all is ASCII and no bracket is closed."""
+    while i + 8 <= stop:
+        eight = words[np.uint64(i)]
+        if (eight | ((eight ^ _CLOSING) - _ONES)) & _HIGH:  # a byte is not ASCII, or is ")"
+            break
+        i += 8
+    while i < stop and data[i] < 128 and data[i] != 41:
+        i += 1
+    return i == stop
+
+
+@compiled
+def bounds(
+    rows: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]],
+    marks: NDArray[np.uint64],
+    k: int,
+    state: tuple[NDArray[np.int64], NDArray[np.int64]],
+    limits: NDArray[np.uint64],
+) -> None:
+    """Write the key at which a stimulus has k different marks. Marks that seem the same count once.
+
+    ``rows`` are their order, by stimulus and key, their stimuli and keys; ``state`` as in ``first_of_each``.
+    """
+    order, stimuli, keys = rows
+    slots, counts = state
+    most = np.uint64(len(slots) - 1)
+    for row in order:
+        stimulus = stimuli[row]
+        if not marks[row] or counts[stimulus] == k:
+            continue
+        slot = _mix(marks[row] + np.uint64(stimulus) * _GOLDEN) & most
+        while slots[slot] >= 0 and (stimuli[slots[slot]] != stimulus or marks[slots[slot]] != marks[row]):
+            slot = (slot + _1) & most
+        if slots[slot] < 0:
+            slots[slot] = row
+            counts[stimulus] += 1
+            if counts[stimulus] == k:
+                limits[stimulus] = keys[row]
 
 
 @compiled

@@ -1,6 +1,6 @@
 """Compiled code that finds stimuli in documents. ``matching`` says by which rules.
 
-Ends of words are found eight bytes at a time, and a word is looked up by its first and last eight bytes. A word with
+Ends of words are found in 64 bytes at a time, and a word is looked up by its first and last eight bytes. A word with
 anything but ASCII letters is read character by character.
 """
 
@@ -13,38 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.texts.characters import HYPHEN, WORD
-from biassay.texts.tools import compiled, trailing_zeros
+from biassay.texts.tools import WIDTH, compiled, eight_bytes, matching_bytes, trailing_zeros
 
-__all__ = ["Forms", "Text", "find", "fold", "hash_of_word"]
+__all__ = ["Forms", "Text", "find", "find_words", "fold", "hash_of_word"]
 
 _int = cast("Callable[[Any], int]", np.int64)  # for mypy: compiled code has no other whole numbers
-_trailing_zeros = trailing_zeros()
-_ZERO, _ONE, _SEVEN = (np.uint64(number) for number in (0, 1, 7))
-_BIT, _BYTE = np.uint64(48), np.uint64(51)  # the first 16 bits of a hash are the place of a bit, 13 that of its byte
-_HIGH = np.uint64(0x8080808080808080)
-_LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
-_SMALL = np.uint64(0x2020202020202020)
-_TO_A = np.uint64(0x1F1F1F1F1F1F1F1F)  # added to a byte below 128 it sets the high bit of "a" and all above
-_PAST_Z = np.uint64(0x0505050505050505)
+_eight, _trailing_zeros = eight_bytes(), trailing_zeros()
+_ZERO, _ONE, _SIX = (np.uint64(number) for number in (0, 1, 63))
+_BIT, _NUMBER = np.uint64(48), np.uint64(54)  # the first 16 bits of a hash say which bit, 10 of them in which number
+_TOP = np.uint64(1 << 63)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ODD = np.uint64(0xC2B2AE3D27D4EB4F)
-_MASKS = np.array([(1 << (8 * size)) - 1 for size in range(9)], np.uint64)
 
-# By its first byte a character is no part of a word; a letter; or a digit, "_", "-" or not ASCII.
-_BLANK, _LETTER, _OTHER = 0, 1, 2
-_CLASS = np.array(
-    [_OTHER if c >= 128 or chr(c) in "_-0123456789" else _LETTER if chr(c).isalpha() else _BLANK for c in range(256)],
-    np.uint8,
-)
+# By its first byte a character is a letter; a digit, "_", "-" or not ASCII; or no part of a word.
+_LETTERS = ((ord("A"), ord("Z")), (ord("a"), ord("z")))
+_OTHERS = ((ord("0"), ord("9")), (ord("_"), ord("_")), (ord("-"), ord("-")), (128, 255))
+_letters, _others = matching_bytes(*_LETTERS), matching_bytes(*_OTHERS)
+_IS_BLANK = np.array([not any(first <= c <= last for first, last in _LETTERS + _OTHERS) for c in range(256)])
 _BETWEEN = np.array([ord(c) for c in " \t\xa0\"'“”‘’«»„‚()[]{}"])
 _ENDS_SENTENCE = np.array([ord(c) for c in "\n\r.!?…"])
 
 
 class Text(NamedTuple):
-    """Documents in one piece, also by eight bytes, and where they start and stop. A blank byte stands after each."""
+    """Documents in one piece, and where they start and stop. A blank byte stands after each."""
 
     data: NDArray[np.uint8]
-    words: NDArray[np.uint64]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
 
@@ -55,7 +48,7 @@ class Forms(NamedTuple):
     ``likely`` has a bit for the first 16 of each hash: small enough for the fastest memory, it rules most words out.
     """
 
-    likely: NDArray[np.uint8]
+    likely: NDArray[np.uint64]
     slots: NDArray[np.int32]
     shift: np.uint64
     hashes: NDArray[np.uint64]
@@ -69,58 +62,101 @@ class Forms(NamedTuple):
 
 
 @compiled
-def find(text: Text, forms: Forms, kinds: NDArray[np.uint8], hits: NDArray[np.int64]) -> int:
-    """Write hits, as rows of stimulus, document and place in the data, as far as there is room. How many there are."""
+def find_words(text: Text, likely: NDArray[np.uint64], kinds: NDArray[np.uint8], words: NDArray[np.int64]) -> int:
+    """Write words that may begin a form, as rows of document, start and end, as far as there is room. How many."""
     count = 0
-    data, words, likely = text.data, text.words, forms.likely
+    data = text.data
     for document in range(len(text.starts)):
         i, stop = text.starts[document], text.stops[document]
-        while i < stop:
-            if _CLASS[data[np.uint64(i)]] == _BLANK:
-                i += 1
-                continue
-            start, i = _word(data, words, i, kinds)
-            hashed = hash_of_word(words, start, i)
-            if not likely[hashed >> _BYTE] >> (hashed >> _BIT & _SEVEN) & _ONE:
-                continue
-            form = _look_up(forms, hashed)
-            while form >= 0:
-                if forms.word_size[form] == i - start and _stands(text, document, forms, form, start, kinds):
-                    if count < len(hits):
-                        hits[count, 0], hits[count, 1], hits[count, 2] = forms.stimulus[form], document, start
-                    count += 1
-                form = forms.following[form]
+        while i < stop:  # no piece without blanks stands on both sides of i
+            letters = _letters(data, i)
+            inner = letters | _others(data, i)
+            if stop - i < WIDTH:
+                inner &= (_ONE << np.uint64(stop - i)) - _ONE
+            starts, others, ahead = inner & ~(inner << _ONE), inner & ~letters, WIDTH
+            while starts != _ZERO:
+                first = _trailing_zeros(starts)
+                size = _trailing_zeros(~(inner >> np.uint64(first)) | _TOP)
+                if first + size >= WIDTH - 1:  # it may go on
+                    ahead = first
+                    break
+                starts &= starts - _ONE
+                start, end = i + first, i + first + size
+                if others >> np.uint64(first) & ((_ONE << np.uint64(size)) - _ONE) != _ZERO:
+                    count = _find_others(data, document, start, end, likely, kinds, words, count)
+                elif _is_likely(likely, hash_of_word(data, start, end)):
+                    count = _write(words, count, document, start, end)
+            if not ahead:
+                end = i
+                while not _IS_BLANK[data[end]]:
+                    end += 1
+                count = _find_others(data, document, i, end, likely, kinds, words, count)
+                ahead = end - i
+            i += ahead
     return count
 
 
 @compiled
-def _word(data: NDArray[np.uint8], words: NDArray[np.uint64], i: int, kinds: NDArray[np.uint8]) -> tuple[int, int]:
-    """Where the first word from i on starts and ends: the same place twice where a blank comes first."""
-    if _CLASS[data[np.uint64(i)]] == _LETTER:
-        end = i
-        while True:
-            eight = words[np.uint64(end)]  # unsigned, so that it is not first asked whether it is negative
-            small = (eight | _SMALL) & _LOW
-            others = (~(small + _TO_A) | (small + _PAST_Z) | eight) & _HIGH  # the high bits of all but letters
-            if others != _ZERO:
-                break
-            end += 8
-        end += _trailing_zeros(others) >> 3
-        if _CLASS[data[np.uint64(end)]] == _BLANK:
-            return i, end
-    return _word_of_any_kind(data, i, kinds)
+def _find_others(
+    data: NDArray[np.uint8],
+    document: int,
+    i: int,
+    stop: int,
+    likely: NDArray[np.uint64],
+    kinds: NDArray[np.uint8],
+    words: NDArray[np.int64],
+    count: int,
+) -> int:
+    """The same for a piece without blanks that is not all letters, or long."""
+    while i < stop:
+        start, i = _word(data, i, kinds)
+        if _is_likely(likely, hash_of_word(data, start, i)):
+            count = _write(words, count, document, start, i)
+    return count
 
 
 @compiled
-def _word_of_any_kind(data: NDArray[np.uint8], i: int, kinds: NDArray[np.uint8]) -> tuple[int, int]:
-    """The same, one character at a time. No word character stands before i."""
-    while _CLASS[data[i]] != _BLANK:
+def _is_likely(likely: NDArray[np.uint64], hashed: np.uint64) -> bool:
+    return bool(_ONE << (hashed >> _BIT & _SIX) & likely[hashed >> _NUMBER])
+
+
+@compiled
+def _write(rows: NDArray[np.int64], count: int, one: int, two: int, three: int) -> int:
+    """Write a row, if there is room. How many there are now."""
+    if count < len(rows):
+        rows[count, 0], rows[count, 1], rows[count, 2] = one, two, three
+    return count + 1
+
+
+@compiled
+def find(text: Text, forms: Forms, kinds: NDArray[np.uint8], words: NDArray[np.int64], hits: NDArray[np.int64]) -> int:
+    """Write hits, as rows of stimulus, document and place in the data, as far as there is room. How many there are."""
+    count = 0
+    data, letters = text.data, forms.letters
+    for word in range(len(words)):
+        document, start, end = words[word, 0], words[word, 1], words[word, 2]
+        form = _look_up(forms.slots, forms.shift, forms.hashes, hash_of_word(data, start, end))
+        while form >= 0:
+            if (
+                forms.word_size[form] == end - start
+                and _stands(data, start, text.stops[document], letters, forms.start[form], forms.stop[form], kinds)
+                and (not forms.only_opening[form] or _opens(data, text.starts[document], start))
+            ):
+                count = _write(hits, count, forms.stimulus[form], document, start)
+            form = forms.following[form]
+    return count
+
+
+@compiled
+def _word(data: NDArray[np.uint8], i: int, kinds: NDArray[np.uint8]) -> tuple[int, int]:
+    """Where the first word from i on starts and ends, before a blank; no word character stands before i."""
+    while not _IS_BLANK[data[i]]:
         code, width = _decode(data, i)
         if kinds[code] & WORD:
             break
         i += width
     start = i
-    while _CLASS[data[i]] != _BLANK:
+    while not _IS_BLANK[data[i]]:
         code, width = _decode(data, i)
         if not kinds[code] & WORD and not (kinds[code] & HYPHEN and _is_word(data, i + width, kinds)):
             break
@@ -147,40 +183,45 @@ def _is_word(data: NDArray[np.uint8], i: int, kinds: NDArray[np.uint8]) -> bool:
 
 
 @compiled
-def hash_of_word(words: NDArray[np.uint64], start: int, end: int) -> np.uint64:
+def hash_of_word(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """A number for a word by its first and last eight bytes."""
     size = end - start
-    if size <= 8:
-        return np.uint64((words[start] & _MASKS[size]) * _GOLDEN)
-    return np.uint64((words[start] ^ (words[end - 8] + np.uint64(size)) * _ODD) * _GOLDEN)
+    first = _eight(data, start)
+    if size < 8:
+        return np.uint64((first & ((_ONE << np.uint64(8 * size)) - _ONE)) * _GOLDEN)
+    return np.uint64((first ^ (_eight(data, end - 8) + np.uint64(size)) * _ODD) * _GOLDEN)
 
 
 @compiled
-def _look_up(forms: Forms, hashed: np.uint64) -> int:
+def _look_up(slots: NDArray[np.int32], shift: np.uint64, hashes: NDArray[np.uint64], hashed: np.uint64) -> int:
     """The first form with this hash, or -1. The table has empty slots."""
-    slot = _int(hashed >> forms.shift)
-    while forms.slots[slot] >= 0:
-        form = _int(forms.slots[slot])
-        if forms.hashes[form] == hashed:
+    slot = _int(hashed >> shift)
+    while slots[slot] >= 0:
+        form = _int(slots[slot])
+        if hashes[form] == hashed:
             return form
-        slot = (slot + 1) % len(forms.slots)
+        slot = (slot + 1) % len(slots)
     return -1
 
 
 @compiled
-def _stands(text: Text, document: int, forms: Forms, form: int, at: int, kinds: NDArray[np.uint8]) -> bool:
-    """Whether a form stands there, where a word starts that is as long as its first."""
-    data, first = text.data, forms.start[form]
-    size = forms.stop[form] - first
-    end = at + size
-    if end > text.stops[document]:
+def _stands(
+    data: NDArray[np.uint8],
+    at: int,
+    stop: int,
+    letters: NDArray[np.uint8],
+    first: int,
+    last: int,
+    kinds: NDArray[np.uint8],
+) -> bool:
+    """Whether letters stand there, before a place to stop, where a word starts that is as long as their first."""
+    end = at + last - first
+    if end > stop:
         return False
-    for i in range(size):
-        if data[at + i] != forms.letters[first + i]:
+    for i in range(last - first):
+        if data[at + i] != letters[first + i]:
             return False
-    if _goes_on(data, end, kinds) or _is_negated(data, end, kinds):
-        return False
-    return not forms.only_opening[form] or _opens(data, text.starts[document], at)
+    return not _goes_on(data, end, kinds) and not _is_negated(data, end, kinds)
 
 
 @compiled

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from biassay.texts.tools import WIDTH
+
 __all__ = ["PADDING", "Joined", "by_eight"]
 
-PADDING = 16  # bytes after the last document, so that eight can be read from any place
+PADDING = WIDTH  # bytes after the last document
 
 
 @dataclass(frozen=True)

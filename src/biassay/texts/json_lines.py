@@ -3,8 +3,7 @@
 It takes plain lines only. A line with anything unusual is left to ``json``, which alone decides what is an error.
 Each line is judged by itself: a document does not depend on its neighbours.
 
-Eight bytes are looked at in one step: ``words[i]`` are the bytes from i on as one number, the first byte the lowest.
-A block is padded with a line feed and zeros, at which all loops stop.
+64 bytes are looked at in one step. A block is padded with a line feed and zeros, at which all loops stop.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from biassay.texts.characters import STABLE
 from biassay.texts.lines import Lines
 from biassay.texts.skimming import CLEAR, UNCLEAR
-from biassay.texts.tools import compiled, trailing_zeros
+from biassay.texts.tools import WIDTH, compiled, moved_bytes, trailing_zeros
 
 __all__ = ["Work", "skim_json"]
 
@@ -27,12 +26,9 @@ _trailing_zeros = trailing_zeros()
 _NO = -1
 _DEEPEST = 60
 
-_HIGH = np.uint64(0x8080808080808080)
-_LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
-_QUOTES = np.uint64(0x2222222222222222)
-_BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
-_TO_BLANK = np.uint64(0x6060606060606060)  # added to a byte below 128 it sets the high bit of blanks and all above
 _ZERO = np.uint64(0)
+# Bytes are copied, and these found: quotes, backslashes, controls, and what is not ASCII.
+_move = moved_bytes((34, 34), (92, 92), (0, 31), (128, 255))
 
 _ESCAPED = np.zeros(256, np.uint8)  # the byte that a backslash and this one stand for; 0 where they stand for none
 for _code, _meant in zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True):
@@ -44,12 +40,10 @@ _NULL, _TRUE, _FALSE, _DELETED, _REMOVED = (
 
 
 class Work(NamedTuple):
-    """A block and room to write texts to, both also by eight bytes, and the kinds of all characters."""
+    """A block, room to write texts to, and the kinds of all characters."""
 
     data: NDArray[np.uint8]
-    words: NDArray[np.uint64]
     out: NDArray[np.uint8]
-    out_words: NDArray[np.uint64]
     kinds: NDArray[np.uint8]
 
 
@@ -212,17 +206,13 @@ def _key(work: Work, i: int, o: int) -> tuple[int, int]:
 @compiled
 def _string(work: Work, i: int, o: int) -> tuple[int, int]:
     """Write out the string that begins at i, after its quote. The places after its last quote and what was written."""
-    data, words, out, out_words, kinds = work
+    data, out, kinds = work
     while i >= 0:
-        eight = words[np.uint64(i)]  # unsigned, so that it is not first asked whether it is negative
-        out_words[np.uint64(o)] = eight
-        low = eight & _LOW
-        plain = ((low ^ _QUOTES) + _LOW) & ((low ^ _BACKSLASHES) + _LOW) & (low + _TO_BLANK) & ~eight
-        special = ~plain & _HIGH  # the high bits of quotes, backslashes, controls, and what is not ASCII
+        special = _move(data, i, out, o)
         if special == _ZERO:
-            i, o = i + 8, o + 8
+            i, o = i + WIDTH, o + WIDTH
             continue
-        ahead = _trailing_zeros(special) >> 3
+        ahead = _trailing_zeros(special)
         i, o = i + ahead, o + ahead
         if data[i] == 34:
             return i + 1, o

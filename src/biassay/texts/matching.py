@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import StimulusError
 from biassay.texts.characters import HYPHENS, kinds, small_letters
-from biassay.texts.joined import Joined, by_eight
+from biassay.texts.joined import Joined
 from biassay.texts.tools import tool
 
 __all__ = ["Hits", "Matcher", "matcher_for"]
@@ -69,6 +69,7 @@ class Matcher:
         self.lengths = np.array([len(_nfc(stimulus).encode()) for stimulus in stimuli], np.int64)
         forms = [form for number, word in enumerate(stimuli) for form in self._written(number, word)]
         self._forms = self._table(forms)
+        self._words = np.empty((16384, 3), np.int64)
 
     def find(self, joined: Joined) -> Hits:
         """All hits in some documents."""
@@ -77,16 +78,21 @@ class Matcher:
             folded = joined.data.copy()
             self._finding.fold(text, self._small, folded)
             folded.flags.writeable = False
-            text = text._replace(data=folded, words=by_eight(folded))
-        hits = np.empty((16384, 3), np.int64)
-        count = self._finding.find(text, self._forms, kinds(), hits)
+            text = text._replace(data=folded)
+        count = self._finding.find_words(text, self._forms.likely, kinds(), self._words)
+        if count > len(self._words):
+            self._words = np.empty((2 * count, 3), np.int64)
+            self._finding.find_words(text, self._forms.likely, kinds(), self._words)
+        words = self._words[:count]
+        hits = np.empty((count, 3), np.int64)
+        count = self._finding.find(text, self._forms, kinds(), words, hits)
         if count > len(hits):
             hits = np.empty((count, 3), np.int64)
-            self._finding.find(text, self._forms, kinds(), hits)
+            self._finding.find(text, self._forms, kinds(), words, hits)
         return Hits(*np.ascontiguousarray(hits[:count].T))
 
     def _text(self, joined: Joined) -> Any:
-        return self._finding.Text(joined.data, by_eight(joined.data), joined.starts, joined.stops)
+        return self._finding.Text(joined.data, joined.starts, joined.stops)
 
     def _written(self, number: int, stimulus: str) -> Iterator[_Form]:
         """How a stimulus may be written."""
@@ -111,15 +117,16 @@ class Matcher:
         written = Joined.of([form.written.encode() for form in forms])
         sizes = np.array([len(form.first_word) for form in forms], np.int64)
         ends = written.starts + sizes
-        words = by_eight(written.data)
         hash_of = self._finding.hash_of_word
-        hashes = np.array([hash_of(words, *ends_of) for ends_of in zip(written.starts, ends, strict=True)], np.uint64)
+        hashes = np.array(
+            [hash_of(written.data, *ends_of) for ends_of in zip(written.starts, ends, strict=True)], np.uint64
+        )
         bits = max(6, (_SLOTS_FOR_A_FORM * len(forms)).bit_length())
         slots, following = _chained(hashes, bits)
         likely = np.zeros(1 << 16, np.bool_)
         likely[hashes >> np.uint64(48)] = True
         return self._finding.Forms(
-            likely=np.packbits(likely, bitorder="little"),
+            likely=np.packbits(likely, bitorder="little").view("<u8"),
             slots=slots,
             shift=np.uint64(64 - bits),
             hashes=hashes,

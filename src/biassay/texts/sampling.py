@@ -32,6 +32,7 @@ __all__ = [
     "Sample",
     "by_stimulus",
     "draw",
+    "ranks",
     "sample_table",
     "stimulus_keys",
 ]
@@ -91,7 +92,8 @@ def draw(hits: Hits, documents: Joined, keys: NDArray[np.uint64], limits: NDArra
         compiled.earlier(kept, hits.start, drawn.before, reach, stops, earlier)
     document = hits.document[kept]
     begin = documents.starts[document]
-    sizes = np.diff(stops, prepend=0)
+    sizes = stops.copy()
+    sizes[1:] -= stops[:-1]
     earlier = earlier[:size] - np.repeat(begin, sizes)
     start = hits.start[kept] - begin
     return Drawn(hits.stimulus[kept], document, start, drawn.key[kept], stops - sizes, stops, earlier)
@@ -151,7 +153,7 @@ class Sample:
             return
         old = len(self._table)
         everything = tool("pyarrow").concat_tables([self._table, *self._waiting]).combine_chunks()
-        self._waiting = []
+        self._waiting, self._table = [], self._table.slice(0, 0)  # so that their memory is free
         stimulus = self._numbers(everything)
         keys = everything["key"].to_numpy()
         kept = _first_of_each(everything["text"], stimulus, _in_order(everything, stimulus, keys), self.k)
@@ -191,6 +193,14 @@ def by_stimulus(stimulus: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArra
     # Numbers of 16 bits are sorted in one pass.
     small = stimulus.astype(np.uint16) if len(stimulus) and stimulus.max() < 2**16 else stimulus
     return np.asarray(order[np.argsort(small[order], kind="stable")])
+
+
+def ranks(stimulus: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of the same stimulus come before each, in this order by stimulus."""
+    counts = np.bincount(stimulus)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - (np.cumsum(counts) - counts)[stimulus[order]]
+    return rank
 
 
 def _in_order(table: Any, stimulus: NDArray[np.int64], keys: NDArray[np.uint64]) -> NDArray[np.int64]:

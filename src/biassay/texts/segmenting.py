@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.texts.joined import Joined
+from biassay.texts.joined import Joined, by_eight
 from biassay.texts.sampling import Drawn
 from biassay.texts.tools import tool
 
-__all__ = ["LONGEST_SENTENCE", "REACH", "Sentences", "sentence_around", "sentences_around"]
+__all__ = ["LONGEST_SENTENCE", "REACH", "Sentences", "gathered", "segmenter", "sentence_around", "sentences_around"]
 
 LONGEST_SENTENCE = 2000
 REACH = 10_000  # bytes to each side of a hit that are looked at: a document may be one line of 64 MB
@@ -30,6 +30,22 @@ class Sentences(NamedTuple):
     end: NDArray[np.int64]
 
 
+def segmenter(language: str) -> _Segment:
+    """What cuts a line into sentences. A line on which the library gives up stays whole."""
+    segment = tool("sentencex").segment
+
+    def cut(line: str) -> list[str]:
+        try:
+            found: list[str] = segment(language, line)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of compiled code, and no Exception
+                raise
+            return [line]
+        return found
+
+    return cut
+
+
 def sentences_around(
     documents: Joined, hits: Drawn, lengths: NDArray[np.int64], segment: _Segment
 ) -> tuple[Sentences, Sentences]:
@@ -39,7 +55,7 @@ def sentences_around(
     start = begin + hits.start
     end = start + lengths
     lines = np.empty((len(start), 2), np.int64)
-    compiled.find_lines(data, (start, end), (begin, stop), REACH, lines)
+    compiled.find_lines((data, by_eight(data)), (start, end), (begin, stop), REACH, lines)
     begins, first, line = np.unique(lines[:, 0], return_index=True, return_inverse=True)
     segmented = compiled.Lines(data, begins, *_segmented(data, lines[first], segment))
     cut = compiled.Cut(*np.empty((4, len(start)), np.int64), np.empty(len(start), np.bool_))
@@ -55,11 +71,11 @@ def _segmented(
     data: NDArray[np.uint8], lines: NDArray[np.int64], segment: _Segment
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The sizes in bytes of the sentences of all lines, and the number of the first of each."""
-    whole = data.tobytes()
+    whole = memoryview(data)  # type: ignore[arg-type]
     counts: list[int] = [0]
     sizes: list[int] = []
     for begin, stop in lines.tolist():
-        text = whole[begin:stop].decode() if begin >= 0 else ""
+        text = str(whole[begin:stop], "utf-8") if begin >= 0 else ""
         found = segment(text)
         sizes += map(len, found) if len(text) == stop - begin else (len(sentence.encode()) for sentence in found)
         counts.append(len(sizes))
@@ -70,9 +86,15 @@ def _texts(data: NDArray[np.uint8], begin: NDArray[np.int64], stop: NDArray[np.i
     """Pieces of the data as an Arrow array."""
     pyarrow = tool("pyarrow")
     places = np.concatenate([[0], np.cumsum(stop - begin)])
-    letters = np.empty(places[-1], np.uint8)
-    tool("biassay.texts.cutting").gather(data, begin, stop, letters)
+    letters = gathered(data, begin, stop)
     return pyarrow.LargeStringArray.from_buffers(len(begin), pyarrow.py_buffer(places), pyarrow.py_buffer(letters))
+
+
+def gathered(data: NDArray[np.uint8], begin: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Pieces of the data, one after the other."""
+    out = np.empty(int((stop - begin).sum()), np.uint8)
+    tool("biassay.texts.cutting").gather((data, by_eight(data)), (begin, stop), out, by_eight(out))
+    return out
 
 
 def _one_by_one(

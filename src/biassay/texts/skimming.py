@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.texts.characters import kinds
-from biassay.texts.joined import PADDING, Joined, by_eight
+from biassay.texts.joined import PADDING, Joined
 from biassay.texts.tools import tool
 
 __all__ = ["CLEAR", "UNCLEAR", "WIDE", "Skimmed", "skim"]
@@ -86,8 +86,8 @@ def _skim_json(
     data: NDArray[np.uint8], size: int, field: str, longest: int, lines: _Lines
 ) -> tuple[NDArray[np.uint8], int]:
     compiled = tool("biassay.texts.json_lines")
-    text = np.empty(len(data), np.uint8)
-    work = compiled.Work(data, by_eight(data), text, by_eight(text), kinds())
+    text = np.empty(len(data) + PADDING, np.uint8)
+    work = compiled.Work(data, text, kinds())
     name = np.frombuffer(field.encode(errors="replace"), np.uint8)
     count, written = compiled.skim_json(work, size, name, longest, compiled.Lines(*lines))
     return text[: written + PADDING], count

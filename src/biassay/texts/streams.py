@@ -51,12 +51,12 @@ class Stream(io.RawIOBase):
 
     def take(self, size: int) -> bytes:
         """Exactly so many bytes, fewer at the end: where blocks end depends on the content alone."""
-        pieces = [self._left]
+        pieces = [self._left] if self._left else []
         have = len(self._left)
         while have < size and (piece := self._next()):
             pieces.append(piece)
             have += len(piece)
-        everything = b"".join(pieces)
+        everything = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         self._left = everything[size:]
         taken = everything[:size]
         self.position += len(taken)
