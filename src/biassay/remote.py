@@ -244,18 +244,15 @@ def _files(address: str, system: Any, path: str, *, deep: bool) -> list[str]:
 
     Arrow knows a folder of ``gs://`` only if it was made as one, so it lists what is in it and does not ask for it.
     """
-    if _scheme(address) not in _OF_ARROW:
-        return _walked(system, path, None if deep else 1)
-    from pyarrow.fs import FileSelector
+    if _scheme(address) in _OF_ARROW:
+        from pyarrow.fs import FileSelector
 
-    found = system.fs.get_file_info(FileSelector(path, recursive=deep, allow_not_found=True))
-    return [one.path for one in found if one.is_file]
-
-
-def _walked(system: Any, path: str, depth: int | None) -> list[str]:
+        found = system.fs.get_file_info(FileSelector(path, recursive=deep, allow_not_found=True))
+        return [one.path for one in found if one.is_file]
     system.invalidate_cache(path)
+    walk = system.walk(path, None if deep else 1, on_error="raise")
     try:
-        return [f"{at}/{name}" for at, _, names in system.walk(path, depth, on_error="raise") for name in names]
+        return [f"{at}/{name}" for at, _, names in walk for name in names]
     except FileNotFoundError:
         return []
 

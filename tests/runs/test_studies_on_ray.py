@@ -39,7 +39,7 @@ COMMANDS = {
     "discover": "discover vectors:world.txt --groups groups.toml --group red-women --permutations 99 --keep 20",
     "stereotypes": f"stereotypes {MASKED} {CAUSAL} {ASKED} --template mine",
     "stereotypes over contexts": f"stereotypes {MASKED} {CAUSAL} {ASKED} --measure ceat --contexts contexts.parquet",
-    "ask": f"ask {LONG}&chat=false --tests wat-racism --n-answers 2 --wordings bai2025",
+    "ask": f"ask {LONG}&chat=false --tests wat-racism --wordings one-word",
     "benchmark": f"benchmark crows-pairs {LONG} {MASKED} --data crows.csv",
     "robustness": f"robustness {MASKED} --tests tests.toml",
 }
@@ -111,7 +111,7 @@ def test_a_study_has_the_same_numbers(
         call(f"{COMMANDS[study]} --out {out} --cache {out}-cache {how}", place)
         for out, how in ((here, ""), (there, f"--engine ray --address {address}"))
     ]
-    assert codes[0] == codes[1]
+    assert codes[0] == codes[1] < 2
     assert capfd.readouterr().out == ""
     assert json.dumps(written(there)["tables"]) == json.dumps(written(here)["tables"])
     assert written(there)["arrays"] == written(here)["arrays"]
