@@ -23,6 +23,7 @@ from biassay.texts import blocks as blocks_module
 from biassay.texts import scanning, tables
 from biassay.texts.corpus import Part, find_files, split
 from biassay.texts.drawing import ENDS
+from biassay.texts.holding import Held
 from biassay.texts.joined import Joined
 from biassay.texts.matching import Matcher
 from biassay.texts.sampling import NO_LIMIT, Sample
@@ -200,6 +201,28 @@ def test_hits_are_ruled_out_before_sentences_are_cut_out(tmp_path: Path, monkeyp
     assert whole(found, 5) == expected
     assert len(expected) == 5 * len(STIMULI) <= sum(cut) < 5 * 5 * len(STIMULI)
     assert sum(int(partial.found.sum()) for partial in found) > 10_000
+
+
+def test_where_marks_deceive_it_is_done_without_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = split(find_files([write(tmp_path / "a.jsonl", bodies(4000, plain=True))]), 50_000)
+    asked = ScanSettings(STIMULI, 5)
+    expected = list(scan(parts, asked))
+    monkeypatch.setattr(blocks_module, "BLOCK", 10_000)
+    monkeypatch.setattr(scanning, "_HELD", 100_000)
+    monkeypatch.setattr(scanning, "_GIVEN", 200_000)
+    tried: list[int] = []
+
+    def too_small(held: Held, *_: object) -> Any:
+        tried.append(held.hits)
+        return np.full(len(STIMULI), 1 if len(tried) > 1 else NO_LIMIT, np.uint64)
+
+    monkeypatch.setattr(Held, "bounds", too_small)
+    found = list(scan(parts, asked))
+    assert len(tried) == 2
+    assert whole(found, 5) == whole(expected, 5)
+    assert [(one.part, one.group, one.documents) for one in found] == [
+        (one.part, one.group, one.documents) for one in expected
+    ]
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr", "es", "ru", "zh", "hy"])

@@ -95,9 +95,27 @@ def scan(
     """
     sample = Sample(settings.stimuli, settings.k) if sample is None else sample
     sample.fresh()
-    limits = sample.thresholds() if thresholds is None else np.minimum(thresholds, sample.thresholds())
-    gathered = _Gathered(settings, limits, sample)
-    for part, skip in zip(parts, [0] * len(parts) if skips is None else skips, strict=True):
+    left = [0] * len(parts) if skips is None else list(skips)
+    places = {part: place for place, part in enumerate(parts)}
+    limits = np.full(len(settings.stimuli), NO_LIMIT) if thresholds is None else thresholds
+    for marked in (True, False):  # marks rest on where sentences end: where that is not so, it is done without them
+        gathered = _Gathered(settings, np.minimum(limits, sample.thresholds()), sample, marked=marked)
+        try:
+            for partial in _scanned(parts, left, group_bytes, gathered):
+                left[places[partial.part]] = partial.group + 1
+                yield partial
+        except _UnsoundError:
+            continue
+        return
+
+
+class _UnsoundError(Exception):
+    """Two hits with different marks are in the same sentence."""
+
+
+def _scanned(parts: Sequence[Part], skips: Sequence[int], group_bytes: int, gathered: _Gathered) -> Iterator[Partial]:
+    settings = gathered.settings
+    for part, skip in zip(parts, tuple(skips), strict=True):
         reader = open_reader(part, settings.field, settings.document, settings.html)
         number, group = 0, _Group(part, len(settings.stimuli))
         gathered.begin(part)
@@ -144,8 +162,10 @@ class _Group:
 class _Gathered:
     """The sample of groups that are given together. ``limits`` fall as it fills."""
 
-    def __init__(self, settings: ScanSettings, limits: NDArray[np.uint64], sample: Sample) -> None:
+    def __init__(self, settings: ScanSettings, limits: NDArray[np.uint64], sample: Sample, *, marked: bool) -> None:
         self.settings, self.limits = settings, limits
+        # what opens a sentence depends on what stands before it, and so do the marks
+        self._marked = marked and not settings.openings
         self._matcher = matcher_for(settings.stimuli, settings.ignore_case, settings.openings)
         self._keys = stimulus_keys(settings.stimuli, settings.seed)
         self._segment = segmenter(settings.language)
@@ -188,7 +208,7 @@ class _Gathered:
 
     def _rule_out(self) -> None:
         """Drop hits that cannot be in the sample, as far as that is known before sentences are cut out."""
-        if self.settings.openings:  # what opens a sentence depends on what stands before it, and so do the marks
+        if not self._marked:
             return
         bounds = self._held.bounds(self._matcher.lengths, len(self.limits), self.settings.k)
         np.minimum(self._bounds, bounds, out=self._bounds)
@@ -215,7 +235,7 @@ class _Gathered:
             np.minimum(self.limits, self._sample.thresholds(), out=self.limits)
             k *= 2
         if (self._sample.thresholds() > self._bounds).any():
-            raise RuntimeError("two hits with different marks are in the same sentence")
+            raise _UnsoundError
 
     def _smallest(self, k: int) -> NDArray[np.bool_]:
         """Which hits are among the k smallest of their stimulus, the sample's included."""
