@@ -121,6 +121,14 @@ def test_a_pool_that_always_has_something_ready_is_stopped_too(engine_on: Any) -
         list(found)
 
 
+def test_a_stop_that_was_not_waited_for_lasts(engine_on: Any) -> None:
+    engine = engine_on(StandIn(1))
+    with pytest.raises(KeyboardInterrupt), engine.stopped():
+        raise KeyboardInterrupt
+    with pytest.raises(MeasurementError, match="stopped"):  # of a thread that was on its way
+        list(engine.run(Slow(), [1]))
+
+
 def test_models_at_once_are_within_reason(engine_on: Any) -> None:
     assert engine_on(StandIn(7)).models_at_once == 7
     assert engine_on(StandIn(4000)).models_at_once == 32
@@ -175,6 +183,10 @@ def test_another_node_goes_on_for_a_model_whose_only_worker_has_a_full_disk(engi
     with pytest.raises(OSError, match="No space left on device: '/somewhere'"):
         list(engine.run(FullAt(3), [7]))
     assert ray.alive == []
+    ray = StandIn(100)
+    with pytest.raises(OSError, match="No space left on device"):
+        list(engine_on(ray).run(FullAt(100), [7]))
+    assert ray.asked_for == 6  # a disk that all share
 
 
 TRACEBACK = """The actor died because of an error raised in its creation task, \x1b[36mray::Worker()\x1b[39m (pid=1)

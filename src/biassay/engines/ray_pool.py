@@ -254,7 +254,9 @@ class Pool:
         Such a worker is kept until the end, without a task: another one would be started in its place.
         """
         is_disk = isinstance(error, OSError) and error.errno in _DISK
-        if not is_disk or len(self._orders.parked) + 1 >= self._orders.room:
+        are_others = any(other is not hand and other.begun is None for other in self._hands)
+        may_try = len(self._orders.parked) + 1 < self._orders.room and (are_others or len(self._parked) < _TRIES)
+        if not is_disk or not may_try:
             raise error
         waiting.extendleft(job.number for job in reversed(hand.jobs))
         self._hands.remove(hand)
