@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -92,7 +92,8 @@ class Limited:
     workers: int
     models_at_once = 1
 
-    def stop(self) -> None: ...
+    def stopped(self) -> AbstractContextManager[None]:
+        return self.engine.stopped()  # type: ignore[no-any-return]
 
     def run(self, make: Any, tasks: Sequence[Any], *, workers: int | None = None, model: bool = False) -> Iterator[Any]:
         return self.engine.run(make, tasks, workers=workers or self.workers, model=model)

@@ -5,12 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from biassay.errors import StimulusError, UnknownNameError
+
+
+class GatedError(OSError):
+    """One that can neither be pickled nor be made again from its message."""
+
+    def __init__(self, message: str, *, lock: Any) -> None:
+        super().__init__(message)
+        self.lock = lock
 
 
 @dataclass(frozen=True)
@@ -35,13 +45,15 @@ class Squares:
             if task == self.fail_at and piece == 1:
                 self._fail()
             time.sleep(0.02)
-            yield task, piece, os.getpid()
+            yield task, piece, os.getpid() if self.how != "lock" else threading.Lock()  # type: ignore[misc]
 
     def _fail(self) -> None:
         if self.how == "usage":
             raise UnknownNameError("flower", "rsoe", ["rose"])
         if self.how == "disk":
             raise OSError(28, "No space left on device", "/somewhere")
+        if self.how == "network":
+            raise GatedError("the model is gated", lock=threading.Lock())
         raise ZeroDivisionError("a fault of the program")
 
 

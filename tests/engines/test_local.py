@@ -20,7 +20,7 @@ from engine_helpers import Squares, Unmakeable
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
 
 
 def expected(tasks: list[int]) -> list[tuple[int, int]]:
@@ -61,6 +61,8 @@ def test_errors_arrive_as_what_they_are(workers: int) -> None:
     with pytest.raises(OSError, match="No space left on device") as caught:
         list(engine.run(Squares(fail_at=3, how="disk"), [1, 2, 3], workers=workers))
     assert caught.value.errno == 28
+    with pytest.raises(OSError, match=r"^the model is gated$"):
+        list(engine.run(Squares(fail_at=3, how="network"), [1, 2, 3], workers=workers))
     with pytest.raises(StimulusError, match="nothing to make it from"):
         list(engine.run(Unmakeable(), [1, 2], workers=workers))
     with pytest.raises((RuntimeError, ZeroDivisionError), match="a fault of the program"):

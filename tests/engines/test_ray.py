@@ -54,6 +54,10 @@ def test_errors_arrive_as_what_they_are(engine: RayEngine) -> None:
         list(engine.run(Squares(fail_at=3), [3]))
     with pytest.raises(OSError, match="No space left on device"):
         list(engine.run(Squares(fail_at=3, how="disk"), [3]))
+    with pytest.raises(OSError, match=r"^the model is gated$"):
+        list(engine.run(Squares(fail_at=3, how="network"), [3]))
+    with pytest.raises(RuntimeError, match="cannot pickle"):
+        list(engine.run(Squares(how="lock"), [3]))
     with pytest.raises(StimulusError, match="nothing to make it from"):
         list(engine.run(Unmakeable(), [1]))
 

@@ -78,9 +78,10 @@ def test_more_gpus_than_a_node_has_are_refused_and_shares_are_numbers(cluster: A
 def test_a_stopped_engine_ends_its_runs_and_can_run_again(engine: RayEngine) -> None:
     found = engine.run(Squares(), [300, 300])
     next(found)
-    engine.stop()
-    with pytest.raises(MeasurementError, match="stopped"):
+    with engine.stopped(), pytest.raises(MeasurementError, match="stopped"):
         list(found)
+    with engine.stopped(), pytest.raises(MeasurementError, match="stopped"):
+        list(engine.run(Squares(), [2, 3]))
     assert len(list(engine.run(Squares(), [2, 3]))) == 5
 
 

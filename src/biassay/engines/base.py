@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
 
 from biassay.errors import BiassayError
 
-__all__ = ["Engine", "MakeWorker", "Worker", "rebuilt"]
+__all__ = ["Engine", "MakeWorker", "Worker", "parts_of", "rebuilt"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -15,10 +16,22 @@ Worker = Callable[[T], Iterable[R]]
 MakeWorker = Callable[[], Worker[T, R]]
 
 
-def rebuilt(kind: type[BiassayError], message: str) -> BiassayError:
+def parts_of(error: BiassayError | OSError) -> tuple[Any, ...]:
+    """What is sent of a worker's error: many of other libraries cannot be pickled, or not be made again."""
+    if isinstance(error, BiassayError):
+        return type(error), str(error)
+    if not isinstance(error.errno, int):
+        return OSError, str(error)
+    filename = None if error.filename is None else str(error.filename)
+    return OSError, error.errno, error.strerror or str(error), filename
+
+
+def rebuilt(kind: type[BiassayError | OSError], *parts: Any) -> BiassayError | OSError:
     """A worker's error as it would have been raised here. Some take other arguments than their message."""
+    if kind is OSError:
+        return OSError(*parts)
     error = kind.__new__(kind)
-    Exception.__init__(error, message)
+    Exception.__init__(error, *parts)
     return error
 
 
@@ -34,8 +47,8 @@ class Engine(Protocol):
         """How many models can be asked at a time, in threads of this process, each by its own `run`."""
         ...
 
-    def stop(self) -> None:
-        """Let what runs in other threads end soon, with an error."""
+    def stopped(self) -> AbstractContextManager[None]:
+        """Within it all that runs or begins to, in whatever thread, ends soon, with an error."""
         ...
 
     def run(

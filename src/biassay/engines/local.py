@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 
 from biassay.engines.base import MakeWorker, rebuilt
@@ -23,8 +23,9 @@ class LocalEngine:
 
     models_at_once = 1
 
-    def stop(self) -> None:
+    def stopped(self) -> AbstractContextManager[None]:
         """Nothing runs in other threads."""
+        return nullcontext()
 
     def run(
         self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
@@ -100,7 +101,7 @@ class _Process:
             hint = " (out of memory? use fewer workers)" if code == -9 else ""
             raise MeasurementError(f"a worker process {how}{hint}; run again to continue where it stopped") from None
         if kind == "error":
-            raise _again(content)
+            raise rebuilt(*content)
         if kind == "fault":
             raise RuntimeError(f"a worker process failed:\n{content}")
         return kind, content
@@ -111,8 +112,3 @@ class _Process:
         self._process.terminate()
         self._process.wait()
         self.results.close()
-
-
-def _again(content: Any) -> Exception:
-    """The worker's error as it would have been raised here."""
-    return content if isinstance(content, OSError) else rebuilt(*content)

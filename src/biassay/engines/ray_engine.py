@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 import os
 import pickle
 import socket
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from biassay.engines.base import MakeWorker
-from biassay.engines.ray_pool import Pool, first_line
+from biassay.engines.ray_pool import Orders, Pool, first_line
+from biassay.engines.ray_shares import Shares
 from biassay.errors import MeasurementError, MissingExtraError, UsageError
 
 __all__ = ["RayEngine"]
@@ -22,6 +25,7 @@ __all__ = ["RayEngine"]
 T = TypeVar("T")
 R = TypeVar("R")
 _PATIENCE = 10.0  # seconds until an address that does not answer counts as unreachable
+_MODELS = 32  # at most at a time: each has a thread of the driver
 
 
 class RayEngine:
@@ -34,31 +38,40 @@ class RayEngine:
     """
 
     def __init__(self, address: str | None = None, *, gpus: float = 1.0) -> None:
-        if not gpus > 0 or (gpus > 1 and gpus != int(gpus)):
+        if not 0 < gpus < math.inf or (gpus > 1 and gpus != int(gpus)):
             raise UsageError(f"a worker has a share of a GPU or whole ones (0.5, 1, 2), got {gpus:g}")
         self.gpus = gpus
         self._ray = _connected(address)
-        self._stopped = 0
+        self._shares, self._parked = Shares(), list[Any]()
+        self._is_stopped = False
+        needs = self._needs(model=True)
+        if not self._room(needs):
+            wanted = ", ".join(f"{name}={count:g}" for name, count in needs.items())
+            raise UsageError(f"no node of the Ray cluster has room for a worker ({wanted}); `ray start` one that has")
 
     @property
     def models_at_once(self) -> int:
-        """One for every worker that the cluster has room for."""
-        return self._room(self._needs(model=True))
+        """One for every worker that the cluster has room for, within reason."""
+        return max(1, min(_MODELS, self._room(self._needs(model=True))))
 
-    def stop(self) -> None:
-        """End all that runs, in whatever thread, at its next step."""
-        self._stopped += 1
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Within it all that runs or begins to, in whatever thread, ends at its next step."""
+        self._is_stopped = True
+        yield
+        self._is_stopped = False  # not if the wait was interrupted: threads that are on their way must not begin
 
     def run(
         self, make: MakeWorker[T, R], tasks: Sequence[T], *, workers: int | None = None, model: bool = False
     ) -> Iterator[R]:
         if not tasks:
             return
-        needs, began = self._needs(model=model), self._stopped
-        count = max(1, min(len(tasks), workers or self._room(needs)))
+        needs = self._needs(model=model)
+        room = workers or max(1, self._room(needs))
         try:
-            pool = Pool(self._ray, pickle.dumps(make), count, needs, lambda: self._stopped != began)
-            yield from pool.run(tasks)
+            with self._shares.taken() as part:
+                orders = Orders(room, lambda: room if workers else part(room), lambda: self._is_stopped, self._parked)
+                yield from Pool(self._ray, pickle.dumps(make), needs, orders).run(tasks)
         except self._ray.exceptions.RayError as error:
             raise MeasurementError(
                 f"the Ray cluster could not finish: {first_line(error)}; run again to continue"
@@ -77,9 +90,7 @@ class RayEngine:
         """How many workers fit at a time."""
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         pairs = (("CPU", "num_cpus"), ("GPU", "num_gpus"))
-        return max(
-            1, sum(min(int(own.get(name, 0) / needs[key]) for name, key in pairs if key in needs) for own in nodes)
-        )
+        return sum(min(int(own.get(name, 0) / needs[key]) for name, key in pairs if key in needs) for own in nodes)
 
 
 def _connected(address: str | None) -> Any:

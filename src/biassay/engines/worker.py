@@ -11,6 +11,7 @@ import sys
 import traceback
 from multiprocessing.connection import Connection
 
+from biassay.engines.base import parts_of
 from biassay.errors import BiassayError
 
 __all__ = ["main"]
@@ -27,10 +28,8 @@ def main(tasks: Connection, results: Connection) -> None:
             results.send(("done", None))
     except (EOFError, BrokenPipeError):
         return
-    except BiassayError as error:
-        results.send(("error", (type(error), str(error))))
-    except OSError as error:
-        results.send(("error", error))
+    except (BiassayError, OSError) as error:
+        results.send(("error", parts_of(error)))
     except Exception:  # nothing is swallowed: a fault of the program is raised by the parent, with this traceback
         results.send(("fault", traceback.format_exc()))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -17,33 +19,59 @@ Found = TypeVar("Found")
 
 
 class Ahead(Generic[Found]):
-    """What ``ask`` finds of each place; of places that are not ``apart``, or if one is asked at a time, when wanted."""
+    """What ``ask`` finds of each place; of places that are not ``apart``, or if one is asked at a time, when wanted.
 
-    def __init__(self, ask: Callable[[int], Found], apart: Sequence[int], engine: Engine | None) -> None:
+    So is a place that shares one of its ``keys`` with one before it: then the same answers are kept already. Of what is
+    found ahead, that of a few places is held at a time.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[int], Found],
+        apart: Sequence[int],
+        engine: Engine | None,
+        keys: Callable[[int], Collection[object]] = lambda place: (place,),
+    ) -> None:
         self._ask, self._engine = ask, engine
         self._threads: ThreadPoolExecutor | None = None
         self._under_way: dict[int, Future[Found]] = {}
-        at_once = min(len(apart), 1 if engine is None else engine.models_at_once)
-        if at_once > 1:
-            self._threads = ThreadPoolExecutor(at_once)
-            self._under_way = {place: self._threads.submit(ask, place) for place in apart}
+        self._waiting: deque[int] = deque()
+        self._at_once = min(len(apart), 1 if engine is None else engine.models_at_once)
+        if self._at_once > 1:
+            self._threads = ThreadPoolExecutor(self._at_once)
+            self._waiting = deque(_first_of_their_keys(apart, keys))
+            self._submit()
 
     def __enter__(self) -> Self:
         return self
 
     def of(self, place: int) -> Found:
-        if place not in self._under_way:
-            return self._ask(place)
-        return self._under_way.pop(place).result()
+        wanted = self._under_way.pop(place, None)
+        self._submit()
+        return self._ask(place) if wanted is None else wanted.result()
+
+    def _submit(self) -> None:
+        """Have as many places ahead of the wanted one as are asked at a time, and one more."""
+        while self._threads is not None and self._waiting and len(self._under_way) <= self._at_once:
+            place = self._waiting.popleft()
+            self._under_way[place] = self._threads.submit(self._ask, place)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._threads is not None and self._engine is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
-            if error is not None:
-                self._engine.stop()
-            self._threads.shutdown()
+            with nullcontext() if error is None else self._engine.stopped():
+                self._threads.shutdown()
+
+
+def _first_of_their_keys(places: Sequence[int], keys: Callable[[int], Collection[object]]) -> Iterator[int]:
+    seen = set[object]()
+    for place in places:
+        own = set(keys(place))
+        if seen.isdisjoint(own):
+            yield place
+        seen |= own
 
 
 class InTurn:

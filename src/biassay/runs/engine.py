@@ -144,7 +144,12 @@ class Work:
         asked = list(range(len(self.members))) if together else waiting
         apart = [place for place in asked if not self.members[place].failed and not self.members[place].is_elsewhere]
         answers: dict[int, Answers] = {}
-        with Ahead(lambda place: self._ask(records[place], place), apart, self.how.engine) as ahead:
+        with Ahead(
+            lambda place: self._ask(records[place], place),
+            apart,
+            self.how.engine,
+            lambda place: self.members[place].keys,
+        ) as ahead:
             for place in asked if together else ():
                 answers[place], run = self._answered(run, place, ahead)
             for place in waiting:

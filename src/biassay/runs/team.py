@@ -59,6 +59,11 @@ class Member:
         return bool(self.identity.sends_to) or any(isinstance(model, Streams) for model in self.opened.values())
 
     @property
+    def keys(self) -> frozenset[str]:
+        """Under which its answers are kept."""
+        return frozenset(model.identity.key for model in self.opened.values() if model.identity.key is not None)
+
+    @property
     def slug(self) -> str:
         """A name for a folder of its own."""
         return re.sub(r"[^\w.=-]+", "-", self.asked.text).strip("-")

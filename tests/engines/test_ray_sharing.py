@@ -1,0 +1,237 @@
+"""What the Ray engine does with the room of a cluster and with errors, on a stand-in for Ray."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any, ClassVar
+
+import pytest
+
+from biassay.engines import ray_engine, ray_pool, ray_shares
+from biassay.engines.ray_engine import RayEngine
+from biassay.errors import MeasurementError, UsageError
+from biassay.runs.ahead import Ahead
+
+from .ray_stand_in import ActorDiedError, RayError, RayTaskError, StandIn
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Hands a task back after a while."""
+
+    seconds: float = 0.01
+
+    def __call__(self) -> Callable[[Any], Iterator[Any]]:
+        return self.work
+
+    def work(self, task: Any) -> Iterator[Any]:
+        time.sleep(self.seconds)
+        yield task
+
+
+@pytest.fixture
+def engine_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RayEngine]:
+    def make(ray: StandIn, **options: Any) -> RayEngine:
+        monkeypatch.setattr(ray_engine, "_connected", lambda _: ray)
+        return RayEngine(**options)
+
+    return make
+
+
+def test_models_at_once_share_the_room_of_the_cluster(engine_on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_pool, "_POLL", 3.0)
+    monkeypatch.setattr(ray_shares, "_PAUSE", 60.0)
+    ray = StandIn(4)
+    engine = engine_on(ray)
+    all_there = threading.Barrier(4)
+
+    def ask(place: int) -> list[int]:
+        if place < 4:
+            all_there.wait()
+        return sorted(engine.run(Slow(), range(40), model=True))
+
+    with Ahead(ask, range(6), engine) as ahead:
+        assert [ahead.of(place) for place in range(6)] == [list(range(40))] * 6
+    assert ray.asked_for == 6
+    assert ray.most <= 4
+    assert ray.alive == []
+
+
+def test_a_run_alone_has_all_of_it_and_gives_of_it_to_one_that_begins_later(
+    engine_on: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_pool, "_POLL", 0.0)
+    monkeypatch.setattr(ray_shares, "_PAUSE", 0.0)
+    ray = StandIn(5)
+    engine = engine_on(ray)
+    first = engine.run(Slow(), range(1000), model=True)
+    next(first)
+    next(first)
+    assert len(ray.alive) == 5
+    second = engine.run(Slow(), range(1000), model=True)
+    thread = threading.Thread(target=lambda: [next(second) for _ in range(20)])
+    thread.start()
+    while thread.is_alive():
+        next(first)
+    assert len(ray.alive) == 5  # three, for it began first, and two
+    second.close()
+    for _ in range(20):
+        next(first)
+    assert len(ray.alive) == 5
+    first.close()
+    assert ray.alive == []
+
+
+def test_a_thread_that_has_not_begun_to_run_is_stopped_too(engine_on: Any) -> None:
+    engine = engine_on(StandIn(2))
+    errors: list[Exception] = []
+    is_entered, may_go_on = threading.Event(), threading.Event()
+
+    def ask(_: int) -> None:
+        is_entered.set()
+        may_go_on.wait()  # as if it fetched something
+        try:
+            list(engine.run(Slow(), range(20), model=True))
+        except MeasurementError as error:
+            errors.append(error)
+
+    def interrupted() -> None:
+        with Ahead(ask, [0, 1], engine):
+            is_entered.wait()
+            threading.Timer(0.3, may_go_on.set).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert len(errors) == 2
+    assert sorted(engine.run(Slow(), [2, 1])) == [1, 2]  # and runs again
+
+
+def test_a_pool_that_always_has_something_ready_is_stopped_too(engine_on: Any) -> None:
+    engine = engine_on(StandIn(1))
+    found = engine.run(Slow(0.0), range(100))
+    next(found)
+    with engine.stopped(), pytest.raises(MeasurementError, match="stopped"):
+        list(found)
+
+
+def test_a_stop_that_was_not_waited_for_lasts(engine_on: Any) -> None:
+    engine = engine_on(StandIn(1))
+    with pytest.raises(KeyboardInterrupt), engine.stopped():
+        raise KeyboardInterrupt
+    with pytest.raises(MeasurementError, match="stopped"):  # of a thread that was on its way
+        list(engine.run(Slow(), [1]))
+
+
+def test_models_at_once_are_within_reason(engine_on: Any) -> None:
+    assert engine_on(StandIn(7)).models_at_once == 7
+    assert engine_on(StandIn(4000)).models_at_once == 32
+
+
+@pytest.mark.parametrize("gpus", [math.inf, math.nan, 0.0, -1.0, 1.5])
+def test_a_number_of_gpus_that_cannot_be(engine_on: Any, gpus: float) -> None:
+    with pytest.raises(UsageError, match="a share of a GPU or whole ones"):
+        engine_on(StandIn(1), gpus=gpus)
+
+
+def test_a_cluster_that_can_hold_no_worker_is_refused(engine_on: Any) -> None:
+    with pytest.raises(UsageError, match=r"no node .*num_cpus=1"):
+        engine_on(StandIn(0))
+
+
+def test_waiting_for_room_is_told_once(
+    engine_on: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(ray_pool, "_LONG", 0.1)
+    ray = StandIn(1)
+    engine = engine_on(ray)
+    ray.cores = 0  # others have it
+    threading.Timer(0.5, lambda: setattr(ray, "cores", 1)).start()
+    with caplog.at_level(logging.WARNING):
+        assert list(engine.run(Slow(), [5])) == [5]
+    assert [record.name for record in caplog.records] == ["biassay.engines"]
+
+
+@dataclass(frozen=True)
+class FullAt:
+    """The first so many workers find no space."""
+
+    many: int
+    made: ClassVar[list[int]] = [0]
+
+    def __call__(self) -> Callable[[Any], Iterator[Any]]:
+        self.made[0] += 1
+        return self.full if self.made[0] <= self.many else Slow().work
+
+    def full(self, _: Any) -> Iterator[Any]:
+        raise OSError(28, "No space left on device", "/somewhere")
+
+
+def test_another_node_goes_on_for_a_model_whose_only_worker_has_a_full_disk(engine_on: Any) -> None:
+    ray = StandIn(3)
+    engine = engine_on(ray)
+    FullAt.made[0] = 0
+    assert list(engine.run(FullAt(2), [7])) == [7]
+    assert ray.most == 3  # those with a full disk kept their place
+    FullAt.made[0] = 0
+    with pytest.raises(OSError, match="No space left on device: '/somewhere'"):
+        list(engine.run(FullAt(3), [7]))
+    assert ray.alive == []
+    ray = StandIn(100)
+    with pytest.raises(OSError, match="No space left on device"):
+        list(engine_on(ray).run(FullAt(100), [7]))
+    assert ray.asked_for == 6  # a disk that all share
+
+
+TRACEBACK = """The actor died because of an error raised in its creation task, \x1b[36mray::Worker()\x1b[39m (pid=1)
+  File "x.py", line 1, in <module>
+ModuleNotFoundError: No module named 'biassay'
+"""
+
+
+def test_a_node_without_biassay_is_told_at_once(engine_on: Any) -> None:
+    ray = StandIn(2)
+    engine = engine_on(ray)
+    ray.fails = ActorDiedError(TRACEBACK, actor_init_failed=True)
+    with pytest.raises(
+        MeasurementError, match=r": ModuleNotFoundError: No module named 'biassay'; is the same biassay"
+    ):
+        list(engine.run(Slow(), [1]))
+    assert ray.asked_for == 1
+
+
+def test_a_node_with_another_version_is_told_with_both(engine_on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_on(StandIn(1))
+    monkeypatch.setattr(ray_pool, "_version", iter(["0.1", "0.2", "0.2"]).__next__)
+    with pytest.raises(MeasurementError, match=r"biassay 0\.2 is on the node .*, and 0\.1 where"):
+        list(engine.run(Slow(), [1]))
+    monkeypatch.undo()
+    assert ray_pool._version() == metadata.version("biassay")
+
+
+@pytest.mark.parametrize("cause", [ValueError("wrong"), RayError("an exception that isn't serializable")])
+def test_what_a_program_raised_is_a_fault_and_no_lost_worker(engine_on: Any, cause: Exception) -> None:
+    ray = StandIn(1)
+    engine = engine_on(ray)
+    ray.fails = RayTaskError("\x1b[36mray::Worker.work()\x1b[39m\nValueError: wrong", cause)
+    with pytest.raises(RuntimeError, match=r"(?s)failed:\nray::Worker.*wrong"):
+        list(engine.run(Slow(), [1]))
+    assert ray.asked_for == 1
+
+
+def test_what_ray_itself_raised_in_a_task_is_a_lost_worker(engine_on: Any) -> None:
+    class ObjectLostError(RayError):
+        pass
+
+    ray = StandIn(1)
+    engine = engine_on(ray)
+    ray.fails = RayTaskError("gone", ObjectLostError())
+    with pytest.raises(MeasurementError, match="5 workers died"):
+        list(engine.run(Slow(), [1]))
+    assert ray.asked_for == 5
