@@ -200,3 +200,14 @@ def test_wrong_usage(cli: Cli, model: str, place: Path, tmp_path: Path) -> None:
         assert (code, stdout) == (2, "")
         assert words in " ".join(stderr.split())
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["file"]
+
+
+def test_models_measured_together_are_asked_only_if_all_can_be_opened(
+    ceat: Cli, model: str, other: str, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    models = (model, other, f"broken=hf:{tmp_path / 'empty'}")
+    code, _, stderr = ceat(*models, "--draw", "fixed", "--out", tmp_path / "run", "--cache", tmp_path / "cache")
+    assert (code, "encoding" in stderr) == (2, False)
+    assert stderr.splitlines()[-1].startswith("error: broken: ")
+    assert not (tmp_path / "run").exists()

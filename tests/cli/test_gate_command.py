@@ -167,3 +167,48 @@ def test_runs_may_be_named_and_no_name_is_given_twice(
     found = told(stdout)
     assert (code, found["baseline"], found["verdicts"][0]["model"]) == (0, "base", "tuned")
     assert cli("compare", "x=glove", f"x={tmp_path / 'run-old'}")[0] == 2
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> str:
+    (tmp_path / "damaged").write_bytes(b"\x00\x01")
+    return f"damaged=vectors:{tmp_path / 'damaged'}"
+
+
+def test_a_model_that_failed_has_lost_every_test(
+    cli: Cli, models: dict[str, str], damaged: str, own: Path, tmp_path: Path
+) -> None:
+    run, junit, markdown = tmp_path / "run", tmp_path / "gate.xml", tmp_path / "gate.md"
+    assert cli("run", models["old"], damaged, models["same"], "--tests", own, "--out", run, "--quiet")[0] == 1
+    (tmp_path / "list.txt").write_text(f"{damaged}\n{models['same']}\n")
+    for given in ((run,), (models["old"], f"@{tmp_path / 'list.txt'}", "--tests", own)):
+        files = ("--junit", junit, "--markdown", markdown, "--out", tmp_path / "page.html")
+        code, stdout, stderr = cli("compare", *given, *files, "--fail-if", "worse", "--json")
+        found = told(stdout)
+        assert code == 3
+        assert [(v["model"], v["outcome"]) for v in found["verdicts"]] == [("same", "no worse"), ("damaged", "lost")]
+        assert found["gate"]["failed"] == [{"model": "damaged", "test": "own", "outcome": "lost"}]
+        assert [remark.startswith("damaged: failed: ") for remark in found["remarks"]] == [True]
+        assert "damaged could be measured by no test of old" in stderr
+        suites = {suite.get("name"): suite.get("failures") for suite in ElementTree.parse(junit).getroot()}
+        assert suites == {"same compared with old": "0", "damaged compared with old": "1"}
+        assert "| damaged |" in markdown.read_text()
+        assert "damaged: failed: " in (tmp_path / "page.html").read_text()
+        code, stdout, _ = cli("compare", *given)
+        assert (code, "damaged: failed: " in stdout) == (1, True)
+
+
+def test_a_model_to_compare_with_that_failed_is_not_replaced_by_the_next(
+    cli: Cli, models: dict[str, str], damaged: str, own: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    cli("run", damaged, models["old"], models["same"], "--tests", own, "--out", run, "--quiet")
+    for given in ((run,), (run, models["biased"]), (run, "--baseline", "damaged")):
+        code, stdout, stderr = cli("compare", *given, "--quiet", "--fail-if", "worse")
+        assert (code, stdout, "damaged, the model to compare with, has no results: failed: " in stderr) == (1, "", True)
+    code, stdout, _ = cli("compare", run, "--baseline", "old", "--json", "--fail-if", "worse")
+    assert (code, told(stdout)["baseline"]) == (3, "old")
+    assert cli("compare", run, models["biased"], "--baseline", "old", "--json")[0] == 0  # one old model, one new
+    cli("run", models["old"], damaged, "--tests", own, "--out", tmp_path / "two", "--quiet")
+    code, _, stderr = cli("compare", tmp_path / "two", "--fail-if", "worse")
+    assert (code, "no model is left to compare" in stderr, "damaged: failed: " in stderr) == (1, True, True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 from tests.flaky_storage import FlakyStorage, register
 
 import biassay
@@ -241,3 +242,20 @@ def test_an_address_in_the_environment_is_no_folder(monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError, match=r"s3://kept/answers.*--cache"):
         biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"))
     assert not (tmp_path / "s3:").exists()
+
+
+def test_compare_keeps_answers_there_too(
+    flaky: type[FlakyStorage],
+    seen: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cli: Cli,  # noqa: F811
+) -> None:
+    test = write_test(tmp_path / "own.json")
+    biassay.run("python:seen_texts:Seen", test, out=tmp_path / "run", cache=tmp_path / "here")
+    monkeypatch.chdir(tmp_path)
+    again = ("compare", tmp_path / "run", "again=python:seen_texts:Seen", "--quiet", "--cache", "flaky://kept")
+    assert cli(*again)[0] == 0
+    assert [name for name in flaky.store if name.endswith(".npz")]
+    assert not (tmp_path / "flaky:").exists()
+    assert seen

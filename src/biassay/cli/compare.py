@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from biassay.cli.common import TakesMany, console_for_tables, listener_for
+from biassay.cli.options import Place
 from biassay.cli.reporting import print_files, report_options
 from biassay.errors import UsageError
 from biassay.files import printable, write_atomically
@@ -44,7 +45,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--junit", type=_FILE, metavar="FILE", help="The verdicts as JUnit XML.")
 @click.option("--markdown", type=_FILE, metavar="FILE", help="The verdicts as Markdown, for a pull request.")
 @click.option("--out", type=click.Path(path_type=Path), help="A page with the comparison and the runs.")
-@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Where answers of models are kept.")
+@click.option("--cache", type=Place(), help="Where answers of models are kept: a folder, or an address.")
 @report_options
 def command(
     given: tuple[str, ...],
@@ -55,7 +56,7 @@ def command(
     junit: Path | None,
     markdown: Path | None,
     out: Path | None,
-    cache: Path | None,
+    cache: Path | str | None,
     published: Path | None,
     formats: tuple[str, ...],
     tests: tuple[str, ...],
@@ -103,5 +104,5 @@ def command(
         own = [verdict for verdict in found.verdicts if verdict.model in {one.model for one in failed}]
         click.echo(f"the gate fails: {printable(verdict_sentence(own))}", err=True)
         sys.exit(GATE_FAILED)
-    if unmeasured(found.verdicts):
+    if found.missing or unmeasured(found.verdicts):
         sys.exit(1)

@@ -14,7 +14,15 @@ import click
 from biassay.remote import is_address
 from biassay.studies.settings import Rule, rules_of
 
-__all__ = ["budget_option", "gpus_option", "how_options", "resume_options", "settings_options", "several_options"]
+__all__ = [
+    "Place",
+    "budget_option",
+    "gpus_option",
+    "how_options",
+    "resume_options",
+    "settings_options",
+    "several_options",
+]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

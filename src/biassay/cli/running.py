@@ -29,6 +29,8 @@ __all__ = ["How", "carried_out", "finish"]
 _HOW = ("out", "resumed", "cache", "engine", "address", "gpus", "everything", "quiet", "as_json")
 _AGAIN = {*_HOW, "models", "folder", "vectors", "budget"} - {"out"}
 """What may be given to go on with a run."""
+_KEPT = ("cache", "vectors", "engine", "address", "gpus", "budget")
+"""What has to be given again."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,11 @@ def carried_out(measure: Callable[..., Run], models: tuple[str, ...], given: Map
     """Measure, or resume an interrupted run."""
     if how.resumed is not None:
         _refuse_beside_resume()
-    kept = {"cache": how.cache, "vectors": given.get("vectors")}
     engine = open_engine(how.engine, how.address, how.gpus)
-    budget = given.get("budget")
-    hinting = _hinting_resume(how, {**kept, "budget": budget})
-    with _telling_tests("tests" in given), hinting, listener_for(quiet=how.quiet) as listener:
+    with _telling_tests("tests" in given), _hinting_resume(how), listener_for(quiet=how.quiet) as listener:
         if how.resumed is not None:
-            return resume(how.resumed, models or None, engine=engine, listener=listener, budget=budget, **kept)
+            again = {name: given.get(name) for name in ("vectors", "budget")}
+            return resume(how.resumed, models or None, cache=how.cache, engine=engine, listener=listener, **again)
         return measure(models, **given, out=how.out, cache=how.cache, engine=engine, listener=listener)
 
 
@@ -95,18 +95,19 @@ def _telling_tests(has_tests: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _hinting_resume(how: How, kept: Mapping[str, Any]) -> Iterator[None]:
-    """If a run is left unfinished, say how to resume it; ``kept`` holds options that it needs again."""
+def _hinting_resume(how: How) -> Iterator[None]:
+    """If a run is left unfinished, say how to resume it."""
     try:
         yield
     except (KeyboardInterrupt, BiassayError, OSError) as error:
         refused = how.resumed is not None and isinstance(error, UsageError)  # it would be refused again
         if how.folder is not None and not refused and is_unfinished(how.folder):
-            error.add_note(f"go on with: {_command(how.folder, kept)}")
+            error.add_note(f"go on with: {_command(how.folder)}")
         raise
 
 
-def _command(folder: Path, kept: Mapping[str, Any]) -> str:
+def _command(folder: Path) -> str:
+    """How to go on with a run, with the options that this command was given."""
     models = [(model["name"], model["text"]) for model in read_content(folder / MANIFEST).get("models", ())]
     texts = [text for _, text in models]
     again = sorted(
@@ -114,7 +115,9 @@ def _command(folder: Path, kept: Mapping[str, Any]) -> str:
         for name, text in models
         if must_be_given(text)
     )
-    options = [f"--{name} {shlex.quote(str(path))}" for name, path in kept.items() if path is not None]
+    context = click.get_current_context()
+    given = [name for name in _KEPT if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    options = [f"--{name} {shlex.quote(str(context.params[name]))}" for name in given]
     return " ".join(["biassay resume", shlex.quote(str(folder)), *again, *options])
 
 
@@ -132,8 +135,8 @@ def finish(found: Run, how: How, **shown: Any) -> None:
     for record in failed:
         click.echo(printable(f"error: {record.name}: {record.failed}"), err=True)
     if failed:
-        measured = len(found.manifest.models) - len(failed)
-        again = f"; to try the others again: {_command(how.folder, {'cache': how.cache})}" if how.folder else ""
+        measured = sum(not record.failed and not record.refused for record in found.manifest.models)
+        again = f"; to try those again that failed: {_command(how.folder)}" if how.folder else ""
         click.echo(f"measured {measured} of {len(found.manifest.models)} models{again}", err=True)
     if failed or found.study.failed(found) or any(record.refused for record in found.manifest.models):
         sys.exit(1)

@@ -36,7 +36,7 @@ class Comparison:
 
     ``results`` are those that the differences are of, where runs were put together; ``gathered`` is what is compared.
     ``verdicts`` say of each test whether the other model is worse, where the study has such verdicts. ``notes`` say in
-    what the runs are not alike, ``remarks`` what else must be known.
+    what the runs are not alike, ``remarks`` what else must be known, and ``missing`` why models have no results.
     """
 
     study: str
@@ -48,6 +48,7 @@ class Comparison:
     confidence: float = CONFIDENCE
     verdicts: tuple[Verdict, ...] = ()
     remarks: tuple[str, ...] = ()
+    missing: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __repr__(self) -> str:
         rows = sum(map(len, self.tables.values()))

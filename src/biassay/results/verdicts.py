@@ -18,6 +18,7 @@ __all__ = [
     "FailIf",
     "Outcome",
     "Verdict",
+    "all_lost",
     "check_limits",
     "failing",
     "judged",
@@ -110,6 +111,17 @@ def failing(verdicts: Sequence[Verdict], fail_if: str) -> tuple[Verdict, ...]:
         raise UsageError("there is no test about people to judge by; a gate needs effects with intervals")
     fails = _FAILS[next(known for known in FAIL_IF if known == fail_if)]
     return tuple(verdict for verdict in verdicts if verdict.outcome in fails)
+
+
+def all_lost(model: str, why: str, others: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Of a model that could not be measured at all: the tests that the old model has in the verdicts on others."""
+    made = []
+    for one in next(iter(_by_model(others).values()), ()):
+        neither = one.outcome == "not measured" or (one.effect_baseline is None and one.effect_model is not None)
+        outcome: Outcome = "not measured" if neither else "lost"
+        names = one.test, one.title, one.baseline, model
+        made.append(Verdict(*names, outcome, why, None, None, one.margin, one.level, unit=one.unit))
+    return tuple(made)
 
 
 def unmeasured(verdicts: Sequence[Verdict]) -> list[str]:

@@ -121,6 +121,11 @@ class _Asked(NamedTuple):
     counts: dict[str, Any]
     error: BaseException | None = None
 
+    def or_raise(self) -> Answers:
+        if self.answers is None:
+            raise self.error or AssertionError("neither answers nor an error")
+        return self.answers
+
 
 @dataclass(frozen=True)
 class Work:
@@ -142,6 +147,8 @@ class Work:
         waiting = [place for place, record in enumerate(records) if not record.measured]
         together = bool(waiting) and self.study.together(self.inputs.settings)
         asked = list(range(len(self.members))) if together else waiting
+        if together:
+            self._refuse_unopened()
         apart = [place for place in asked if not self.members[place].failed and not self.members[place].is_elsewhere]
         answers: dict[int, Answers] = {}
         with Ahead(
@@ -151,13 +158,17 @@ class Work:
             lambda place: self.members[place].keys,
         ) as ahead:
             for place in asked if together else ():
-                answers[place], run = self._answered(run, place, ahead)
+                found = ahead.of(place)
+                run = self._noted(run, place, found)
+                answers[place] = found.or_raise()
             for place in waiting:
                 stage: Stage = "asking"
                 try:
                     if not together:
                         answers.clear()  # vectors of one model at a time
-                        answers[place], run = self._answered(run, place, ahead)
+                        found = ahead.of(place)
+                        run = self._noted(run, place, found)
+                        answers[place] = found.or_raise()
                     stage = "measuring"
                     run = self._measured_or_refused(run, place, answers)
                 except Exception as error:
@@ -177,15 +188,18 @@ class Work:
         self._save(run, ())
         return run
 
-    def _answered(self, run: RunData, place: int, ahead: Ahead[_Asked]) -> tuple[Answers, RunData]:
-        """The answers of a model, and the run with what they took; tokens are noted also of a model that fails."""
-        asked = ahead.of(place)
+    def _refuse_unopened(self) -> None:
+        """Models that are measured together are asked only if all could be opened."""
+        failed = [f"{member.label}: {member.failed}" for member in self.members if member.failed]
+        if failed:
+            raise ModelError("; ".join(failed))
+
+    def _noted(self, run: RunData, place: int, asked: _Asked) -> RunData:
+        """The run with what asking a model took; tokens are noted also of a model that fails."""
         run = _with_model(run, place, **asked.counts)
-        if asked.answers is None:
-            if asked.counts:
-                self._save(run, ())
-            raise asked.error or AssertionError("neither answers nor an error")
-        return asked.answers, run
+        if asked.answers is None and asked.counts:
+            self._save(run, ())
+        return run
 
     def _save(self, run: RunData, places: Sequence[int]) -> None:
         if self.how.folder is not None:
@@ -215,14 +229,17 @@ class Work:
             requests = self.study.requests(self.inputs, member.abilities)
             answers, total, answered = self.how.interview.ask(member, requests)
         except (Exception, KeyboardInterrupt) as error:
-            return _Asked(None, self._used(record, before), error)
-        counts = {"texts": total, "encoded": record.encoded + answered, **self._used(record, before)}
+            return _Asked(None, self._used(record, member, before), error)
+        counts = {"texts": total, "encoded": record.encoded + answered, **self._used(record, member, before)}
         return _Asked(answers, {**counts, "seconds": _seconds(record, began)})
 
-    def _used(self, record: ModelRecord, before: tuple[int, int]) -> dict[str, int]:
-        """Tokens of a model with those that were used from ``before`` on; empty: none were."""
+    def _used(self, record: ModelRecord, member: Member, before: tuple[int, int]) -> dict[str, int]:
+        """Tokens of a model with those that were used from ``before`` on; empty: none were.
+
+        Endpoints are asked one at a time: what was spent meanwhile is theirs, and not that of a model asked beside.
+        """
         spent = self.how.spending.tokens_in - before[0], self.how.spending.tokens_out - before[1]
-        if not any(spent):
+        if not member.is_elsewhere or not any(spent):
             return {}
         return {"tokens_in": record.tokens_in + spent[0], "tokens_out": record.tokens_out + spent[1]}
 

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from biassay.errors import BiassayError
-from biassay.results.data import RunData
+from biassay.results.data import ModelRecord, RunData
 from biassay.runs.engine import How, Work
 from biassay.runs.loading import load_data
 from biassay.runs.models import check_unchanged, models_again, refuse_folder
@@ -36,7 +36,15 @@ def go_on(folder: Path, models: object, how: How) -> RunData:
     members = open_team(asked, study.asks(settings), how.listener)
     found = [member.record for member in members]
     check_unchanged(folder, run.manifest.models, found)
-    records = [old if old.failed is None else new for old, new in zip(run.manifest.models, found, strict=True)]
+    records = [
+        old if old.failed is None else _anew(old, new) for old, new in zip(run.manifest.models, found, strict=True)
+    ]
     manifest = dataclasses.replace(run.manifest, status="running", finished=None, models=tuple(records))
     how = dataclasses.replace(how, out=folder)
     return Work(study, inputs, members, how).carry_out(dataclasses.replace(run, manifest=manifest))
+
+
+def _anew(failed: ModelRecord, found: ModelRecord) -> ModelRecord:
+    """A model that is tried again, with what it took before."""
+    took = {name: getattr(failed, name) for name in ("tokens_in", "tokens_out", "encoded", "seconds")}
+    return dataclasses.replace(found, **took)

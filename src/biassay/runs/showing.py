@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biassay.errors import UsageError
+from biassay.errors import MeasurementError, UsageError
 from biassay.files import write_atomically
 from biassay.pages.charts.drawing import Figure
 from biassay.pages.charts.style import PRINT
@@ -15,9 +15,9 @@ from biassay.pages.html import REPORT, render_page
 from biassay.pages.presenter import Presenter, Shown
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered, check_distinct
-from biassay.results.labels import record_labels
-from biassay.results.slices import run_of_model
-from biassay.results.verdicts import LEVEL, MARGIN
+from biassay.results.labels import record_labels, short_name
+from biassay.results.slices import labelled, run_of_model
+from biassay.results.verdicts import LEVEL, MARGIN, all_lost
 from biassay.studies.registry import study_named
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def compared(
 ) -> Comparison:
     """Compare the models of runs of one study with one of them, by default the first, and judge them.
 
-    Runs that differ in protocol or stimuli are refused unless ``mixed``.
+    Runs that differ in protocol or stimuli are refused unless ``mixed``. A model that failed has lost every test.
     """
     studies = {run.manifest.study for run in runs.values()}
     if len(studies) != 1:
@@ -77,10 +77,32 @@ def compared(
     check_distinct(runs)
     presenter = presenter_of(studies.pop())
     kept, remarks = _one_old(runs, baseline)
+    missing = _missing(kept, baseline)
+    remarks += [f"{label}: {why}" for label, why in missing.items()]
     found = presenter.compare(kept, baseline=baseline, mixed=mixed)
     remarks += [f"{name} is not finished: what is there is compared" for name, run in runs.items() if _begun(run)]
     verdicts = presenter.verdicts(found, margin=margin, level=level)
-    return dataclasses.replace(found, verdicts=verdicts, remarks=(*found.remarks, *remarks))
+    verdicts += tuple(one for label, why in missing.items() for one in all_lost(label, why, verdicts))
+    return dataclasses.replace(found, verdicts=verdicts, remarks=(*found.remarks, *remarks), missing=missing)
+
+
+def _missing(runs: Mapping[str, RunData], baseline: str | None) -> dict[str, str]:
+    """Models that failed or were refused, and why; the one that others are compared with must not be among them."""
+    models = labelled(
+        {name: dict(zip(record_labels(run), run.manifest.models, strict=True)) for name, run in runs.items()}
+    )
+    missing = {label: f"failed: {one.failed}" for label, one in models.items() if one.failed}
+    missing |= {label: f"not measured: {one.refused}" for label, one in models.items() if one.refused}
+    wanted = [next(iter(models))] if baseline is None else [baseline, short_name(baseline)]
+    first = next((label for label in wanted if label in models), None)
+    if first in missing:
+        raise MeasurementError(
+            f"{first}, the model to compare with, has no results: {missing[first]}; --baseline names another"
+        )
+    if missing and len(models) - len(missing) < 2:
+        told = "; ".join(f"{label}: {why}" for label, why in missing.items())
+        raise MeasurementError(f"no model is left to compare: {told}")
+    return missing
 
 
 def _begun(run: RunData) -> bool:

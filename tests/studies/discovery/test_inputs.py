@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.conftest import Cli, cli  # noqa: F401  (a fixture)
 
 import biassay
-from biassay.errors import RefusedError, StimulusError, UsageError
+from biassay.errors import MeasurementError, RefusedError, StimulusError, UsageError
 from biassay.studies.discovery.view import groups_of
 
 from . import planted_words as made_up
@@ -45,8 +46,25 @@ def test_names_lost_above_the_limit_are_refused(tmp_path: Path) -> None:
     assert {row.model for row in run.results} == {"whole"}
     assert [record.refused is None for record in run.manifest.models] == [False, True]
     assert biassay.load(tmp_path / "two") == run
+    with pytest.raises(MeasurementError, match=r"^refused, .* not measured: .*3 of 8"):
+        biassay.compare(run)
     (row,) = discovered(place, max_lost=0.375).tables["models"]
     assert row.names_lost["red-men"] == ("redmen2", "redmen5", "redmen7")
+
+
+def test_a_model_that_was_refused_or_failed_is_told_of(tmp_path: Path, cli: Cli) -> None:  # noqa: F811
+    for name, lost in (("one", ()), ("two", ()), ("poor", ("redmen2", "redmen5", "redmen7"))):
+        (tmp_path / name).mkdir()
+        planted(tmp_path / name, *lost)
+    (tmp_path / "damaged").write_bytes(b"\x00\x01")
+    models = [f"{name}=vectors:{tmp_path / name / 'v.txt'}" for name in ("one", "two", "poor")]
+    own = ("--groups", tmp_path / "one" / "own.toml", "--permutations", 9, "--out", tmp_path / "run", "--quiet")
+    code, _, said = cli("discover", *models, f"damaged=vectors:{tmp_path / 'damaged'}", "--group", "red-women", *own)
+    assert (code, "measured 2 of 4 models" in said) == (1, True)
+    found = biassay.compare(tmp_path / "run")
+    assert (found.baseline, list(found.missing)) == ("one", ["damaged", "poor"])
+    assert [remark.partition(": ")[0] for remark in found.remarks] == ["damaged", "poor"]
+    assert cli("compare", tmp_path / "run", "--quiet")[0] == 1
 
 
 def test_a_group_of_one_name_that_is_known_is_refused_at_any_limit(tmp_path: Path) -> None:
