@@ -6,6 +6,7 @@ Answers are kept batch by batch and rows model by model, so that a run that was 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import platform
 import time
 import uuid
@@ -26,13 +27,14 @@ from biassay.models.answering import Streams
 from biassay.models.spending import Spending
 from biassay.remote import RemoteFolder, is_address
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, RunData
-from biassay.results.storage import write_manifest, write_run
+from biassay.results.storage import write_manifest
 from biassay.runs.ahead import Ahead, InTurn
 from biassay.runs.asking import Interview
 from biassay.runs.failing import Stage, is_own, reason_of
 from biassay.runs.folders import check_free, removed_if_empty
 from biassay.runs.listener import Listener, PathLike, Silent, begin
 from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
+from biassay.runs.saving import Saver
 from biassay.runs.showing import write_page
 from biassay.runs.team import Member, open_team
 from biassay.studies.settings import checked_settings
@@ -142,7 +144,7 @@ class Work:
         return not streamed or bool(self.how.spending.used)
 
     def carry_out(self, run: RunData) -> RunData:
-        self._save(run, ())
+        self._saver.save(run, now=True)
         records = run.manifest.models
         waiting = [place for place, record in enumerate(records) if not record.measured]
         together = bool(waiting) and self.study.together(self.inputs.settings)
@@ -176,16 +178,17 @@ class Work:
                         raise
                     run = self._failed(run, place, reason_of(error))
                 else:
-                    self._save(run, (place,))
+                    self._saver.save(run, (place,))
                 if not together:
                     self.members[place].opened.clear()  # and one model at a time
+        self._saver.settle(run)
         return self._finish(run)
 
     def _failed(self, run: RunData, place: int, why: str) -> RunData:
         if not self.members[place].failed:  # else it was told when it could not be opened
             self.how.listener.notice(f"{self.members[place].label}: failed: {why}")
         run = _with_model(run, place, failed=why)
-        self._save(run, ())
+        self._saver.save(run)
         return run
 
     def _refuse_unopened(self) -> None:
@@ -198,12 +201,12 @@ class Work:
         """The run with what asking a model took; tokens are noted also of a model that fails."""
         run = _with_model(run, place, **asked.counts)
         if asked.answers is None and asked.counts:
-            self._save(run, ())
+            self._saver.save(run, now=True)
         return run
 
-    def _save(self, run: RunData, places: Sequence[int]) -> None:
-        if self.how.folder is not None:
-            write_run(self.how.folder, run, self.study.types, places)
+    @functools.cached_property
+    def _saver(self) -> Saver:
+        return Saver(self.how.folder, self.study.types)
 
     def _finish(self, run: RunData) -> RunData:
         unmeasured = [record.refused or record.failed for record in run.manifest.models]
