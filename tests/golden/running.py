@@ -81,7 +81,7 @@ class Place:
         command, options = f"{case.command} --out {case.name}", f"--cache cache-{case.name} --quiet"
         if case.stop is not None:
             with _stopped(case.stop) as reached:
-                self._cli(f"{command} {options}")
+                self._cli(f"{command} {options.removesuffix('--quiet')}")
             if not reached:
                 raise RuntimeError(f"{case.name} was not stopped")
             if folder.exists():
