@@ -6,7 +6,8 @@ import gzip
 import random
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import fsspec
@@ -147,7 +148,7 @@ def test_a_corpus_there_gives_the_same_contexts(
     (corpus / "00.jsonl").unlink()
     here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40, workers=1)
     put(corpus, "flaky://corpus/all")
-    flaky.fail.update(info=2, open=3)
+    flaky.fail.update(info=2, cat=3)
     for number, place in enumerate(("flaky://corpus/all", "flaky://corpus/all/*")):
         out = tmp_path / f"there{number}.parquet"
         there = find_contexts(place, out, str(test_file), per_stimulus=40, workers=1)
@@ -159,8 +160,8 @@ def test_a_corpus_that_breaks_off_for_good_is_no_damaged_file(
     flaky: type[FlakyStorage], corpus: Path, test_file: Path, tmp_path: Path
 ) -> None:
     put(corpus, "flaky://corpus")
-    flaky.fail.update(open=10_000)
-    with pytest.raises(MeasurementError, match=r"flaky://.*: no answer after 4 tries: open was interrupted"):
+    flaky.fail.update(cat=10_000)
+    with pytest.raises(MeasurementError, match=r"flaky://.*: no answer after 4 tries: cat was interrupted"):
         find_contexts("flaky://corpus", tmp_path / "there.parquet", str(test_file), workers=1)
     flaky.fail.clear()
     again = find_contexts("flaky://corpus", tmp_path / "there.parquet", str(test_file), workers=1)
@@ -188,6 +189,7 @@ def _s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def _gs(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     from gcp_storage_emulator.server import create_server
 
+    monkeypatch.setattr("http.server.HTTPServer", ThreadingHTTPServer)  # connections are held for a while
     server = create_server("127.0.0.1", 0, in_memory=True, default_bucket="kept")
     server.start()
     port = server._api._httpd.socket.getsockname()[1]
@@ -196,33 +198,46 @@ def _gs(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture(params=[_s3, _gs])
-def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket of a server on this machine that speaks S3, or as Google's does."""
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("serve", [_s3, _gs])
+def test_a_bucket_holds_answers(
+    serve: Callable[..., Iterator[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    seen: list[str],
+    own_cache: Path,
+    tmp_path: Path,
+) -> None:
     remote._bucket.cache_clear()
-    yield from request.param(monkeypatch)
+    test = write_test(tmp_path / "own.json")
+    for bucket in serve(monkeypatch):
+        first = biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers")
+        asked = len(seen)
+        forget(own_cache)
+        assert biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers").results == first.results
+        assert len(seen) == asked
+        found = [(one.name, one.in_folder) for one in remote.matching(f"{bucket}/answers/*/*.npz")]
+        assert found
+        assert all(name.endswith(".npz") and not in_folder for name, in_folder in found)
     remote._bucket.cache_clear()
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_bucket_holds_answers_and_a_corpus(
-    bucket: str, seen: list[str], own_cache: Path, corpus: Path, test_file: Path, tmp_path: Path
+def test_a_bucket_holds_a_corpus(
+    monkeypatch: pytest.MonkeyPatch, corpus: Path, test_file: Path, tmp_path: Path
 ) -> None:
-    test = write_test(tmp_path / "own.json")
-    first = biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers")
-    asked = len(seen)
-    forget(own_cache)
-    assert biassay.run("python:seen_texts:Seen", test, cache=f"{bucket}/answers").results == first.results
-    assert len(seen) == asked
-    for file in corpus.iterdir():
-        remote.RemoteFolder(f"{bucket}/corpus/deep").write(file.name, file.read_bytes())
+    remote._bucket.cache_clear()
     here = find_contexts(corpus, tmp_path / "here.parquet", str(test_file), per_stimulus=40, workers=1)
-    for workers, place in enumerate((f"{bucket}/corpus/deep/*.jsonl", f"{bucket}/corpus/deep/"), start=1):
-        out = tmp_path / f"{workers}.parquet"
-        there = find_contexts(place, out, str(test_file), per_stimulus=40, workers=workers)
-        assert there.contexts.table.equals(here.contexts.table)
+    for bucket in _s3(monkeypatch):
+        for file in corpus.iterdir():
+            remote.RemoteFolder(f"{bucket}/corpus/deep").write(file.name, file.read_bytes())
+        for workers, place in enumerate((f"{bucket}/corpus/deep/*.jsonl", f"{bucket}/corpus/deep/"), start=1):
+            out = tmp_path / f"{workers}.parquet"
+            there = find_contexts(place, out, str(test_file), per_stimulus=40, workers=workers)
+            assert there.contexts.table.equals(here.contexts.table)
+    remote._bucket.cache_clear()
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
