@@ -34,6 +34,8 @@ _VERSIONS = ("ETag", "etag", "generation", "blob_id", "LastModified", "last_modi
 
 def is_address(place: object) -> bool:
     """Is it an address in object storage, and not a path?"""
+    if isinstance(place, str) and re.match(r"(s3|gs|gcs|hf):/?[^/]", place):
+        raise UsageError(f"{place}: an address has two slashes behind its kind, as s3://BUCKET/DIR has")
     return isinstance(place, str) and "://" in place
 
 
@@ -51,9 +53,7 @@ def _tried(address: str, do: Callable[[], T]) -> T:
                 raise StorageError(f"{address}: cannot be used: {_said(error)}") from error
             if wait is None:
                 tries = len(_WAITS) + 1
-                raise StorageError(
-                    f"{address}: no answer after {tries} tries: {_said(error)}; run again to continue"
-                ) from error
+                raise StorageError(f"{address}: no answer after {tries} tries: {_said(error)}") from error
             time.sleep(wait)
     raise AssertionError
 
@@ -91,8 +91,13 @@ def _bucket(address: str) -> tuple[Any, str]:
     from pyarrow.fs import FileSystem, FileType
 
     name = address.partition("?")[0]
-    system, root = _tried(name, lambda: FileSystem.from_uri(address))
-    if _tried(name, lambda: system.get_file_info(root)).type == FileType.NotFound:
+    try:
+        system, root = _tried(name, lambda: FileSystem.from_uri(address))
+        found = _tried(name, lambda: system.get_file_info(root))
+    except StorageError as error:
+        hint = "is the name of the bucket right? Keys, region and endpoint are those of the environment"
+        raise StorageError(f"{error}; {hint}") from error
+    if found.type == FileType.NotFound:
         raise UsageError(f"{name}: there is no such bucket")
     return ArrowFSWrapper(system), root
 

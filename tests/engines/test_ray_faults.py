@@ -69,7 +69,7 @@ def test_more_gpus_than_a_node_has_are_refused_and_shares_are_numbers(cluster: A
     cluster.wait_for_nodes()
     assert RayEngine(cluster.address, gpus=0.5).models_at_once == 2  # its cores
     assert RayEngine(cluster.address, gpus=2).models_at_once == 1
-    with pytest.raises(UsageError, match="fits on no node; the largest has 2"):
+    with pytest.raises(UsageError, match="fits on no node: the largest has 2"):
         list(RayEngine(cluster.address, gpus=3).run(Squares(), [1], model=True))
     with pytest.raises(UsageError, match=r"got 1\.5"):
         RayEngine(cluster.address, gpus=1.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
@@ -327,6 +328,13 @@ def test_minilm_is_the_same_as_st_and_as_hf(minilm: Path) -> None:
     as_st, as_hf = encode(f"st:{minilm}", texts), encode(f"hf:{minilm}?pool=mean", texts)
     unit = as_hf.vectors / np.linalg.norm(as_hf.vectors, axis=1, keepdims=True)
     assert as_st.vectors == pytest.approx(unit, abs=2e-6)
+
+
+def test_a_sentence_transformer_without_its_pooling_is_refused(minilm: Path, tmp_path: Path) -> None:
+    half = shutil.copytree(minilm, tmp_path / "half", ignore=lambda *_: ["1_Pooling"])
+    with pytest.raises(ModelError, match="1_Pooling, which is not there"):
+        open_encoder(f"hf:{half}")
+    assert ("pool", "mean") in open_encoder(f"hf:{half}?pool=mean").identity.settings
 
 
 def test_a_sentence_transformer_as_hf_is_pooled_as_it_was_trained(minilm: Path) -> None:

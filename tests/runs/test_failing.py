@@ -71,6 +71,8 @@ def test_the_others_are_measured_and_what_failed_is_tried_again(
     assert "measured 2 of 4 models" in said
     assert "a library gave up" in (out / "report.html").read_text(encoding="utf-8")
 
+    code, _, said = cli("run", f"@{tmp_path / 'models.txt'}", "--tests", test, "--out", out)
+    assert (code, f"biassay resume {out}" in said) == (2, True)
     again = ["resume", out, "--model", models[2]]
     assert cli(*again)[0] == 1  # still so
     repair(tmp_path)

@@ -256,6 +256,9 @@ def test_an_address_in_the_environment_is_no_folder(monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"s3://kept/answers.*--cache"):
         biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"))
+    monkeypatch.delenv("BIASSAY_CACHE")
+    with pytest.raises(UsageError, match="two slashes"):
+        biassay.run("python:seen_texts:Seen", write_test(tmp_path / "own.json"), cache="s3:/kept/answers")
     assert not (tmp_path / "s3:").exists()
 
 

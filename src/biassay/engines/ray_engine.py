@@ -33,12 +33,12 @@ class RayEngine:
 
     Attributes
     ----------
-    gpus : float
-        GPUs of a worker that holds a model, where the cluster has any: 0.5 puts two workers on each.
+    gpus : float or None
+        GPUs of a worker that holds a model: 0.5 puts two workers on each. None: one, where the cluster has any.
     """
 
-    def __init__(self, address: str | None = None, *, gpus: float = 1.0) -> None:
-        if not 0 < gpus < math.inf or (gpus > 1 and gpus != int(gpus)):
+    def __init__(self, address: str | None = None, *, gpus: float | None = None) -> None:
+        if gpus is not None and (not 0 < gpus < math.inf or (gpus > 1 and gpus != int(gpus))):
             raise UsageError(f"a worker has a share of a GPU or whole ones (0.5, 1, 2), got {gpus:g}")
         self.gpus = gpus
         self._ray = _connected(address)
@@ -80,11 +80,10 @@ class RayEngine:
     def _needs(self, *, model: bool) -> dict[str, float]:
         """What a worker takes of its node."""
         most = max((node["Resources"].get("GPU", 0.0) for node in self._ray.nodes() if node["Alive"]), default=0.0)
-        if not model or not most:
-            return {"num_cpus": 1}
-        if self.gpus > most:
-            raise UsageError(f"a worker of {self.gpus:g} GPUs fits on no node; the largest has {most:g}")
-        return {"num_cpus": 1, "num_gpus": self.gpus}
+        if self.gpus is not None and self.gpus > most:
+            hint = f"the largest has {most:g}" if most else "none has any; leave it out, and each has a core"
+            raise UsageError(f"a worker of {self.gpus:g} GPUs fits on no node: {hint}")
+        return {"num_cpus": 1, "num_gpus": self.gpus or 1.0} if model and most else {"num_cpus": 1}
 
     def _room(self, needs: dict[str, float]) -> int:
         """How many workers fit at a time."""

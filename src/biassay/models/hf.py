@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from biassay.errors import UsageError
+from biassay.errors import ModelError, UsageError
 from biassay.models.ahead import Ahead
 from biassay.models.base import Encoded, Encoder, Identity, WordEncoder
 from biassay.models.checkpoint import Checkpoint
@@ -106,8 +106,15 @@ class HfEncoder:
 
 def _trained_pool(source: Source) -> str | None:
     """The pooling that a sentence-transformers folder was trained with, if it is one we have."""
-    path = Path(source.place) / "1_Pooling" / "config.json"
+    folder = Path(source.place)
+    path = folder / "1_Pooling" / "config.json"
     if not path.is_file():
+        listed = folder / "modules.json"
+        if listed.is_file() and "1_Pooling" in listed.read_text(encoding="utf-8", errors="replace"):
+            raise ModelError(
+                f"model {source.name!r}: {listed} names 1_Pooling, which is not there; copy the whole folder, "
+                "or choose how tokens become a vector, such as pool=mean"
+            )
         return None
     modes = json.loads(path.read_text(encoding="utf-8"))
     names = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
@@ -119,7 +126,8 @@ def _pool_name(model: ModelName, checkpoint: Checkpoint) -> PoolName:
     """What the user asked for, or what the model was made for: [CLS] for BERT, the last token for GPT."""
     has_cls = checkpoint.has_cls
     default = "last" if checkpoint.ends_last else "cls" if has_cls else "mean"
-    name = choice(model, "pool", _trained_pool(checkpoint.source) or default, POOLS)
+    trained = None if "pool" in model.settings else _trained_pool(checkpoint.source)
+    name = choice(model, "pool", trained or default, POOLS)
     if name == "cls" and not has_cls:
         raise UsageError(f"model {model.text!r} has no [CLS] token at the start of a text; use pool=mean or pool=last")
     return name  # type: ignore[return-value]

@@ -25,7 +25,12 @@ def check_free(folder: Path) -> None:
     if (folder / MANIFEST).exists():
         if is_unfinished(folder):
             raise RunFolderError(f"{folder} holds an interrupted run; go on with it: biassay resume {folder}")
-        raise RunFolderError(f"{folder} holds another run; choose another folder")
+        if any(model.get("failed") for model in read_content(folder / MANIFEST).get("models", ())):
+            raise RunFolderError(
+                f"{folder} holds another run, in which models failed; try them again: biassay resume {folder}; "
+                "or choose another folder"
+            )
+        raise RunFolderError(f"{folder} holds another run, which is finished; choose another folder")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunFolderError(f"{folder} is not an empty folder; choose another")
 
