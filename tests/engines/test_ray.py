@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.ray_cluster import MARKS, cluster_of
 
 from biassay.engines.ray_engine import RayEngine
 from biassay.errors import StimulusError, UnknownNameError, UsageError
@@ -16,25 +17,14 @@ from biassay.errors import StimulusError, UnknownNameError, UsageError
 sys.path.insert(0, str(Path(__file__).parent))  # for the workers, which import the helpers by name
 from engine_helpers import Squares, Unmakeable
 
-pytestmark = [
-    pytest.mark.extras,
-    # Ray's own: sockets and files of processes that it ends by force.
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[RayEngine]:
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 200_000_000})
-    cluster.add_node(num_cpus=1, object_store_memory=200_000_000)
-    yield RayEngine(cluster.address)
-    ray.shutdown()
-    cluster.shutdown()
+    with cluster_of([1, 1]) as cluster:
+        yield RayEngine(cluster.address)
 
 
 def pairs(found: list[tuple[int, int, int]]) -> list[tuple[int, int]]:

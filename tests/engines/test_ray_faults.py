@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ray_cluster import MARKS, cluster_of
 
 from biassay.engines.ray_engine import RayEngine
 from biassay.errors import MeasurementError, UsageError
@@ -18,28 +19,15 @@ from biassay.errors import MeasurementError, UsageError
 sys.path.insert(0, str(Path(__file__).parent))  # for the workers, which import the helpers by name
 from engine_helpers import FullDisk, Squares
 
-pytestmark = [
-    pytest.mark.extras,
-    pytest.mark.slow,
-    # Ray's own: sockets and files of processes that it ends by force.
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = [*MARKS, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """The driver's node, which has no worker, and four others."""
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100_000_000})
-    for _ in range(4):
-        made.add_node(num_cpus=1, object_store_memory=100_000_000)
-    yield made
-    ray.shutdown()
-    made.shutdown()
+    with cluster_of([0, 1, 1, 1, 1]) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -11,32 +11,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.ray_cluster import MARKS, cluster_of
 from tests.runs.test_readings import run as readings
 
 from biassay.runs import embedding
 from biassay.runs.associations import run_ceat
 from biassay.runs.corpus import find_contexts
 
-pytestmark = [
-    pytest.mark.extras,
-    # Ray's own: sockets and files of processes that it ends by force.
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[object]:
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
     from biassay.engines.ray_engine import RayEngine
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 200_000_000})
-    cluster.add_node(num_cpus=1, object_store_memory=200_000_000)
-    yield RayEngine(cluster.address)
-    ray.shutdown()
-    cluster.shutdown()
+    with cluster_of([1, 1]) as cluster:
+        yield RayEngine(cluster.address)
 
 
 class Killer(threading.Thread):

@@ -17,18 +17,13 @@ import pytest
 from tests.golden.inputs import make_inputs
 from tests.golden.models import make_models
 from tests.models.tiny_models import byte_tokenizer
+from tests.ray_cluster import MARKS, cluster_of
 from tests.studies.benchmarks.test_real_model import SENTENCES
 
 from biassay.cli import main
 from biassay.results.storage import read_content
 
-pytestmark = [
-    pytest.mark.extras,
-    pytest.mark.slow,
-    # Ray's own: sockets and files of processes that it ends by force.
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = [*MARKS, pytest.mark.slow]
 
 MASKED, CAUSAL, LONG = (f"hf:models/{name}?device=cpu" for name in ("masked", "causal", "long"))
 ASKED = "--with own.toml --group land --group craft --draws 20"
@@ -75,14 +70,8 @@ def place(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Path:  
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    ray = pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 200_000_000})
-    cluster.add_node(num_cpus=1, object_store_memory=200_000_000)
-    yield cluster.address
-    ray.shutdown()
-    cluster.shutdown()
+    with cluster_of([1, 1]) as cluster:
+        yield cluster.address
 
 
 def call(command: str, folder: Path) -> int:
