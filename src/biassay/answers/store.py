@@ -14,7 +14,7 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -78,12 +78,18 @@ class ModelStore(Generic[Request, Answers]):
         self._shared = None if beyond is None or folder is None else beyond.of(folder, _is_named, ".npz")
         self.damaged: list[str] = []
         self._files: list[_File] = []
+        self._used: set[str] = set()
         self._index = KeyIndex()
         if folder is not None:
             _remove_stale(folder)
             if self._shared is not None:
                 self._shared.meet()
             self._read_new()
+
+    @property
+    def used(self) -> Set[str] | None:
+        """Names of the files that answer what was asked for since the store was opened; None: they are in memory."""
+        return None if self._folder is None else self._used
 
     def offer(self) -> None:
         """Put what is new into object storage, if there is any behind the folder."""
@@ -140,8 +146,10 @@ class ModelStore(Generic[Request, Answers]):
         keys = keys_of([self._codec.key(request) for request in requests])
         while True:
             files, rows = self._index.find(keys)
-            damaged = [n for n in np.unique(files[files >= 0]).tolist() if not self._is_whole(self._files[n])]
+            wanted = np.unique(files[files >= 0]).tolist()
+            damaged = [number for number in wanted if not self._is_whole(self._files[number])]
             if not damaged:
+                self._used |= {self._files[number].name for number in wanted}
                 return files, rows
             self._index.drop(damaged)  # another file may hold the same,
             self._read_new()  # also one that another process put it into just now
@@ -162,6 +170,7 @@ class ModelStore(Generic[Request, Answers]):
             self._shared.put(file.name, content)
         self._index.add(keys, len(self._files))
         self._files.append(file)
+        self._used.add(file.name)
 
     def merge(self, requests: Sequence[Request], answers: Answers) -> None:
         """Put the answers to requests, which lie in small files of their own, into one; then the small ones go."""
@@ -170,6 +179,7 @@ class ModelStore(Generic[Request, Answers]):
         self.add(requests, answers)
         self._index.drop(small)
         for file in (self._files[number] for number in small):
+            self._used.discard(file.name)
             file.content = None if self._folder else b""
             self._path(file).unlink(missing_ok=True)
 

@@ -16,12 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from biassay.answers.answers import Answers
 from biassay.answers.sharing import Beyond
 from biassay.engines.base import Engine
-from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError
+from biassay.errors import MeasurementError, ModelError, RefusedError
 from biassay.files import default_cache
 from biassay.models.answering import Streams
 from biassay.models.spending import Spending
@@ -33,12 +31,13 @@ from biassay.runs.asking import Interview
 from biassay.runs.failing import Stage, is_own, reason_of
 from biassay.runs.folders import check_free, removed_if_empty
 from biassay.runs.listener import Listener, PathLike, Silent, begin
+from biassay.runs.measuring import Measuring
 from biassay.runs.models import asked_models, package_versions, telling_how_to_resume, versions_of
 from biassay.runs.saving import Saver
 from biassay.runs.showing import write_page
 from biassay.runs.team import Member, open_team
 from biassay.studies.settings import checked_settings
-from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
+from biassay.studies.study import Inputs, Study
 
 __all__ = ["How", "Work", "start"]
 
@@ -259,29 +258,17 @@ class Work:
         begin(self.how.listener, self.members[place].label, "measuring")
         together = self.study.together(self.inputs.settings)
         everyone = [answers[i] for i in sorted(answers)] if together else [answers[place]]
-        tables = {name: list(run.tables.get(name, ())) for name in self.study.types.stored}
-        arrays, lost = dict(run.arrays), set[str]()
-        for event in self.study.measure(self.inputs, answers[place], everyone):
-            match event:
-                case Row(table, row) if table in tables:
-                    tables[table].append(row)
-                case Row(table, _):
-                    known = ", ".join(tables)
-                    raise UsageError(f"study {self.study.name!r} gives a row of table {table!r}; its tables: {known}")
-                case Array(name, values):
-                    arrays[f"{place}/{name}"] = np.asarray(values, dtype=np.float64)
-                case Progress(unit, done, total):
-                    self.how.listener.progress(self.members[place].label, unit, done, total)
-                case Notice(text):
-                    self.how.listener.notice(f"{self.members[place].label}: {text}")
-                case Lost(words):
-                    lost.update(words)
-                case _:
-                    raise UsageError(f"study {self.study.name!r} gives {event!r}, which is no event")
-        rows = {name: _by_model(rows, run.manifest.models) for name, rows in tables.items()}
-        complete = self.study.complete(self.inputs.settings, rows)
-        run = dataclasses.replace(run, tables=complete, arrays=arrays)
-        return _with_model(run, place, measured=True, words_lost=tuple(sorted(lost)), seconds=_seconds(record, began))
+        alone = _manifest(self.study, self.inputs, [record])
+        measuring = Measuring(self.study, self.inputs, self.how.listener, self.how.interview.cache / "measured")
+        found = measuring.once(alone, self.members[place].label, answers[place], everyone)
+        tables = {name: (*run.tables.get(name, ()), *own) for name, own in found.tables.items()}
+        own = {f"{place}/{name}": values for name, values in found.arrays_of(0).items()}
+        complete = self.study.complete(
+            self.inputs.settings, {name: _by_model(rows, run.manifest.models) for name, rows in tables.items()}
+        )
+        run = dataclasses.replace(run, tables=complete, arrays={**run.arrays, **own})
+        words = found.manifest.models[0].words_lost
+        return _with_model(run, place, measured=True, words_lost=words, seconds=_seconds(record, began))
 
 
 def _by_model(rows: Sequence[Any], records: Sequence[ModelRecord]) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
@@ -167,13 +168,12 @@ def human_means(ratings: ArrayLike) -> Floats:
 
 
 def _kendall(x: Floats, y: Floats) -> tuple[float, float, int]:
-    from scipy.stats import kendalltau  # takes longer to import than all of biassay
 
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = x[both], y[both]
     if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
         return np.nan, np.nan, len(x)
-    found = kendalltau(x, y)
+    found = scipy.stats.kendalltau(x, y)
     return float(found.statistic), float(found.pvalue), len(x)
 
 

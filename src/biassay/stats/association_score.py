@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr
 
 from biassay.stats.word_association import checked_values
 
@@ -69,4 +69,4 @@ def score_test(scores: ArrayLike) -> ScoreTest:
     if not error > _FLAT:
         return ScoreTest(mean, math.nan, max(n - 1, 0), math.nan)
     t = mean / error
-    return ScoreTest(mean, t, n - 1, 2.0 * float(stdtr(n - 1, -abs(t))))
+    return ScoreTest(mean, t, n - 1, 2.0 * float(scipy.special.stdtr(n - 1, -abs(t))))

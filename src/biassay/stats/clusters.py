@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
 
 from biassay.errors import UsageError
 
@@ -130,7 +130,7 @@ def cluster_estimate(
     error = math.sqrt(float((influence**2).sum()) / (n * (n - 1)))
     if error <= _FLAT * max(1.0, abs(value)):
         return _without_interval(value, 0.0, null, confidence, n)
-    reach = float(special.stdtrit(n - 1, 0.5 + confidence / 2.0))
+    reach = float(scipy.special.stdtrit(n - 1, 0.5 + confidence / 2.0))
     skew = _skewness(influence) / math.sqrt(n)
     low = value - error * max(reach, _unskewed(reach, skew))
     high = value - error * min(-reach, _unskewed(-reach, skew))
@@ -166,7 +166,7 @@ def share_estimate(successes: int, n: int, *, null: float = 0.5, confidence: flo
         raise UsageError(f"expected between 0 and {n} successes, got {successes}")
     if not n:
         return _without_interval(math.nan, math.nan, null, confidence, 0)
-    test = stats.binomtest(successes, n, null)
+    test = scipy.stats.binomtest(successes, n, null)
     interval = test.proportion_ci(confidence, method="wilson")
     share = successes / n
     return ClusterEstimate(
@@ -214,4 +214,4 @@ def _unskewed(x: float, skew: float) -> float:
 
 
 def _two_sided(t: float, df: int) -> float:
-    return float(2.0 * special.stdtr(df, -abs(t)))
+    return float(2.0 * scipy.special.stdtr(df, -abs(t)))

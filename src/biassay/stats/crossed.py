@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr, stdtrit
 
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
@@ -104,7 +104,7 @@ class Crossed:
             raise UsageError(f"the margin of an equivalence test must be above 0, got {margin:g}")
         if self.p_value is None:
             return None
-        return float(stdtr(self.df, (abs(self.D) - margin) / math.sqrt(self.V)))
+        return float(scipy.special.stdtr(self.df, (abs(self.D) - margin) / math.sqrt(self.V)))
 
 
 def crossed_test(cosines: ArrayLike, n: int, k: int, *, confidence: float = CONFIDENCE) -> Crossed:
@@ -156,9 +156,9 @@ def _crossed(table: Floats, n: int, columns: tuple[slice, ...], confidence: floa
     if df < LEAST_DF:
         return Crossed(D, V, V_T, V_A, V_E, df, None, None, None, found, sizes, confidence)
     spread = math.sqrt(V)
-    reach = float(stdtrit(df, 0.5 + confidence / 2.0)) * spread
-    upper = float(stdtr(df, -D / spread))
-    p = 2.0 * float(stdtr(df, -abs(D) / spread))
+    reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0)) * spread
+    upper = float(scipy.special.stdtr(df, -D / spread))
+    p = 2.0 * float(scipy.special.stdtr(df, -abs(D) / spread))
     return Crossed(D, V, V_T, V_A, V_E, df, (D - reach, D + reach), p, upper, found, sizes, confidence)
 
 

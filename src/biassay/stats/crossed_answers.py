@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from biassay.stats.association import FLAT
 from biassay.stats.crossed import Crossed, crossed_rows
@@ -106,10 +106,10 @@ def words_alone(by_word: Floats, negative: NDArray[np.bool_], confidence: float)
     parts = [float(pole.var(ddof=1)) / len(pole) for pole in (x, y)]
     spread = math.sqrt(sum(parts))
     df = sum(parts) ** 2 / sum(part**2 / (len(pole) - 1) for part, pole in zip(parts, (x, y), strict=True))
-    p = max(2.0 * float(stdtr(df, -abs(difference) / spread)), exact.value)
+    p = max(2.0 * float(scipy.special.stdtr(df, -abs(difference) / spread)), exact.value)
     if floor > 1.0 - confidence:
         return WordsAlone(difference, p, None, floor, flat)
-    reach = float(stdtrit(df, 0.5 + confidence / 2.0)) * spread
+    reach = float(scipy.special.stdtrit(df, 0.5 + confidence / 2.0)) * spread
     return WordsAlone(difference, p, _with_zero((difference - reach, difference + reach), p, confidence), floor, flat)
 
 

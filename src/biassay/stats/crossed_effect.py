@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from biassay.errors import UsageError
 from biassay.stats.association import FLAT
@@ -134,7 +134,7 @@ def _found(cosines: ArrayLike, n: int, k: int, test: Crossed) -> _Found:
         most = math.sqrt(N * (N - 1) / (n * m))
         low, high = _of_sign(-most, most, test.p_value <= 1.0 - confidence, test.D)
         return _Found(Estimate(d, min(low, d), max(high, d), confidence), None)
-    t = float(stdtrit(test.df, 0.5 + confidence / 2.0))
+    t = float(scipy.special.stdtrit(test.df, 0.5 + confidence / 2.0))
     of_D, of_s = _left_out(table, s, n, k)
     var_s = max(_variance(of_s), s_w * s_w / (2 * (N - 2)))  # no less than normal associations give
     largest, (targets, attributes, residual) = math.sqrt(test.V * var_s), _parts(of_D, of_s)

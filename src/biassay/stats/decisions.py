@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, betaincinv, stdtrit
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import CONFIDENCE
@@ -95,20 +95,22 @@ def relative_decisions(
 
 def binomial_p(hits: int, n: int) -> float | None:
     """Two-sided: as many or as few of ``n`` tosses of a coin, exactly. None: there is none."""
-    return min(1.0, 2.0 * float(bdtr(min(hits, n - hits), n, 0.5))) if n else None
+    return min(1.0, 2.0 * float(scipy.special.bdtr(min(hits, n - hits), n, 0.5))) if n else None
 
 
 def _interval(shares: Floats, ones: int, total: int, confidence: float) -> tuple[float, float] | None:
     outside = (1.0 - confidence) / 2.0
     if len(shares) > 1:
-        reach = float(stdtrit(len(shares) - 1, 1.0 - outside) * shares.std(ddof=1) / math.sqrt(len(shares)))
+        reach = float(
+            scipy.special.stdtrit(len(shares) - 1, 1.0 - outside) * shares.std(ddof=1) / math.sqrt(len(shares))
+        )
         if not reach > 0.0:
             return None
         return max(0.0, float(shares.mean()) - reach), min(1.0, float(shares.mean()) + reach)
     if not len(shares):
         return None
-    low = float(betaincinv(ones, total - ones + 1, outside)) if ones else 0.0
-    high = float(betaincinv(ones + 1, total - ones, 1.0 - outside)) if ones < total else 1.0
+    low = float(scipy.special.betaincinv(ones, total - ones + 1, outside)) if ones else 0.0
+    high = float(scipy.special.betaincinv(ones + 1, total - ones, 1.0 - outside)) if ones < total else 1.0
     return low, high
 
 

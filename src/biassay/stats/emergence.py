@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
@@ -134,7 +135,6 @@ def precision_recall(predicted: ArrayLike, truth: ArrayLike, *, guess: float = 0
         raise UsageError(
             f"predicted and truth must have the same shape and not be empty, got {yes.shape} and {true.shape}"
         )
-    from scipy.stats import hypergeom  # takes longer to import than all of biassay
 
     tp, fp, fn = (int(np.count_nonzero(part)) for part in (yes & true, yes & ~true, ~yes & true))
     return PrecisionRecall(
@@ -146,7 +146,7 @@ def precision_recall(predicted: ArrayLike, truth: ArrayLike, *, guess: float = 0
         tn=yes.size - tp - fp - fn,
         chance_precision=(tp + fn) / yes.size,
         chance_recall=guess if tp + fn else np.nan,
-        p_value=float(hypergeom.sf(tp - 1, yes.size, tp + fn, tp + fp)),
+        p_value=float(scipy.stats.hypergeom.sf(tp - 1, yes.size, tp + fn, tp + fp)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["block_counts", "kendall_rows", "overall_tau", "percentile_interval", "within_tau"]
@@ -94,9 +95,8 @@ def _expanded_tail(confidence: float, units: int) -> float:
     tail = 0.5 * (1.0 - confidence)
     if units < 2:
         return tail
-    from scipy.special import ndtr, stdtrit
 
-    return float(ndtr(math.sqrt(units / (units - 1)) * stdtrit(units - 1, tail)))
+    return float(scipy.special.ndtr(math.sqrt(units / (units - 1)) * scipy.special.stdtrit(units - 1, tail)))
 
 
 def _signs(left: Floats, right: Floats) -> NDArray[np.int8]:

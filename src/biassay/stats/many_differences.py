@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from biassay.stats.crossed import LEAST_DF
 from biassay.stats.crossed_effect import expected_effect
@@ -74,7 +74,7 @@ class ManyPairs:
         N, model = n + m, self._models[place]
         D, V, s_w = model.D + more, model.V, model.s_w
         d = D / np.sqrt(((N - 2) * s_w**2 + n * m / N * D * D) / (N - 1))
-        t = np.asarray(stdtrit(np.maximum(model.df, LEAST_DF), 0.5 + confidence / 2.0), dtype=np.float64)
+        t = np.asarray(scipy.special.stdtrit(np.maximum(model.df, LEAST_DF), 0.5 + confidence / 2.0), dtype=np.float64)
         none = np.zeros_like(D)
         var_s = np.maximum(self._variance(place, (none, none + 1.0)), s_w * s_w / (2 * (N - 2)))
         targets, attributes, residual = (part[:, 2 * place, 2 * place + 1] for part in self._products)

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from biassay.errors import UsageError
 
@@ -59,15 +59,15 @@ def random_effects(effects: NDArray[np.float64], variances: NDArray[np.float64])
     shrunk = 1.0 / (variances + tau2)
     mean, error = float(shrunk @ effects / shrunk.sum()), math.sqrt(1.0 / shrunk.sum())
     z = mean / error
-    log_p = min(0.0, float(special.log_ndtr(-abs(z))) + math.log(2.0))
-    reach = float(special.stdtrit(n - 2, 0.975)) * math.sqrt(tau2 + error * error)
+    log_p = min(0.0, float(scipy.special.log_ndtr(-abs(z))) + math.log(2.0))
+    reach = float(scipy.special.stdtrit(n - 2, 0.975)) * math.sqrt(tau2 + error * error)
     return RandomEffects(
         mean=mean,
         standard_error=error,
         z=z,
         p_value=math.exp(log_p),
         log10_p=log_p / math.log(10.0),
-        p_value_upper=float(special.ndtr(-z)),
+        p_value_upper=float(scipy.special.ndtr(-z)),
         tau2=tau2,
         q=q,
         i2=max(0.0, (q - (n - 1)) / q) if q > 0.0 else 0.0,

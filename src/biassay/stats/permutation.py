@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from biassay.errors import UnknownNameError, UsageError
@@ -116,10 +117,9 @@ def _sampled(tail: SubsetTail, sums: NDArray[np.int64], alternative: Alternative
 def _normal_fit(tail: SubsetTail, sums: NDArray[np.int64], alternative: Alternative) -> TailProbability:
     if tail.extremes[1] - tail.extremes[0] <= tail.slack:
         return TailProbability(1.0, 0.0, "normal fit", math.nan)
-    from scipy.special import log_ndtr  # takes longer to import than all of biassay
 
     z = (tail.least - sums.mean()) / sums.std(ddof=1)
-    log_p = float(log_ndtr(-abs(z) if alternative == "two-sided" else -z))
+    log_p = float(scipy.special.log_ndtr(-abs(z) if alternative == "two-sided" else -z))
     if alternative == "two-sided":
         log_p = min(0.0, log_p + math.log(2.0))
     return TailProbability.from_log(log_p, "normal fit", math.nan)

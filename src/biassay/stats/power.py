@@ -17,9 +17,9 @@ from functools import cache, cached_property, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
+import scipy
 from numpy.polynomial import Chebyshev
 from numpy.typing import NDArray
-from scipy import special
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import LEAST_DF, Components
@@ -105,7 +105,7 @@ class Design:
             raise UsageError(f"the margin of an equivalence test must be above 0, got {margin:g}")
         _check_share("alpha", alpha, 0.5)
         true, room = D / math.sqrt(self.V), margin / math.sqrt(self.V) - self._reach(alpha)
-        return float(np.maximum(special.ndtr(room - true) - special.ndtr(-room - true), 0.0).mean())
+        return float(np.maximum(scipy.special.ndtr(room - true) - scipy.special.ndtr(-room - true), 0.0).mean())
 
     def smallest(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
         """The smallest D that is found with this power; None: none is, for too often there is no p-value."""
@@ -231,14 +231,14 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
 
 def _found(shift: float, reach: Floats) -> float:
     """How often D, truly at ``shift`` standard deviations, lies beyond reach."""
-    return float((special.ndtr(shift - reach) + special.ndtr(-shift - reach)).mean())
+    return float((scipy.special.ndtr(shift - reach) + scipy.special.ndtr(-shift - reach)).mean())
 
 
 @cache
 def _deviates() -> Floats:
     """Standard normal deviates (8, points): a Kronecker sequence, whose steps are powers of one irrational number."""
     steps = _NINTH ** -np.arange(1.0, 9.0)
-    return np.asarray(special.ndtri((0.5 + steps[:, None] * np.arange(1.0, _POINTS + 1)) % 1.0))
+    return np.asarray(scipy.special.ndtri((0.5 + steps[:, None] * np.arange(1.0, _POINTS + 1)) % 1.0))
 
 
 def _mean_squares(dimension: int, free: int) -> Floats:
@@ -251,10 +251,10 @@ def _mean_squares(dimension: int, free: int) -> Floats:
 
 @cache
 def _exact(dimension: int, free: int) -> Floats:
-    return np.asarray(special.gammaincinv(free / 2.0, special.ndtr(_deviates()[dimension])) * 2.0 / free)
+    return np.asarray(scipy.special.gammaincinv(free / 2.0, scipy.special.ndtr(_deviates()[dimension])) * 2.0 / free)
 
 
 @lru_cache(maxsize=16)
 def _log_t(tail: float) -> Chebyshev:
     """The logarithm of t with this upper tail, as a function of 1 / df."""
-    return Chebyshev.interpolate(lambda x: np.log(-special.stdtrit(1.0 / x, tail)), 12, [0.0, 1.0 / LEAST_DF])
+    return Chebyshev.interpolate(lambda x: np.log(-scipy.special.stdtrit(1.0 / x, tail)), 12, [0.0, 1.0 / LEAST_DF])

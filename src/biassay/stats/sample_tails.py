@@ -12,8 +12,8 @@ import itertools
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from biassay.stats.subsets import log_binomial
 
@@ -66,7 +66,7 @@ def _saddle_point(scores: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     even = total * math.log1p(math.exp(size0)) - size0 * n
     tilted = np.logaddexp(0.0, coins).sum(axis=1) - a * n - b * observed
     w = np.sign(b) * np.sqrt(np.maximum(0.0, 2.0 * (even - tilted)))
-    s0, s1, s2 = _moments(special.expit(coins), scores)
+    s0, s1, s2 = _moments(scipy.special.expit(coins), scores)
     u = b * np.sqrt(np.maximum(s0 * s2 - s1 * s1, _TINY) / (n * (total - n) / total))
     p = _tail_of(w, u, observed, (scores * scores).mean(axis=1) * n * (total - n) / (total - 1))
     # The observed split is one of them; and where none lies above it the formula has no coins left to toss.
@@ -82,8 +82,8 @@ def _tail_of(
     near = (np.abs(w) < _NEAR_MEAN) | (np.abs(u) < _NEAR_MEAN)
     w, u = np.where(near, 1.0, w), np.where(near, 1.0, u)
     density = np.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi)
-    normal = special.ndtr(-observed / np.sqrt(np.maximum(variance, _TINY)))
-    return np.asarray(np.where(near, normal, special.ndtr(-w) + density * (1.0 / u - 1.0 / w)))
+    normal = scipy.special.ndtr(-observed / np.sqrt(np.maximum(variance, _TINY)))
+    return np.asarray(np.where(near, normal, scipy.special.ndtr(-w) + density * (1.0 / u - 1.0 / w)))
 
 
 def _moments(chance: NDArray[np.float64], scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
@@ -98,7 +98,7 @@ def _tilts(
     """The coins' two parameters for every sample, by Newton's method with steps that are cut short."""
     a, b = np.full(len(scores), size0), np.zeros(len(scores))
     for _ in range(_STEPS):
-        chance = special.expit(a[:, None] + b[:, None] * scores)
+        chance = scipy.special.expit(a[:, None] + b[:, None] * scores)
         s0, s1, s2 = _moments(chance, scores)
         off_size, off_sum = chance.sum(axis=1) - n, (chance * scores).sum(axis=1) - observed
         determinant = np.maximum(s0 * s2 - s1 * s1, _TINY)

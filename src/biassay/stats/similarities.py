@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 __all__ = ["REMOVED", "SIMILARITIES", "directions"]
 
@@ -54,7 +54,7 @@ def _rank(_: Floats) -> Change:
     """Ranks of the components: cosines become Spearman's correlations."""
 
     def change(vectors: Floats) -> NDArray[np.float64]:
-        ranks = stats.rankdata(vectors, axis=1)
+        ranks = scipy.stats.rankdata(vectors, axis=1)
         return np.asarray(ranks - ranks.mean(axis=1, keepdims=True))
 
     return change

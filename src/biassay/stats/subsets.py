@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from biassay.stats.lattice import lattice_step
@@ -134,9 +135,8 @@ class SubsetTail:
         windows = max(1, min(_WINDOWS, int(windows / 4.0)))
         above = self.least + self.slack + 1
         neighbours = (count_at(above) - count_at(above + windows * self.slack) + 1) / windows
-        from scipy.special import pdtrc  # takes longer to import than all of biassay
 
-        return count if pdtrc(count - equal - 1, neighbours) < _BY_CHANCE else equal
+        return count if scipy.special.pdtrc(count - equal - 1, neighbours) < _BY_CHANCE else equal
 
     @cached_property
     def n_partitions(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import stdtrit
+import scipy
 
 from biassay.pages.formats import decimals, format_p
 from biassay.stats.power import d_of
@@ -20,8 +20,8 @@ def bound_of(row: Result) -> float | None:
     """The smallest margin in cosine units for which an equivalence test at the level of the row would hold."""
     if row.D is None or row.D_high is None or row.df_crossed is None:
         return None
-    error = (row.D_high - row.D) / stdtrit(row.df_crossed, 1.0 - row.alpha / 2.0)
-    return float(abs(row.D) + stdtrit(row.df_crossed, 1.0 - row.alpha) * error)
+    error = (row.D_high - row.D) / scipy.special.stdtrit(row.df_crossed, 1.0 - row.alpha / 2.0)
+    return float(abs(row.D) + scipy.special.stdtrit(row.df_crossed, 1.0 - row.alpha) * error)
 
 
 def margin_as_d(row: Result) -> float | None:

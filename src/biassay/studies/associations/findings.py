@@ -63,7 +63,7 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...], known: Diagnost
         reason=row.reason,
         evidence=evidence,
         margin=row.margin if crossed else None,
-        bound=bound_of(row) if crossed else None,
+        bound=bound_of(row) if crossed and row.margin is not None else None,
         share_random=row.share_random if crossed else None,
         random_sets=row.random_sets if crossed else None,
         limit=largest(row) if crossed else None,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.models.answering import TokenLikelihoods
@@ -168,7 +168,7 @@ def sentence_likelihood(context: str, text: str, found: TokenLikelihoods, masked
     inside = np.zeros(len(found.log_p), dtype=bool)
     for start, end in filled_spans(context, text):
         inside |= (found.spans[:, 0] < end) & (found.spans[:, 1] > start)
-    return float(logsumexp(found.log_p[inside]) - np.log(inside.sum())) if inside.any() else math.nan
+    return float(scipy.special.logsumexp(found.log_p[inside]) - np.log(inside.sum())) if inside.any() else math.nan
 
 
 def stereoset_rows(

@@ -1,0 +1,136 @@
+"""A model is measured once: what came of it is kept in the cache, as the folder of a run of this model alone.
+
+`Study.measure` is a pure function of inputs and answers. The name of the folder is a hash of all that decides its
+value: the study with its settings and inputs, the answers, the packages that compute, and the state of biassay's files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biassay.answers.answers import Answers
+from biassay.errors import RunFolderError, UsageError
+from biassay.results.codec import unstructured
+from biassay.results.data import Manifest, RunData
+from biassay.results.storage import MANIFEST, Types, read_content, read_run, write_run
+from biassay.runs.listener import Listener
+from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
+
+__all__ = ["Measuring"]
+
+_OWN = "biassay"
+_UNUSED_SECONDS = 30 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Measures models by a study; what was measured is kept in ``folder``."""
+
+    study: Study
+    inputs: Inputs
+    listener: Listener
+    folder: Path
+
+    def once(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> RunData:
+        """Rows, arrays and lost words of a model, as a run of it ``alone``: kept ones, if there are any."""
+        key = _key(self.study, alone, [model, *everyone])
+        kept = None if key is None else _read(self.folder / key, self.study.types)
+        if kept is not None:
+            return kept
+        found, noticed = self._now(alone, label, model, everyone)
+        if key is not None and not noticed:  # a notice is told every time
+            with suppress(OSError, RunFolderError):  # a cache that cannot be written only costs time
+                _remove_unused(self.folder)
+                write_run(self.folder / key, _named(found, key), self.study.types)
+        return found
+
+    def _now(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> tuple[RunData, bool]:
+        """What is measured now, and whether there was anything to tell."""
+        tables: dict[str, list[Any]] = {name: [] for name in self.study.types.stored}
+        arrays: dict[str, NDArray[np.float64]] = {}
+        lost, noticed = set[str](), False
+        for event in self.study.measure(self.inputs, model, everyone):
+            match event:
+                case Row(table, row) if table in tables:
+                    tables[table].append(row)
+                case Row(table, _):
+                    known = ", ".join(tables)
+                    raise UsageError(f"study {self.study.name!r} gives a row of table {table!r}; its tables: {known}")
+                case Array(name, values):
+                    arrays[f"0/{name}"] = np.asarray(values, dtype=np.float64)
+                case Progress(unit, done, total):
+                    self.listener.progress(label, unit, done, total)
+                case Notice(text):
+                    self.listener.notice(f"{label}: {text}")
+                    noticed = True
+                case Lost(words):
+                    lost.update(words)
+                case _:
+                    raise UsageError(f"study {self.study.name!r} gives {event!r}, which is no event")
+        record = dataclasses.replace(alone.models[0], measured=True, words_lost=tuple(sorted(lost)))
+        alone = dataclasses.replace(alone, models=(record,))
+        return RunData(alone, {name: tuple(rows) for name, rows in tables.items()}, arrays), noticed
+
+
+def _key(study: Study, alone: Manifest, everyone: Sequence[Answers]) -> str | None:
+    """None: not everything that decides the numbers is known, be it answers or the code of another package."""
+    files = [answers.files for answers in everyone]
+    if None in files or {study.package, *study.packages(alone.settings)} != {_OWN}:
+        return None
+    models = [repr((answers.identity, answers.identities, answers.abilities)) for answers in everyone]
+    asked = [study.name, unstructured(alone.settings), unstructured(alone.inputs)]
+    decides = [asked, models, files, alone.versions, platform.machine(), _state_of_code()]
+    return hashlib.blake2b(json.dumps(decides, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _state_of_code() -> list[tuple[str, int, int]]:
+    """Names, sizes and dates of biassay's files: code that was edited measures anew."""
+    found = []
+    for folder, _, names in os.walk(Path(__file__).parents[1]):
+        for name in names:
+            if not name.endswith(".pyc"):
+                status = os.stat(os.path.join(folder, name))
+                found.append((os.path.join(folder, name), status.st_size, status.st_mtime_ns))
+    return sorted(found)
+
+
+def _read(folder: Path, types: Types) -> RunData | None:
+    """What is kept in a folder; None: nothing, or not whole."""
+    if not (folder / MANIFEST).exists():
+        return None
+    try:
+        run = read_run(folder, read_content(folder / MANIFEST), types)
+    except RunFolderError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    with suppress(OSError):
+        os.utime(folder / MANIFEST)
+    return run if run.manifest.run_id == folder.name else None
+
+
+def _named(run: RunData, key: str) -> RunData:
+    """The run with the key as its name: two processes that measure the same write the same."""
+    return dataclasses.replace(run, manifest=dataclasses.replace(run.manifest, run_id=key, status="complete"))
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove what nobody asked for in a month: most of it is of settings or of a biassay that are no more."""
+    for manifest in folder.glob(f"*/{MANIFEST}"):
+        if time.time() - manifest.stat().st_mtime > _UNUSED_SECONDS:
+            shutil.rmtree(manifest.parent, ignore_errors=True)

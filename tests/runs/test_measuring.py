@@ -1,0 +1,208 @@
+"""What was measured is kept: the same numbers without measuring, until anything that decides them changes."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.answers import store
+from biassay.errors import MeasurementError
+from biassay.runs import measuring
+from biassay.runs.run import Run
+from biassay.studies.associations.study import STUDY
+from biassay.studies.study import Notice
+
+from .test_engine import Notes, write_test, write_vectors
+
+Measure = Callable[..., Run]
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Measure:
+    vectors, test = write_vectors(tmp_path / "own.txt"), write_test(tmp_path / "own.json")
+
+    def run(**settings: Any) -> Run:
+        return biassay.run(vectors, **{"tests": test, **settings})
+
+    return run
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the models that were measured, and not read."""
+    seen: list[str] = []
+    real = type(STUDY).measure
+
+    def counting(study: Any, inputs: Any, model: Any, everyone: Any) -> Any:
+        seen.append(model.identity.name.removeprefix("vectors:"))
+        return real(study, inputs, model, everyone)
+
+    monkeypatch.setattr(type(STUDY), "measure", counting)
+    return seen
+
+
+class Lengths:
+    """An encoder whose weights nobody can name."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return [[len(text), text.count("a"), text.count("e"), 1.0] for text in texts]
+
+
+def kept(cache: Path) -> list[Path]:
+    return sorted((cache / "measured").iterdir())
+
+
+def same(one: Run, other: Run) -> None:
+    assert one.tables == other.tables
+    assert one.arrays.keys() == other.arrays.keys()
+    assert one.arrays
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name])
+    assert [m.words_lost for m in one.manifest.models] == [m.words_lost for m in other.manifest.models]
+
+
+def test_the_second_time_nothing_is_measured(measure: Measure, counted: list[str], tmp_path: Path) -> None:
+    first, second = measure(out=tmp_path / "first"), measure(out=tmp_path / "second")
+    assert counted == ["own.txt"]
+    same(first, second)
+    assert first.manifest.run_id != second.manifest.run_id
+    tables = [(tmp_path / name / "results.tsv").read_bytes() for name in ("first", "second")]
+    assert tables[0] == tables[1]
+
+
+def test_a_model_is_kept_by_itself_and_corrections_are_of_the_run(
+    measure: Measure, counted: list[str], tmp_path: Path
+) -> None:
+    other, test = write_vectors(tmp_path / "other.txt", seed=8), write_test(tmp_path / "own.json")
+    measure()
+    both = biassay.run([f"vectors:{tmp_path / 'own.txt'}", other], tests=[test, "weat6"], max_lost=1.0)
+    assert counted == ["own.txt", "own.txt", "other.txt"]
+    again = biassay.run([other, f"vectors:{tmp_path / 'own.txt'}"], tests=[test, "weat6"], max_lost=1.0)
+    assert len(counted) == 3
+    assert sorted(both.results, key=lambda row: (row.model, row.test)) == sorted(
+        again.results, key=lambda row: (row.model, row.test)
+    )
+    assert set(again.arrays) == {f"{1 - int(name[0])}{name[1:]}" for name in both.arrays}
+
+
+@pytest.mark.parametrize("change", ["seed", "alpha", "test", "vectors", "code", "numpy"])
+def test_what_decides_the_numbers_measures_anew(
+    change: str, measure: Measure, counted: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure()
+    settings = {"seed": {"seed": 3}, "alpha": {"alpha": 0.2}}.get(change, {})
+    if change == "test":
+        write_test(tmp_path / "own.json", count=3)
+    elif change == "vectors":
+        write_vectors(tmp_path / "own.txt", seed=6)
+    elif change == "code":
+        monkeypatch.setattr(measuring, "_state_of_code", list)
+    elif change == "numpy":
+        monkeypatch.setattr("biassay.runs.engine.versions_of", lambda names: dict.fromkeys(names, "0"))
+    measure(**settings)
+    assert counted == ["own.txt"] * 2
+
+
+def test_other_answers_measure_anew(measure: Measure, counted: list[str], own_cache: Path) -> None:
+    """As of another machine, whose vectors differ in their last bits."""
+    measure()
+    [texts] = [file for file in own_cache.glob("*/*.npz") if "vectors" in np.load(file)]
+    with np.load(texts) as archive:
+        content = dict(archive)
+    texts.unlink()
+    content["vectors"] = np.nextafter(content["vectors"], np.float32(9.0))
+    buffer = io.BytesIO()
+    np.savez(buffer, **content)
+    (texts.parent / store._name_of(buffer.getvalue())).write_bytes(buffer.getvalue())
+    measure()
+    assert len(counted) == 2
+
+
+def test_damage_measures_anew(measure: Measure, counted: list[str], own_cache: Path) -> None:
+    first = measure()
+    [folder] = kept(own_cache)
+    for name in ("manifest.json", "results.json", "arrays/0.npz"):
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (folder / name).write_bytes(content)
+        same(first, measure())
+    (folder / "arrays" / "0.npz").unlink()
+    same(first, measure())
+    assert len(counted) == 5
+    measure()
+    assert len(counted) == 5
+
+
+def test_what_was_being_written_does_not_count(measure: Measure, counted: list[str], own_cache: Path) -> None:
+    measure()
+    [folder] = kept(own_cache)
+    (folder / "manifest.json").unlink()  # it is written last
+    measure()
+    assert len(counted) == 2
+
+
+def test_notices_are_told_every_time(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = type(STUDY).measure
+
+    def telling(study: Any, *given: Any) -> Any:
+        yield Notice("something")
+        yield from real(study, *given)
+
+    monkeypatch.setattr(type(STUDY), "measure", telling)
+    for _ in range(2):
+        heard = Notes()
+        measure(listener=heard)
+        assert heard.notices == ["own.txt: something"]
+
+
+def test_nothing_is_kept_of_what_fails(measure: Measure, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> Any:
+        raise MeasurementError("no")
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(STUDY), "measure", failing)
+        with pytest.raises(MeasurementError):
+            measure()
+    assert not (own_cache / "measured").exists()
+    assert measure().results
+
+
+def test_code_of_other_packages_and_models_of_unknown_weights_are_measured_every_time(
+    measure: Measure, counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        biassay.run(Lengths(), tests="weat6")
+    assert len(counted) == 2
+    monkeypatch.setattr(type(STUDY), "packages", lambda *_: ("biassay", "another"))
+    for _ in range(2):
+        measure()
+    assert len(counted) == 4
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(measure: Measure, own_cache: Path, counted: list[str]) -> None:
+    (own_cache / "measured").write_text("in the way")
+    same(measure(), measure())
+    assert len(counted) == 2
+
+
+def test_what_nobody_asked_for_in_a_month_is_removed(measure: Measure, own_cache: Path) -> None:
+    measure()
+    [old] = kept(own_cache)
+    manifest = old / "manifest.json"
+    long_ago = manifest.stat().st_mtime - 31 * 24 * 3600
+    os.utime(manifest, (long_ago, long_ago))
+    measure()  # read: so it stays
+    measure(seed=1)
+    assert len(kept(own_cache)) == 2
+    os.utime(manifest, (long_ago, long_ago))
+    measure(seed=2)
+    assert len(kept(own_cache)) == 2
+    assert not old.exists()
