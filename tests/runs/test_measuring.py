@@ -148,18 +148,19 @@ def test_what_was_being_written_does_not_count(measure: Measure, counted: list[s
     assert len(counted) == 2
 
 
-def test_notices_are_told_every_time(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_are_told_every_time_and_kept_with_the_run(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     real = type(STUDY).measure
 
     def telling(study: Any, *given: Any) -> Any:
         yield Notice("something")
         yield from real(study, *given)
 
-    monkeypatch.setattr(type(STUDY), "measure", telling)
-    for _ in range(2):
-        heard = Notes()
-        measure(listener=heard)
-        assert heard.notices == ["own.txt: something"]
+    heard = Notes()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(STUDY), "measure", telling)
+        assert measure(listener=heard).manifest.models[0].notices == ("something",)
+    assert measure(listener=heard).manifest.models[0].notices == ("something",)
+    assert heard.notices == ["own.txt: something"] * 2
 
 
 def test_nothing_is_kept_of_what_fails(measure: Measure, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

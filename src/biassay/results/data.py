@@ -87,6 +87,8 @@ class ModelRecord:
         Why it could not be opened or asked; if the run goes on, that is tried again.
     words_lost : tuple of str
         Words that it does not know.
+    notices : tuple of str
+        What the user was told while it was measured.
     """
 
     text: str
@@ -103,6 +105,7 @@ class ModelRecord:
     tokens_in: int = 0
     tokens_out: int = 0
     failed: str | None = None
+    notices: tuple[str, ...] = ()
 
     @property
     def options(self) -> str:

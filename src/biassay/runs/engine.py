@@ -267,8 +267,8 @@ class Work:
             self.inputs.settings, {name: _by_model(rows, run.manifest.models) for name, rows in tables.items()}
         )
         run = dataclasses.replace(run, tables=complete, arrays={**run.arrays, **own})
-        words = found.manifest.models[0].words_lost
-        return _with_model(run, place, measured=True, words_lost=words, seconds=_seconds(record, began))
+        told = {name: getattr(found.manifest.models[0], name) for name in ("words_lost", "notices")}
+        return _with_model(run, place, measured=True, seconds=_seconds(record, began), **told)
 
 
 def _by_model(rows: Sequence[Any], records: Sequence[ModelRecord]) -> tuple[Any, ...]:

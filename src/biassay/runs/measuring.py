@@ -51,19 +51,20 @@ class Measuring:
         key = _key(self.study, alone, [model, *everyone])
         kept = None if key is None else _read(self.folder / key, self.study.types)
         if kept is not None:
+            for notice in kept.manifest.models[0].notices:
+                self.listener.notice(f"{label}: {notice}")
             return kept
-        found, noticed = self._now(alone, label, model, everyone)
-        if key is not None and not noticed:  # a notice is told every time
+        found = self._now(alone, label, model, everyone)
+        if key is not None:
             with suppress(OSError, RunFolderError):  # a cache that cannot be written only costs time
                 _remove_unused(self.folder)
                 write_run(self.folder / key, _named(found, key), self.study.types)
         return found
 
-    def _now(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> tuple[RunData, bool]:
-        """What is measured now, and whether there was anything to tell."""
+    def _now(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> RunData:
         tables: dict[str, list[Any]] = {name: [] for name in self.study.types.stored}
         arrays: dict[str, NDArray[np.float64]] = {}
-        lost, noticed = set[str](), False
+        lost, notices = set[str](), list[str]()
         for event in self.study.measure(self.inputs, model, everyone):
             match event:
                 case Row(table, row) if table in tables:
@@ -77,14 +78,16 @@ class Measuring:
                     self.listener.progress(label, unit, done, total)
                 case Notice(text):
                     self.listener.notice(f"{label}: {text}")
-                    noticed = True
+                    notices.append(text)
                 case Lost(words):
                     lost.update(words)
                 case _:
                     raise UsageError(f"study {self.study.name!r} gives {event!r}, which is no event")
-        record = dataclasses.replace(alone.models[0], measured=True, words_lost=tuple(sorted(lost)))
+        record = dataclasses.replace(
+            alone.models[0], measured=True, words_lost=tuple(sorted(lost)), notices=tuple(notices)
+        )
         alone = dataclasses.replace(alone, models=(record,))
-        return RunData(alone, {name: tuple(rows) for name, rows in tables.items()}, arrays), noticed
+        return RunData(alone, {name: tuple(rows) for name, rows in tables.items()}, arrays)
 
 
 def _key(study: Study, alone: Manifest, everyone: Sequence[Answers]) -> str | None:
@@ -102,11 +105,11 @@ def _key(study: Study, alone: Manifest, everyone: Sequence[Answers]) -> str | No
 def _state_of_code() -> list[tuple[str, int, int]]:
     """Names, sizes and dates of biassay's files: code that was edited measures anew."""
     found = []
-    for folder, _, names in os.walk(Path(__file__).parents[1]):
-        for name in names:
-            if not name.endswith(".pyc"):
-                status = os.stat(os.path.join(folder, name))
-                found.append((os.path.join(folder, name), status.st_size, status.st_mtime_ns))
+    for folder, folders, names in os.walk(Path(__file__).parents[1]):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for path in (os.path.join(folder, name) for name in names):
+            status = os.stat(path)
+            found.append((path, status.st_size, status.st_mtime_ns))
     return sorted(found)
 
 
