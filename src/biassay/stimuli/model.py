@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Literal
 
@@ -85,6 +86,11 @@ class TemplateSet:
     plurals: tuple[tuple[str, str], ...] = ()
     articles: tuple[tuple[str, str], ...] = ()
     kind: Literal["bleached", "unbleached", "other"] = "other"
+
+    @cached_property
+    def singulars(self) -> dict[str, str]:
+        """By plural."""
+        return dict(self.plurals)
 
     @property
     def uses_pronouns(self) -> bool:

@@ -229,7 +229,7 @@ def _article(form: str, templates: TemplateSet) -> str:
 
 
 def _singular(word: str, templates: TemplateSet) -> str:
-    return dict(templates.plurals).get(word, word)
+    return templates.singulars.get(word, word)
 
 
 def _plural(word: str, templates: TemplateSet) -> str:
