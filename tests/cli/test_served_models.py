@@ -13,7 +13,7 @@ import pytest
 from tests.bbq_answers import questions
 from tests.models import api_server
 from tests.models.api_server import Endpoint
-from tests.models.causal_server import Causal, save_chatting, serving, smollm2_folder
+from tests.models.causal_server import Causal, save_chatting, serving
 from tests.studies.stereotypes.asked_models import own_file
 
 import biassay
@@ -33,11 +33,6 @@ GREEDY = "temperature=0&max_tokens=4"
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_chatting(tmp_path_factory.mktemp("m") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return smollm2_folder(tmp_path_factory.mktemp("smollm2"))
 
 
 @pytest.fixture(scope="module")

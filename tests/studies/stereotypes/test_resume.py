@@ -1,4 +1,4 @@
-"""Runs of stereotypes that were killed or interrupted go on to the same numbers, bit for bit, and on a cluster too."""
+"""Runs of stereotypes that were killed or interrupted go on to the same numbers, bit for bit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -155,25 +154,3 @@ def test_a_run_goes_on_only_with_the_same_inputs(place: Place, asked: dict[str, 
     own.write_text(place.files[0].read_text().replace("There {group}", "Here {group}"))
     with pytest.raises(UsageError, match="templates"):
         biassay.resume(tmp_path / "out", cache=asked["cache"])
-
-
-@pytest.fixture
-def engine() -> Iterator[Any]:
-    ray = pytest.importorskip("ray")
-    from biassay.engines.ray_engine import RayEngine
-
-    yield RayEngine(None)
-    ray.shutdown()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_on_a_cluster_scores_are_the_same(asked: dict[str, Any], tmp_path: Path, engine: Any) -> None:
-    """Tolerance: workers have the batches of the default size, and threads of their own."""
-    one = {**asked, "models": asked["models"][:1]}
-    here = biassay.stereotypes(**one | {"cache": tmp_path / "elsewhere"})
-    there = biassay.stereotypes(**one, engine=engine)
-    for name, array in here.arrays.items():
-        np.testing.assert_allclose(there.arrays[name], array, rtol=1e-4, atol=1e-5)
-    assert {row.measure for row in there.tables["profiles"]} == {"ilps", "set", "ceat"}
