@@ -29,6 +29,7 @@ __all__ = [
     "read_content",
     "read_run",
     "run_of",
+    "write_data",
     "write_manifest",
     "write_run",
 ]
@@ -66,19 +67,25 @@ def write_run(folder: Path, run: RunData, types: Types, places: Iterable[int] | 
     """
     if (folder / MANIFEST).exists() and read_content(folder / MANIFEST).get("run_id") != run.manifest.run_id:
         raise RunFolderError(f"{folder} holds another run; choose another folder")
-    make_folder(folder)
     if run.tables:
-        arrays = run.arrays_by_model()
-        for place in range(len(run.manifest.models)) if places is None else places:
-            save_arrays(folder, place, arrays.get(str(place), {}))
-        shapes = {name: array.shape for name, array in run.arrays.items()}
-        stored = {name: run.tables.get(name, ()) for name in types.stored}
-        measured = [record.text for record in run.manifest.models if record.measured]
-        about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}
-        content = {**about, "tables": stored, "arrays": shapes}
-        write_atomically(folder / RESULTS_JSON, to_file(content))
+        write_data(folder, run, types, places)
         write_atomically(folder / RESULTS_TSV, _tsv(run, types.tables[0]).encode())
+    else:
+        make_folder(folder)
     write_manifest(folder, run.manifest)
+
+
+def write_data(folder: Path, run: RunData, types: Types, places: Iterable[int] | None = None) -> None:
+    """Write tables and arrays, those that are read back."""
+    make_folder(folder)
+    arrays = run.arrays_by_model()
+    for place in range(len(run.manifest.models)) if places is None else places:
+        save_arrays(folder, place, arrays.get(str(place), {}))
+    shapes = {name: array.shape for name, array in run.arrays.items()}
+    stored = {name: run.tables.get(name, ()) for name in types.stored}
+    measured = [record.text for record in run.manifest.models if record.measured]
+    about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}
+    write_atomically(folder / RESULTS_JSON, to_file({**about, "tables": stored, "arrays": shapes}))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -27,7 +27,7 @@ from biassay.answers.answers import Answers
 from biassay.errors import RunFolderError, UsageError
 from biassay.results.codec import unstructured
 from biassay.results.data import Manifest, RunData
-from biassay.results.storage import MANIFEST, Types, read_content, read_run, write_run
+from biassay.results.storage import MANIFEST, Types, read_content, read_run, write_data, write_manifest
 from biassay.runs.listener import Listener
 from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
 
@@ -58,7 +58,9 @@ class Measuring:
         if key is not None:
             with suppress(OSError, RunFolderError):  # a cache that cannot be written only costs time
                 _remove_unused(self.folder)
-                write_run(self.folder / key, _named(found, key), self.study.types)
+                named = _named(found, key)
+                write_data(self.folder / key, named, self.study.types)
+                write_manifest(self.folder / key, named.manifest)
         return found
 
     def _now(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> RunData:
