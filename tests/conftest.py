@@ -50,6 +50,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(_ALL_NEED_EXTRAS.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a model that takes long to read follow each other in one process, which reads it once."""
+    for item in items:
+        if {"smollm2", "smollm2_gguf"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("smollm2"))
+
+
 @pytest.fixture(autouse=True)
 def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables as wide as anywhere; readline, which pytest imports, tells the processes that tests start a width."""
