@@ -62,7 +62,7 @@ test test-core check: export OMP_NUM_THREADS = 1
 
 # Every test once: what needs no extra in an environment that has none, the others in one that has all.
 test: $(VENV)/.test test-core
-	$(BIN)/pytest -n 2 --dist loadgroup -m extras
+	$(BIN)/pytest -n 2 -m extras
 
 test-core: .venv-core/.done
 	.venv-core/bin/python -m pytest -q -n 2 -m "not extras"

@@ -50,14 +50,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(_ALL_NEED_EXTRAS.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a model that takes long to read follow each other in one process, which reads it once."""
-    for item in items:
-        if {"smollm2", "smollm2_gguf"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("smollm2"))
-
-
 @pytest.fixture(autouse=True)
 def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables as wide as anywhere; readline, which pytest imports, tells the processes that tests start a width."""
@@ -85,11 +77,14 @@ def smollm2_gguf() -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2(smollm2_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same as a folder of the library, made once for all tests."""
+    """The same as a folder of the library, made once for all tests, also where several processes run them."""
+    from filelock import FileLock
+
     from biassay.models.registry import open_as
 
-    cache = tmp_path_factory.mktemp("smollm2")
-    with pytest.MonkeyPatch.context() as patch:
+    base = tmp_path_factory.getbasetemp()
+    cache = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smollm2"
+    with FileLock(f"{cache}.lock"), pytest.MonkeyPatch.context() as patch:
         patch.setenv("BIASSAY_CACHE", str(cache))
         open_as(f"hf:{smollm2_gguf}", "replies")
     [folder] = (cache / "gguf").iterdir()

@@ -9,11 +9,13 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 import torch
 import transformers
 from numpy.typing import NDArray
+from safetensors.numpy import load_file
 
 import biassay
 from biassay.errors import ModelError, UnknownNameError, UsageError, VectorError
@@ -378,6 +380,9 @@ def test_a_gguf_file_is_dequantised_once_and_in_silence(
     assert found.vectors[0] == pytest.approx(states[-1][-1], abs=2e-3)
     open_encoder(f"hf:{smollm2_gguf}")
     assert (kept / "model.safetensors").stat().st_mtime_ns == stamp
+    [own] = [tensor for tensor in gguf.GGUFReader(smollm2_gguf).tensors if tensor.name == "blk.3.ffn_up.weight"]
+    weights = load_file(kept / "model.safetensors")["model.layers.3.mlp.up_proj.weight"]
+    np.testing.assert_array_equal(weights, gguf.quants.dequantize(own.data, own.tensor_type))
 
 
 def test_a_damaged_gguf_file_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:

@@ -31,11 +31,11 @@ FILLINGS = (
 class Library:
     """Log-likelihoods of the tokens of a text, the token of its beginning before them."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         import transformers
 
-        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-        self.model: Any = transformers.AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name).eval()
+        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+        self.model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def tokens(self, text: str) -> tuple[list[int], list[float]]:
         import torch
@@ -48,8 +48,8 @@ class Library:
 
 
 @pytest.fixture(scope="module")
-def library(smollm2_gguf: Path) -> Library:
-    return Library(smollm2_gguf)
+def library(smollm2: Path) -> Library:
+    return Library(smollm2)
 
 
 def over_what_both_have(library: Library, more: str, less: str) -> tuple[float, float]:
