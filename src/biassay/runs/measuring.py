@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import os
 import platform
 import shutil
@@ -25,7 +24,6 @@ from numpy.typing import NDArray
 
 from biassay.answers.answers import Answers
 from biassay.errors import RunFolderError, UsageError
-from biassay.results.codec import unstructured
 from biassay.results.data import Manifest, RunData
 from biassay.results.storage import MANIFEST, Types, read_content, read_run, write_data, write_manifest
 from biassay.runs.listener import Listener
@@ -33,7 +31,6 @@ from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, St
 
 __all__ = ["Measuring"]
 
-_OWN = "biassay"
 _UNUSED_SECONDS = 30 * 24 * 3600
 
 
@@ -48,7 +45,7 @@ class Measuring:
 
     def once(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> RunData:
         """Rows, arrays and lost words of a model, as a run of it ``alone``: kept ones, if there are any."""
-        key = _key(self.study, alone, [model, *everyone])
+        key = _key(self.study, self.inputs, alone, [model, *everyone])
         kept = None if key is None else _read(self.folder / key, self.study.types)
         if kept is not None:
             for notice in kept.manifest.models[0].notices:
@@ -92,15 +89,15 @@ class Measuring:
         return RunData(alone, {name: tuple(rows) for name, rows in tables.items()}, arrays)
 
 
-def _key(study: Study, alone: Manifest, everyone: Sequence[Answers]) -> str | None:
-    """None: not everything that decides the numbers is known, be it answers or the code of another package."""
-    files = [answers.files for answers in everyone]
-    if None in files or {study.package, *study.packages(alone.settings)} != {_OWN}:
+def _key(study: Study, inputs: Inputs, alone: Manifest, everyone: Sequence[Answers]) -> str | None:
+    """None: not everything that decides the numbers is known, be it of the study or of answers."""
+    files, decides = [answers.files for answers in everyone], study.decides(inputs)
+    if None in files or decides is None:
         return None
-    models = [repr((answers.identity, answers.identities, answers.abilities)) for answers in everyone]
-    asked = [study.name, unstructured(alone.settings), unstructured(alone.inputs)]
-    decides = [asked, models, files, alone.versions, platform.machine(), _state_of_code()]
-    return hashlib.blake2b(json.dumps(decides, sort_keys=True).encode(), digest_size=16).hexdigest()
+    models = [(answers.identity, answers.identities, answers.abilities) for answers in everyone]
+    asked = study.name, inputs.settings, decides
+    content = repr((asked, models, files, sorted(alone.versions.items()), platform.machine(), _state_of_code()))
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 @cache

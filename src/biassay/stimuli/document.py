@@ -224,7 +224,7 @@ class DocumentReader(FieldReader):
             self.string(fields.get("name"), f"{where}.name"),
             cast("WordRule", rule),
             self.templates(fields.get("templates"), f"{where}.templates"),
-            frozenset(words),
+            tuple(words),
             ending,
         )
 

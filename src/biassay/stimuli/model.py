@@ -71,7 +71,7 @@ class TemplateClass:
     name: str
     rule: WordRule
     templates: tuple[str, ...]
-    words: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
     except_ending: str = ""
 
 

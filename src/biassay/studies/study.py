@@ -176,6 +176,14 @@ class Study(ABC):
         """
         return False
 
+    def decides(self, inputs: Any) -> Any:  # noqa: ARG002
+        """All of the inputs that `measure` goes by, as records whose ``repr`` tells everything: no sets, no arrays.
+
+        With settings, answers and biassay's code it decides every number, so what was measured is kept under it. None:
+        models are measured every time. A study of another package adds what identifies its own code.
+        """
+        return None
+
     @abstractmethod
     def requests(self, inputs: Any, abilities: Abilities) -> Requests:
         """What is asked of a model."""

@@ -73,6 +73,11 @@ class _Associations(Study):
         """A context must be usable for all models, so that all are given the same."""
         return settings.contexts is not None and settings.mode == "fixed"
 
+    def decides(self, inputs: AssociationInputs) -> Any:
+        if metric_package(inputs.settings.metric) != self.package:
+            return None
+        return inputs.record, inputs.tests
+
     def requests(self, inputs: AssociationInputs, abilities: Abilities) -> Requests:  # noqa: ARG002
         if inputs.contexts is None:
             texts = [text.text for texts in inputs.texts.values() for text in texts]

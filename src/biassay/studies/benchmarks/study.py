@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.results.data import RunData, rows_by_model
@@ -44,6 +44,9 @@ class _Benchmarks(Study):
 
     def asks(self, settings: Settings) -> tuple[Ability, ...]:
         return ("replies",) if settings.benchmark == "bbq" else ("likelihoods",)
+
+    def decides(self, inputs: BenchmarkInputs) -> Any:
+        return inputs.record, inputs.items
 
     def requests(self, inputs: BenchmarkInputs, abilities: Abilities) -> Requests:
         if inputs.settings.benchmark != "bbq":

@@ -50,6 +50,9 @@ class _Discovery(Study):
     def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
         return ("texts",)
 
+    def decides(self, inputs: DiscoveryInputs) -> Any:
+        return inputs.record, inputs.grouping, inputs.targets
+
     def requests(self, inputs: DiscoveryInputs, abilities: Abilities) -> Requests:
         texts = (*inputs.names, *inputs.grouping.validation_words, *inputs.searched(abilities))
         return Requests(tuple(dict.fromkeys(texts)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,9 @@ class _Robustness(Study):
 
     def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
         return ("texts",)
+
+    def decides(self, inputs: _Inputs) -> Any:
+        return inputs.record, inputs.tests
 
     def requests(self, inputs: _Inputs, abilities: Abilities) -> Requests:
         asked = [test for test in inputs.tests if test.tells_words]

@@ -46,6 +46,9 @@ class _Stereotypes(Study):
         blanks: tuple[Ability, ...] = ("blanks",) if settings.by_templates else ()
         return blanks if settings.contexts is None else (*blanks, "words")
 
+    def decides(self, inputs: StereotypeInputs) -> Any:
+        return inputs.record, inputs.abc
+
     def requests(self, inputs: StereotypeInputs, abilities: Abilities) -> Requests:
         check_output_layer(inputs.settings, abilities)
         blanks = inputs.sheet(abilities).blanks if inputs.settings.by_templates else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UsageError
@@ -61,6 +61,9 @@ class _WordAssociation(Study):
 
     def asks(self, settings: Settings) -> tuple[Ability, ...]:  # noqa: ARG002
         return ("replies",)
+
+    def decides(self, inputs: _Inputs) -> Any:
+        return inputs.record, inputs.tests
 
     def requests(self, inputs: _Inputs, abilities: Abilities) -> Requests:
         settings = inputs.settings
