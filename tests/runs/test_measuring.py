@@ -133,7 +133,8 @@ def test_damage_measures_anew(measure: Measure, counted: list[str], own_cache: P
     [folder] = kept(own_cache)
     for name in ("manifest.json", "results.json", "arrays/0.npz"):
         content = bytearray((folder / name).read_bytes())
-        content[len(content) // 2] ^= 1
+        middle = slice(len(content) // 2 - 40, len(content) // 2 + 40)  # one byte may be one that nobody reads
+        content[middle] = bytes(byte ^ 1 for byte in content[middle])
         (folder / name).write_bytes(content)
         same(first, measure())
     (folder / "arrays" / "0.npz").unlink()

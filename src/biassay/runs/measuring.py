@@ -12,7 +12,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -95,9 +95,23 @@ def _key(study: Study, inputs: Inputs, alone: Manifest, everyone: Sequence[Answe
     if None in files or decides is None:
         return None
     models = [(answers.identity, answers.identities, answers.abilities) for answers in everyone]
-    asked = study.name, inputs.settings, decides
-    content = repr((asked, models, files, sorted(alone.versions.items()), platform.machine(), _state_of_code()))
-    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (study.name, inputs.settings, decides, models, files, alone.versions, platform.machine()):
+        _add(digest, part)
+    _add(digest, _state_of_code())
+    return digest.hexdigest()
+
+
+def _add(digest: Any, value: Any) -> None:
+    """Add a value to a hash by its parts, for there may be very many."""
+    parts = list(value.items()) if isinstance(value, Mapping) else value
+    if isinstance(parts, list | tuple):
+        digest.update(f"{len(parts)} parts: ".encode())
+        for part in parts:
+            _add(digest, part)
+    else:
+        text = repr(value).encode(errors="surrogatepass")
+        digest.update(f"{len(text)} ".encode() + text)
 
 
 @cache
