@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 
 from biassay.errors import UsageError
 
@@ -39,7 +38,7 @@ class Blank:
         if len(set(self.words)) < len(self.words) or "" in self.words:
             raise UsageError(f"the words for a blank differ from each other, and none is empty, got {self.words!r}")
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Equal for the same text and words, and for nothing else."""
         parts = [[part.value] if isinstance(part, Slot) else part for part in self.segments]
@@ -81,7 +80,7 @@ class Prompt:
         if self.sample < 0:
             raise UsageError(f"answers are numbered from 0, got {self.sample}")
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Equal for the same prompt and number of the answer, and for nothing else."""
         return json.dumps(["prompt", self.text, self.system, self.options, self.sample])
@@ -102,7 +101,7 @@ class Likelihood:
         if not self.text:
             raise UsageError("the likelihood of an empty text is not defined")
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Equal for the same text and spans, and for nothing else."""
         return json.dumps(["likelihood", self.text, *([self.filled] if self.filled else [])])
