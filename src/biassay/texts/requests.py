@@ -22,7 +22,7 @@ class Slot(Enum):
 Segments = tuple[str | Slot, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Blank:
     """A text with a blank, and all words that are wanted there: one request, whatever the number of words.
 
@@ -50,7 +50,7 @@ class Blank:
         return _joined(self.segments[:place], mask), _joined(self.segments[place + 1 :], mask)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """What a model is asked to answer, once: n answers to the same words are n requests.
 
@@ -86,7 +86,7 @@ class Prompt:
         return json.dumps(["prompt", self.text, self.system, self.options, self.sample])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Likelihood:
     """A text, of which the log-likelihood is wanted, token by token.
 
