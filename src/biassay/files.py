@@ -10,8 +10,9 @@ import re
 import stat
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,16 +23,19 @@ __all__ = [
     "content_digest",
     "default_cache",
     "harmless_cell",
+    "json_pieces",
     "json_with_digest",
     "open_file",
     "printable",
     "read_json",
     "read_text",
     "write_atomically",
+    "write_pieces",
     "written_whole",
 ]
 
 _DIGEST = "digest"
+_TOGETHER = 1_000  # of a list, in one piece
 _RECENT = 2.0  # seconds: within the ticks of a file system's clock a file may change and keep its date
 # Also behind quotes, which a spreadsheet takes off, and behind the apostrophe that is put before such a text here.
 _FORMULA = re.compile(r"""["']*[=+\-@\t\r\n＝＋－＠]""")
@@ -88,9 +92,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """The same of a text that is made piece by piece."""
+    with written_whole(path) as file:
+        file.writelines(map(str.encode, pieces))
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """The same piece by piece: the file appears under its name when the block ends, and not if it fails."""
+    """A file to write in any way: it appears under its name when the block ends, and not if it fails."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -149,7 +159,47 @@ def read_json(path: Path) -> Any:
 
 def json_with_digest(content: Mapping[str, Any]) -> str:
     """JSON with a digest of itself, so that a later change is noticed."""
-    return json.dumps({**content, _DIGEST: _digest(content)}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return "".join(json_pieces(content))
+
+
+def json_pieces(content: Mapping[str, Any]) -> Iterator[str]:
+    """The same piece by piece; an iterator in it, which may be long, becomes a list."""
+    digest = hashlib.blake2b(b"{", digest_size=16)
+    yield "{"
+    for compact, lines in _members(content, "\n "):
+        digest.update(compact.encode())
+        yield lines
+    digest.update(b"}")
+    yield f'{"," if content else ""}\n "{_DIGEST}": "{digest.hexdigest()}"\n}}\n'
+
+
+def _members(content: Mapping[str, Any], line: str) -> Iterator[tuple[str, str]]:
+    """What stands between the braces: as the digest is taken of it, and as it is written, each on a new ``line``."""
+    comma = ""
+    for name, value in content.items():
+        yield f"{comma}{_compact(str(name))}:", f"{comma}{line}{_in_lines(str(name), line)}: "
+        comma = ","
+        if isinstance(value, dict) and value:
+            yield "{", "{"
+            yield from _members(value, f"{line} ")
+            yield "}", f"{line}}}"
+        elif isinstance(value, Iterator):
+            yield "[", "["
+            begun = ""
+            while some := list(islice(value, _TOGETHER)):
+                yield begun + _compact(some)[1:-1], begun + _in_lines(some, line)[1 : -len(line) - 1]
+                begun = ","
+            yield "]", f"{line if begun else ''}]"
+        else:
+            yield _compact(value), _in_lines(value, line)
+
+
+def _compact(content: Any) -> str:
+    return json.dumps(content, separators=(",", ":"))
+
+
+def _in_lines(content: Any, line: str) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).replace("\n", line)
 
 
 def check_digest(content: dict[str, Any]) -> bool | None:
@@ -163,7 +213,7 @@ def check_digest(content: dict[str, Any]) -> bool | None:
 
 
 def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(content, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(_compact(content).encode(), digest_size=16).hexdigest()
 
 
 def printable(text: str) -> str:

@@ -175,6 +175,14 @@ def test_a_study_reads_the_own_vectors_and_those_of_any_reading() -> None:
         np.testing.assert_array_equal(found.read_texts(some, name).vectors, expected)
 
 
+def test_vectors_of_some_texts_alone_are_in_memory() -> None:
+    found = answers().only([TEXTS[3], TEXTS[0], TEXTS[3]])
+    np.testing.assert_array_equal(found.texts([TEXTS[0], TEXTS[3]]).vectors, vectors([TEXTS[0], TEXTS[3]], "2"))
+    assert found._encoded("layer=2").vectors.shape[0] == 2
+    with pytest.raises(UsageError, match="not among the requests"):
+        found.texts([TEXTS[1]])
+
+
 def test_a_reading_that_was_not_asked_for_is_refused() -> None:
     with pytest.raises(UsageError, match=r"the reading 'layer=9' is not among the requests .*'layer=0', 'layer=1'"):
         answers().texts(TEXTS, "layer=9")

@@ -16,6 +16,7 @@ from tests.results.made_runs import ROLES, contexts, result, run_of
 
 from biassay.errors import MissingExtraError, UnknownNameError
 from biassay.results.storage import write_run
+from biassay.results.tables import Column, tsv_of, tsv_pieces
 from biassay.runs.run import Run
 from biassay.studies.associations.columns import RESULTS
 from biassay.studies.associations.records import Contextual, Result
@@ -153,3 +154,17 @@ def test_a_person_sees_some_columns_first_and_a_comparison_shows_itself() -> Non
     page = one.compare()._repr_html_()
     assert page.count("<tr>") == 2
     assert "<b>m" not in page
+
+
+def test_a_long_table_is_written_in_pieces_whose_rows_are_made_as_they_come() -> None:
+    columns = [
+        Column("real", "real", "A number.", "number"),
+        Column("text", "text", "A text.", get=lambda n: f"t{n % 7:.0f}"),
+    ]
+    expected = "real\ttext\n" + "".join(f"{i}.0\tt{i % 7}\n" for i in range(5000))
+    made: list[float] = []
+    rows = (made.append(i) or float(i) for i in range(5000))  # type: ignore[func-returns-value]
+    pieces = tsv_pieces(columns, rows)
+    head, first = next(pieces), next(pieces)
+    assert 0 < len(made) < 5000
+    assert head + first + "".join(pieces) == tsv_of(columns, list(map(float, range(5000)))) == expected

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.results.made_runs import result, run_of, stopped
 
 import biassay
+from biassay.answers.answers import Answers
 from biassay.errors import UnknownNameError, UsageError
+from biassay.models.base import Encoded
 from biassay.runs.reporting import report
 from biassay.runs.run import Run
+from biassay.studies.associations import study
 from biassay.studies.associations.inputs import GIVEN
 
 WORDS = {"X": ["rose", "lily", "tulip"], "Y": ["ant", "spider", "fly"], "A": ["love", "peace", "joy"]}
@@ -72,6 +76,24 @@ def test_any_study_measures_by_its_name(run: Run, own_cache: Path) -> None:
     assert found.results == run.results
     with pytest.raises(UnknownNameError, match="associations"):
         biassay.measure("assocations", "glove")
+
+
+@pytest.mark.parametrize("together", [1, 900])
+def test_numbers_are_the_same_however_many_vectors_are_in_memory(
+    together: int, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests, read = ["weat6", "weat7", "weat8", "sent-weat6"], set[Sequence[str]]()
+    whole, encoded = biassay.run("glove", tests, cache=own_cache), Answers._encoded
+
+    def noted(answers: Answers, name: str) -> Encoded:
+        read.add(answers.asked_texts)
+        return encoded(answers, name)
+
+    monkeypatch.setattr(study, "_TOGETHER", together)
+    monkeypatch.setattr(Answers, "_encoded", noted)
+    assert biassay.run("glove", tests, cache=own_cache).results == whole.results
+    assert len(read) == {1: 4, 900: 2}[together]
+    assert max(map(len, read)) < whole.manifest.models[0].texts
 
 
 # ---- tests given as words

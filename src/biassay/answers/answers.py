@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -112,6 +112,10 @@ class Answers:
             raise UsageError(
                 f"the text {unasked!r} is not among the requests of the study, so it has no vector"
             ) from None
+
+    def only(self, texts: Iterable[str]) -> Answers:
+        """The same with the vectors of some texts in memory, and not of all."""
+        return replace(self, asked_texts=tuple(dict.fromkeys(texts)))
 
     def read_texts(self, texts: Sequence[str], reading: str | None = None) -> Encoded:
         """The same, read from the store and not kept in memory."""

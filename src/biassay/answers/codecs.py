@@ -98,8 +98,10 @@ class _Listed(Generic[One]):
         return request.key
 
     def join(self, parts: Iterable[Sequence[One]], places: NDArray[np.intp]) -> list[One]:
-        placed = dict(zip(places.tolist(), (one for part in parts for one in part), strict=True))
-        return [placed[place] for place in range(len(placed))]
+        found: list[Any] = [None] * len(places)
+        for place, one in zip(places.tolist(), (one for part in parts for one in part), strict=True):
+            found[place] = one
+        return found
 
 
 class _Blanks(_Listed[Filled]):

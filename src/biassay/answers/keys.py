@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ __all__ = ["KeyIndex", "keys_of"]
 _SIZE = 16
 
 
-def keys_of(requests: Sequence[str]) -> NDArray[np.uint8]:
+def keys_of(requests: Iterable[str]) -> NDArray[np.uint8]:
     """(n, 16): a hash of every request."""
     hashes = b"".join(hashlib.blake2b(request.encode(), digest_size=_SIZE).digest() for request in requests)
     return np.frombuffer(hashes, dtype=np.uint8).reshape(-1, _SIZE)

@@ -143,7 +143,7 @@ class ModelStore(Generic[Request, Answers]):
 
     def _places(self, requests: Sequence[Request]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The file and the row of every request, the file being whole; a file of -1: there is none."""
-        keys = keys_of([self._codec.key(request) for request in requests])
+        keys = keys_of(map(self._codec.key, requests))
         while True:
             files, rows = self._index.find(keys)
             wanted = np.unique(files[files >= 0]).tolist()
@@ -156,7 +156,7 @@ class ModelStore(Generic[Request, Answers]):
 
     def add(self, requests: Sequence[Request], answers: Answers, *, for_now: bool = False) -> None:
         """Keep the answers of a batch, all or none; ``for_now``: only here, for they will be merged with others."""
-        keys = keys_of([self._codec.key(request) for request in requests])
+        keys = keys_of(map(self._codec.key, requests))
         buffer = io.BytesIO()
         arrays: dict[str, Any] = {"keys": keys, **self._codec.pack(answers)}
         np.savez(buffer, **arrays)

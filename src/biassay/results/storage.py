@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.errors import RunFolderError
-from biassay.files import check_digest, read_json, write_atomically
+from biassay.files import check_digest, json_pieces, read_json, write_atomically, write_pieces
 from biassay.results.arrays import IF_DAMAGED, load_arrays, save_arrays
 from biassay.results.codec import structured, to_file, unstructured
 from biassay.results.data import FORMAT_VERSION, Manifest, RunData, place_finder
-from biassay.results.tables import TableSpec, tsv_of
+from biassay.results.tables import TableSpec, tsv_pieces
 
 __all__ = [
     "MANIFEST",
@@ -69,7 +69,8 @@ def write_run(folder: Path, run: RunData, types: Types, places: Iterable[int] | 
         raise RunFolderError(f"{folder} holds another run; choose another folder")
     if run.tables:
         write_data(folder, run, types, places)
-        write_atomically(folder / RESULTS_TSV, _tsv(run, types.tables[0]).encode())
+        table = types.tables[0]
+        write_pieces(folder / RESULTS_TSV, tsv_pieces(table.columns_of(run), table.each_row(run)))
     else:
         make_folder(folder)
     write_manifest(folder, run.manifest)
@@ -82,19 +83,15 @@ def write_data(folder: Path, run: RunData, types: Types, places: Iterable[int] |
     for place in range(len(run.manifest.models)) if places is None else places:
         save_arrays(folder, place, arrays.get(str(place), {}))
     shapes = {name: array.shape for name, array in run.arrays.items()}
-    stored = {name: run.tables.get(name, ()) for name in types.stored}
+    stored = {name: map(unstructured, run.tables.get(name, ())) for name in types.stored}
     measured = [record.text for record in run.manifest.models if record.measured]
     about = {"format_version": FORMAT_VERSION, "run_id": run.manifest.run_id, "measured": measured}
-    write_atomically(folder / RESULTS_JSON, to_file({**about, "tables": stored, "arrays": shapes}))
+    write_pieces(folder / RESULTS_JSON, json_pieces({**about, "tables": stored, "arrays": shapes}))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write how a run was made, beside results that are there already."""
     write_atomically(folder / MANIFEST, to_file(manifest))
-
-
-def _tsv(run: RunData, table: TableSpec) -> str:
-    return tsv_of(table.columns_of(run), table.rows_of(run))
 
 
 def make_folder(folder: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,9 +24,11 @@ __all__ = [
     "leave_out",
     "pick",
     "tsv_of",
+    "tsv_pieces",
 ]
 
 _LEFT, _SHORT = "text-align:left", 24
+_TOGETHER = 2_000  # rows of a piece of a file
 Format = Literal["text", "count", "number", "p", "share", "flag", "interval"]
 
 
@@ -99,7 +102,11 @@ class TableSpec:
         return self.columns(run) if callable(self.columns) else self.columns
 
     def rows_of(self, run: RunData) -> Sequence[Any]:
-        return run.tables.get(self.name, ()) if self.rows is None else tuple(self.rows(run))
+        return tuple(self.each_row(run))
+
+    def each_row(self, run: RunData) -> Iterable[Any]:
+        """The same, made one after the other where they are not stored."""
+        return run.tables.get(self.name, ()) if self.rows is None else self.rows(run)
 
 
 def pick(columns: Iterable[Column], *names: str) -> list[Column]:
@@ -127,21 +134,30 @@ def _html_cell(text: str) -> str:
     return f'<td style="{style}">{escape(text)}</td>'
 
 
-def tsv_of(columns: Sequence[Column], rows: Sequence[Any]) -> str:
-    """Lines of cells below the names of their columns. An empty cell was not computed.
+def tsv_of(columns: Sequence[Column], rows: Iterable[Any]) -> str:
+    """Lines of cells below the names of their columns. An empty cell was not computed."""
+    return "".join(tsv_pieces(columns, rows))
 
-    A table may have a hundred thousand rows: it is written column by column, and a text that comes again once.
+
+def tsv_pieces(columns: Sequence[Column], rows: Iterable[Any]) -> Iterator[str]:
+    """The same piece by piece: a table may have a hundred thousand rows.
+
+    A piece is written column by column, and a text that comes again once.
     """
-    written = []
-    for column in columns:
-        known: dict[str, str] = {}
-        values = map(attrgetter(column.name) if column.get is None else column.get, rows)
-        texts = (
-            known.get(value) or known.setdefault(value, _cell(value)) if type(value) is str else _cell(value)
-            for value in values
-        )
-        written.append([_cell(column.name), *texts])
-    return "".join("\t".join(line) + "\n" for line in zip(*written, strict=True))
+    yield "\t".join(_cell(column.name) for column in columns) + "\n"
+    coming = iter(rows)
+    while piece := list(islice(coming, _TOGETHER)):
+        cells = [_cells(column, piece) for column in columns]
+        yield "".join("\t".join(line) + "\n" for line in zip(*cells, strict=True))
+
+
+def _cells(column: Column, rows: Iterable[Any]) -> list[str]:
+    known: dict[str, str] = {}
+    values = map(attrgetter(column.name) if column.get is None else column.get, rows)
+    return [
+        known.get(value) or known.setdefault(value, _cell(value)) if type(value) is str else _cell(value)
+        for value in values
+    ]
 
 
 def _cell(value: Any) -> str:

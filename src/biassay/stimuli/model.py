@@ -44,7 +44,7 @@ class Source:
     """Whether its tests are measured only when they, or their collection, are named."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class GivenText:
     """A finished text, the word it was made from and the word's span in it; None where the file does not state them."""
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 
 from biassay.errors import UsageError
 
@@ -23,7 +22,7 @@ class Slot(Enum):
 Segments = tuple[str | Slot, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Blank:
     """A text with a blank, and all words that are wanted there: one request, whatever the number of words.
 
@@ -39,7 +38,7 @@ class Blank:
         if len(set(self.words)) < len(self.words) or "" in self.words:
             raise UsageError(f"the words for a blank differ from each other, and none is empty, got {self.words!r}")
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Equal for the same text and words, and for nothing else."""
         parts = [[part.value] if isinstance(part, Slot) else part for part in self.segments]
@@ -51,7 +50,7 @@ class Blank:
         return _joined(self.segments[:place], mask), _joined(self.segments[place + 1 :], mask)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """What a model is asked to answer, once: n answers to the same words are n requests.
 
@@ -81,13 +80,13 @@ class Prompt:
         if self.sample < 0:
             raise UsageError(f"answers are numbered from 0, got {self.sample}")
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Equal for the same prompt and number of the answer, and for nothing else."""
         return json.dumps(["prompt", self.text, self.system, self.options, self.sample])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Likelihood:
     """A text, of which the log-likelihood is wanted, token by token.
 
@@ -102,7 +101,7 @@ class Likelihood:
         if not self.text:
             raise UsageError("the likelihood of an empty text is not defined")
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Equal for the same text and spans, and for nothing else."""
         return json.dumps(["likelihood", self.text, *([self.filled] if self.filled else [])])

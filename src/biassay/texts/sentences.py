@@ -30,7 +30,7 @@ _ARTICLE = re.compile(r"\ban? $", re.IGNORECASE)
 _VOWELS = tuple("aeiouAEIOU")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Text:
     """A text to be encoded, and what it is made of.
 

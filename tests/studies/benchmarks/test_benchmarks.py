@@ -22,6 +22,7 @@ from biassay.models.answering import Reply as Answer
 from biassay.models.answering import TokenLikelihoods
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score, preferences, stereoset_score
 from biassay.stimuli.benchmarks.bbq import BbqItem, read_bbq
+from biassay.studies.benchmarks import sentences
 from biassay.studies.benchmarks.questions import chosen_over
 from biassay.studies.benchmarks.sentences import sentence_likelihood
 from biassay.texts.options import option_orders
@@ -240,7 +241,11 @@ def shared(text: str) -> float:
 
 
 @pytest.mark.extras
-def test_crows_pairs_of_a_causal_model(endpoint: Endpoint, tmp_path: Path) -> None:
+@pytest.mark.parametrize("together", [4, 5000])
+def test_crows_pairs_of_a_causal_model(
+    together: int, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sentences, "_TOGETHER", together)  # pairs that are read at once
     endpoint.always = echo
     data, pairs = crows(tmp_path / "crows.csv")
     (tmp_path / "flagged.txt").write_text("0\n")

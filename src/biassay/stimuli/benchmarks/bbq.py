@@ -118,7 +118,7 @@ def read_bbq(place: Path | str) -> Bbq:
         items.append(item)
     items.sort(key=lambda item: (BBQ_CATEGORIES.index(_plain(item.category)), item.example))
     digests = {
-        category: content_of([_content(item) for item in items if _plain(item.category) == category])
+        category: content_of(_content(item) for item in items if _plain(item.category) == category)
         for category in dict.fromkeys(_plain(item.category) for item in items)
     }
     return Bbq(

@@ -31,7 +31,7 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CrowsPair:
     """One pair: ``more`` stereotypes more.
 
@@ -69,7 +69,7 @@ def read_crows_pairs(place: Path | str, flagged: Flagged | None = None) -> Crows
         if (path, place_in) != row.where:
             row.fail("id", f"{pair.id} stands in {path}, {place_in} too")
         items.append(pair)
-    digest = content_of([[pair.more, pair.less, pair.direction, pair.bias_type] for pair in items])
+    digest = content_of([pair.more, pair.less, pair.direction, pair.bias_type] for pair in items)
     kept, n = take_out(items, flagged)
     return CrowsPairs(kept, n, files, digest, _VERSIONS.get(digest, ""))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,13 @@ def data_files(place: Path | str, wanted: Callable[[Path], bool], what: str, hin
     return tuple(found)
 
 
-def content_of(values: Sequence[Any]) -> str:
-    """A digest of what was read, the same for every form of file that holds it."""
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def content_of(values: Iterable[Any]) -> str:
+    """A digest of what was read, as one list, the same for every form of file that holds it."""
+    digest, encoder = hashlib.sha256(b"["), json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+    for place, value in enumerate(values):
+        digest.update(f"{',' if place else ''}{encoder.encode(value)}".encode("utf-8", "surrogatepass"))
+    digest.update(b"]")
+    return digest.hexdigest()[:16]
 
 
 def _readable(path: Path) -> bool:

@@ -86,7 +86,7 @@ class Row:
             return allowed[value]
         if value not in allowed:
             self.fail(field, f"expected one of {', '.join(allowed)}, got {kind(value)}")
-        return str(value)
+        return allowed[allowed.index(value)]  # one object, however many rows have it
 
 
 def read_rows(path: Path, hint: str = "") -> Iterator[Row]:

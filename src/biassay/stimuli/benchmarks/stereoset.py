@@ -61,7 +61,7 @@ def read_stereoset(place: Path | str, flagged: Flagged | None = None) -> StereoS
             row.fail("id", f"{item.id} stands in {path}, {place_in} too")
         items.append(item)
     items.sort(key=lambda item: item.id)
-    digest = content_of([[i.id, i.target, i.context, i.stereotype, i.anti_stereotype, i.unrelated] for i in items])
+    digest = content_of([i.id, i.target, i.context, i.stereotype, i.anti_stereotype, i.unrelated] for i in items)
     kept, n = take_out(items, flagged)
     return StereoSet(kept, n, files, digest, _VERSIONS.get(digest, ""))
 

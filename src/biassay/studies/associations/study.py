@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDY"]
 
+_TOGETHER = 20_000  # texts of tests whose vectors are read at once: reading few at a time opens all files for each
+
 
 class _Associations(Study):
     name = "associations"
@@ -91,9 +94,9 @@ class _Associations(Study):
         one = partial(_over_texts, vocabularies={}) if inputs.contexts is None else _over_contexts
         rows: list[Result] = []
         tokens, frequency = _known_of_words(inputs, model)
-        for number, test in enumerate(inputs.tests, start=1):
+        for number, (test, near) in enumerate(_near(inputs, model), start=1):
             cosines = None
-            for event in one(inputs, test, model, everyone):
+            for event in one(inputs, test, near, everyone):
                 if isinstance(event, Row):
                     rows.append(event.record)
                 elif isinstance(event, Array) and event.name.endswith(f"/{COSINES}"):
@@ -132,6 +135,23 @@ class _Associations(Study):
         from biassay.studies.associations.older import upgrade
 
         return upgrade(folder, manifest, results)
+
+
+def _near(inputs: AssociationInputs, model: Answers) -> Iterator[tuple[Test, Answers]]:
+    """Every test with answers that keep the vectors of some tests in memory; those of all may not fit."""
+    if inputs.contexts is not None:
+        yield from zip(inputs.tests, repeat(model), strict=False)
+        return
+    together: list[Test] = []
+    texts: dict[str, None] = {}
+    for test in inputs.tests:
+        own = [*(text.text for text in inputs.texts[test.name]), *inputs.random(test)]
+        if together and len(texts) + len(own) > _TOGETHER:
+            yield from zip(together, repeat(model.only(texts)), strict=False)
+            together, texts = [], {}
+        together.append(test)
+        texts.update(dict.fromkeys(own))
+    yield from zip(together, repeat(model.only(texts)), strict=False)
 
 
 _Numbers = dict[str, float]

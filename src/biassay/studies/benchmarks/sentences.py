@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 ALL = "all"
+_TOGETHER = 5_000  # items: reading few at a time would open every file of answers again and again
 Floats = NDArray[np.float64]
 
 
@@ -50,10 +51,11 @@ def texts_of(item: CrowsPair | StereoSetItem, abilities: Abilities) -> tuple[Lik
 def _found(
     items: Sequence[CrowsPair] | Sequence[StereoSetItem], model: Answers
 ) -> Iterator[tuple[TokenLikelihoods, ...]]:
-    """What was answered to the sentences of every item, read at once."""
-    texts = [texts_of(item, model.abilities) for item in items]
-    found = iter(model.likelihoods([text for own in texts for text in own]))
-    return (tuple(next(found) for _ in own) for own in texts)
+    """What was answered to the sentences of every item, read for many at once."""
+    for start in range(0, len(items), _TOGETHER):
+        texts = [texts_of(item, model.abilities) for item in items[start : start + _TOGETHER]]
+        found = iter(model.likelihoods([text for own in texts for text in own]))
+        yield from (tuple(next(found) for _ in own) for own in texts)
 
 
 def _groups(inputs: BenchmarkInputs, values: Floats) -> Iterator[tuple[str, list[int]]]:
