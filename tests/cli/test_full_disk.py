@@ -32,6 +32,7 @@ class Full:
 # Files: the manifest, 3 of the store, 3 of what was measured, 4 of the run, the report, 2 at the end; and templates,
 # which are only replaced.
 @pytest.mark.slow
+@pytest.mark.usefixtures("measured_once")
 @pytest.mark.parametrize(
     ("function", "call"),
     [*(("fsync", n) for n in range(1, 16)), *(("replace", n) for n in (*range(1, 15), 22, 23, 99))],

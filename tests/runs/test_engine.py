@@ -252,7 +252,7 @@ def test_resume_of_a_run_stopped_between_models_equals_the_whole_run(tmp_path: P
     whole = biassay.run(models, tests=write_test(tmp_path / "own.json"))
     stopped(whole, 1).save(tmp_path / "run")
     heard = Notes()
-    resumed = biassay.resume(tmp_path / "run", listener=heard, cache=tmp_path / "nothing kept")
+    resumed = biassay.resume(tmp_path / "run", listener=heard)
     assert resumed.results == whole.results
     assert resumed.manifest.status == "complete"
     assert {model for _, model, _, _ in heard.events} == {"b.txt"}

@@ -20,7 +20,7 @@ from biassay.stimuli.abc import load_abc
 
 from .conftest import write_corpus, write_test_file
 
-pytestmark = pytest.mark.extras
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("measured_once")]
 
 HEAVY = [
     "torch",

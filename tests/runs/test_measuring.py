@@ -21,6 +21,8 @@ from biassay.studies.study import Notice
 
 from .test_engine import Notes, write_test, write_vectors
 
+pytestmark = pytest.mark.usefixtures("measured_once")
+
 Measure = Callable[..., Run]
 
 
