@@ -24,7 +24,7 @@ from biassay.texts.tools import tool
 __all__ = ["Held", "Piece"]
 
 _AT_ONCE = 16 << 20
-_MARKED = (1.5, 4)  # hits that are looked at, for each context that is wanted
+_MARKED = 3  # of about so many hits for each context that is wanted, those with the smallest keys
 
 
 class Piece(NamedTuple):
@@ -109,37 +109,23 @@ class Held:
     def bounds(self, lengths: NDArray[np.int64], limits: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
         """For every stimulus a key that is not below those of k sentences, where k marks are found.
 
-        Only hits with small keys are looked at, about so many for each context that is wanted; where too many of them
-        have no mark or the same, some more. Keys are spread evenly up to ``limits``, which none exceeds.
+        Keys are spread evenly up to ``limits``, which none exceeds: so it is known without sorting which are small.
         """
         stimulus, key = self.keys()
         counts = np.bincount(stimulus, minlength=len(limits))
+        share = np.minimum(_MARKED * (k + np.sqrt(k)) / np.maximum(counts, 1), 1 - 1e-15)
+        likely = np.flatnonzero((counts >= k)[stimulus] & (key <= (share * limits).astype(np.uint64)[stimulus]))
+        stimulus, key = stimulus[likely], key[likely]
+        marks, at = [np.empty(0, np.uint64)], 0
+        for piece in self._pieces:
+            first, last = np.searchsorted(likely, [at, at + len(piece.drawn.key)])
+            marks.append(_marks(piece, lengths, likely[first:last] - at))
+            at += len(piece.drawn.key)
         found = np.full(len(limits), NO_LIMIT)
-        for many in _MARKED:
-            open_ = (counts >= k) & (found == NO_LIMIT)
-            share = many * (k + np.sqrt(k)) / np.maximum(counts, 1)
-            most = np.where(share < 1, np.minimum(share, 1) * limits.astype(float), 0).astype(np.uint64)
-            most[share >= 1] = NO_LIMIT
-            likely = np.flatnonzero(open_[stimulus] & (key <= most[stimulus]))
-            self._mark(likely, (stimulus[likely], key[likely]), lengths, k, found)
+        slots = np.full(1 << (2 * len(key)).bit_length(), -1, np.int64)
+        rows, state = (by_stimulus(stimulus, key), stimulus, key), (slots, np.zeros(len(limits), np.int64))
+        tool("biassay.texts.drawing").bounds(rows, np.concatenate(marks), k, state, found)
         return found
-
-    def _mark(
-        self,
-        hits: NDArray[np.int64],
-        keys: tuple[NDArray[np.int64], NDArray[np.uint64]],
-        lengths: NDArray[np.int64],
-        k: int,
-        found: NDArray[np.uint64],
-    ) -> None:
-        """Write the key at which a stimulus has k marks, of some hits, given with their stimuli and keys."""
-        marks, ends = [np.empty(0, np.uint64)], np.cumsum([len(piece.drawn.key) for piece in self._pieces])
-        at = np.searchsorted(hits, ends)
-        for piece, end, first, last in zip(self._pieces, ends, [0, *at[:-1]], at, strict=True):
-            marks.append(_marks(piece, lengths, hits[first:last] - (end - len(piece.drawn.key))))
-        slots = np.full(1 << (2 * len(hits)).bit_length(), -1, np.int64)
-        state = slots, np.zeros(len(found), np.int64)
-        tool("biassay.texts.drawing").bounds((by_stimulus(*keys), *keys), np.concatenate(marks), k, state, found)
 
 
 def _one(pieces: list[Piece]) -> Piece:
