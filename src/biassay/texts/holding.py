@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from biassay.texts.documents import Documents
 from biassay.texts.joined import Joined, by_eight
-from biassay.texts.sampling import NO_LIMIT, Drawn, by_stimulus, ranks
+from biassay.texts.sampling import NO_LIMIT, Drawn, by_stimulus
 from biassay.texts.segmenting import LONGEST_SENTENCE, REACH, gathered
 from biassay.texts.tools import tool
 
 __all__ = ["Held", "Piece"]
 
 _AT_ONCE = 16 << 20
-_MARKED = 4  # of so many hits for each context that is wanted, those with the smallest keys
+_MARKED = 3  # of about so many hits for each context that is wanted, those with the smallest keys
 
 
 class Piece(NamedTuple):
@@ -106,20 +106,26 @@ class Held:
                 size += len(some[-1].documents.joined.data)
             yield _one(some)
 
-    def bounds(self, lengths: NDArray[np.int64], stimuli: int, k: int) -> NDArray[np.uint64]:
-        """For every stimulus a key that is not below those of k sentences, where k marks are found."""
-        compiled = tool("biassay.texts.drawing")
+    def bounds(self, lengths: NDArray[np.int64], limits: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
+        """For every stimulus a key that is not below those of k sentences, where k marks are found.
+
+        Keys are spread evenly up to ``limits``, which none exceeds: so it is known without sorting which are small.
+        """
         stimulus, key = self.keys()
-        order = by_stimulus(stimulus, key)
-        likely = ranks(stimulus, order) < _MARKED * k
-        marks, at = [], 0
+        counts = np.bincount(stimulus, minlength=len(limits))
+        share = np.minimum(_MARKED * (k + np.sqrt(k)) / np.maximum(counts, 1), 1 - 1e-15)
+        likely = np.flatnonzero((counts >= k)[stimulus] & (key <= (share * limits).astype(np.uint64)[stimulus]))
+        stimulus, key = stimulus[likely], key[likely]
+        marks, at = [np.empty(0, np.uint64)], 0
         for piece in self._pieces:
-            marks.append(_marks(piece, lengths, likely[at : at + len(piece.drawn.key)]))
-            at += len(marks[-1])
-        limits = np.full(stimuli, NO_LIMIT)
+            first, last = np.searchsorted(likely, [at, at + len(piece.drawn.key)])
+            marks.append(_marks(piece, lengths, likely[first:last] - at))
+            at += len(piece.drawn.key)
+        found = np.full(len(limits), NO_LIMIT)
         slots = np.full(1 << (2 * len(key)).bit_length(), -1, np.int64)
-        compiled.bounds((order, stimulus, key), np.concatenate(marks), k, (slots, np.zeros(stimuli, np.int64)), limits)
-        return limits
+        rows, state = (by_stimulus(stimulus, key), stimulus, key), (slots, np.zeros(len(limits), np.int64))
+        tool("biassay.texts.drawing").bounds(rows, np.concatenate(marks), k, state, found)
+        return found
 
 
 def _one(pieces: list[Piece]) -> Piece:
@@ -138,20 +144,17 @@ def _one(pieces: list[Piece]) -> Piece:
     return Piece(Documents(joined, places), np.concatenate(files), together)
 
 
-def _marks(piece: Piece, lengths: NDArray[np.int64], likely: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """The marks of the likely hits; 0 for others, and where nothing can be said."""
+def _marks(piece: Piece, lengths: NDArray[np.int64], hits: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The marks of some hits; 0 where nothing can be said."""
     cutting, drawing = tool("biassay.texts.cutting"), tool("biassay.texts.drawing")
-    chosen = np.flatnonzero(likely)
-    joined, drawn = piece.documents.joined, piece.drawn.hits(chosen)
+    joined, drawn = piece.documents.joined, piece.drawn.hits(hits)
     begin, stop = joined.starts[drawn.document], joined.stops[drawn.document]
     start = begin + drawn.start
     end = start + lengths[drawn.stimulus]
     lines = np.empty((len(start), 2), np.int64)
     texts = joined.data, by_eight(joined.data)
     cutting.find_lines(texts, (start, end), (begin, stop), REACH, lines)
-    found = np.zeros(len(likely), np.uint64)
-    some = np.zeros(len(start), np.uint64)
+    marks = np.zeros(len(start), np.uint64)
     earlier = begin, drawn.first, drawn.last, drawn.earlier
-    drawing.mark(texts, (start, end), lines, earlier, LONGEST_SENTENCE, some)
-    found[chosen] = some
-    return found
+    drawing.mark(texts, (start, end), lines, earlier, LONGEST_SENTENCE, marks)
+    return marks

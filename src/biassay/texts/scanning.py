@@ -210,7 +210,7 @@ class _Gathered:
         """Drop hits that cannot be in the sample, as far as that is known before sentences are cut out."""
         if not self._marked:
             return
-        bounds = self._held.bounds(self._matcher.lengths, len(self.limits), self.settings.k)
+        bounds = self._held.bounds(self._matcher.lengths, self.limits, self.settings.k)
         np.minimum(self._bounds, bounds, out=self._bounds)
         np.minimum(self.limits, bounds, out=self.limits)
         possible = self._possible()
