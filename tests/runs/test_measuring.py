@@ -108,6 +108,7 @@ def test_what_decides_the_numbers_measures_anew(
     elif change == "vectors":
         write_vectors(tmp_path / "own.txt", seed=6)
     elif change == "code":
+        monkeypatch.setattr(measuring, "_CODE", [])
         monkeypatch.setattr(measuring, "_state_of_code", list)
     elif change == "numpy":
         monkeypatch.setattr("biassay.runs.engine.versions_of", lambda names: dict.fromkeys(names, "0"))
@@ -203,6 +204,30 @@ def test_a_cache_that_cannot_be_written_only_costs_time(measure: Measure, own_ca
     assert len(counted) == 2
 
 
+def test_code_that_changed_under_a_process_keeps_nothing(
+    measure: Measure, counted: list[str], own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "_state_of_code", list)
+    same(measure(), measure())
+    assert len(counted) == 2
+    assert not (own_cache / "measured").exists()
+
+
+class Counted(Lengths):
+    """One whose weights have a name, and which learns to count tokens."""
+
+    revision = "1"
+
+
+def test_what_a_model_can_tell_of_words_measures_anew(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = biassay.run(Counted(), tests="weat6")
+    assert [row.tokens for row in first.tables["diagnostics"]] == [None]
+    monkeypatch.setattr(Counted, "count_tokens", lambda _, texts: [len(text) for text in texts], raising=False)
+    second = biassay.run(Counted(), tests="weat6")
+    assert len(counted) == 2
+    assert None not in [row.tokens for row in second.tables["diagnostics"]]
+
+
 def test_what_nobody_asked_for_in_a_month_is_removed(measure: Measure, own_cache: Path) -> None:
     measure()
     [old] = kept(own_cache)
@@ -216,3 +241,15 @@ def test_what_nobody_asked_for_in_a_month_is_removed(measure: Measure, own_cache
     measure(seed=2)
     assert len(kept(own_cache)) == 2
     assert not old.exists()
+
+
+def test_only_what_is_kept_is_removed(measure: Measure, own_cache: Path) -> None:
+    long_ago = 31 * 24 * 3600
+    mine, cut_off = own_cache / "measured" / "mine", own_cache / "measured" / f"{0:032x}"
+    measure(out=mine)
+    cut_off.mkdir()
+    for path in (mine / "manifest.json", mine, cut_off):
+        os.utime(path, (long_ago, long_ago))
+    measure(seed=1)
+    assert (mine / "results.tsv").exists()
+    assert not cut_off.exists()

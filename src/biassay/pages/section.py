@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from biassay.files import default_cache
 from biassay.pages.charts.drawing import Figure, can_draw, for_page
 from biassay.pages.charts.style import PAGE
 
@@ -100,18 +97,7 @@ def environment(package: str | None = None) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        bytecode_cache=_compiled_templates(),
     )
-
-
-def _compiled_templates() -> jinja2.BytecodeCache | None:
-    """Templates are compiled once, and kept beside the answers; where that cannot be, each time."""
-    import jinja2
-
-    folder = default_cache() / "templates"
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    return jinja2.FileSystemBytecodeCache(str(folder)) if os.access(folder, os.W_OK) else None
 
 
 def asset(name: str) -> str:

@@ -10,12 +10,12 @@ import dataclasses
 import hashlib
 import os
 import platform
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, St
 
 __all__ = ["Measuring"]
 
+_KEY = re.compile("[0-9a-f]{32}")
 _UNUSED_SECONDS = 30 * 24 * 3600
 
 
@@ -53,7 +54,7 @@ class Measuring:
             return kept
         found = self._now(alone, label, model, everyone)
         if key is not None:
-            with suppress(OSError, RunFolderError):  # a cache that cannot be written only costs time
+            with suppress(OSError, ValueError, RunFolderError):  # what cannot be kept only costs time
                 _remove_unused(self.folder)
                 named = _named(found, key)
                 write_data(self.folder / key, named, self.study.types)
@@ -90,15 +91,17 @@ class Measuring:
 
 
 def _key(study: Study, inputs: Inputs, alone: Manifest, everyone: Sequence[Answers]) -> str | None:
-    """None: not everything that decides the numbers is known, be it of the study or of answers."""
+    """None: not everything that decides the numbers is known, be it of the study, of answers or of the code."""
     files, decides = [answers.files for answers in everyone], study.decides(inputs)
-    if None in files or decides is None:
+    if None in files or decides is None or _state_of_code() != _CODE:
         return None
-    models = [(answers.identity, answers.identities, answers.abilities) for answers in everyone]
+    models = [
+        (one.identity, one.identities, one.abilities, one.count_tokens is None, one.rank_words is None)
+        for one in everyone
+    ]
     digest = hashlib.blake2b(digest_size=16)
-    for part in (study.name, inputs.settings, decides, models, files, alone.versions, platform.machine()):
+    for part in (study.name, inputs.settings, decides, models, files, alone.versions, platform.machine(), _CODE):
         _add(digest, part)
-    _add(digest, _state_of_code())
     return digest.hexdigest()
 
 
@@ -114,26 +117,31 @@ def _add(digest: Any, value: Any) -> None:
         digest.update(f"{len(text)} ".encode() + text)
 
 
-@cache
-def _state_of_code() -> list[tuple[str, int, int]]:
+def _state_of_code() -> list[tuple[str, int, int, int]]:
     """Names, sizes and dates of biassay's files: code that was edited measures anew."""
     found = []
     for folder, folders, names in os.walk(Path(__file__).parents[1]):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for path in (os.path.join(folder, name) for name in names):
-            status = os.stat(path)
-            found.append((path, status.st_size, status.st_mtime_ns))
+            with suppress(OSError):  # a link to nothing is no code
+                status = os.stat(path)
+                found.append((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return sorted(found)
+
+
+_CODE = _state_of_code()  # that runs here; if files have changed since, nothing is kept
 
 
 def _read(folder: Path, types: Types) -> RunData | None:
     """What is kept in a folder; None: nothing, or not whole."""
-    if not (folder / MANIFEST).exists():
-        return None
     try:
+        if not (folder / MANIFEST).exists():
+            return None
         run = read_run(folder, read_content(folder / MANIFEST), types)
     except RunFolderError:
         shutil.rmtree(folder, ignore_errors=True)
+        return None
+    except OSError:
         return None
     with suppress(OSError):
         os.utime(folder / MANIFEST)
@@ -147,6 +155,10 @@ def _named(run: RunData, key: str) -> RunData:
 
 def _remove_unused(folder: Path) -> None:
     """Remove what nobody asked for in a month: most of it is of settings or of a biassay that are no more."""
-    for manifest in folder.glob(f"*/{MANIFEST}"):
-        if time.time() - manifest.stat().st_mtime > _UNUSED_SECONDS:
-            shutil.rmtree(manifest.parent, ignore_errors=True)
+    for kept in folder.iterdir() if folder.is_dir() else ():
+        manifest = kept / MANIFEST
+        if _KEY.fullmatch(kept.name):
+            with suppress(OSError):
+                used = (manifest if manifest.exists() else kept).stat().st_mtime
+                if time.time() - used > _UNUSED_SECONDS:
+                    shutil.rmtree(kept, ignore_errors=True)
