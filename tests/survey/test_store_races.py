@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -26,7 +27,16 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from biassay.survey.database import annotated, demographics, open_database, participants, places, studies, writing
+from biassay.survey.database import (
+    _prepared,
+    annotated,
+    demographics,
+    open_database,
+    participants,
+    places,
+    studies,
+    writing,
+)
 from biassay.survey.participant import AllTaken, Participant
 from biassay.survey.store import Store
 
@@ -260,6 +270,29 @@ for _ in range(4):
 os.close(go)
 sys.exit(max(os.waitpid(child, 0)[1] for child in children) != 0)
 """
+
+
+class Busy:
+    """A connection that SQLite refuses another mode of the journal so many times, as where two processes want it."""
+
+    def __init__(self, times: int, code: int = sqlite3.SQLITE_BUSY) -> None:
+        self.times, self.code, self.done = times, code, list[str]()
+
+    def execute(self, command: str) -> None:
+        if "journal_mode" in command and self.times:
+            self.times -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = self.code
+            raise error
+        self.done.append(command)
+
+
+def test_opening_waits_where_sqlite_itself_would_not() -> None:
+    connection = Busy(3)
+    _prepared(connection, None)
+    assert [command for command in connection.done if "WAL" in command] == ["PRAGMA journal_mode=WAL"]
+    with pytest.raises(sqlite3.OperationalError):
+        _prepared(Busy(1, sqlite3.SQLITE_CORRUPT), None)
 
 
 def test_processes_may_open_a_new_database_at_once(url: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _TURN = 0x62696173  # any number, the same for all processes
+_PATIENCE = 30  # seconds to wait for another process
 
 metadata = sa.MetaData(
     naming_convention={
@@ -152,8 +155,24 @@ def _own(file: str) -> None:
 
 def _prepared(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by `_begun`, and not by the driver
-    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+    connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000}")
+    _write_ahead(connection)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Keep a write-ahead log. SQLite does not wait for another process that is just about to do the same."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def _begun(connection: sa.Connection) -> None:
