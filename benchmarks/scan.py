@@ -170,22 +170,32 @@ def compare(part: Path, whole: Path) -> None:
 
 def two_cores(whole: Path, folder: Path) -> None:
     """The whole command with one process and with two."""
-    from biassay.runs.corpus import find_contexts
-
     for k in CONTEXTS:
         took = [
-            seconds(
-                lambda k=k, workers=workers: find_contexts(
-                    whole, folder / f"{k}-{workers}.parquet", TESTS, per_stimulus=k, workers=workers
-                ),
-                time.perf_counter,
-            )
+            seconds(lambda k=k, workers=workers: _command(whole, folder, k, workers), time.perf_counter)
             for workers in (1, 2)
         ]
         print(
             f"  at most {k} contexts: one process {took[0]:.1f} s, two {took[1]:.1f} s, ratio {took[0] / took[1]:.2f}",
             flush=True,
         )
+
+
+def _command(whole: Path, folder: Path, k: int, workers: int) -> None:
+    given = [
+        "--out",
+        f"{folder}/{k}-{workers}.parquet",
+        "-k",
+        f"{k}",
+        "--workers",
+        f"{workers}",
+        "--quiet",
+        "--tests",
+        *TESTS,
+    ]
+    subprocess.run(
+        [sys.executable, "-m", "biassay", "contexts", str(whole), *given], check=True, stdout=subprocess.DEVNULL
+    )
 
 
 def memory(paths: tuple[Path, ...]) -> None:
