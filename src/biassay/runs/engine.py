@@ -255,7 +255,6 @@ class Work:
 
     def _measure(self, run: RunData, place: int, answers: dict[int, Answers]) -> RunData:
         began, record = time.monotonic(), run.manifest.models[place]
-        begin(self.how.listener, self.members[place].label, "measuring")
         together = self.study.together(self.inputs.settings)
         everyone = [answers[i] for i in sorted(answers)] if together else [answers[place]]
         alone = _manifest(self.study, self.inputs, [record])

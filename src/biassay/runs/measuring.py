@@ -26,7 +26,7 @@ from biassay.answers.answers import Answers
 from biassay.errors import RunFolderError, UsageError
 from biassay.results.data import Manifest, RunData
 from biassay.results.storage import MANIFEST, Types, read_content, read_run, write_data, write_manifest
-from biassay.runs.listener import Listener
+from biassay.runs.listener import Listener, begin
 from biassay.studies.study import Array, Inputs, Lost, Notice, Progress, Row, Study
 
 __all__ = ["Measuring"]
@@ -49,6 +49,7 @@ class Measuring:
         key = _key(self.study, self.inputs, alone, [model, *everyone])
         kept = None if key is None else _read(self.folder / key, self.study.types)
         if kept is not None:
+            begin(self.listener, label, "as measured before")
             for notice in kept.manifest.models[0].notices:
                 self.listener.notice(f"{label}: {notice}")
             return kept
@@ -62,6 +63,7 @@ class Measuring:
         return found
 
     def _now(self, alone: Manifest, label: str, model: Answers, everyone: Sequence[Answers]) -> RunData:
+        begin(self.listener, label, "measuring")
         tables: dict[str, list[Any]] = {name: [] for name in self.study.types.stored}
         arrays: dict[str, NDArray[np.float64]] = {}
         lost, notices = set[str](), list[str]()
