@@ -79,6 +79,25 @@ def test_the_second_time_nothing_is_measured(measure: Measure, counted: list[str
     assert tables[0] == tables[1]
 
 
+class Steps(Notes):
+    """Notes what begins, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun: list[str] = []
+
+    def begin(self, _who: str, what: str) -> None:
+        self.begun.append(what)
+
+
+def test_a_model_that_was_measured_before_is_said_to_be(measure: Measure) -> None:
+    first, second = Steps(), Steps()
+    measure(listener=first)
+    measure(listener=second)
+    assert ("measuring" in first.begun, "as measured before" in first.begun) == (True, False)
+    assert ("measuring" in second.begun, "as measured before" in second.begun) == (False, True)
+
+
 def test_a_model_is_kept_by_itself_and_corrections_are_of_the_run(
     measure: Measure, counted: list[str], tmp_path: Path
 ) -> None:
