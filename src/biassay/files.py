@@ -163,7 +163,7 @@ def json_with_digest(content: Mapping[str, Any]) -> str:
 
 
 def json_pieces(content: Mapping[str, Any]) -> Iterator[str]:
-    """The same piece by piece; an iterator in it, which may be long, becomes a list."""
+    """The same piece by piece; an iterator that is a value of it, or of a dict in it, is used up and becomes a list."""
     digest = hashlib.blake2b(b"{", digest_size=16)
     yield "{"
     for compact, lines in _members(content, "\n "):
@@ -179,7 +179,7 @@ def _members(content: Mapping[str, Any], line: str) -> Iterator[tuple[str, str]]
     for name, value in content.items():
         yield f"{comma}{_compact(str(name))}:", f"{comma}{line}{_in_lines(str(name), line)}: "
         comma = ","
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict) and _holds_iterator(value):
             yield "{", "{"
             yield from _members(value, f"{line} ")
             yield "}", f"{line}}}"
@@ -192,6 +192,13 @@ def _members(content: Mapping[str, Any], line: str) -> Iterator[tuple[str, str]]
             yield "]", f"{line if begun else ''}]"
         else:
             yield _compact(value), _in_lines(value, line)
+
+
+def _holds_iterator(content: Mapping[str, Any]) -> bool:
+    return any(
+        isinstance(value, Iterator) or (isinstance(value, dict) and _holds_iterator(value))
+        for value in content.values()
+    )
 
 
 def _compact(content: Any) -> str:

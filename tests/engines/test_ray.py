@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,15 @@ def test_errors_arrive_as_what_they_are(engine: RayEngine) -> None:
 
 def test_no_tasks_need_no_worker(engine: RayEngine) -> None:
     assert list(engine.run(Unmakeable(), [])) == []
+
+
+def test_without_an_address_a_cluster_is_started_here(tmp_path: Path) -> None:
+    """In a process of its own, for a process belongs to one cluster."""
+    code = "from engine_helpers import Squares; from biassay.engines.ray_engine import RayEngine; "
+    code += f"print(len(list(RayEngine().run(Squares({str(tmp_path)!r}), [2, 3], workers=1))))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.stdout.split() == ["5"], done.stderr[-2000:]
 
 
 def test_an_address_where_nobody_answers_is_told_at_once() -> None:

@@ -380,9 +380,17 @@ def test_a_gguf_file_is_dequantised_once_and_in_silence(
     assert found.vectors[0] == pytest.approx(states[-1][-1], abs=2e-3)
     open_encoder(f"hf:{smollm2_gguf}")
     assert (kept / "model.safetensors").stat().st_mtime_ns == stamp
-    [own] = [tensor for tensor in gguf.GGUFReader(smollm2_gguf).tensors if tensor.name == "blk.3.ffn_up.weight"]
-    weights = load_file(kept / "model.safetensors")["model.layers.3.mlp.up_proj.weight"]
-    np.testing.assert_array_equal(weights, gguf.quants.dequantize(own.data, own.tensor_type))
+    tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(smollm2_gguf).tensors}
+    weights = load_file(kept / "model.safetensors")
+    up, key = (
+        gguf.quants.dequantize(own.data, own.tensor_type)
+        for own in (tensors["blk.3.ffn_up.weight"], tensors["blk.3.attn_k.weight"])
+    )
+    np.testing.assert_array_equal(weights["model.layers.3.mlp.up_proj.weight"], up)
+    turned = (
+        key.reshape(3, 32, 2, -1).swapaxes(1, 2).reshape(key.shape)
+    )  # halves of the 3 heads, which GGUF interleaves
+    np.testing.assert_array_equal(weights["model.layers.3.self_attn.k_proj.weight"], turned)
 
 
 def test_a_damaged_gguf_file_leaves_nothing_behind(tmp_path: Path, own_cache: Path) -> None:

@@ -168,7 +168,6 @@ def human_means(ratings: ArrayLike) -> Floats:
 
 
 def _kendall(x: Floats, y: Floats) -> tuple[float, float, int]:
-
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = x[both], y[both]
     if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():

@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 import sqlalchemy as sa
+from scipy import stats  # when the site starts, and not when the first page is asked for
 
 from biassay.survey.answers import counted_annotations
 from biassay.survey.database import participants, places, reading
@@ -93,7 +93,7 @@ def _means(names: tuple[str, ...], ratings: list[list[int]]) -> tuple[Mean, ...]
     means = table.mean(axis=0)
     if count < 2:
         return tuple(Mean(name, float(mean), None, None) for name, mean in zip(names, means, strict=True))
-    reach = scipy.stats.t.ppf(0.5 + _CONFIDENCE / 2.0, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
+    reach = stats.t.ppf(0.5 + _CONFIDENCE / 2.0, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
     return tuple(
         Mean(name, float(mean), float(max(0.0, mean - r)), float(min(100.0, mean + r)))
         for name, mean, r in zip(names, means, reach, strict=True)

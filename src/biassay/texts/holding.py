@@ -113,6 +113,7 @@ class Held:
         """
         stimulus, key = self.keys()
         counts = np.bincount(stimulus, minlength=len(limits))
+        # A share of 1 would give a limit of 2**64, which no 64 bits hold.
         share = np.minimum(_MARKED * (k + np.sqrt(k)) / np.maximum(counts, 1), 1 - 1e-15)
         likely = np.flatnonzero((counts >= k)[stimulus] & (key <= (share * limits).astype(np.uint64)[stimulus]))
         stimulus, key = stimulus[likely], key[likely]

@@ -74,7 +74,7 @@ def _segmented(
     whole = memoryview(data)  # type: ignore[arg-type]
     counts: list[int] = [0]
     sizes: list[int] = []
-    for begin, stop in zip(*lines.T.tolist(), strict=True):  # no list for each line: many would be looked at for waste
+    for begin, stop in zip(*lines.T.tolist(), strict=True):  # a list for each line would busy the garbage collector
         text = str(whole[begin:stop], "utf-8") if begin >= 0 else ""
         found = segment(text)
         sizes += map(len, found) if len(text) == stop - begin else (len(sentence.encode()) for sentence in found)

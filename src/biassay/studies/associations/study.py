@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,18 +139,22 @@ class _Associations(Study):
 def _near(inputs: AssociationInputs, model: Answers) -> Iterator[tuple[Test, Answers]]:
     """Every test with answers that keep the vectors of some tests in memory; those of all may not fit."""
     if inputs.contexts is not None:
-        yield from zip(inputs.tests, repeat(model), strict=False)
+        yield from _with(inputs.tests, model)
         return
     together: list[Test] = []
     texts: dict[str, None] = {}
     for test in inputs.tests:
         own = [*(text.text for text in inputs.texts[test.name]), *inputs.random(test)]
         if together and len(texts) + len(own) > _TOGETHER:
-            yield from zip(together, repeat(model.only(texts)), strict=False)
+            yield from _with(together, model.only(texts))
             together, texts = [], {}
         together.append(test)
         texts.update(dict.fromkeys(own))
-    yield from zip(together, repeat(model.only(texts)), strict=False)
+    yield from _with(together, model.only(texts))
+
+
+def _with(tests: Sequence[Test], answers: Answers) -> Iterator[tuple[Test, Answers]]:
+    return ((test, answers) for test in tests)
 
 
 _Numbers = dict[str, float]
