@@ -102,7 +102,7 @@ class MeasurementError(BiassayError):
 
 
 class StorageError(MeasurementError):
-    """Object storage gives no answer, or not to this user."""
+    """Where answers are kept, here or in object storage, nothing answers or this user may not write."""
 
 
 class BudgetError(MeasurementError):

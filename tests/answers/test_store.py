@@ -14,6 +14,7 @@ import pytest
 
 from biassay.answers.codecs import TEXTS as CODEC
 from biassay.answers.store import AnswerStore, ModelStore
+from biassay.errors import StorageError
 from biassay.models.base import Encoded, Identity
 
 IDENTITY = Identity("model", "family", "revision 1", (("case", "keep"),))
@@ -285,3 +286,17 @@ def test_batch_that_cannot_be_written_is_not_stored(tmp_path: Path, monkeypatch:
         assert later.missing(TEXTS) == TEXTS[2:]
         assert later.damaged == []
     assert leftovers_in(tmp_path) == []
+
+
+def test_a_cache_where_nobody_may_write_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StorageError, match=r"answers cannot be kept there: .*; name another folder with --cache"):
+        open_store(tmp_path / "file")
+    store = open_store(tmp_path)
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("biassay.answers.store.write_atomically", refused)
+    with pytest.raises(StorageError, match=str(tmp_path)):
+        store.add(TEXTS, encoded(TEXTS))

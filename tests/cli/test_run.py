@@ -272,3 +272,11 @@ def test_the_default_model_is_use(cli: Cli) -> None:
     result = measured(stdout)["weat6"]
     assert (result["model"], result["options"], result["lost"]) == ("use", "", {"X": [], "Y": [], "A": [], "B": []})
     assert "use: measuring: 1 of 1 tests" in stderr
+
+
+def test_a_cache_without_a_name_is_refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, stderr = cli("run", "glove", "--tests", "weat6", "--cache", "")
+    assert code == 2
+    assert "the name of the cache is empty" in stderr
+    assert not list(tmp_path.iterdir())

@@ -14,7 +14,8 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from biassay.answers.codecs import Codec
 from biassay.answers.keys import KeyIndex, keys_of
 from biassay.answers.sharing import Beyond
-from biassay.errors import MeasurementError
+from biassay.errors import MeasurementError, StorageError
 from biassay.files import open_file, write_atomically
 from biassay.models.base import Encoded, Identity
 
@@ -47,11 +48,12 @@ class AnswerStore:
         if self.root is None or identity.key is None:
             return ModelStore(None, codec)
         folder = self.root / identity.key
-        folder.mkdir(parents=True, exist_ok=True)
         about = folder / "model.json"
-        if not about.exists():
-            described = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
-            write_atomically(about, json.dumps(described, indent=1).encode())
+        with _writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            if not about.exists():
+                named = {"family": identity.family, "revision": identity.revision, "settings": dict(identity.settings)}
+                write_atomically(about, json.dumps(named, indent=1).encode())
         return ModelStore(folder, codec, self.beyond)
 
 
@@ -165,7 +167,8 @@ class ModelStore(Generic[Request, Answers]):
         if self._folder is None:
             file.content = content
         else:
-            write_atomically(self._path(file), content)
+            with _writing(self._folder):
+                write_atomically(self._path(file), content)
         if self._shared is not None and not for_now:
             self._shared.put(file.name, content)
         self._index.add(keys, len(self._files))
@@ -230,6 +233,18 @@ class ReadingStores:
             rows = [row for row, text in enumerate(texts) if text in lacking]
             if rows:
                 self._stores[name].add([texts[row] for row in rows], answers[name].rows(rows))
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Whoever may not write there learns that it is the cache; a disk may be full of anything."""
+    try:
+        yield
+    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+        raise StorageError(
+            f"{folder}: answers cannot be kept there: {error.strerror}; name another folder with --cache (cache=) or "
+            "BIASSAY_CACHE"
+        ) from error
 
 
 def _keys_in(path: Path) -> NDArray[Any] | None:

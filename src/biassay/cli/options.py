@@ -33,7 +33,7 @@ class Place(click.ParamType):  # type: ignore[type-arg]  # (older ones take none
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
-        return value if isinstance(value, Path) or is_address(value) else Path(value)
+        return value if not value or isinstance(value, Path) or is_address(value) else Path(value)
 
 
 gpus_option = click.option(

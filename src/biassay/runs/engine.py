@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from biassay.answers.answers import Answers
 from biassay.answers.sharing import Beyond
 from biassay.engines.base import Engine
-from biassay.errors import MeasurementError, ModelError, RefusedError
+from biassay.errors import MeasurementError, ModelError, RefusedError, UsageError
 from biassay.files import default_cache
 from biassay.models.answering import Streams
 from biassay.models.spending import Spending
@@ -69,6 +69,8 @@ class How:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "listener", InTurn(self.listener))
+        if self.cache is not None and not str(self.cache):
+            raise UsageError("the name of the cache is empty; leave it out for the user's own")
         if is_address(self.cache) and self.beyond is None:
             remote = RemoteFolder(str(self.cache))
             remote.names()  # if it cannot be reached, nothing begins
