@@ -114,7 +114,13 @@ def test_tests_are_chosen_by_topic_without_aliases_and_supplements() -> None:
 
 def test_a_file_that_says_nothing_is_about_people_and_anything(tmp_path: Path) -> None:
     found = {test.name: description_of(test) for test in load_tests(written(tmp_path, OWN))}
-    own: dict[str, Any] = {"about": "people", "topic": "other", "variant_of": None, "template": "none"}
+    own: dict[str, Any] = {
+        "about": "people",
+        "topic": "other",
+        "variant_of": None,
+        "template": "none",
+        "direction": None,
+    }
     assert found["pets"] == found["cats-dogs-attitude"] == own
     assert found["pets-seen"] == own | {"variant_of": "pets", "template": "other"}
     assert found["pets-seen-again"] == own | {"variant_of": "pets", "template": "bleached"}

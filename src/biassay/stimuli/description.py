@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 
 from biassay.errors import StimulusError
 from biassay.stimuli.fields import FieldReader
-from biassay.stimuli.model import About, TemplateKind, Test
+from biassay.stimuli.model import About, Direction, TemplateKind, Test
 
 __all__ = [
     "DESCRIPTION_FIELDS",
@@ -23,7 +23,7 @@ __all__ = [
     "topics",
 ]
 
-DESCRIPTION_FIELDS = frozenset({"about", "topic", "variant_of", "template"})
+DESCRIPTION_FIELDS = frozenset({"about", "topic", "variant_of", "template", "direction"})
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Description:
     topic: str | None = None
     variant_of: str | None = None
     template: TemplateKind | None = None
+    direction: Direction | None = None
 
 
 @cache
@@ -44,7 +45,12 @@ def topics() -> Mapping[str, str]:
 
 def read_description(reader: FieldReader, fields: Mapping[str, Any], where: str) -> Description:
     """What ``fields`` state; a value that is not allowed is an error."""
-    allowed = {"about": get_args(About), "topic": tuple(topics()), "template": get_args(TemplateKind)}
+    allowed = {
+        "about": get_args(About),
+        "topic": tuple(topics()),
+        "template": get_args(TemplateKind),
+        "direction": get_args(Direction),
+    }
     stated = {key: reader.choice(fields[key], f"{where}.{key}", of) for key, of in allowed.items() if key in fields}
     if "variant_of" in fields:
         stated["variant_of"] = reader.string(fields["variant_of"], f"{where}.variant_of")
@@ -70,6 +76,7 @@ def described(test: Test, stated: Description, where: str) -> Test:
         about=stated.about or test.about,
         topic=stated.topic or test.topic,
         variant_of=stated.variant_of,
+        direction=stated.direction,
         given_template=template,
     )
     if stated.template not in (None, made.template):
@@ -87,4 +94,5 @@ def description_of(test: Test) -> dict[str, str | None]:
         "topic": test.topic,
         "variant_of": test.variant_of,
         "template": test.template,
+        "direction": test.direction,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -109,7 +109,7 @@ class DocumentReader(FieldReader):
 
     def concept(self, name: str, value: Any) -> Concept:
         where = f"concepts.{name}"
-        fields = self.table(value, where, {"label", "gender", *GIVEN_FIELDS})
+        fields = self.table(value, where, {"label", "gender", "clusters", *GIVEN_FIELDS})
         if not fields.keys() & GIVEN_FIELDS:
             self.fail(where, "the field 'words' is missing")
         gender: Any = None
@@ -117,9 +117,28 @@ class DocumentReader(FieldReader):
             gender = self.choice(fields["gender"], f"{where}.gender", ("male", "female"))
         label = self.string(fields.get("label", name), f"{where}.label")
         if fields.keys() & GIVEN_FIELDS == {"words"}:
-            return Concept(name, label, self.words(fields["words"], f"{where}.words"), gender)
+            words = self.words(fields["words"], f"{where}.words")
+            return Concept(name, label, words, gender, clusters=self.clusters(fields, words, where))
         words, given = self.given(fields, where)
-        return Concept(name, label, words, gender, given)
+        return Concept(name, label, words, gender, given, self.clusters(fields, words, where))
+
+    def clusters(self, fields: Mapping[str, Any], words: Sequence[str], where: str) -> tuple[tuple[str, ...], ...]:
+        """Read the near-synonyms among the words: lists of two or more of them, each word in one list at most."""
+        where = f"{where}.clusters"
+        value = fields.get("clusters", [])
+        if not isinstance(value, list):
+            self.fail(where, f"expected a list of lists of words, got {kind(value)}")
+        clusters = tuple(self.distinct(cluster, f"{where}[{i}]") for i, cluster in enumerate(value))
+        owner: dict[str, int] = {}
+        for i, cluster in enumerate(clusters):
+            if len(cluster) < 2:
+                self.fail(f"{where}[{i}]", f"a cluster needs at least two words, got only {cluster[0]!r}")
+            for word in cluster:
+                if word not in words:
+                    self.fail(f"{where}[{i}]", f"{word!r} is not one of the words")
+                if owner.setdefault(word, i) != i:
+                    self.fail(f"{where}[{i}]", f"{word!r} is in another cluster already")
+        return clusters
 
     def given(self, fields: dict[str, Any], where: str) -> tuple[tuple[str, ...], tuple[GivenText, ...]]:
         """Finished texts, and their words, or the texts themselves where the file does not state the words."""
@@ -247,10 +266,12 @@ class DocumentReader(FieldReader):
         for key in SENT_BIAS_ROLES:
             if key not in root:
                 self.fail(key, f"the field is missing; a test has {', '.join(SENT_BIAS_ROLES)}")
-            fields = self.table(root[key], key, {"category", *GIVEN_FIELDS, *(("test",) if key == "targ1" else ())})
+            own = ("test",) if key == "targ1" else ()
+            fields = self.table(root[key], key, {"category", "clusters", *GIVEN_FIELDS, *own})
             label = self.string(fields.get("category"), f"{key}.category")
             words, given = self.given(fields, key)
-            concepts[key] = Concept(key, label, words, given=given)
+            clusters = self.clusters(fields, words, key)
+            concepts[key] = Concept(key, label, words, given=given, clusters=clusters)
             with_words |= {key} if len(fields.keys() & GIVEN_FIELDS) > 1 else set()
         stated = self.table(root["targ1"].get("test", {}), "targ1.test", set(DESCRIPTION_FIELDS))
         description = read_description(self, stated, "targ1.test")

@@ -26,6 +26,9 @@ def to_sent_bias(test: Test, texts: Mapping[str, Sequence[GivenText]]) -> str:
     content: dict[str, dict[str, Any]] = {
         key: {"category": test.concept(role).label, **given_fields(texts[role])} for role, key in keys
     }
+    for role, key in zip(ROLES, ("targ1", "targ2", "attr1", "attr2"), strict=True):
+        if test.concept(role).clusters:
+            content[key]["clusters"] = [list(cluster) for cluster in test.concept(role).clusters]
     content["targ1"]["test"] = {key: value for key, value in description_of(test).items() if value is not None}
     return _PAIR.sub(r"[\1, \2]", json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
@@ -45,6 +48,8 @@ def to_toml(*tests: Test) -> str:
             lines.append(f"gender = {_quoted(concept.gender)}")
         fields = given_fields(concept.given) if concept.given else {"words": concept.words}
         lines += [f"{field} = {_listed(values)}" for field, values in fields.items()]
+        if concept.clusters:
+            lines.append(f"clusters = [{', '.join(map(_listed, concept.clusters))}]")
     for test in tests:
         lines += ["", f"[tests.{_quoted(test.name)}]", f"title = {_quoted(test.title)}"]
         lines += [f"{role} = {_quoted(_key(tests, test, role))}" for role in ROLES]

@@ -12,6 +12,7 @@ __all__ = [
     "ROLES",
     "About",
     "Concept",
+    "Direction",
     "GivenText",
     "Source",
     "TemplateClass",
@@ -25,6 +26,7 @@ ROLES = ("X", "Y", "A", "B")
 PRONOUN_SLOTS = ("{she}", "{her}", "{She}", "{Her}")
 WordRule = Literal["capitalised", "listed", "contains", "rest"]
 About = Literal["people", "method"]
+Direction = Literal["positive", "negative"]
 TemplateKind = Literal["none", "bleached", "unbleached", "other", "given"]
 """How words became texts: not at all, by templates that say little (bleached) or more (unbleached) beyond the word, by
 templates of which neither is stated; or the texts are given, and it is not stated how they were made."""
@@ -62,6 +64,14 @@ class Concept:
     words: tuple[str, ...]
     gender: Literal["male", "female"] | None = None
     given: tuple[GivenText, ...] = ()
+    clusters: tuple[tuple[str, ...], ...] = ()
+    """Near-synonyms, such as forms of one lemma, that count as one observation; every other word is its own."""
+
+    @cached_property
+    def cluster_labels(self) -> dict[str, str]:
+        """The cluster of every word, named after the first word of the cluster."""
+        shared = {word: cluster[0] for cluster in self.clusters for word in cluster}
+        return {word: shared.get(word, word) for word in self.words}
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,7 @@ class Test:
 
     ``about`` says whether it asks about people or checks the method, ``topic`` what it asks about; ``variant_of`` names
     the test of words that it puts into sentences; ``given_template`` is the kind of templates of finished texts.
+    ``direction`` is the sign of the effect that the test expects: positive if the stereotype associates X with A.
     """
 
     __test__ = False  # not a test case, whatever its name suggests to a test runner
@@ -121,6 +132,12 @@ class Test:
     topic: str = "other"
     variant_of: str | None = None
     given_template: TemplateKind = "given"
+    direction: Direction | None = None
+
+    @property
+    def question(self) -> str:
+        """The question that the test asks: all forms of one test, in words or in sentences, ask the same."""
+        return self.variant_of or self.name
 
     @property
     def template(self) -> TemplateKind:

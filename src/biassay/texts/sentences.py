@@ -106,7 +106,9 @@ def digest_of(test: Test) -> str:
             content.append([(t.text, t.stimulus, t.spans[0]) for t in texts.role(role)])
         else:
             content.append([(t.text, None, None) for t in texts.role(role)])
-    return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
+    clusters = [test.concept(role).clusters for role in ROLES]
+    whole = [*content, clusters] if any(clusters) else content
+    return hashlib.blake2b(json.dumps(whole).encode(), digest_size=8).hexdigest()
 
 
 def assumed_words(test: Test) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from biassay.results.data import Record, TestRecord
-from biassay.stimuli.model import About, TemplateKind
+from biassay.stimuli.model import About, Direction, TemplateKind
 
 __all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result"]
 
@@ -114,6 +114,7 @@ class Result(Record):
     topic: str | None = None
     variant_of: str | None = None
     template: TemplateKind | None = None
+    direction: Direction | None = None
     metric: str = "cosine"
     unit: str = "d"
     leave_one_out: dict[str, dict[str, float]] | None = None

@@ -1,0 +1,79 @@
+"""Clusters of near-synonyms and expected directions, as data files state them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from biassay.errors import StimulusError
+from biassay.stimuli.catalogue import load_tests
+from biassay.stimuli.export import to_sent_bias, to_toml
+from biassay.stimuli.model import Test
+from biassay.texts.sentences import digest_of, given_texts
+
+FILE = """
+[concepts.men]
+words = ["he", "him", "his", "brother", "brothers", "uncle"]
+clusters = [["he", "him", "his"], ["brother", "brothers"]]
+[concepts.women]
+words = ["she", "aunt"]
+[concepts.work]
+words = ["office", "salary"]
+[concepts.home]
+words = ["kitchen", "garden"]
+[tests.own]
+X = "men"
+Y = "women"
+A = "work"
+B = "home"
+direction = "positive"
+"""
+FORMS: dict[str, Callable[[Test], str]] = {
+    "json": lambda test: to_sent_bias(test, given_texts(test)),
+    "toml": lambda test: to_toml(test),
+}
+
+
+def load_one(folder: Path, text: str, suffix: str = "toml") -> Test:
+    path = folder / f"own.{suffix}"
+    path.write_text(text)
+    (test,) = load_tests(path)
+    return test
+
+
+def test_a_cluster_is_named_after_its_first_word(tmp_path: Path) -> None:
+    test = load_one(tmp_path, FILE)
+    expected = {"he": "he", "him": "he", "his": "he", "brother": "brother", "brothers": "brother", "uncle": "uncle"}
+    assert test.X.cluster_labels == expected
+    assert test.Y.cluster_labels == {"she": "she", "aunt": "aunt"}
+    assert test.direction == "positive"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_clusters_and_direction_survive_an_export(tmp_path: Path, form: str) -> None:
+    test = load_one(tmp_path, FILE)
+    again = load_one(tmp_path, FORMS[form](test), form)
+    assert (again.X.clusters, again.direction) == (test.X.clusters, test.direction)
+    assert digest_of(again) == digest_of(test)
+
+
+def test_clusters_change_the_digest(tmp_path: Path) -> None:
+    without = FILE.replace('clusters = [["he", "him", "his"], ["brother", "brothers"]]\n', "")
+    assert digest_of(load_one(tmp_path, FILE)) != digest_of(load_one(tmp_path, without))
+
+
+@pytest.mark.parametrize(
+    ("clusters", "message"),
+    [
+        ('[["he"]]', "at least two words"),
+        ('[["he", "she"]]', "'she' is not one of the words"),
+        ('[["he", "him"], ["his", "he"]]', "'he' is in another cluster already"),
+        ('"he him"', "expected a list of lists"),
+    ],
+)
+def test_wrong_clusters_are_errors(tmp_path: Path, clusters: str, message: str) -> None:
+    given = FILE.replace('[["he", "him", "his"], ["brother", "brothers"]]', clusters)
+    with pytest.raises(StimulusError, match=message):
+        load_one(tmp_path, given)
