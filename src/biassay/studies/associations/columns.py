@@ -32,6 +32,7 @@ _OWN = (
     Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
     Column("variant_of", "variant of", "The test of words that it puts into sentences."),
     Column("template", "template", "The kind of its sentences."),
+    Column("direction", "expected sign", "Sign of the effect that the test expects; empty if it expects none."),
     Column("metric", "metric", "How vectors became associations."),
     Column("unit", "unit", "Of the effect sizes: d, or score for a metric of four sets."),
     Column("level", "level", "How words were put into text: by themselves, in sentences, in contexts of a corpus."),
