@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 TOLERANCE = 1e-6
-"""Calibrated tables that differ by no more than this are identical: copies, rotations and rescaled models."""
+"""Tables that differ by no more than this are identical: copies, rotations and rescaled models."""
 
 _MANY = 1e9  # degrees of freedom at which t is normal
 
@@ -72,7 +72,7 @@ class ModelDifference:
         larger size.
     verdict : {"worse", "better", "no_worse", "inconclusive"}
     identical : bool
-        True if the tables are equal within `TOLERANCE`.
+        True if the tables are equal within the tolerance.
     power : GatePower or None
         None if there are too few words, or if the tables are identical.
     """
@@ -112,6 +112,7 @@ def compare_tables(
     margin: float,
     confidence: float,
     scale_variance: float = 0.0,
+    tolerance: float = TOLERANCE,
 ) -> ModelDifference:
     """Compare calibrated tables of the same words on two models.
 
@@ -129,6 +130,8 @@ def compare_tables(
         Confidence of each interval.
     scale_variance : float
         Variance of log(scale of the new model / scale of the old model).
+    tolerance : float
+        Tables that differ by no more than this are identical.
 
     Returns
     -------
@@ -148,7 +151,7 @@ def compare_tables(
     sign = -1.0 if direction == "negative" else 1.0
     tests = [crossed_test(sign * table, n, k, confidence=confidence) for table in (second - first, second + first)]
     delta_old, delta_new = ((tests[1].D - tests[0].D) * sign / 2.0, (tests[1].D + tests[0].D) * sign / 2.0)
-    if np.abs(second - first).max() <= TOLERANCE:
+    if np.abs(second - first).max() <= tolerance:
         none = Contrast(0.0, 0.0, tests[0].df, 0.0, 0.0)
         return ModelDifference(delta_old, delta_new, none, _contrast(tests[1], 0.0), "no_worse", True, None)
     added = [scale_variance * (test.D / 2.0) ** 2 for test in reversed(tests)]

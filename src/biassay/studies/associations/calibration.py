@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key
+from biassay.stats.model_difference import TOLERANCE
 from biassay.studies.associations.intervals import cosines_of, pair
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.scales import SharedScale, find_shared_scale, has_scale
@@ -43,6 +44,11 @@ class CalibratedPair:
     @property
     def new(self) -> Floats:
         return self.cosines[1] if self.scale is None else self.cosines[1] / self.scale.new
+
+    @property
+    def tolerance(self) -> float:
+        """Largest difference of calibrated tables that rounding of float32 vectors makes: 1e-6 in cosine units."""
+        return TOLERANCE if self.scale is None else TOLERANCE / min(1.0, self.scale.old, self.scale.new)
 
     @property
     def scale_variance(self) -> float:

@@ -157,7 +157,8 @@ def _compared(both: CalibratedPair, confidence: float) -> ModelDifference:
     """In the direction of the words, whatever the stereotype predicts."""
     return compare_tables(
         both.old, both.new, both.sizes[0], both.sizes[2],
-        direction="positive", margin=1.0, confidence=confidence, scale_variance=both.scale_variance,
+        direction="positive", margin=1.0, confidence=confidence,
+        scale_variance=both.scale_variance, tolerance=both.tolerance,
     )  # fmt: skip
 
 

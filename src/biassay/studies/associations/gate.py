@@ -129,6 +129,7 @@ def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
         margin=plain.margin,
         confidence=1.0 - plain.alpha / (2 * max(family, 1)),
         scale_variance=both.scale_variance,
+        tolerance=both.tolerance,
     )
     return dataclasses.replace(
         plain,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
+from biassay.errors import UnknownNameError
 from biassay.models.base import Encoded, Identity
 from biassay.results.data import RunData, is_of
 from biassay.stats.association import unit_rows
@@ -66,8 +67,14 @@ class SharedScale:
 
 
 def has_scale(metric: str) -> bool:
-    """Return whether a metric declares that its similarities are divided by their standard deviation."""
-    chosen = metric_named(metric)
+    """Return whether a metric declares that its similarities are divided by their standard deviation.
+
+    A metric of a package that is not installed declares nothing.
+    """
+    try:
+        chosen = metric_named(metric)
+    except UnknownNameError:
+        return False
     return isinstance(chosen, ByPairs) and getattr(chosen, "scale", None) == "sd"
 
 
@@ -197,8 +204,9 @@ def _choose_form(numbers: Mapping[str, int], level: str) -> str | None:
 
 def _tables(run: RunData, result: Result) -> dict[str, tuple[tuple[str, ...], NDArray[np.floating]]]:
     """Words and upper triangles of a result's model, by form."""
-    place = next((i for i, record in enumerate(run.manifest.models) if is_of(result, record)), None)
-    rows = [row for row in run.tables.get("scales", ()) if (row.model, row.options) == (result.model, result.options)]
+    models = enumerate(run.manifest.models)
+    place, record = next(((i, record) for i, record in models if is_of(result, record)), (-1, None))
+    rows = [row for row in run.tables.get("scales", ()) if record is not None and is_of(row, record)]
     found = {row.form: (row.words, run.arrays.get(f"{place}/scales/{row.form}")) for row in rows}
     return {
         form: (words, values)
