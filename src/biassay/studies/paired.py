@@ -183,13 +183,13 @@ def _verdict(pair: Paired, margin: float, alpha: float, family: int) -> Verdict:
         plain, effect_baseline=old, effect_model=new, growth=less.value, over=less.over, reason=pair.doubt or None
     )
     if less.same:
-        outcome: Outcome = "inconclusive" if pair.doubt else "no_worse"
-        return dataclasses.replace(plain, outcome=outcome, growth=0.0, low=0.0, high=0.0, identical=True, power=1.0)
+        same = {"growth": 0.0, "low": 0.0, "high": 0.0, "reason": None}
+        return dataclasses.replace(plain, outcome="no_worse", identical=True, **same)  # type: ignore[arg-type]
     if less.low is None or less.high is None or more.low is None or more.high is None:
         lacking = f"no interval at this level: {less.lacking or more.lacking}"
         return dataclasses.replace(plain, reason=pair.doubt or lacking)
     growth, reversal = (Contrast(one.value, math.nan, math.nan, one.low, one.high) for one in (less, more))
-    outcome = "inconclusive" if pair.doubt else judge_contrasts(growth, reversal, own, directed=True)
+    outcome: Outcome = "inconclusive" if pair.doubt else judge_contrasts(growth, reversal, own, directed=True)
     return dataclasses.replace(
         plain,
         outcome=outcome,

@@ -187,9 +187,10 @@ def test_a_true_growth_below_the_margin_is_not_called_worse() -> None:
 
 
 def test_intervals_nest(first: Run, second: Run) -> None:
-    ends = []
-    for alpha in (0.3, 0.1, 0.05, 0.02, 0.001):
-        ends.append({v.test: (v.low, v.high, v.growth) for v in biassay.compare(first, second, alpha=alpha).verdicts})
+    ends = [
+        {v.test: (v.low, v.high, v.growth) for v in biassay.compare(first, second, alpha=alpha).verdicts}
+        for alpha in (0.3, 0.1, 0.05, 0.02, 0.001)
+    ]
     for narrow, wide in itertools.pairwise(ends):
         for test, (low, high, growth) in narrow.items():
             assert wide[test][0] < low < growth < high < wide[test][1]  # type: ignore[operator]
