@@ -120,7 +120,7 @@ def with_rows(run: Run, rows: Iterable[Result], **given: Any) -> Run:
     known = (r for r in run.tables.get("diagnostics", ()) if (r.model, r.options, r.model_revision, r.test) in of)
     tables: dict[str, tuple[Any, ...]] = {"results": rows, "diagnostics": tuple(known)} if rows else {"results": ()}
     if "scales" in run.tables:
-        alone = {"model": rows[0].model, "model_revision": rows[0].model_revision} if rows else {}
+        alone = {n: getattr(rows[0], n) for n in ("model", "options", "model_revision")} if rows else {}
         if len(run.manifest.models) > 1:
             alone = {}
         scales = (dataclasses.replace(scale, **alone) for scale in run.tables["scales"])
