@@ -103,7 +103,7 @@ def run_of(
         "inputs": InputsRecord(tuple(TestRecord(name, name, d, "s", "c", "l", "1") for name, d in tests), contexts),
     }
     made = Manifest(**fields | given)
-    tables = {"results": with_corrections(rows, made.settings), "diagnostics": ()}
+    tables = {"results": with_corrections(rows, made.settings), "diagnostics": (), "scales": ()}
     return Run(made, tables if rows else {}, arrays or {})
 
 

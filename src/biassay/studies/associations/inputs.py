@@ -67,6 +67,8 @@ class AssociationInputs:
     def scale_words(self) -> tuple[str, ...]:
         """Words of the contexts file that give the scale, whichever tests are chosen: evenly thinned to at most 100."""
         assert self.contexts is not None
+        if not self.words:
+            return ()
         enough = [w for w in self.contexts.stimuli if self.contexts.count(w) >= self.settings.min_contexts]
         places = np.linspace(0, len(enough) - 1, min(len(enough), _SCALE_WORDS)).round().astype(int)
         return tuple(enough[place] for place in places)
