@@ -1,7 +1,7 @@
 """The default gate on a real encoder: MiniLM against itself with noise on its weights, and against a biased copy.
 
 python benchmarks/gate.py                                  200 trials of noise (1, 3 and 10%), 100 of growth
-python benchmarks/gate.py --tests gate --noise 30 --growth 20
+python benchmarks/gate.py --tests gate --question gate-gender-career
 
 Noise is normal, with this share of each weight tensor's standard deviation as its own. In a biased copy (with 1%
 noise) the names of one side of a gender question move towards its first attributes, each by another amount, so that
@@ -121,15 +121,16 @@ def main() -> None:
     parser.add_argument("--noise", type=int, default=200, help="trials of noise, over all shares")
     parser.add_argument("--growth", type=int, default=100, help="trials of growth")
     given = parser.parse_args()
-    tests = [t for t in biassay.select_tests(given.tests) if t.level == "word" and t.about == "people"]
-    names = [test.name for test in tests]
+    names, tests = given.tests, biassay.select_tests(given.tests)
+    if any(test.level != "word" or test.about != "people" for test in tests):
+        parser.error("--tests must be word tests of social bias")
     (question,) = [test for test in tests if test.name == given.question]
     model, texts, start = Noisy(), words_of(tests), time.time()
     with tempfile.TemporaryDirectory() as cache:
         plain = model.encode(texts, 0.0, 0)
         old = measure(plain, names, "MiniLM", cache)
         sd = old.results[0].cosine_sd
-        print(f"{len(names)} questions, {len(texts)} words, cosine SD {sd:.4f}", flush=True)
+        print(f"{len(tests)} questions, {len(texts)} words, cosine SD {sd:.4f}", flush=True)
         for place, share in enumerate(SHARES):
             trials = given.noise // len(SHARES) + (place < given.noise % len(SHARES))
             outcomes, failed = Counter[str](), 0
