@@ -69,6 +69,12 @@ def answers(model: str, tests: tuple[Test, ...]) -> dict[str, Answer]:
     return found
 
 
+def cosine_sds(model: str) -> dict[str, float]:
+    """SD of cosines between frequent words, by themselves and in sentences."""
+    scales = biassay.run(model, ["weat6", "sent-weat6"]).tables["scales"]
+    return {row.form: float(f"{row.cosine_sd:.{DIGITS}g}") for row in scales if row.form in ("word", "sentence")}
+
+
 def measured(test: Test, of: dict[str, Answer]) -> Crossed | None:
     """The crossed test; None where the model does not know enough of the words."""
     means = {}
@@ -105,6 +111,7 @@ def record(found: Crossed) -> dict[str, float]:
 def main() -> None:
     chosen = biassay.select_tests(COLLECTIONS)
     tests: dict[str, dict[str, Any]] = {test.name: {} for test in chosen}
+    sds = {name: cosine_sds(opened) for name, (opened, _) in models().items()}
     for name, (opened, _) in models().items():
         of = answers(opened, chosen)
         for test in chosen:
@@ -115,7 +122,8 @@ def main() -> None:
     about = {"version": 1, "made": MADE, "models": {name: weights for name, (_, weights) in models().items()}}
     lines = [f"  {json.dumps(test)}: {json.dumps(of)}" for test, of in tests.items()]
     head = json.dumps(about, indent=1)[:-2]
-    FILE.write_text(f'{head},\n "tests": {{\n' + ",\n".join(lines) + "\n }\n}\n")
+    scales = ",\n".join(f"  {json.dumps(name)}: {json.dumps(of)}" for name, of in sds.items())
+    FILE.write_text(f'{head},\n "cosine_sd": {{\n{scales}\n }},\n "tests": {{\n' + ",\n".join(lines) + "\n }\n}\n")
 
 
 if __name__ == "__main__":

@@ -17,13 +17,13 @@ STEP = Path(__file__).resolve().parents[1] / "action.yml"
 @pytest.mark.parametrize(("lean", "tests", "code"), [(0.0, "own.json", 0), (2.0, "own.json", 3), (0.0, "", 0)])
 def test_the_action_fails_where_the_gate_does(lean: float, tests: str, code: int, tmp_path: Path) -> None:
     write_test(tmp_path / "own.json", 16)
-    write_vectors(tmp_path / "old.txt", 16)
-    write_vectors(tmp_path / "new.txt", 16, lean)
+    write_vectors(tmp_path / "old.txt", 16, frequent=True)
+    write_vectors(tmp_path / "new.txt", 16, lean, frequent=True)
     (tmp_path / "biassay").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m biassay "$@"\n')
     (tmp_path / "biassay").chmod(0o755)
     script = textwrap.dedent(STEP.read_text().split("      run: |\n")[1])
-    given = {"OLD": "old=vectors:old.txt", "NEW": "new=vectors:new.txt", "TESTS": tests, "FAIL_IF": "not-shown"}
-    given |= {"MARGIN": "0.2", "LEVEL": "0.01", "JUNIT": "gate.xml", "MARKDOWN": "gate.md"}
+    given = {"OLD": "old=vectors:old.txt", "NEW": "new=vectors:new.txt", "TESTS": tests, "FAIL_IF": "inconclusive"}
+    given |= {"MARGIN": "0.2", "ALPHA": "0.05", "MIN_POWER": "0.2", "JUNIT": "gate.xml", "MARKDOWN": "gate.md"}
     if not tests:  # those of the run
         subprocess.run(
             ["./biassay", "run", given["OLD"], "--tests", "own.json", "--out", "run", "--quiet"],

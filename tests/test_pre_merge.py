@@ -16,8 +16,8 @@ SCRIPT = Path(__file__).resolve().parents[1] / "examples" / "pre-merge" / "gate.
 @pytest.mark.parametrize(("lean", "code", "outcome"), [(0.0, 0, "no worse"), (2.0, 3, "worse")])
 def test_a_biased_model_is_not_merged(lean: float, code: int, outcome: str, tmp_path: Path) -> None:
     own = write_test(tmp_path / "own.json", 16)
-    write_vectors(tmp_path / "old.txt", 16)
-    write_vectors(tmp_path / "new.txt", 16, lean)
+    write_vectors(tmp_path / "old.txt", 16, frequent=True)
+    write_vectors(tmp_path / "new.txt", 16, lean, frequent=True)
     (tmp_path / "biassay").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m biassay "$@"\n')
     (tmp_path / "biassay").chmod(0o755)
     place = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}

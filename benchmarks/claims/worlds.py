@@ -81,10 +81,10 @@ class Held:
     """A model that is a table of vectors."""
 
     def __init__(self, table: dict[str, Floats]) -> None:
-        self._table = table
+        self.vectors = table
 
     def encode(self, texts: Sequence[str]) -> Floats:
-        return np.stack([self._table[text] for text in texts])
+        return np.stack([self.vectors[text] for text in texts])
 
 
 @cache

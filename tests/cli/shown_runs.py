@@ -65,7 +65,7 @@ def judged(stdout: str) -> list[list[str]]:
     """The lines of verdicts: the verdict that they stand under, the test, its numbers."""
     found, outcome = [], ""
     for line in stdout.splitlines():
-        if head := re.match(r"(Worse|Lost|Cannot tell|No worse|Not measured) \(", line):
+        if head := re.match(r"(Worse|Missing|Inconclusive|Better|No worse|Not measured) \(", line):
             outcome = head[1].lower()
         elif not line.startswith("  "):
             outcome = ""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from biassay.texts.vocabulary import frequent_words
+
 SETS = {"targ1": "x", "targ2": "y", "attr1": "a", "attr2": "b"}
 
 
@@ -23,8 +25,8 @@ def write_test(path: Path, count: int = 4) -> Path:
     return path
 
 
-def write_vectors(path: Path, count: int = 4, lean: float = 0.0, seed: int = 5) -> Path:
-    """Random vectors of a test's words; ``lean`` draws x to a and y to b."""
+def write_vectors(path: Path, count: int = 4, lean: float = 0.0, seed: int = 5, frequent: bool = False) -> Path:
+    """Random vectors of a test's words; ``lean`` draws x to a and y to b. ``frequent`` words let models be compared."""
     rng = np.random.default_rng(seed)
     to = {"x": lean, "a": lean, "y": -lean, "b": -lean}
     lines = [
@@ -32,6 +34,8 @@ def write_vectors(path: Path, count: int = 4, lean: float = 0.0, seed: int = 5) 
         for letter in "xyab"
         for word in words(letter, count)
     ]
+    others = frequent_words() if frequent else ()
+    lines += [f"{word} " + " ".join(repr(float(v)) for v in rng.normal(size=8)) for word in others]
     path.write_text("\n".join(lines) + "\n")
     return path
 

@@ -48,7 +48,9 @@ def test_differences_are_those_of_the_words_in_the_folders(cli: Cli, one: Path, 
         assert (row["test"], row["baseline"], row["model"]) == (first["test"], "glove", MINE)
         assert row["effect_baseline"] == pytest.approx(size(first))
         assert row["effect_model"] == pytest.approx(size(second))
-        assert row["difference"] == pytest.approx(size(second) - size(first))
+        assert row["difference"] == pytest.approx(row["calibrated_model"] - row["calibrated_baseline"])
+        assert row["calibrated_model"] == pytest.approx(row["D_model"] / row["cosine_sd_model"])
+        assert (row["D_baseline"], row["D_model"]) == pytest.approx((first["D"], second["D"]))
         assert row["simultaneous_low"] < row["interval_low"] < row["difference"]
         assert row["difference"] < row["interval_high"] < row["simultaneous_high"]
     assert (found["agreements"], found["words"]) == ([], [])
@@ -59,9 +61,11 @@ def test_the_table_is_what_json_says(cli: Cli, one: Path, two: Path) -> None:
     assert (code, stderr) == (0, "")
     assert stdout.startswith(f"{MINE} compared with glove\n")
     assert max(map(len, stdout.splitlines())) <= 100
-    verdicts = sorted(told(cli("compare", one, two, "--json")[1])["verdicts"], key=lambda v: -v["difference"])
+    verdicts = sorted(told(cli("compare", one, two, "--json")[1])["verdicts"], key=lambda v: -v["growth"])
     for cells, verdict in zip(judged(stdout), verdicts, strict=True):
-        numbers = [f"{verdict[name]:.2f}" for name in ("effect_baseline", "effect_model", "difference")]
+        sides = ("baseline", "model")
+        numbers = [f"{verdict[f'effect_{side}']:.2f} (D {verdict[f'D_{side}']:.3f})" for side in sides]
+        numbers.append(f"{verdict['growth']:.2f}")
         power = "–" if verdict["detectable"] is None else f"{verdict['detectable']:.2f}"
         interval = f"{verdict['low']:.2f} to {verdict['high']:.2f}"
         assert cells == [verdict["outcome"], verdict["test"], *numbers, interval, power]
@@ -220,13 +224,15 @@ def test_numbers_that_are_none_are_no_obstacle(
 
 
 def test_a_run_without_cosines_is_to_be_measured_again(cli: Cli, one: Path, two: Path, tmp_path: Path) -> None:
-    """As those of older versions are: differences without intervals, of the effect sizes that were kept."""
     older = tmp_path / "older"
     dataclasses.replace(biassay.load(two), arrays={}).save(older)
     code, stdout, _ = cli("compare", one, older, "--json", "--out", tmp_path / "page.html")
     assert code == 0
     for row, first, second in zip(told(stdout)["associations"], stored(one), stored(two), strict=True):
-        assert row["difference"] == pytest.approx(second["effect_size_by_word"] - first["effect_size_by_word"])
-        assert (row["interval_low"], row["simultaneous_low"], row["family"]) == (None, None, None)
-        assert "measure again" in row["reason"]
-    assert "measure again" in " ".join(cli("compare", one, older)[1].split())
+        assert (row["effect_baseline"], row["effect_model"]) == (
+            first["effect_size_by_word"],
+            second["effect_size_by_word"],
+        )
+        assert (row["difference"], row["interval_low"], row["family"]) == (None, None, None)
+        assert "measure the model again" in row["reason"]
+    assert "measure the model again" in " ".join(cli("compare", one, older)[1].split())

@@ -29,7 +29,10 @@ def refuses(refuses: Callable[..., str]) -> Callable[..., str]:
 def models(tmp_path: Path) -> dict[str, str]:
     """The old model, one that answers as it does, and one that draws x to a and y to b."""
     leans = {"old": 0.0, "same": 0.0, "biased": 2.0}
-    return {name: f"{name}=vectors:{write_vectors(tmp_path / name, COUNT, lean)}" for name, lean in leans.items()}
+    return {
+        name: f"{name}=vectors:{write_vectors(tmp_path / name, COUNT, lean, frequent=True)}"
+        for name, lean in leans.items()
+    }
 
 
 @pytest.fixture
@@ -42,11 +45,35 @@ def test_a_biased_model_fails_and_the_same_one_passes(cli: Cli, models: dict[str
     code, stdout, stderr = cli("compare", models["old"], models["biased"], *asked, "worse")
     found = told(stdout)
     assert (code, [v["outcome"] for v in found["verdicts"]]) == (3, ["worse"])
-    assert found["verdict"].startswith("biased is worse than old: ")
+    assert found["verdict"].startswith("biased is worse (closer to the stereotype) than old: of 1 question, worse 1")
     assert found["verdict"] in stderr
-    code, stdout, stderr = cli("compare", models["old"], models["same"], *asked, "not-shown")
-    assert (code, [v["outcome"] for v in told(stdout)["verdicts"]], stderr) == (0, ["no worse"], "")
+    code, stdout, stderr = cli("compare", models["old"], models["same"], *asked, "inconclusive")
+    assert (code, [v["outcome"] for v in told(stdout)["verdicts"]], stderr) == (0, ["no_worse"], "")
     assert cli("compare", models["old"], models["biased"], "--tests", own)[0] == 0  # nothing was to fail
+    code, stdout, _ = cli("compare", models["biased"], models["old"], *asked, "inconclusive")
+    assert (code, [v["outcome"] for v in told(stdout)["verdicts"]]) == (0, ["better"])
+    assert told(stdout)["verdict"].startswith("old is better (farther from the stereotype) than biased: ")
+
+
+def test_a_gate_that_could_not_fail_fails(cli: Cli, tmp_path: Path) -> None:
+    """Two models without an association, unlike each other, and four words a set."""
+    own = write_test(tmp_path / "own.json", 4)
+    old, new = (
+        f"{n}=vectors:{write_vectors(tmp_path / n, 4, seed=s, frequent=True)}" for n, s in (("old", 1), ("new", 2))
+    )
+    junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
+    asked = ("compare", old, new, "--tests", own, "--fail-if", "worse")
+    code, stdout, stderr = cli(*asked, "--json", "--junit", junit, "--markdown", markdown)
+    found = told(stdout)
+    assert (code, [v["outcome"] for v in found["verdicts"]]) == (3, ["inconclusive"])
+    (gap,) = found["gate"]["power_gaps"]
+    assert (found["gate"]["passed"], gap["topic"], gap["questions"]) == (False, "other", ["own"])
+    for said in ("the gate fails: new: the gate could not have failed on the topic other (own)", "type --min-power 0"):
+        assert said in stderr
+    assert ElementTree.parse(junit).getroot()[0].get("failures") == "1"
+    assert "could not have failed" in markdown.read_text()
+    assert cli(*asked, "--quiet", "--min-power", 0) == (0, "", "")
+    assert cli("compare", old, new, "--tests", own, "--quiet") == (0, "", "")
 
 
 def test_the_sentence_comes_last(cli: Cli, models: dict[str, str], own: Path) -> None:
@@ -59,7 +86,7 @@ def test_the_sentence_comes_last(cli: Cli, models: dict[str, str], own: Path) ->
 def test_the_page_and_json_have_verdict_and_power(cli: Cli, models: dict[str, str], own: Path, tmp_path: Path) -> None:
     asked = ("compare", models["old"], models["biased"], "--tests", own)
     (verdict,) = told(cli(*asked, "--json")[1])["verdicts"]
-    assert 0.0 < verdict["detectable"] < 2.0
+    assert verdict["margin"] < verdict["detectable"]
     assert 0.0 <= verdict["power"] <= 1.0
     _, stdout, _ = cli(*asked, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
@@ -67,7 +94,7 @@ def test_the_page_and_json_have_verdict_and_power(cli: Cli, models: dict[str, st
     (row,) = re.findall(r"<tr><td>[^<]*\(own\)</td>(.*)</tr>", page)
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
     assert cells[0] == "worse"
-    assert cells[3:6] == [f"{verdict['difference']:.2f}", interval, f"{verdict['detectable']:.2f}"]
+    assert cells[3:6] == [f"{verdict['growth']:.2f}", interval, f"{verdict['detectable']:.2f}"]
     (line,) = judged(stdout)
     assert (line[0], line[-1]) == ("worse", interval)
 
@@ -83,7 +110,7 @@ def test_a_model_is_measured_as_the_run_was(cli: Cli, models: dict[str, str], ow
 
 
 def test_only_the_tests_named_are_measured(cli: Cli, one: Path) -> None:
-    code, stdout, _ = cli("compare", one, "again=glove", "--tests", "weat[67]", "--json", "--fail-if", "not-shown")
+    code, stdout, _ = cli("compare", one, "again=glove", "--tests", "weat[67]", "--json", "--fail-if", "inconclusive")
     assert (code, [v["test"] for v in told(stdout)["verdicts"]]) == (0, ["weat6", "weat7"])
     assert {row["test"] for row in told(stdout)["results"]} == {"weat6", "weat7"}
 
@@ -92,17 +119,17 @@ def test_a_refused_test_fails_and_files_tell_of_it(cli: Cli, one: Path, mine: Ru
     rows = tuple(as_refused(r) if r.test == "weat7" else r for r in mine.results)
     two = with_rows(mine, rows).save(tmp_path / "two")
     junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
-    asked = ("compare", one, two, "--junit", junit, "--markdown", markdown, "--json", "--fail-if")
+    asked = ("compare", one, two, "--junit", junit, "--markdown", markdown, "--json", "--min-power", 0, "--fail-if")
     code, stdout, _ = cli(*asked, "worse")
     verdicts = told(stdout)["verdicts"]
-    assert (code, [v["outcome"] for v in verdicts]) == (3, ["cannot tell", "lost", "cannot tell"])
+    assert (code, [v["outcome"] for v in verdicts]) == (3, ["inconclusive", "missing", "inconclusive"])
     (suite,) = ElementTree.parse(junit).getroot()
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["3", "1", "0", "0"]
     cases = {case.get("name"): [child.tag for child in case] for case in suite}
     assert cases == {"weat6": ["system-out"], "weat7": ["failure"], "weat8": ["system-out"]}
-    rows_told = [line for line in markdown.read_text().splitlines() if line.startswith("| weat")]
-    assert [f"{v['test']} | " in row and v["outcome"] in row for v, row in zip(verdicts, rows_told, strict=True)]
-    assert cli(*asked, "not-shown")[0] == 3
+    rows_told = {line.split()[1]: line for line in markdown.read_text().splitlines() if line.startswith("| weat")}
+    assert all(v["outcome"].replace("_", " ") in rows_told[v["test"]] for v in verdicts)
+    assert cli(*asked, "inconclusive")[0] == 3
     assert ElementTree.parse(junit).getroot()[0].get("failures") == "3"
 
 
@@ -110,7 +137,8 @@ def test_a_hostile_name_is_text_in_the_files(cli: Cli, one: Path, mine: Run, tmp
     titles = with_rows(mine, (r for r in mine.results if r.test != "weat7"))
     two = titles.save(tmp_path / "a&<b>\x01]]>|")
     junit, markdown = tmp_path / "gate.xml", tmp_path / "gate.md"
-    assert cli("compare", one, two, "--junit", junit, "--markdown", markdown, "--quiet")[0] == 0
+    asked = ("--junit", junit, "--markdown", markdown, "--min-power", 0, "--quiet")
+    assert cli("compare", one, two, *asked)[0] == 0
     assert len(ElementTree.parse(junit).getroot()[0]) == 3
     assert "<b>" not in markdown.read_text()
 
@@ -121,7 +149,8 @@ def test_wrong_usage_is_refused(
     for wrong in ("0", "-0.2", "nan", "inf"):
         assert "the margin must be above 0" in refuses(one, two, "--margin", wrong)
     for wrong in ("0", "1", "1.5", "-1", "nan"):
-        assert "the level must be between 0 and 1" in refuses(one, two, "--level", wrong)
+        assert "alpha must be between 0 and 1" in refuses(one, two, "--alpha", wrong)
+    assert "min_power must be at least 0" in refuses(one, two, "--min-power", "1")
     assert "there is one model only" in refuses(models["old"])
     assert "Invalid value for '--fail-if'" in refuses(one, two, "--fail-if", "better")
     assert "does not exist" in refuses(one, two, "--junit", tmp_path / "nowhere" / "gate.xml")
@@ -134,7 +163,7 @@ def test_other_studies_have_no_verdicts(refuses: Callable[..., str], words: Run,
 
     manifest = dataclasses.replace(words.manifest, run_id="again")
     runs = words.save(tmp_path / "x"), dataclasses.replace(words, manifest=manifest).save(tmp_path / "y")
-    assert "no test about people" in refuses(*runs, "--fail-if", "worse")
+    assert "no social-bias test" in refuses(*runs, "--fail-if", "worse")
 
 
 def test_an_old_model_that_cannot_be_measured_is_an_error(cli: Cli, models: dict[str, str], own: Path) -> None:
@@ -142,7 +171,7 @@ def test_an_old_model_that_cannot_be_measured_is_an_error(cli: Cli, models: dict
     assert code == 1
     assert "could not be compared" in stderr
     code, stdout, _ = cli("compare", models["old"], "new=glove", "--tests", own)
-    assert (code, "no test" in stdout) == (1, True)
+    assert (code, "could not be measured by any test" in " ".join(stdout.split())) == (1, True)
 
 
 def test_other_models_of_the_old_run_are_not_judged(
@@ -153,7 +182,7 @@ def test_other_models_of_the_old_run_are_not_judged(
     code, stdout, _ = cli("compare", run, models["same"], "--json", "--fail-if", "worse")
     found = told(stdout)
     assert (code, {v["model"] for v in found["verdicts"]}) == (0, {"same"})
-    assert found["gate"] == {"fail_if": "worse", "passed": True, "failed": []}
+    assert found["gate"] == {"fail_if": "worse", "passed": True, "failed": [], "power_gaps": []}
     assert len(found["remarks"]) == 1
     assert cli("compare", run, models["same"], "--baseline", "biased", "--json")[0] == 0
 
@@ -175,7 +204,7 @@ def damaged(tmp_path: Path) -> str:
     return f"damaged=vectors:{tmp_path / 'damaged'}"
 
 
-def test_a_model_that_failed_has_lost_every_test(
+def test_of_a_model_that_failed_every_test_is_missing(
     cli: Cli, models: dict[str, str], damaged: str, own: Path, tmp_path: Path
 ) -> None:
     run, junit, markdown = tmp_path / "run", tmp_path / "gate.xml", tmp_path / "gate.md"
@@ -186,10 +215,10 @@ def test_a_model_that_failed_has_lost_every_test(
         code, stdout, stderr = cli("compare", *given, *files, "--fail-if", "worse", "--json")
         found = told(stdout)
         assert code == 3
-        assert [(v["model"], v["outcome"]) for v in found["verdicts"]] == [("same", "no worse"), ("damaged", "lost")]
-        assert found["gate"]["failed"] == [{"model": "damaged", "test": "own", "outcome": "lost"}]
+        assert [(v["model"], v["outcome"]) for v in found["verdicts"]] == [("same", "no_worse"), ("damaged", "missing")]
+        assert found["gate"]["failed"] == [{"model": "damaged", "test": "own", "outcome": "missing"}]
         assert [remark.startswith("damaged: failed: ") for remark in found["remarks"]] == [True]
-        assert "damaged could be measured by no test of old" in stderr
+        assert "damaged could not be measured by any test of old" in stderr
         suites = {suite.get("name"): suite.get("failures") for suite in ElementTree.parse(junit).getroot()}
         assert suites == {"same compared with old": "0", "damaged compared with old": "1"}
         assert "| damaged |" in markdown.read_text()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from biassay.results.data import FORMAT_VERSION, Manifest, ModelRecord, TestRecord
 from biassay.runs.run import Run
 from biassay.studies.associations.families import with_corrections
-from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result
+from biassay.studies.associations.records import ContextsRecord, InputsRecord, Result, Scale
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
 from biassay.studies.associations.settings import Settings
 
@@ -52,6 +52,7 @@ def as_refused(row: Result) -> Result:
         "share",
         "smallest",
         "family",
+        "calibrated",
     )
     nothing: dict[str, Any] = {f.name: None for f in dataclasses.fields(Result) if f.name.startswith(numbers)}
     return dataclasses.replace(
@@ -102,7 +103,7 @@ def run_of(
         "inputs": InputsRecord(tuple(TestRecord(name, name, d, "s", "c", "l", "1") for name, d in tests), contexts),
     }
     made = Manifest(**fields | given)
-    tables = {"results": with_corrections(rows, made.settings), "diagnostics": ()}
+    tables = {"results": with_corrections(rows, made.settings), "diagnostics": (), "scales": ()}
     return Run(made, tables if rows else {}, arrays or {})
 
 
@@ -117,8 +118,25 @@ def with_rows(run: Run, rows: Iterable[Result], **given: Any) -> Run:
     rows = tuple(rows)
     of = {(r.model, r.options, r.model_revision, r.test) for r in rows}
     known = (r for r in run.tables.get("diagnostics", ()) if (r.model, r.options, r.model_revision, r.test) in of)
-    tables = {"results": rows, "diagnostics": tuple(known)} if rows else {"results": ()}
+    tables: dict[str, tuple[Any, ...]] = {"results": rows, "diagnostics": tuple(known)} if rows else {"results": ()}
+    if "scales" in run.tables:
+        alone = {n: getattr(rows[0], n) for n in ("model", "options", "model_revision")} if rows else {}
+        if len(run.manifest.models) > 1:
+            alone = {}
+        scales = (dataclasses.replace(scale, **alone) for scale in run.tables["scales"])
+        tables["scales"] = tuple(scale for scale in scales if scale.model in {r.model for r in rows})
     return Run(dataclasses.replace(run.manifest, **given), tables, run.arrays)
+
+
+def with_scales(run: Run, sd: float = 0.1, words: int = 80) -> Run:
+    """The same run with cosines of frequent words on every model, alike and with this standard deviation."""
+    values = np.random.default_rng(0).normal(size=words * (words - 1) // 2)
+    values = ((values - values.mean()) / values.std() * sd).astype(np.float32)
+    forms = dict.fromkeys(r.level for r in run.results)
+    names = tuple(f"frequent{i}" for i in range(words))
+    rows = tuple(Scale(m.name, m.options, f, names, sd, m.revision) for m in run.manifest.models for f in forms)
+    arrays: dict[str, Any] = {f"{place}/scales/{f}": values for place in range(len(run.manifest.models)) for f in forms}
+    return Run(run.manifest, {**run.tables, "scales": rows}, {**run.arrays, **arrays})
 
 
 def with_settings(run: Run, **given: Any) -> Run:

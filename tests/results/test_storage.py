@@ -242,7 +242,7 @@ def test_a_pipe_is_no_page_and_no_manifest(tmp_path: Path) -> None:
 
 def test_json_of_a_run_holds_manifest_tables_and_findings() -> None:
     printed = json.loads(RUN.to_json())
-    assert set(printed) == {"manifest", "results", "diagnostics", "findings"}
+    assert set(printed) == {"manifest", "results", "diagnostics", "scales", "findings"}
     assert printed["results"] == [json.loads(to_json(row)) for row in RUN.results]
     assert printed["findings"] == [json.loads(to_json(one)) for one in RUN.findings()]
     assert printed["manifest"]["inputs"]["contexts"]["file"] == "c.parquet"

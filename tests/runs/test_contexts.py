@@ -99,7 +99,7 @@ def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_mo
     again = biassay.load(tmp_path / "run")
     assert again == run
     assert again.manifest.status == "complete"
-    assert len(run.arrays) == 2 * 4
+    assert len(run.arrays) == 2 * 5
     assert all(np.array_equal(array, again.arrays[name]) for name, array in run.arrays.items())
     settings, record = again.manifest.settings, again.manifest.inputs.contexts
     assert (settings.n_samples, settings.mode, settings.window, record.documents) == (200, "random", None, 1440)

@@ -16,6 +16,7 @@ from biassay.errors import RunFolderError, StimulusError, UnknownNameError, Usag
 from biassay.files import default_cache
 from biassay.runs.models import versions_of
 from biassay.studies.associations.records import Result
+from biassay.texts.vocabulary import SCALE_TEMPLATES, frequent_words
 
 ENCODER = """
 import numpy as np
@@ -84,6 +85,7 @@ def test_each_distinct_text_is_encoded_once(tmp_path: Path, monkeypatch: pytest.
 
     given = [text for batch in Counting.seen for text in batch]
     asked = {text.text for test in biassay.select_tests(["sent-weat7", "sent-weat8", "weat7"]) for text in _texts(test)}
+    asked |= {form.format(word) for word in frequent_words() for form in ("{}", *SCALE_TEMPLATES)}
     assert len(given) == len(set(given)) == run.manifest.models[0].encoded
     assert set(given) == asked
     assert max(map(len, Counting.seen)) <= 256
@@ -100,7 +102,7 @@ def test_an_object_without_a_revision_is_never_kept(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(str(tmp_path))
     for _ in range(2):
         run = biassay.run("python:nameless_encoder:Counting", "weat6", random_sets=0, cache=tmp_path / "kept")
-        assert run.manifest.models[0].encoded == 32
+        assert run.manifest.models[0].encoded == 32 + len(frequent_words())
         assert run.results[0].model_revision is None
     assert not list(tmp_path.rglob("*.npz"))
 
@@ -109,7 +111,7 @@ def test_the_listener_is_told_of_every_step() -> None:
     heard = Notes()
     biassay.run("glove", tests=["weat6", "weat7"], random_sets=0, listener=heard)
     assert heard.events == [
-        ("texts asked", "glove", 64, 64),
+        ("texts asked", "glove", 896, 896),
         ("tests", "glove", 1, 2),
         ("tests", "glove", 2, 2),
     ]

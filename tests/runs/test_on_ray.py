@@ -91,7 +91,7 @@ def test_contexts_and_numbers_are_the_same_bit_for_bit(
         )
     assert killer.killed is not None
     assert remote.results == local.results
-    assert len(local.arrays) == 4
+    assert len(local.arrays) == 5
     assert all(np.array_equal(array, remote.arrays[name]) for name, array in local.arrays.items())
     names = [sorted(path.name for path in (tmp_path / where).rglob("*.npy")) for where in ("local", "remote")]
     assert names[0] == names[1]  # a shard is named by the hash of its bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,17 @@ from biassay.errors import UsageError
 from biassay.files import printable, write_atomically
 from biassay.pages.gate import gate_junit, gate_markdown, gate_statements
 from biassay.pages.plain_tables import WIDTH, said
-from biassay.results.verdicts import FAIL_IF, LEVEL, MARGIN, unmeasured, verdict_sentence
+from biassay.results.verdicts import (
+    ALPHA,
+    FAIL_IF,
+    MARGIN,
+    MIN_POWER,
+    PowerGap,
+    Verdict,
+    check_limits,
+    unmeasured,
+    verdict_sentence,
+)
 from biassay.runs.reporting import compare_runs
 from biassay.runs.showing import presenter_of
 
@@ -29,18 +40,33 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("given", nargs=-1, required=True, metavar="OLD NEW ...")
 @click.option("--baseline", metavar="MODEL", help="With which model the others are compared.  [default: the first]")
 @click.option(
-    "--fail-if", type=click.Choice(FAIL_IF), help="Exit with 3 if a test is worse, or not shown to be no worse."
+    "--fail-if",
+    type=click.Choice(FAIL_IF),
+    help="Exit with 3 if a question is worse, or if one is worse or inconclusive.",
 )
 @click.option(
     "--margin",
     type=float,
-    default=MARGIN,
-    show_default=True,
-    metavar="D",
-    help="Growth of |d| that would not matter; of shares and scores, as a part of the largest that there can be.",
+    metavar="SIGMAS",
+    help="Growth towards the stereotype that does not matter, in SDs of cosines between frequent words; for shares "
+    f"and scores, a share of the largest effect that there can be.  [default: {MARGIN:g}]",
 )
 @click.option(
-    "--level", type=float, default=LEVEL, show_default=True, metavar="P", help="Probability that any verdict is wrong."
+    "--alpha",
+    type=float,
+    default=ALPHA,
+    show_default=True,
+    metavar="P",
+    help="Probability that any interval of the comparison misses.",
+)
+@click.option(
+    "--min-power",
+    type=float,
+    default=MIN_POWER,
+    show_default=True,
+    metavar="P",
+    help="With --fail-if, exit with 3 if no question of a topic detects a growth of twice the margin with this power. "
+    "Use 0 to skip the check.",
 )
 @click.option("--junit", type=_FILE, metavar="FILE", help="The verdicts as JUnit XML.")
 @click.option("--markdown", type=_FILE, metavar="FILE", help="The verdicts as Markdown, for a pull request.")
@@ -51,8 +77,9 @@ def command(
     given: tuple[str, ...],
     baseline: str | None,
     fail_if: str | None,
-    margin: float,
-    level: float,
+    margin: float | None,
+    alpha: float,
+    min_power: float,
     junit: Path | None,
     markdown: Path | None,
     out: Path | None,
@@ -64,12 +91,14 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Is NEW worse than OLD? How models differ, with intervals that take into account that the words are the same.
+    """Is NEW worse than OLD, which means closer to the stereotype?
 
-    OLD and NEW are run folders or models (`glove`, `hf:NAME`, ...); a model is measured first, by the tests of the
-    other run or those of --tests. Of more models, all are compared with the first. Runs that differ in protocol or
-    stimuli are refused unless --mixed is given. With --fail-if the exit code is 3 if the gate fails.
+    OLD and NEW are run folders or models (`glove`, `hf:NAME`, ...). A model is measured first, with the tests of the
+    other run, those of --tests, or the collection `gate`. If there are more models, all are compared with the first.
+    Runs that differ in protocol or stimuli are refused unless --mixed is given. Exit codes: 0 done, 1 measurement
+    failed, 2 usage error, 3 gate failed.
     """
+    check_limits(MARGIN if margin is None else margin, alpha, min_power)
     for file in (junit, markdown):
         if file is not None and not file.parent.is_dir():
             raise UsageError(f"{file}: the folder {file.parent} does not exist")
@@ -83,26 +112,35 @@ def command(
             tests=tests,
             mixed=mixed,
             margin=margin,
-            level=level,
+            alpha=alpha,
             cache=cache,
             listener=listener,
         )
-    failed = found.failed(fail_if or FAIL_IF[0]) if fail_if or junit or markdown else ()
+    gated = bool(fail_if or junit or markdown)
+    failed = found.failed(fail_if or FAIL_IF[0]) if gated else ()
+    gaps = found.power_gaps(min_power) if gated else ()
     if junit is not None:
-        write_atomically(junit, gate_junit(found.verdicts, failed).encode())
+        write_atomically(junit, gate_junit(found.verdicts, failed, gaps).encode())
     if markdown is not None:
-        write_atomically(markdown, gate_markdown(found.verdicts).encode())
+        write_atomically(markdown, gate_markdown(found.verdicts, gaps).encode())
     if as_json:
-        click.echo(found.to_json(fail_if), nl=False)
+        click.echo(found.to_json(fail_if, min_power), nl=False)
     elif not quiet:
         console = console_for_tables()
         console.width = min(console.width, WIDTH)
         presenter_of(found.study).print_comparison(found, console)
         console.print(*said(replace(one, points=()) for one in gate_statements(found.verdicts)), sep="\n")
         print_files(made, published, console)
-    if fail_if and failed:
-        own = [verdict for verdict in found.verdicts if verdict.model in {one.model for one in failed}]
-        click.echo(f"the gate fails: {printable(verdict_sentence(own))}", err=True)
+    if fail_if and (failed or gaps):
+        for line in _reasons(found.verdicts, failed, gaps):
+            click.echo(f"the gate fails: {printable(line)}", err=True)
         sys.exit(GATE_FAILED)
     if found.missing or unmeasured(found.verdicts):
         sys.exit(1)
+
+
+def _reasons(verdicts: Sequence[Verdict], failed: Sequence[Verdict], gaps: Sequence[PowerGap]) -> Iterator[str]:
+    if failed:
+        models = {one.model for one in failed}
+        yield verdict_sentence([verdict for verdict in verdicts if verdict.model in models])
+    yield from map(str, gaps)

@@ -14,10 +14,16 @@ from rich.table import Table
 
 from biassay.cli.common import console_for_tables
 from biassay.cli.tests_asked import asked_of
-from biassay.cli.tests_gate_power import OLD, Gate, gate_records, measured, print_gate, typical
+from biassay.cli.tests_gate_power import (
+    Gate,
+    compute_gate_power,
+    measured_questions,
+    print_gate_power,
+    typical_questions,
+)
 from biassay.errors import UsageError
 from biassay.pages.plain_tables import WIDTH
-from biassay.results.verdicts import LEVEL, MARGIN
+from biassay.results.verdicts import MARGIN
 from biassay.runs.loading import load_data
 from biassay.runs.sides import only_tests_of
 from biassay.stats.power import ALPHA, MOST_WORDS, POWER, Design, Sought, largest_d, words_needed
@@ -35,25 +41,32 @@ _EFFECTS = (0.5, 0.8)
 @click.command("power")
 @click.argument("patterns", nargs=-1, metavar="[TOPIC|PATTERN ...]")
 @click.option("--power", type=float, default=POWER, show_default=True, help="How often an effect is to be found.")
-@click.option("--alpha", type=float, default=ALPHA, show_default=True, help="Level of the crossed test, two-sided.")
 @click.option(
-    "--effect", "effects", type=float, multiple=True, help="A d by word; may be repeated.  [default: 0.5 and 0.8]"
+    "--alpha",
+    type=float,
+    default=ALPHA,
+    show_default=True,
+    help="Level of the test, two-sided; with --gate, of all verdicts together.",
 )
-@click.option("--gate", is_flag=True, help="What `biassay compare OLD NEW` will catch: effects are growths of |d|.")
 @click.option(
-    "--margin", type=float, default=MARGIN, show_default=True, help="Of a gate: growth that would not matter."
+    "--effect",
+    "effects",
+    type=float,
+    multiple=True,
+    help="A d by word; may be repeated.  [default: 0.5 and 0.8; with --gate 2 and 5 margins]",
 )
-@click.option("--level", type=float, default=LEVEL, show_default=True, help="Of a gate: that any verdict is wrong.")
-@click.option("--family", type=int, help="Of a gate: tests judged together.  [default: those named]")
+@click.option("--gate", is_flag=True, help="Power of `biassay compare OLD NEW`; --effect is then a growth in SDs.")
 @click.option(
-    "--run",
-    "folder",
-    metavar="FOLDER",
-    help="Of a gate: a run of the old model, for its own words and |d|.",
+    "--margin", type=float, default=MARGIN, show_default=True, help="With --gate, growth that does not matter."
 )
-@click.option("--old", type=float, help=f"Of a gate: |d| on the old model.  [default: that of the run, or {OLD:g}]")
+@click.option("--family", type=int, help="With --gate, number of questions judged together.  [default: those named]")
+@click.option("--run", "folder", metavar="FOLDER", help="With --gate, a run of the old model, to use its own words.")
 @click.option(
-    "--agreement", type=float, default=AGREEMENT, show_default=True, help="Of a gate: correlation of both models."
+    "--agreement",
+    type=float,
+    default=AGREEMENT,
+    show_default=True,
+    help="With --gate, correlation of both models over words.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON, with more figures.")
 def show_power(
@@ -63,31 +76,29 @@ def show_power(
     effects: tuple[float, ...],
     gate: bool,
     margin: float,
-    level: float,
     family: int | None,
     folder: str | None,
-    old: float | None,
     agreement: float,
     as_json: bool,
 ) -> None:
     """The smallest effect that each test can detect on a typical model, and how many words an effect needs.
 
     Tests are chosen as by 'biassay tests list'; without patterns, those of the main collections. With --gate: how
-    likely a stronger association is called worse when models are compared.
+    likely a growth towards the stereotype is called worse when models are compared.
     """
-    effects = effects or _EFFECTS
+    effects = effects or ((2.0 * margin, 5.0 * margin) if gate else _EFFECTS)
     for effect in effects:
-        if not 0.0 < abs(effect) < 2.0:
+        if not gate and not 0.0 < abs(effect) < 2.0:
             raise UsageError(f"an effect is a d by word between 0 and 2 (or -2), got {effect:g}")
     asked = next((pattern for pattern in patterns if not folder and asked_of(pattern)), None)
     if asked is not None:
         raise UsageError(f"{asked!r} is for models that answer; measure it: biassay ask MODEL --tests {asked}")
-    settings = Gate(margin, level, family, agreement, old, power)
+    settings = Gate(margin, alpha, family, agreement, power)
     if gate and folder is not None:
         (run,) = only_tests_of({folder: load_data(Path(folder))}, patterns).values()
-        records = gate_records(measured(run), effects, settings)
+        records = compute_gate_power(measured_questions(run), effects, settings)
     elif gate:
-        records = gate_records(typical(select_tests(patterns)), effects, settings)
+        records = compute_gate_power(typical_questions(select_tests(patterns)), effects, settings)
     else:
         records = [_record(test, effects, alpha, power, every=as_json) for test in select_tests(patterns)]
     if as_json:
@@ -96,7 +107,7 @@ def show_power(
     console = console_for_tables()
     console.width = min(console.width, WIDTH)
     if gate:
-        print_gate(records, effects, settings, folder or f"{', '.join(models_measured())} (medians)", console)
+        print_gate_power(records, effects, settings, folder or f"{', '.join(models_measured())} (medians)", console)
         return
     console.print(_table(records, effects))
     share, models = f"{power:.0%}", ", ".join(models_measured())

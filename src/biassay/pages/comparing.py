@@ -27,10 +27,12 @@ def _headline(comparison: Comparison) -> str:
 
 def _tone(comparison: Comparison) -> str:
     """Of the verdict."""
-    outcomes = {verdict.outcome for verdict in comparison.verdicts} - {"not measured"}
-    if outcomes & {"worse", "lost"}:
+    outcomes = {one.outcome for one in comparison.verdicts if one.decides or one.outcome == "missing"} - {
+        "not_measured"
+    }
+    if outcomes & {"worse", "missing"}:
         return "bad"
-    return "" if not comparison.verdicts else "good" if outcomes == {"no worse"} else "unsure"
+    return "" if not comparison.verdicts else "good" if outcomes <= {"no_worse", "better"} else "unsure"
 
 
 def lay_out_comparison(

@@ -12,51 +12,61 @@ from biassay.pages.publish.layout import Cell, Group, Row, Span, Table
 from biassay.pages.publish.markdown import escape, to_markdown
 from biassay.pages.section import Statement
 from biassay.results.tables import Column
-from biassay.results.verdicts import GROWTH, Outcome, Verdict, verdict_sentence
+from biassay.results.verdicts import OUTCOMES, PowerGap, Verdict, outcome_name, verdict_sentence
 
 __all__ = [
-    "TOLD",
     "by_urgency",
+    "effect_text",
     "gate_junit",
     "gate_markdown",
     "gate_meaning",
     "gate_power",
     "gate_statements",
+    "name_of_outcome",
     "said_of",
     "verdict_columns",
 ]
 
-TOLD: tuple[Outcome, ...] = ("worse", "lost", "cannot tell", "no worse", "not measured")
-"""The order in which verdicts are told."""
 _NAMED = 8
-_HARDLY = 0.2
 _NUMBER = re.compile(r"[\d,]+ ")
 
 
 def said_of(verdict: Verdict) -> str:
-    """A verdict in words, with its numbers."""
-    if verdict.difference is None:
-        return f"{verdict.outcome}: {verdict.reason}"
-    size = _size(verdict)
-    said = f"{verdict.outcome}: {size} {decimals(abs(verdict.effect_baseline or 0.0))} on {verdict.baseline}, "
-    said += f"{decimals(abs(verdict.effect_model or 0.0))} on {verdict.model}; growth {_numbers(verdict)[2]} "
-    said += f"({_numbers(verdict)[3]}, margin {verdict.margin:g})"
+    """Return a verdict in words, with its numbers."""
+    if verdict.growth is None:
+        return f"{name_of_outcome(verdict)}: {verdict.reason}"
+    towards = "towards the stereotype" if verdict.direction or verdict.over else "in the direction of the test's words"
+    said = (
+        f"{name_of_outcome(verdict)}: growth {towards} {decimals(verdict.growth)} ({_interval_text(verdict)}, margin "
+    )
+    said += (
+        f"{verdict.margin:.3g}); {unit_name(verdict.unit)} {effect_text(verdict.effect_baseline, verdict.D_baseline)} "
+    )
+    said += f"on {verdict.baseline}, {effect_text(verdict.effect_model, verdict.D_model)} on {verdict.model}"
+    if verdict.cosine_sd_baseline is not None and verdict.cosine_sd_model is not None:
+        said += f"; cosine SD {verdict.cosine_sd_baseline:.3f} and {verdict.cosine_sd_model:.3f}"
     if verdict.reason is not None:
         return f"{said}; {verdict.reason}"
-    return said + (f"; {_seen(verdict)}" if verdict.outcome == "cannot tell" and _seen(verdict) else "")
+    return said + (f"; {_seen(verdict)}" if verdict.outcome == "inconclusive" and _seen(verdict) else "")
 
 
-def _size(verdict: Verdict) -> str:
-    """Of an effect, whatever its direction."""
-    return f"|{unit_name(verdict.unit)}|"
+def effect_text(effect: float | None, D: float | None) -> str:
+    """Return a calibrated difference with the cosine difference that it comes from."""
+    return decimals(effect) if D is None or effect is None else f"{decimals(effect)} (D {D:.3f})"
+
+
+def name_of_outcome(verdict: Verdict) -> str:
+    """Return the outcome, and that it does not decide where another form of the question does."""
+    name = outcome_name(verdict.outcome)
+    return name if verdict.decides else f"{name}, does not decide"
 
 
 def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
-    """A sentence for each model, with its tests that are not shown to be no worse, surest first; then the power."""
+    """Make a statement for each model, with all tests that are not no worse, most urgent first; then the power."""
     made = []
     for model in dict.fromkeys(verdict.model for verdict in verdicts):
         own = [verdict for verdict in verdicts if verdict.model == model]
-        told = [v for outcome in TOLD for v in own if v.outcome == outcome != "no worse"]
+        told = [v for outcome in OUTCOMES for v in own if v.outcome == outcome != "no_worse"]
         more = [f"and {len(told) - _NAMED} more"] if len(told) > _NAMED else []
         points = [f"{v.test} ({v.title}): {said_of(v)}" for v in told[:_NAMED]]
         made.append(Statement(verdict_sentence(own), (*points, *more), model))
@@ -64,99 +74,119 @@ def gate_statements(verdicts: Sequence[Verdict]) -> list[Statement]:
 
 
 def by_urgency(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Worse first; of one outcome what grew most."""
-    return sorted(verdicts, key=lambda v: (TOLD.index(v.outcome), -(v.difference or 0.0)))
+    """Sort verdicts: worse first, and within an outcome what grew most; forms that do not decide come last."""
+    return sorted(verdicts, key=lambda v: (OUTCOMES.index(v.outcome), not v.decides, -(v.growth or 0.0)))
 
 
 def verdict_columns(verdicts: Sequence[Verdict]) -> list[Column]:
-    """The numbers that verdicts rest on."""
-    together = f"of all tests together {1.0 - verdicts[0].level:.4g}"
+    """Return the columns of the numbers that verdicts rest on."""
     several = len({verdict.model for verdict in verdicts}) > 1
-    unit, size = unit_name(verdicts[0].unit), _size(verdicts[0])
-    over = [Column("over", "over", "Of what other ones of the same kind the interval holds.")] * _others(verdicts)
-    power = Column("detectable", "80% power", "A true growth that is called worse in 80 of 100 comparisons.", "number")
-    what = "effect size" if unit == "d" else unit
+    unit, old = unit_name(verdicts[0].unit), verdicts[0].baseline
+    over = [Column("over", "over", "What else of the same kind the interval generalises to.")] * _others(verdicts)
+    power = Column("detectable", "80% power", "True growth that is called worse with 80% power.", "number")
+    sds = [
+        Column("D_baseline", "old D", "Cosine difference on the old model.", "number"),
+        Column("D_model", "new D", "Cosine difference on the new model.", "number"),
+        Column("cosine_sd_baseline", "old SD", "SD of cosines between frequent words, old model.", "number"),
+        Column("cosine_sd_model", "new SD", "SD of cosines between frequent words, new model.", "number"),
+    ]
+    calibrated = any(verdict.cosine_sd_baseline is not None for verdict in verdicts)
     return [
-        Column("title", "test", "What is asked.", get=lambda v: f"{v.title} ({v.test})"),
+        Column("title", "test", "What the test asks.", get=lambda v: f"{v.title} ({v.test})"),
         *[Column("model", "model", "The new model.")] * several,
-        Column("outcome", "verdict", "Whether the association is stronger on the new model."),
-        Column("effect_baseline", _head(unit, "old"), f"The {what} on {verdicts[0].baseline}.", "number"),
-        Column("effect_model", _head(unit, "new"), f"The {what} on the new model.", "number"),
-        Column("difference", f"growth of {size}", "By how much it is stronger, whatever its direction.", "number"),
-        Column("low", "interval", f"Of the growth, paired; confidence {together}.", "interval", _interval),
+        Column("outcome", "verdict", "Worse: moved towards the stereotype.", get=name_of_outcome),
+        Column("effect_baseline", "old", f"The {unit} on {old}.", "number"),
+        Column("effect_model", "new", f"The {unit} on the new model.", "number"),
+        Column("growth", "growth", "Change towards the stereotype.", "number"),
+        Column(
+            "low", "interval", f"Of the growth, paired; alpha {verdicts[0].alpha:g}, all together.", "interval", _ends
+        ),
         *(over or [power]),
-        Column("reason", "note", "Why a number is missing."),
+        *(sds if calibrated else []),
+        Column("reason", "note", "Why a number is missing, or what makes the verdict inconclusive."),
     ]
 
 
-def _head(unit: str, which: str) -> str:
-    return f"{which} d" if unit == "d" else which
-
-
 def _others(verdicts: Sequence[Verdict]) -> bool:
-    """Do they hold for something else than other words?"""
+    """Do they generalise to something else than words?"""
     return any(verdict.over for verdict in verdicts)
 
 
-def _interval(verdict: Verdict) -> tuple[float | None, float | None]:
+def _ends(verdict: Verdict) -> tuple[float | None, float | None]:
     return verdict.low, verdict.high
 
 
 def gate_meaning(verdicts: Sequence[Verdict]) -> str:
-    """How verdicts are made."""
+    """Explain how verdicts are made."""
     first = verdicts[0]
-    over = "over what both were asked" if _others(verdicts) else "over the words that both know"
     kinds = " or ".join(dict.fromkeys(_NUMBER.sub("", verdict.over) for verdict in verdicts if verdict.over))
     margin = f"{first.margin:.3g}"
+    scale = (
+        "The calibrated difference is the cosine difference D divided by the SD of cosines between frequent words. "
+        if any(verdict.cosine_sd_baseline is not None for verdict in verdicts)
+        else ""
+    )
+    undirected = any(verdict.direction is None and not verdict.over for verdict in verdicts)
+    without = (
+        " For a test without an expected direction, a growth away from 0 is worse, in either direction."
+        if undirected
+        else ""
+    )
     return (
-        f"Growth is that of {_size(first)}, from {first.baseline} to the new model, {over}. Worse: its "
-        f"interval lies above 0 and the growth above the margin, {margin}. No worse: the interval ends at "
-        f"{margin} or below. Cannot tell: neither, which is no permission. All intervals hold together with "
-        f"{1.0 - first.level:.4g} confidence, for other {kinds or 'words'} of the same kinds too."
+        f"{scale}Growth is the change from {first.baseline} to the new model, positive towards the stereotype. Worse: "
+        f"the interval of the growth lies above the margin, {margin}, also where an association against the stereotype "
+        f"fell to 0; or the association turned round and is stronger than before. Better: the interval lies below "
+        f"-{margin}. No worse: the interval ends at {margin} or below. Inconclusive: none of these; do not read it as "
+        f"a pass.{without} All intervals hold together with {1.0 - first.alpha:.4g} confidence, for other "
+        f"{kinds or 'words'} of the same kind."
     )
 
 
 def gate_power(verdicts: Sequence[Verdict]) -> str:
-    """What the tests can catch, in a sentence or two; empty: nothing is known of it."""
-    judged = [verdict for verdict in verdicts if verdict.family is not None]
-    powers = [verdict.power for verdict in judged if verdict.power is not None]
+    """Say what the questions can catch; empty if nothing is known of it."""
+    judged = [verdict for verdict in verdicts if verdict.family is not None and not verdict.over]
+    powers = [verdict.power or 0.0 for verdict in judged]
     if not powers:
         return ""
-    typical, room = median(powers), len(judged) - len(powers)
-    over = "" if len(powers) == 1 else f" (median of {counted(len(powers), 'comparison')})"
-    beyond = f"; {room} cannot grow by so much" if room else ""
-    failed = any(verdict.outcome in ("worse", "lost") for verdict in verdicts)
-    hardly = " This gate could hardly have failed." if typical < _HARDLY and not failed else ""
-    growth = f"a true growth of {GROWTH:g} in |d| would be called worse with probability {decimals(typical)}"
-    return f"Power: {growth}{over}{beyond}.{hardly}"
+    over = "" if len(powers) == 1 else f" (median of {counted(len(powers), 'question')})"
+    growth = f"a true growth of {2.0 * judged[0].margin:.3g} would be called worse {median(powers):.0%} of the time"
+    return f"Power: {growth}{over}."
 
 
-def gate_markdown(verdicts: Sequence[Verdict]) -> str:
-    """The sentence, and a table with one row a test."""
+def gate_markdown(verdicts: Sequence[Verdict], gaps: Sequence[PowerGap] = ()) -> str:
+    """Write the sentence, and a table with one row per test."""
     rows = tuple(
         Row((clean(v.test), clean(v.title), clean(v.model)), tuple(map(Cell, (*_numbers(v), _short(v)))))
         for v in by_urgency(verdicts)
     )
-    unit, size = unit_name(verdicts[0].unit), _size(verdicts[0])
-    columns = (_head(unit, "old"), _head(unit, "new"), f"growth of {size}", "interval", "verdict")
-    spans = tuple(Span(column) for column in columns)
-    what = "Effect sizes (d by word)." if unit == "d" else f"{unit[0].upper()}{unit[1:]}."
-    table = Table(f"{what} {gate_meaning(verdicts)}", ("test", "about", "model"), spans, (Group("", rows),))
+    unit = unit_name(verdicts[0].unit)
+    spans = tuple(Span(column) for column in ("old", "new", "growth", "interval", "verdict"))
+    table = Table(
+        f"{unit[0].upper()}{unit[1:]}. {gate_meaning(verdicts)}", ("test", "about", "model"), spans, (Group("", rows),)
+    )
     power = f"{escape(gate_power(verdicts))}\n\n" if gate_power(verdicts) else ""
-    return f"**{escape(verdict_sentence(verdicts))}**\n\n{power}{to_markdown(table)}"
+    low = "".join(f"**{escape(clean(f'{gap}.'))}**\n\n" for gap in gaps)
+    return f"**{escape(verdict_sentence(verdicts))}**\n\n{low}{power}{to_markdown(table)}"
 
 
-def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict]) -> str:
-    """One test case a test; those of ``failed`` fail, and one that was measured on neither model is skipped."""
+def gate_junit(verdicts: Sequence[Verdict], failed: Collection[Verdict], gaps: Sequence[PowerGap] = ()) -> str:
+    """Write one test case per test and per power gap; unmeasured tests are skipped."""
     root = Xml.Element("testsuites", name="biassay")
     for model in dict.fromkeys(verdict.model for verdict in verdicts):
         own = [verdict for verdict in verdicts if verdict.model == model]
-        counts = {"failures": sum(v in failed for v in own), "skipped": sum(v.outcome == "not measured" for v in own)}
+        low = [gap for gap in gaps if gap.model == model]
+        failures = sum(v in failed for v in own) + len(low)
+        counts = {"failures": failures, "skipped": sum(v.outcome == "not_measured" for v in own)}
         name = clean(f"{model} compared with {own[0].baseline}")
-        numbers = {key: str(number) for key, number in {"tests": len(own), "errors": 0, **counts}.items()}
+        numbers = {key: str(number) for key, number in {"tests": len(own) + len(low), "errors": 0, **counts}.items()}
         suite = Xml.SubElement(root, "testsuite", {"name": name, **numbers})
         for verdict in by_urgency(own):
             _case(suite, verdict, verdict in failed)
+        for gap in low:
+            case = Xml.SubElement(
+                suite, "testcase", classname=f"biassay.{clean(model)}", name=clean(f"power: {gap.topic or 'all'}")
+            )
+            Xml.SubElement(case, "failure", type="power", message=clean(str(gap))).text = clean(str(gap))
     Xml.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
 
@@ -166,27 +196,32 @@ def _case(suite: Xml.Element, verdict: Verdict, fails: bool) -> None:
     said = clean(said_of(verdict))
     if fails:
         Xml.SubElement(case, "failure", type=verdict.outcome, message=said).text = said
-    elif verdict.outcome == "not measured":
+    elif verdict.outcome == "not_measured":
         Xml.SubElement(case, "skipped", message=said)
     else:
         Xml.SubElement(case, "system-out").text = said
 
 
 def _numbers(verdict: Verdict) -> tuple[str, str, str, str]:
-    effects = decimals(verdict.effect_baseline), decimals(verdict.effect_model)
-    interval = "–" if verdict.low is None else interval_text(verdict.low, verdict.high)
-    return *effects, decimals(verdict.difference), interval
+    old = effect_text(verdict.effect_baseline, verdict.D_baseline)
+    return old, effect_text(verdict.effect_model, verdict.D_model), decimals(verdict.growth), _interval_text(verdict)
+
+
+def _interval_text(verdict: Verdict) -> str:
+    return "–" if verdict.low is None else interval_text(verdict.low, verdict.high)
 
 
 def _short(verdict: Verdict) -> str:
+    name = name_of_outcome(verdict)
     if verdict.reason is not None:
-        return f"{verdict.outcome} ({verdict.reason})"
-    told = verdict.outcome == "cannot tell" and _seen(verdict)
-    return f"{verdict.outcome} ({_seen(verdict)})" if told else verdict.outcome
+        return f"{name} ({verdict.reason})"
+    told = verdict.outcome == "inconclusive" and _seen(verdict)
+    return f"{name} ({_seen(verdict)})" if told else name
 
 
 def _seen(verdict: Verdict) -> str:
     if verdict.over:
         return ""
-    seen = "no growth" if verdict.detectable is None else f"a growth of {decimals(verdict.detectable)}"
-    return f"{seen} would be seen in 80 of 100"
+    if verdict.detectable is None:
+        return "no growth is called worse with 80% power"
+    return f"80% power for a growth of {decimals(verdict.detectable)}"

@@ -11,7 +11,7 @@ from rich.text import Text
 from biassay.pages.comparing import lay_out_comparison, print_differences
 from biassay.pages.effects import Effect, EffectRow, EffectRows, draw_effects
 from biassay.pages.formats import MANY_MODELS, counted, decimals, format_p, interval_text, unit_name
-from biassay.pages.gate import TOLD, by_urgency, gate_meaning, gate_statements, verdict_columns
+from biassay.pages.gate import by_urgency, gate_meaning, gate_statements, verdict_columns
 from biassay.pages.lines import Block, Line
 from biassay.pages.overview import CHECKS
 from biassay.pages.plain_tables import WIDTH, section_of, side_by_side
@@ -21,13 +21,13 @@ from biassay.pages.section import Part, Renderer, Statement
 from biassay.results.comparison import CONFIDENCE, Comparison
 from biassay.results.differences import EffectDifference
 from biassay.results.tables import Column
-from biassay.results.verdicts import Outcome
+from biassay.results.verdicts import OUTCOMES, Outcome, outcome_name
 
 __all__ = ["DIFFERENCES", "differences_part", "methods_of_differences", "paper_differences", "print_paired"]
 
 DIFFERENCES = "differences"
 _SURE = ("interval holds 0", "leaves out 0", "also after correction")
-_STYLES: dict[Outcome, str] = {"worse": "bold red", "lost": "bold red", "no worse": "green"}
+_STYLES: dict[Outcome, str] = {"worse": "bold red", "missing": "bold red", "better": "green", "no_worse": "green"}
 _STARS = ("", "*", "**")
 _NAMED = 8
 _MEANING = (
@@ -150,10 +150,10 @@ def print_paired(found: Comparison, console: Console) -> None:
 
 def _lines(found: Comparison, model: str, rows: dict[str, EffectDifference]) -> Iterator[Line]:
     judged = [verdict for verdict in found.verdicts if verdict.model == model]
-    for outcome in TOLD:
+    for outcome in OUTCOMES:
         own = [verdict for verdict in by_urgency(judged) if verdict.outcome == outcome]
         if own:
-            yield Line(f"{outcome[0].upper()}{outcome[1:]} ({len(own)} of {len(judged)})")
+            yield Line(f"{outcome_name(outcome).capitalize()} ({len(own)} of {len(judged)})")
         for verdict in own:
             if verdict.test in rows:
                 yield _line(rows[verdict.test], _STYLES.get(outcome, ""))

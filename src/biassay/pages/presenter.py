@@ -99,8 +99,8 @@ class Presenter(ABC):
         """All models with one of them."""
         raise UsageError(f"{', '.join(runs)}: runs of this kind cannot be compared; `biassay report` shows them")
 
-    def verdicts(self, comparison: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
-        """Whether the other models are worse than the first, test by test."""
+    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
+        """Judge whether the other models are worse than the first, test by test; a margin of None is the default."""
         return ()
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:

@@ -35,8 +35,9 @@ def save_arrays(folder: Path, place: int, arrays: Mapping[str, _Array]) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
-            values = np.ascontiguousarray(array, dtype="<f8")
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, "<f8") + values.tobytes())
+            dtype = "<f4" if array.dtype == np.float32 else "<f8"
+            values = np.ascontiguousarray(array, dtype=dtype)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), npy_header(values.shape, dtype) + values.tobytes())
     write_atomically(path, buffer.getvalue())
 
 
@@ -62,7 +63,8 @@ def _array(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> _Arra
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{info.filename} is compressed; biassay writes it as it is")
     content = archive.read(info)
-    header = npy_header(shape, "<f8")
-    if not content.startswith(header) or len(content) != len(header) + 8 * math.prod(shape):
-        raise ValueError(f"{info.filename} is not an array {shape} in the form that biassay writes")
-    return np.frombuffer(content, np.float64, offset=len(header)).reshape(shape).copy()
+    for dtype in ("<f8", "<f4"):
+        header = npy_header(shape, dtype)
+        if content.startswith(header) and len(content) == len(header) + int(dtype[2]) * math.prod(shape):
+            return np.frombuffer(content, dtype, offset=len(header)).reshape(shape).copy()
+    raise ValueError(f"{info.filename} is not an array {shape} in the form that biassay writes")

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, get_args
+from typing import Any
 
 from biassay.errors import UnknownNameError, UsageError
 from biassay.files import printable
@@ -14,7 +14,16 @@ from biassay.results.codec import to_json
 from biassay.results.gathering import Gathered
 from biassay.results.labels import short_name
 from biassay.results.tables import html_table
-from biassay.results.verdicts import Outcome, Verdict, failing, verdict_sentence
+from biassay.results.verdicts import (
+    MIN_POWER,
+    OUTCOMES,
+    PowerGap,
+    Verdict,
+    failing,
+    find_power_gaps,
+    outcome_name,
+    verdict_sentence,
+)
 
 __all__ = ["CONFIDENCE", "Comparison", "choose_baseline", "find_unlike"]
 
@@ -66,12 +75,12 @@ class Comparison:
         return verdict_sentence(self.verdicts)
 
     def failed(self, fail_if: str = "worse") -> tuple[Verdict, ...]:
-        """The tests that fail a gate; none: it is passed.
+        """Return the tests that fail a gate.
 
         Parameters
         ----------
-        fail_if : {"worse", "not-shown"}
-            Whether a test fails that is worse, or one that is not shown to be no worse. One that was measured on the
+        fail_if : {"worse", "inconclusive"}
+            Whether questions fail that are worse, or also those that are inconclusive. A test that was measured on the
             old model and not on the new one fails in either case.
 
         Returns
@@ -80,14 +89,28 @@ class Comparison:
         """
         return failing(self.verdicts, fail_if)
 
-    def to_json(self, fail_if: str | None = None) -> str:
+    def power_gaps(self, min_power: float = MIN_POWER) -> tuple[PowerGap, ...]:
+        """Return the topics on which a gate could not have failed.
+
+        Parameters
+        ----------
+        min_power : float
+            Least power of one question of a topic for a growth of twice the margin. If 0, nothing is returned.
+
+        Returns
+        -------
+        tuple of PowerGap
+        """
+        return find_power_gaps(self.verdicts, min_power)
+
+    def to_json(self, fail_if: str | None = None, min_power: float = MIN_POWER) -> str:
         """The differences as JSON, and the results that they are of; with ``fail_if``, whether the gate is passed."""
         given: dict[str, Any] = {**self.tables, "verdicts": self.verdicts, "notes": self.notes, "results": self.results}
         given["remarks"] = self.remarks
         if fail_if is not None:
-            failed = self.failed(fail_if)
+            failed, gaps = self.failed(fail_if), self.power_gaps(min_power)
             tests = [{"model": one.model, "test": one.test, "outcome": one.outcome} for one in failed]
-            given["gate"] = {"fail_if": fail_if, "passed": not failed, "failed": tests}
+            given["gate"] = {"fail_if": fail_if, "passed": not failed and not gaps, "failed": tests, "power_gaps": gaps}
         about = {"baseline": self.baseline, "verdict": self.verdict, "confidence": self.confidence}
         return to_json(about | dict.fromkeys(_ALWAYS, ()) | given)
 
@@ -101,7 +124,6 @@ class Comparison:
 
 def _judged(verdicts: Sequence[Verdict]) -> str:
     """Tests that fail first."""
-    outcomes = get_args(Outcome)
     several = len({one.model for one in verdicts}) > 1
     old, unit = verdicts[0].baseline, verdicts[0].unit
     head = {
@@ -109,18 +131,18 @@ def _judged(verdicts: Sequence[Verdict]) -> str:
         **({"model": "The new model."} if several else {}),
         f"{unit}, {old}": "On the old model.",
         f"{unit}, new" if several else f"{unit}, {verdicts[0].model}": "On the new model.",
-        "change": "Of its absolute size, over what both models were asked.",
-        "interval": "Of the change; it holds with all others at once.",
-        "verdict": f"Worse: shown to be larger, by more than {verdicts[0].margin:.3g}.",
+        "growth": "Change towards the stereotype, over what both models were asked.",
+        "interval": "Of the growth; it holds with all others at once.",
+        "verdict": f"Worse: moved towards the stereotype by more than {verdicts[0].margin:.3g}.",
     }
-    ordered = sorted(verdicts, key=lambda one: (outcomes.index(one.outcome), -(one.difference or 0.0)))
+    ordered = sorted(verdicts, key=lambda one: (OUTCOMES.index(one.outcome), -(one.growth or 0.0)))
     lines = [
         [
             f"{one.title} ({one.test})",
             *([one.model] if several else []),
-            *map(_plain, (one.effect_baseline, one.effect_model, one.difference)),
+            *map(_plain, (one.effect_baseline, one.effect_model, one.growth)),
             "–" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
-            one.outcome,
+            outcome_name(one.outcome) if one.decides else f"{outcome_name(one.outcome)} (does not decide)",
         ]
         for one in ordered
     ]

@@ -33,3 +33,4 @@ class EffectDifference(Record):
     p_value_holm: float | None = None
     over: str = ""
     about: About = "people"
+    topic: str = ""

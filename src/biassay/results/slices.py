@@ -75,8 +75,11 @@ def run_of_tests(run: RunData, patterns: Sequence[str]) -> RunData:
     def is_kept(name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
-    tables = {name: tuple(row for row in rows if is_kept(row.test)) for name, rows in run.tables.items()}
     tests = tuple(test for test in run.manifest.inputs.tests if is_kept(test.name))
+    tables = {
+        name: tuple(row for row in rows if (is_kept(row.test) if hasattr(row, "test") else tests))
+        for name, rows in run.tables.items()
+    }
     inputs = replace(run.manifest.inputs, tests=tests)
     return RunData(replace(run.manifest, inputs=inputs), tables, run.arrays)
 

@@ -1,9 +1,9 @@
-"""Whether a new model is worse than an old one: the verdict of each test, which of them fail a gate, and a sentence."""
+"""Verdicts of a comparison: is a new model worse than an old one, question by question, and does a gate fail?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -11,52 +11,74 @@ from biassay.errors import MeasurementError, UsageError
 from biassay.results.data import Record
 
 __all__ = [
+    "ALPHA",
     "FAIL_IF",
-    "GROWTH",
-    "LEVEL",
     "MARGIN",
+    "MIN_POWER",
+    "OUTCOMES",
     "FailIf",
     "Outcome",
+    "PowerGap",
     "Verdict",
-    "all_lost",
+    "all_missing",
     "check_limits",
     "failing",
-    "judged",
+    "find_power_gaps",
+    "outcome_name",
     "unmeasured",
     "verdict_sentence",
 ]
 
 MARGIN = 0.2
-LEVEL = 0.01
-GROWTH = 0.5
-"""Of |d|: how likely it is called worse is said of every test."""
+ALPHA = 0.05
+MIN_POWER = 0.2
 
-Outcome = Literal["worse", "no worse", "cannot tell", "lost", "not measured"]
-FailIf = Literal["worse", "not-shown"]
+Outcome = Literal["worse", "missing", "inconclusive", "better", "no_worse", "not_measured"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""Most urgent first."""
+FailIf = Literal["worse", "inconclusive"]
 FAIL_IF: tuple[FailIf, ...] = get_args(FailIf)
-_FAILS: dict[FailIf, tuple[Outcome, ...]] = {
-    "worse": ("worse", "lost"),
-    "not-shown": ("worse", "lost", "cannot tell"),
-}
 _NAMED = 5
 
 
 @dataclass(frozen=True)
 class Verdict(Record):
-    """Whether an association is stronger on a new model than on the old one, the baseline.
+    """Verdict on one test: did it move towards the stereotype from the old model, the baseline, to the new one?
 
-    ``difference`` is that of absolute effect sizes, new less old, over the words that both models know; ``low`` and
-    ``high`` are its interval, which holds with all others of the ``family`` at once with a confidence of 1 - ``level``.
-    *Worse*: the interval lies above 0 and the difference above the margin. *No worse*: the interval ends at the margin
-    or below. *Cannot tell*: neither. *Lost*: measured on the old model and not on the new one. *Not measured*: on
-    neither. Numbers that are None are not to be said, for the reason given.
-
-    ``power`` is the probability that a true growth of |d| by `GROWTH` is called worse (None: |d| cannot grow so much,
-    or the cosines are the same and the test is not in the family), and ``detectable`` the smallest growth that is in 80
-    of 100 comparisons (None: none is): where words vary, and models agree, as these do, and |d| is as large on the old
-    model as was found.
-
-    ``unit`` is that of effects, and ``over`` says of what other ones the interval holds for, where that is not words.
+    Attributes
+    ----------
+    outcome : {"worse", "better", "no_worse", "inconclusive", "missing", "not_measured"}
+        Missing: measured on the old model and not on the new one. Not measured: on neither.
+    reason : str or None
+        Why a number is missing, or why the verdict is inconclusive whatever the numbers are.
+    effect_baseline, effect_model : float or None
+        Effects on both models, in `unit`: for association tests the calibrated difference.
+    margin : float
+        Growth that does not matter, in `unit`.
+    alpha : float
+        Probability that any interval of the comparison misses, over all questions and models.
+    growth, low, high : float or None
+        Change towards the stereotype, with its simultaneous interval. Without an expected direction, new minus old.
+    reversal, reversal_low, reversal_high : float or None
+        New plus old: below 0 if the association turned round and is stronger than before.
+    power : float or None
+        Probability that a true growth of twice the margin is called worse.
+    detectable : float or None
+        True growth that is called worse with 80% power. None if no growth is, or if it is not known.
+    family : int or None
+        Number of questions, over all models, that share `alpha`. None if this one needs no share of it.
+    unit, over : str
+        Scale of the effects; what else than words the interval generalises to.
+    question, topic : str
+        Forms of one test share the question.
+    decides : bool
+        If False, another form of the question decides, and this one is reported beside it.
+    identical : bool
+        If True, both models gave the same numbers.
+    direction : {"positive", "negative"} or None
+        Sign that the stereotype predicts.
+    d_baseline, d_model, D_baseline, D_model, cosine_sd_baseline, cosine_sd_model : float or None
+        For association tests: effect sizes, cosine differences, and standard deviations of cosines.
     """
 
     test: str
@@ -68,74 +90,149 @@ class Verdict(Record):
     effect_baseline: float | None
     effect_model: float | None
     margin: float
-    level: float
-    difference: float | None = None
+    alpha: float
+    growth: float | None = None
     low: float | None = None
     high: float | None = None
+    reversal: float | None = None
+    reversal_low: float | None = None
+    reversal_high: float | None = None
     power: float | None = None
     detectable: float | None = None
     family: int | None = None
     unit: str = "d"
     over: str = ""
+    question: str = ""
+    topic: str = ""
+    decides: bool = True
+    identical: bool = False
+    direction: str | None = None
+    d_baseline: float | None = None
+    d_model: float | None = None
+    D_baseline: float | None = None
+    D_model: float | None = None
+    cosine_sd_baseline: float | None = None
+    cosine_sd_model: float | None = None
 
 
-def check_limits(margin: float, level: float) -> None:
+@dataclass(frozen=True)
+class PowerGap:
+    """A topic of which no question could have failed the gate.
+
+    ``power`` is the largest of its questions, for a growth of twice the margin.
+    """
+
+    model: str
+    topic: str
+    questions: tuple[str, ...]
+    power: float
+    growth: float
+    min_power: float
+
+    def __str__(self) -> str:
+        about = f"the topic {self.topic}" if self.topic else "any item"
+        return (
+            f"{self.model}: the gate could not have failed on {about} ({_listed(self.questions)}): the power for a "
+            f"growth of {self.growth:.3g}, twice the margin, is {self.power:.0%} at best, below --min-power "
+            f"{self.min_power:g}. Use tests with more words (--tests gate) or a larger --margin, or type --min-power 0 "
+            "to pass all the same"
+        )
+
+
+def check_limits(margin: float, alpha: float, min_power: float = MIN_POWER) -> None:
     """Refuse limits by which nothing can be judged."""
     if not (margin > 0.0 and math.isfinite(margin)):
-        raise UsageError(f"the margin must be above 0, got {margin!r}; it is the difference of d that would not matter")
-    if not 0.0 < level < 1.0:
-        raise UsageError(f"the level must be between 0 and 1, got {level!r}; 0.01 lets 1 equal model in 100 fail")
+        raise UsageError(f"the margin must be above 0, got {margin!r}; it is the growth that does not matter")
+    if not 0.0 < alpha < 1.0:
+        raise UsageError(f"alpha must be between 0 and 1, got {alpha!r}; 0.05 is usual")
+    if not 0.0 <= min_power < 1.0:
+        raise UsageError(f"min_power must be at least 0 and below 1, got {min_power!r}; 0 switches the check off")
 
 
-def judged(difference: float, low: float, high: float, margin: float) -> Outcome:
-    """The verdict on a difference of absolute effect sizes and its interval."""
-    if high <= margin:
-        return "no worse"
-    return "worse" if low > 0.0 and difference > margin else "cannot tell"
+def outcome_name(outcome: Outcome) -> str:
+    """Return an outcome as prose has it."""
+    return outcome.replace("_", " ")
 
 
 def failing(verdicts: Sequence[Verdict], fail_if: str) -> tuple[Verdict, ...]:
-    """The verdicts that fail a gate: those that are worse, or all that do not show that the new model is no worse.
+    """Return the verdicts that fail a gate.
 
-    A test that was lost fails either; one that neither model could be measured by fails none, unless no other is left.
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+    fail_if : {"worse", "inconclusive"}
+        Whether questions fail that are worse, or also those that are inconclusive. A test that is missing on the new
+        model fails in either case; one that was measured on neither model does not.
+
+    Returns
+    -------
+    tuple of Verdict
     """
     if fail_if not in FAIL_IF:
-        raise UsageError(f"fail_if is {' or '.join(map(repr, FAIL_IF))}, got {fail_if!r}")
+        raise UsageError(f"fail_if must be {' or '.join(map(repr, FAIL_IF))}, got {fail_if!r}")
+    if not verdicts:
+        raise UsageError("there is no social-bias test to judge by; a gate needs effects with intervals")
     for model, own in _by_model(verdicts).items():
-        if not any(verdict.difference is not None or verdict.outcome == "lost" for verdict in own):
+        if not any(verdict.growth is not None or verdict.outcome == "missing" for verdict in own):
             reason = next((verdict.reason for verdict in own if verdict.reason), "no test was measured")
             raise MeasurementError(
-                f"{model} could not be compared with {own[0].baseline} by any test about people: {reason}"
+                f"{model} could not be compared with {own[0].baseline} by any social-bias test: {reason}"
             )
-    if not verdicts:
-        raise UsageError("there is no test about people to judge by; a gate needs effects with intervals")
-    fails = _FAILS[next(known for known in FAIL_IF if known == fail_if)]
-    return tuple(verdict for verdict in verdicts if verdict.outcome in fails)
+    fails = {"worse"} if fail_if == "worse" else {"worse", "inconclusive"}
+    return tuple(one for one in verdicts if one.outcome == "missing" or (one.decides and one.outcome in fails))
 
 
-def all_lost(model: str, why: str, others: Sequence[Verdict]) -> tuple[Verdict, ...]:
-    """Of a model that could not be measured at all: the tests that the old model has in the verdicts on others."""
+def find_power_gaps(verdicts: Sequence[Verdict], min_power: float) -> tuple[PowerGap, ...]:
+    """Return the topics on which a gate could not have failed.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+    min_power : float
+        A topic is returned if all its questions are inconclusive and each has less power than this for a growth of
+        twice the margin. A question that is worse, better or no_worse was decided, so it had enough.
+
+    Returns
+    -------
+    tuple of PowerGap
+    """
+    topics: dict[tuple[str, str], list[Verdict]] = {}
+    for one in verdicts:
+        if one.decides and one.outcome not in ("missing", "not_measured"):
+            topics.setdefault((one.model, one.topic), []).append(one)
+    gaps = []
+    for (model, topic), own in topics.items():
+        if all(one.outcome == "inconclusive" and (one.power or 0.0) < min_power for one in own):
+            power = max(one.power or 0.0 for one in own)
+            questions = tuple(one.question or one.test for one in own)
+            gaps.append(PowerGap(model, topic, questions, power, 2.0 * own[0].margin, min_power))
+    return tuple(gaps)
+
+
+def all_missing(model: str, why: str, others: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Return verdicts on a model that could not be measured at all, for the tests that other models were judged by."""
     made = []
     for one in next(iter(_by_model(others).values()), ()):
-        neither = one.outcome == "not measured" or (one.effect_baseline is None and one.effect_model is not None)
-        outcome: Outcome = "not measured" if neither else "lost"
+        neither = one.outcome == "not_measured" or (one.effect_baseline is None and one.effect_model is not None)
+        outcome: Outcome = "not_measured" if neither else "missing"
         names = one.test, one.title, one.baseline, model
-        made.append(Verdict(*names, outcome, why, None, None, one.margin, one.level, unit=one.unit))
+        about = {"unit": one.unit, "question": one.question, "topic": one.topic, "decides": one.decides}
+        made.append(Verdict(*names, outcome, why, None, None, one.margin, one.alpha, **about))  # type: ignore[arg-type]
     return tuple(made)
 
 
 def unmeasured(verdicts: Sequence[Verdict]) -> list[str]:
-    """The models of which nothing was measured by any test about people."""
-    missing = ("lost", "not measured")
+    """Return the models of which no social-bias test was measured."""
+    missing = ("missing", "not_measured")
     return [model for model, own in _by_model(verdicts).items() if all(one.outcome in missing for one in own)]
 
 
 def verdict_sentence(verdicts: Sequence[Verdict]) -> str:
-    """What is to be said of each new model, a sentence each."""
+    """Return one sentence for each new model."""
     return " ".join(map(_sentence, _by_model(verdicts).values()))
 
 
-def _by_model(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+def _by_model(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     found: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         found.setdefault(verdict.model, []).append(verdict)
@@ -144,36 +241,40 @@ def _by_model(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
 
 def _sentence(verdicts: Sequence[Verdict]) -> str:
     model, baseline = verdicts[0].model, verdicts[0].baseline
+    counted = [one for one in verdicts if one.decides or one.outcome == "missing"]
     tests: dict[Outcome, list[str]] = {}
-    for verdict in verdicts:
-        tests.setdefault(verdict.outcome, []).append(verdict.test)
+    for one in counted:
+        tests.setdefault(one.outcome, []).append(one.test)
     parts = [
-        f"{words} {len(tests[outcome])}{_names(tests[outcome]) if named else ''}"
-        for outcome, words, named in (
-            ("worse", "worse", True),
-            ("lost", "measured on the old model only", True),
-            ("no worse", "no worse", False),
-            ("cannot tell", "cannot tell", False),
-            ("not measured", "measured on neither", True),
+        f"{outcome_name(outcome)} {len(tests[outcome])}{f' ({_listed(tests[outcome])})' if named else ''}"
+        for outcome, named in (
+            ("worse", True),
+            ("missing", True),
+            ("better", True),
+            ("no_worse", False),
+            ("inconclusive", False),
+            ("not_measured", True),
         )
         if outcome in tests
     ]
-    number = f"{len(verdicts)} test{'s' if len(verdicts) > 1 else ''} about people"
-    return f"{model} {_said(tests)} {baseline}: of {number}, {', '.join(parts)}."
+    number = f"{len(counted)} question{'' if len(counted) == 1 else 's'}"
+    return f"{model} {_summary(tests)} {baseline}: of {number}, {', '.join(parts)}."
 
 
-def _said(tests: dict[Outcome, list[str]]) -> str:
+def _summary(tests: dict[Outcome, list[str]]) -> str:
     if "worse" in tests:
-        return "is worse than"
-    if not {"cannot tell", "no worse"} & tests.keys():
-        return "could be measured by no test of"
-    if "lost" in tests:
+        return "is worse (closer to the stereotype) than"
+    if not {"inconclusive", "no_worse", "better"} & tests.keys():
+        return "could not be measured by any test of"
+    if "missing" in tests:
         return "could not be measured by every test of"
-    if "cannot tell" in tests or "no worse" not in tests:
-        return "is not shown to be worse than"
-    return "is no worse than"
+    if "inconclusive" not in tests and tests.keys() & {"better", "no_worse"}:
+        return "is better (farther from the stereotype) than" if "better" in tests else "is no worse than"
+    if "better" in tests:
+        return "is better (farther from the stereotype) on some questions, inconclusive on others, compared with"
+    return "is neither shown to be worse nor shown to be no worse than"
 
 
-def _names(tests: Sequence[str]) -> str:
-    more = f" and {len(tests) - _NAMED} more" if len(tests) > _NAMED else ""
-    return f" ({', '.join(tests[:_NAMED])}{more})"
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"

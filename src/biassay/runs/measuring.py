@@ -75,7 +75,8 @@ class Measuring:
                     known = ", ".join(tables)
                     raise UsageError(f"study {self.study.name!r} gives a row of table {table!r}; its tables: {known}")
                 case Array(name, values):
-                    arrays[f"0/{name}"] = np.asarray(values, dtype=np.float64)
+                    stored = values.dtype if values.dtype == np.float32 else np.float64
+                    arrays[f"0/{name}"] = np.asarray(values, dtype=stored)
                 case Progress(unit, done, total):
                     self.listener.progress(label, unit, done, total)
                 case Notice(text):

@@ -16,7 +16,7 @@ from biassay.results.comparison import Comparison
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.storage import as_json
-from biassay.results.verdicts import LEVEL, MARGIN, check_limits
+from biassay.results.verdicts import ALPHA, MARGIN, check_limits
 from biassay.runs.engine import How
 from biassay.runs.listener import Listener, PathLike, begin, own_listener
 from biassay.runs.loading import load_data, name_folders
@@ -80,8 +80,8 @@ def compare_runs(
     formats: Sequence[str] = FIGURE_FORMATS,
     tests: Sequence[str] = (),
     mixed: bool = False,
-    margin: float = MARGIN,
-    level: float = LEVEL,
+    margin: float | None = None,
+    alpha: float = ALPHA,
     cache: PathLike | None = None,
     listener: Listener | None = None,
 ) -> tuple[Comparison, Report]:
@@ -90,7 +90,7 @@ def compare_runs(
         _check_page(Path(out))
     _check_folder(published, None if out is None else Path(out))
     how = How(cache=cache, listener=listener or own_listener())
-    comparison = _compared(given, baseline, tests, mixed, margin, level, how)
+    comparison = _compared(given, baseline, tests, mixed, margin, alpha, how)
     if out is not None:
         begin(how.listener, str(out), "making the page")
         page = render_page(presented(comparison.gathered), (presenter_of(comparison.study), comparison))
@@ -177,8 +177,8 @@ def compare(
     baseline: str | None = None,
     tests: str | Sequence[str] = (),
     mixed: bool = False,
-    margin: float = MARGIN,
-    level: float = LEVEL,
+    margin: float | None = None,
+    alpha: float = ALPHA,
     cache: PathLike | None = None,
     listener: Listener | None = None,
 ) -> Comparison:
@@ -187,17 +187,19 @@ def compare(
     Parameters
     ----------
     *runs : run, path of a run folder, or model
-        A model, as in `biassay.run`, is measured first: with the tests of the first run, or those that are named.
+        A model, as in `biassay.run`, is measured first: with the tests of the first run, those that are named, or those
+        of the collection ``gate``.
     baseline : str, optional
         The label of the model with which the others are compared; by default the first.
     tests : str or list of str
         Of association tests: names or patterns of those that are compared.
     mixed : bool
         Whether runs that differ in protocol or stimuli are compared all the same.
-    margin : float
-        Of verdicts: by how much an absolute effect size may grow before that matters.
-    level : float
-        Of verdicts: the probability that any of them is wrong.
+    margin : float, optional
+        Growth towards the stereotype that does not matter, by default 0.2: of association tests in standard deviations
+        of cosines between frequent words, of other studies as a share of the largest effect that there can be.
+    alpha : float
+        Probability that any interval of the verdicts misses.
     cache : path, optional
         Where answers of models are kept; by default the user's cache folder.
     listener : Listener, optional
@@ -206,7 +208,8 @@ def compare(
     Returns
     -------
     Comparison
-        With ``verdicts``, ``verdict`` in a sentence, and ``failed("worse")``, the tests that would fail a gate.
+        With ``verdicts``, ``verdict`` in a sentence, ``failed("worse")``, the tests that fail a gate, and
+        ``power_gaps()``, the topics on which the gate could not have failed.
 
     Examples
     --------
@@ -216,7 +219,7 @@ def compare(
     ['weat6']
     """
     how = How(cache=cache, listener=listener or own_listener())
-    return _compared(runs, baseline, (tests,) if isinstance(tests, str) else tests, mixed, margin, level, how)
+    return _compared(runs, baseline, (tests,) if isinstance(tests, str) else tests, mixed, margin, alpha, how)
 
 
 def _compared(
@@ -224,14 +227,14 @@ def _compared(
     baseline: str | None,
     tests: Sequence[str],
     mixed: bool,
-    margin: float,
-    level: float,
+    margin: float | None,
+    alpha: float,
     how: How,
 ) -> Comparison:
-    check_limits(margin, level)
+    check_limits(MARGIN if margin is None else margin, alpha)
     if not given:
         raise UsageError("name two runs or models to compare")
-    return compared(sides(given, tests, how), baseline=baseline, mixed=mixed, margin=margin, level=level)
+    return compared(sides(given, tests, how), baseline=baseline, mixed=mixed, margin=margin, alpha=alpha)
 
 
 def _named(runs: Sequence[PathLike | RunData]) -> dict[str, RunData]:

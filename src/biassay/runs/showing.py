@@ -17,7 +17,7 @@ from biassay.results.data import RunData
 from biassay.results.gathering import Gathered, check_distinct
 from biassay.results.labels import record_labels, short_name
 from biassay.results.slices import labelled, run_of_model
-from biassay.results.verdicts import LEVEL, MARGIN, all_lost
+from biassay.results.verdicts import ALPHA, all_missing
 from biassay.studies.registry import study_named
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def compared(
     *,
     baseline: str | None = None,
     mixed: bool = False,
-    margin: float = MARGIN,
-    level: float = LEVEL,
+    margin: float | None = None,
+    alpha: float = ALPHA,
 ) -> Comparison:
     """Compare the models of runs of one study with one of them, by default the first, and judge them.
 
-    Runs that differ in protocol or stimuli are refused unless ``mixed``. A model that failed has lost every test.
+    Runs that differ in protocol or stimuli are refused unless ``mixed``. On a model that failed every test is missing.
     """
     studies = {run.manifest.study for run in runs.values()}
     if len(studies) != 1:
@@ -81,8 +81,8 @@ def compared(
     remarks += [f"{label}: {why}" for label, why in missing.items()]
     found = presenter.compare(kept, baseline=baseline, mixed=mixed)
     remarks += [f"{name} is not finished: what is there is compared" for name, run in runs.items() if _begun(run)]
-    verdicts = presenter.verdicts(found, margin=margin, level=level)
-    verdicts += tuple(one for label, why in missing.items() for one in all_lost(label, why, verdicts))
+    verdicts = presenter.verdicts(found, margin=margin, alpha=alpha)
+    verdicts += tuple(one for label, why in missing.items() for one in all_missing(label, why, verdicts))
     return dataclasses.replace(found, verdicts=verdicts, remarks=(*found.remarks, *remarks), missing=missing)
 
 

@@ -20,13 +20,16 @@ from biassay.runs.engine import How, start
 from biassay.runs.loading import load_data, name_folders
 from biassay.runs.models import asked_models, own_name
 from biassay.runs.showing import presenter_of
-from biassay.stimuli.catalogue import select_tests
+from biassay.stimuli.catalogue import catalogue, select_tests
 from biassay.stimuli.description import topics
 from biassay.stimuli.word_associations import published_word_associations, select_word_associations
 from biassay.studies.registry import study_named
 from biassay.studies.settings import rules_of
 
-__all__ = ["only_tests_of", "sides"]
+__all__ = ["GATE", "only_tests_of", "sides"]
+
+GATE = "gate"
+"""The collection of tests by which two models are compared if neither tests nor a run folder are given."""
 
 
 def sides(given: Sequence[object], tests: Sequence[str], how: How) -> dict[str, RunData]:
@@ -99,8 +102,13 @@ def _measured(model: object, like: RunData | None, tests: Sequence[str], how: Ho
     if like is None:
         _refuse_answering(model, tests)
     study = study_named("associations" if like is None else like.manifest.study)
-    settings = study.types.settings(tests=tuple(tests)) if like is None else _settings(like, tests)
+    settings = study.types.settings(tests=tuple(tests) or _default_tests()) if like is None else _settings(like, tests)
     return start(study, settings, model, how)
+
+
+def _default_tests() -> tuple[str, ...]:
+    """The tests by which two models are compared: the collection `GATE`, else the main collections."""
+    return (GATE,) if any(test.source.name == GATE for test in catalogue().tests.values()) else ()
 
 
 def _refuse_answering(model: object, tests: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Intervals of the effect size by word, and of the difference of two, where all words are samples of their kinds."""
+"""Interval of the effect size by word, where all words are samples of their kinds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from biassay.errors import UsageError
 from biassay.stats.association import FLAT
 from biassay.stats.crossed import CONFIDENCE, Crossed, crossed_test
 
-__all__ = ["Difference", "Estimate", "crossed_difference", "crossed_effect", "expected_effect", "in_short"]
+__all__ = ["Estimate", "crossed_effect", "expected_effect", "in_short"]
 
 _TINY = math.ulp(0.0)
 
@@ -44,26 +43,6 @@ class Estimate:
     confidence: float
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The second effect size minus the first, with an interval that takes into account that the words are the same."""
-
-    first: Estimate
-    second: Estimate
-    difference: float
-    low: float | None
-    high: float | None
-    confidence: float
-
-
-@dataclass(frozen=True)
-class _Found:
-    """An estimate, with what the difference from another needs: changes of D / s_w as words are left out."""
-
-    estimate: Estimate
-    changes: Changes | None
-
-
 def crossed_effect(
     cosines: ArrayLike, n: int, k: int, *, confidence: float = CONFIDENCE, test: Crossed | None = None
 ) -> Estimate:
@@ -82,44 +61,7 @@ def crossed_effect(
     (99 with 5 words a set where the residual dominates), on GloVe in 94 to 99; where targets alone vary, with heavy
     tails or skew, and the effect is 1.5, in 89 to 93.
     """
-    return _found(cosines, n, k, test or crossed_test(cosines, n, k, confidence=confidence)).estimate
-
-
-def crossed_difference(
-    cosines1: ArrayLike,
-    cosines2: ArrayLike,
-    n: int,
-    k: int,
-    *,
-    confidence: float = CONFIDENCE,
-    absolute: bool = False,
-) -> Difference:
-    """How much larger the second effect size by word is than the first: two models, the same words in the same order.
-
-    With ``absolute`` the difference is that of absolute values, how much stronger the second association is. Where a
-    sign is in doubt its interval holds what either sign would give. A model does not differ from itself.
-
-    Simulated with 5 to 25 words a set, and words that go together by 0 to 0.9 in both models, 95% intervals held the
-    expected difference in 94 to 99 of 100, that of absolute values in 95 to 100.
-    """
-    if np.shape(cosines1) != np.shape(cosines2):
-        shapes = f"{np.shape(cosines1)} and {np.shape(cosines2)}"
-        raise UsageError(f"both tables of cosines must be of the same words, got shapes {shapes}")
-    tests = [crossed_test(cosines, n, k, confidence=confidence) for cosines in (cosines1, cosines2)]
-    found = [_found(cosines, n, k, test) for cosines, test in zip((cosines1, cosines2), tests, strict=True)]
-    first, second = (one.estimate for one in found)
-    d1, d2 = first.effect_size, second.effect_size
-    difference = abs(d2) - abs(d1) if absolute else d2 - d1
-    if math.isfinite(difference) and np.array_equal(cosines1, cosines2):
-        return Difference(first, second, 0.0, 0.0, 0.0, confidence)
-    ends = _ends(found[0], found[1], absolute)
-    if ends is None:
-        return Difference(first, second, difference, None, None, confidence)
-    low, high = min(ends[0], difference), max(ends[1], difference)
-    return Difference(first, second, difference, low, high, confidence)
-
-
-def _found(cosines: ArrayLike, n: int, k: int, test: Crossed) -> _Found:
+    test = test or crossed_test(cosines, n, k, confidence=confidence)
     confidence = test.confidence
     table = np.asarray(cosines, dtype=np.float64)
     N, m = len(table), len(table) - n
@@ -129,11 +71,11 @@ def _found(cosines: ArrayLike, n: int, k: int, test: Crossed) -> _Found:
     d = test.D / spread if spread > flat else math.nan
     s_w = math.sqrt(float((_centred(s, n) ** 2).sum()) / max(N - 2, 1))
     if test.p_value is None or math.isnan(d):
-        return _Found(Estimate(d, None, None, confidence), None)
+        return Estimate(d, None, None, confidence)
     if not s_w > flat:  # targets that are all alike say nothing about the spread of others: only the sign is known
         most = math.sqrt(N * (N - 1) / (n * m))
         low, high = _of_sign(-most, most, test.p_value <= 1.0 - confidence, test.D)
-        return _Found(Estimate(d, min(low, d), max(high, d), confidence), None)
+        return Estimate(d, min(low, d), max(high, d), confidence)
     t = float(scipy.special.stdtrit(test.df, 0.5 + confidence / 2.0))
     of_D, of_s = _left_out(table, s, n, k)
     var_s = max(_variance(of_s), s_w * s_w / (2 * (N - 2)))  # no less than normal associations give
@@ -143,8 +85,7 @@ def _found(cosines: ArrayLike, n: int, k: int, test: Crossed) -> _Found:
     error, relative = math.sqrt(test.V) / s_w, math.sqrt(var_s) / s_w
     low, high = (float(expected_effect(end, error, relative, n, m)) for end in (low, high))
     low, high = _of_sign(low, high, test.p_value <= 1.0 - confidence, test.D)
-    changes = _sum(1.0 / s_w, of_D, -test.D / s_w**2, of_s)
-    return _Found(Estimate(d, min(low, d), max(high, d), confidence), changes)
+    return Estimate(d, min(low, d), max(high, d), confidence)
 
 
 def _of_sign(low: float, high: float, significant: bool, D: float) -> tuple[float, float]:
@@ -239,57 +180,6 @@ def _parts(one: Changes, other: Changes) -> tuple[float, float, float]:
 def _variance(changes: Changes) -> float:
     targets, attributes, residual = _parts(changes, changes)
     return max(targets + attributes - residual, targets, attributes)
-
-
-def _sum(p: float, one: Changes, q: float, other: Changes) -> Changes:
-    return p * one[0] + q * other[0], p * one[1] + q * other[1], p * one[2] + q * other[2]
-
-
-def _ends(first: _Found, second: _Found, absolute: bool) -> tuple[float, float] | None:
-    """The smallest and largest difference of effect sizes that lie together in the ellipse of their intervals.
-
-    An effect size goes from its estimate to the ends of its interval as its axis goes from 0 to -1 and 1; the ellipse
-    is as narrow as the two estimates go together when words are left out.
-    """
-    if first.changes is None or second.changes is None:
-        return None
-    scales = [1.0 / (math.sqrt(_variance(one)) or 1.0) for one in (first.changes, second.changes)]
-    along, apart = (_variance(_sum(scales[0], first.changes, sign * scales[1], second.changes)) for sign in (1.0, -1.0))
-    half = math.atan2(math.sqrt(apart), math.sqrt(along))  # half the angle whose cosine is the correlation
-    turns = _turns(first.estimate, second.estimate, half)
-    x1, x2 = _moved(first.estimate, np.cos(turns - half)), _moved(second.estimate, np.cos(turns + half))
-    low, high = float((x2 - x1).min()), float((x2 - x1).max())
-    if not absolute:
-        return low, high
-    # |x2| - |x1| is the larger of min(x2 - x1, x2 + x1) and min(x1 - x2, -x1 - x2)
-    least, most = float((x2 + x1).min()), float((x2 + x1).max())
-    low, high = min(max(low, -most), max(-high, least)), max(min(high, most), min(-low, -least))
-    return max(low, -_farthest(first.estimate)), min(high, _farthest(second.estimate))
-
-
-def _farthest(estimate: Estimate) -> float:
-    return max(abs(estimate.low or 0.0), abs(estimate.high or 0.0))
-
-
-def _turns(first: Estimate, second: Estimate, half: float) -> Floats:
-    """Where on the ellipse a sum or a difference of effect sizes may be largest or smallest.
-
-    Both are linear between the places where one effect size is as estimated: there, or where a line would have them.
-    """
-    up1, up2, down1, down2 = (
-        float(_moved(one, np.array(end)) - one.effect_size) for end in (1.0, -1.0) for one in (first, second)
-    )
-    slopes = [(p, q) for p in (up1, -down1) for q in (up2, -down2)]
-    lines = [math.atan2((p - q) * math.sin(half), (p + q) * math.cos(half)) for p, q in slopes]
-    lines += [math.atan2((p + q) * math.sin(half), (p - q) * math.cos(half)) for p, q in slopes]
-    at = np.array([half + math.pi / 2.0, math.pi / 2.0 - half, *lines])
-    return np.concatenate([at, at + math.pi])
-
-
-def _moved(estimate: Estimate, axis: Floats) -> Floats:
-    d = estimate.effect_size
-    low, high = (d if end is None else end for end in (estimate.low, estimate.high))
-    return np.where(axis > 0.0, d + axis * (high - d), d + axis * (d - low))
 
 
 def in_short(estimate: Estimate, crossed: Crossed) -> str:

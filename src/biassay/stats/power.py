@@ -58,10 +58,12 @@ class Design:
     """A test of given sizes on words that vary as ``components`` say, and what it can see.
 
     Effects are D, in the units of the components, or d by word; they are the true ones, and D and d have one sign.
+    `added_variance` is a known part of the variance of D that does not come from the sampling of words.
     """
 
     components: Components
     sizes: Sizes
+    added_variance: float = 0.0
 
     def __post_init__(self) -> None:
         sizes = self.sizes if isinstance(self.sizes, tuple) else ()
@@ -74,7 +76,7 @@ class Design:
     @cached_property
     def V(self) -> float:
         """The variance of D."""
-        return self.components.variance(*self.sizes)
+        return self.components.variance(*self.sizes) + self.added_variance
 
     @cached_property
     def spread(self) -> float:
@@ -98,6 +100,11 @@ class Design:
         """How often the two-sided test finds an effect of D."""
         _check_share("alpha", alpha)
         return _found(abs(D) / math.sqrt(self.V), self._reach(alpha / 2.0))
+
+    def power_above(self, D: float, alpha: float = ALPHA) -> float:
+        """Return how often the interval of 1 - alpha lies above 0 when the effect is D."""
+        _check_share("alpha", alpha)
+        return float(scipy.special.ndtr(D / math.sqrt(self.V) - self._reach(alpha / 2.0)).mean())
 
     def equivalence_power(self, margin: float, D: float = 0.0, alpha: float = ALPHA) -> float:
         """How often the two one-sided tests show that D, whose true value is ``D``, lies within the margin."""
@@ -140,7 +147,8 @@ class Design:
         parts = np.array([own * _mean_squares(i, of) for i, (own, of) in enumerate(zip(expected, free, strict=True))])
         V_T, V_A, V_E = parts[:2].sum(axis=0), parts[2:4].sum(axis=0), parts[4:].sum(axis=0)
         V = np.maximum(V_T + V_A - V_E, np.maximum(V_T, V_A))
-        return V, V * V / ((parts * parts) / np.array(free)[:, None]).sum(axis=0)
+        total = V + self.added_variance
+        return total, total * total / ((parts * parts) / np.array(free)[:, None]).sum(axis=0)
 
 
 def d_of(D: float, spread: float, n: int, m: int) -> float:

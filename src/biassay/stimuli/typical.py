@@ -13,7 +13,7 @@ from biassay.stats.crossed import Components
 from biassay.stimuli.catalogue import catalogue
 from biassay.stimuli.model import Test
 
-__all__ = ["models_measured", "typical_components"]
+__all__ = ["calibrated_components", "models_measured", "typical_components"]
 
 
 def models_measured() -> tuple[str, ...]:
@@ -33,6 +33,39 @@ def typical_components(test: Test | None = None) -> Components:
         if of:
             return _median(of)
     return _typical_of_level("word" if test is None else test.level)
+
+
+def calibrated_components(test: Test) -> Components:
+    """Return medians over the models that were measured, in units of the SD of cosines between frequent words.
+
+    For a test that is not of the catalogue, medians over the tests of its level in the main collections.
+    """
+    known = catalogue().tests.get(test.name)
+    of = _calibrated().get(test.alias_of or test.name, ()) if known == test else ()
+    return _median(of) if of else _calibrated_of_level(test.level)
+
+
+@cache
+def _calibrated_of_level(level: str) -> Components:
+    tests = [test.name for test in catalogue().main if test.level == level]
+    return _median([_median(_calibrated()[name]) for name in tests if _calibrated().get(name)])
+
+
+@cache
+def _calibrated() -> dict[str, list[Components]]:
+    """Components of each test on every model, divided by the squared SD of the model's cosines."""
+    found, sds = {}, _file()["cosine_sd"]
+    for name, of in _file()["tests"].items():
+        level = catalogue().tests[name].level
+        found[name] = [
+            Components(
+                max(own["var_targets"], 0.0) / sds[model][level] ** 2,
+                max(own["var_attributes"], 0.0) / sds[model][level] ** 2,
+                own["var_residual"] / sds[model][level] ** 2,
+            )
+            for model, own in of.items()
+        ]
+    return found
 
 
 @cache

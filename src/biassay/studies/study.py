@@ -83,10 +83,10 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """An array of the model that is measured."""
+    """An array of the model that is measured; float32 is stored as it is."""
 
     name: str
-    values: NDArray[np.float64]
+    values: NDArray[np.float64] | NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.results.made_runs import result, run_of, with_rows
+from tests.results.made_runs import result, run_of, with_rows, with_scales
 
 from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
+from biassay.stimuli.model import Direction
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.records import Result
@@ -44,7 +45,8 @@ def in_one(first: Run, second: Run) -> Run:
     """Two runs as one that measured both models."""
     manifest = dataclasses.replace(first.manifest, models=(*first.manifest.models, *second.manifest.models))
     arrays = {**first.arrays, **{f"1/{name.removeprefix('0/')}": array for name, array in second.arrays.items()}}
-    return Run(manifest, {"results": (*first.results, *second.results)}, arrays)
+    tables = {name: (*first.tables[name], *second.tables[name]) for name in ("results", "scales")}
+    return Run(manifest, tables, arrays)
 
 
 def keeping(run: Run, test: str, **words: Collection[str]) -> Run:
@@ -114,10 +116,34 @@ def cut(run: Run, test: str, words: Mapping[str, Collection[str]]) -> NDArray[np
     return np.array([[near(*target, *attribute) for attribute in attributes] for target in targets])
 
 
+def calibrated(run: Run, test: str, words: Mapping[str, Collection[str]]) -> tuple[NDArray[np.float64], float]:
+    """Cosines of words divided by the standard deviation of those of frequent words, and that standard deviation."""
+    form = of(run, test).level
+    sd = float(np.std(run.arrays[f"0/scales/{form}"], dtype=np.float64))
+    return cut(run, test, words) / sd, sd
+
+
+def calibrated_difference(run: Run, test: str, words: Mapping[str, Collection[str]]) -> float:
+    """Mean association of X less that of Y, by the book, in standard deviations."""
+    table, _ = calibrated(run, test, words)
+    x, a = len(words["X"]), len(words["A"])
+    s = table[:, :a].mean(axis=1) - table[:, a:].mean(axis=1)
+    return float(s[:x].mean() - s[x:].mean())
+
+
 def simulated(
-    rng: np.random.Generator, size: int, tests: int, effect: float, more: float = 0.0, shared: float = 0.7
+    rng: np.random.Generator,
+    size: int,
+    tests: int,
+    effect: float,
+    more: float = 0.0,
+    shared: float = 0.7,
+    direction: Direction | None = None,
 ) -> list[Run]:
-    """Two models that share so much of the variance; the second has ``more`` effect. Every test has other words."""
+    """Two models that share so much of the variance; the second has ``more`` effect. Every test has other words.
+
+    The standard deviation of cosines between frequent words is 0.1.
+    """
     side = np.repeat([0.5, -0.5], size)
     words = {role: {f"{role}{i}": 0.0 for i in range(size)} for role in "XYAB"}
 
@@ -132,5 +158,9 @@ def simulated(
         for own_effect, of_model in zip((effect, effect + more), arrays, strict=True):
             own = math.sqrt(1.0 - shared) * drawn()
             of_model[f"0/t{i}/cosines"] = own_effect * np.outer(side, side) + common + own
-    rows = [[result(name, f"t{i}", associations=words) for i in range(tests)] for name in ("one", "two")]
-    return [run_of(str(i), own, of_model) for i, (own, of_model) in enumerate(zip(rows, arrays, strict=True))]
+    rows = [
+        [result(name, f"t{i}", associations=words, direction=direction) for i in range(tests)]
+        for name in ("one", "two")
+    ]
+    runs = [run_of(str(i), own, of_model) for i, (own, of_model) in enumerate(zip(rows, arrays, strict=True))]
+    return [with_scales(run) for run in runs]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.results.made_runs import contexts, run_of, with_rows
+from tests.results.made_runs import contexts, run_of, with_rows, with_scales
 
 import biassay
 from biassay.models.base import Identity
@@ -67,7 +67,7 @@ def measured_in_contexts(models: tuple[str, ...] = ("one", "two")) -> Run:
     sources = [(t.source.name, t.source.citation, t.source.licence, t.source.version) for t in tests]
     asked = [TestRecord(t.name, "C*", digest_of(t), *source) for t, source in zip(tests, sources, strict=True)]
     manifest = dataclasses.replace(made.manifest, inputs=InputsRecord(tuple(asked), record))
-    return dataclasses.replace(made, manifest=manifest)
+    return with_scales(dataclasses.replace(made, manifest=manifest))
 
 
 def changed(run: Run, **given: Any) -> Run:

@@ -11,7 +11,8 @@ import pytest
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.compared_runs import (
     TESTS,
-    cut,
+    calibrated,
+    calibrated_difference,
     edited,
     effect,
     in_common,
@@ -29,7 +30,7 @@ from biassay.errors import UsageError
 from biassay.results.comparison import Comparison
 from biassay.runs.run import Run
 from biassay.runs.showing import compared
-from biassay.stats.crossed_effect import crossed_difference
+from biassay.stats.crossed import crossed_test
 from biassay.studies.associations.compare import AssociationDifference
 
 
@@ -56,19 +57,23 @@ def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, t
         words = in_common(of(first, r.test), of(other, r.test))
         sizes = effect(first, r.test, words), effect(other, r.test, words)
         assert (r.effect_baseline, r.effect_model) == pytest.approx(sizes)
-        assert r.difference == pytest.approx(sizes[1] - sizes[0])
+        deltas = [calibrated_difference(run, r.test, words) for run in (first, other)]
+        assert (r.calibrated_baseline, r.calibrated_model) == pytest.approx(deltas)
+        assert r.difference == pytest.approx(deltas[1] - deltas[0])
+        sds = [calibrated(run, r.test, words)[1] for run in (first, other)]
+        assert (r.cosine_sd_baseline, r.cosine_sd_model) == pytest.approx(sds)
+        assert (r.D_baseline, r.D_model) == pytest.approx([delta * sd for delta, sd in zip(deltas, sds, strict=True)])
         assert (r.baseline, r.title, r.reason) == ("glove", of(first, r.test).title, None)
         assert numbers(r) == tuple(len(words[role]) for role in "XYAB")
-        expected = crossed_difference(
-            cut(first, r.test, words), cut(other, r.test, words), len(words["X"]), len(words["A"])
-        )
-        assert (r.interval_low, r.interval_high) == pytest.approx((expected.low, expected.high))
+        tables = [calibrated(run, r.test, words)[0] for run in (first, other)]
+        expected = crossed_test(tables[1] - tables[0], len(words["X"]), len(words["A"])).interval
+        assert (r.interval_low, r.interval_high) == pytest.approx(expected)
     assert [numbers(r) for r in rows_of(found) if r.test == "weat7"] == [(6, 8, 7, 5), (8, 8, 7, 8)]
 
 
 def turned(run: Run) -> Run:
     """The same run with its words in the opposite order."""
-    rows, arrays = [], {}
+    rows, arrays = [], dict(run.arrays)
     for r in run.results:
         x, a = len(r.associations["X"]), len(r.associations["A"])
         table = run.arrays[f"0/{r.test}/cosines"]
@@ -84,9 +89,9 @@ def test_simultaneous_intervals_are_those_of_more_confidence(first: Run, second:
     assert [r.family for r in rows_of(found)] == [8] * 8
     for r in rows_of(found):
         words = of(first, r.test).associations
-        one, other = (cut(run, r.test, words) for run in (first, second if r.model == "second" else third))
-        wider = crossed_difference(one, other, len(words["X"]), len(words["A"]), confidence=1 - 0.05 / 8)
-        assert (r.simultaneous_low, r.simultaneous_high) == pytest.approx((wider.low, wider.high))
+        one, other = (calibrated(run, r.test, words)[0] for run in (first, second if r.model == "second" else third))
+        wider = crossed_test(other - one, len(words["X"]), len(words["A"]), confidence=1 - 0.05 / 8)
+        assert (r.simultaneous_low, r.simultaneous_high) == pytest.approx(wider.interval)
         assert r.simultaneous_low < r.interval_low < r.difference < r.interval_high < r.simultaneous_high  # type: ignore[operator]
 
 
@@ -211,36 +216,55 @@ def test_of_few_words_in_common_there_is_a_difference_without_an_interval(first:
     words = in_common(of(first, "weat6"), of(few, "weat6"))
     assert r.reason == "too few words in common for an interval"
     assert numbers(r) == ((1, 8, 8, 8) if role == "X" else (8, 8, 1, 8))
-    assert r.difference == pytest.approx(effect(second, "weat6", words) - effect(first, "weat6", words))
+    deltas = [calibrated_difference(run, "weat6", words) for run in (first, second)]
+    assert r.difference == pytest.approx(deltas[1] - deltas[0])
     assert (r.interval_low, r.interval_high, r.simultaneous_low, r.simultaneous_high) == (None,) * 4
 
 
-def test_words_that_are_all_associated_alike_have_no_difference_and_are_not_called_few(first: Run, second: Run) -> None:
+def test_words_that_are_all_alike_on_one_model_are_compared(first: Run, second: Run) -> None:
     flat = {**second.arrays, "0/weat6/cosines": np.full((16, 16), 0.25)}
     r = row(compared({"a": first, "b": dataclasses.replace(second, arrays=flat)}), "weat6")
-    assert r.difference is None
-    assert r.effect_model is None
-    assert r.reason == "all words in common have the same association"
+    assert (r.effect_model, r.calibrated_model) == (None, pytest.approx(0.0))
+    assert r.difference == pytest.approx(-(r.calibrated_baseline or 0.0))
+    assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
 
 
-def test_without_cosines_a_difference_has_no_interval(first: Run, second: Run) -> None:
-    """An older run: its effect sizes are compared as they are, and it is said that it must be measured again."""
-    older = dataclasses.replace(edited(second, "weat6", effect_size_by_word=0.5), arrays={})
-    lacking = dict(list(of(second, "weat7").associations["X"].items())[2:])
-    older = edited(older, "weat7", associations={**of(second, "weat7").associations, "X": lacking})
-    for runs, sign in (({"a": first, "b": older}, 1), ({"b": older, "a": first}, -1)):
-        found = {r.test: r for r in rows_of(compared(runs))}
-        own = of(first, "weat6").effect_size_by_word
-        assert own is not None
-        assert found["weat6"].difference == pytest.approx(sign * (0.5 - own))
-        for r in found.values():
-            assert r.reason is not None
-            assert "kept of second: measure again" in r.reason
-            assert ("not all the same" in r.reason) == (r.test == "weat7")
-            assert (r.interval_low, r.interval_high, r.simultaneous_low, r.family) == (None,) * 4
-    misfit = {**second.arrays, "0/weat6/cosines": np.zeros((3, 3))}
-    r = row(compared({"a": first, "b": dataclasses.replace(second, arrays=misfit)}), "weat6")
-    assert (r.difference is None, r.interval_low) == (False, None)
+def test_without_cosines_there_is_no_difference(first: Run, second: Run) -> None:
+    """An older run must be measured again."""
+    older = dataclasses.replace(second, arrays={})
+    misfit = dataclasses.replace(second, arrays={**second.arrays, "0/weat6/cosines": np.zeros((3, 3))})
+    scales = {name: array for name, array in second.arrays.items() if "/scales/" not in name}
+    for other in (older, misfit, dataclasses.replace(second, arrays=scales)):
+        for runs in ({"a": first, "b": other}, {"b": other, "a": first}):
+            r = row(compared(runs), "weat6")
+            assert "measure the model again" in (r.reason or "")
+            assert (r.difference, r.interval_low, r.simultaneous_low, r.family) == (None,) * 4
+
+
+def test_words_of_a_cluster_are_averaged(first: Run, second: Run) -> None:
+    words = {role: list(own) for role, own in of(first, "weat6").associations.items()}
+    together = {"X": dict.fromkeys(words["X"][:3], words["X"][0]), "B": dict.fromkeys(words["B"][2:4], words["B"][2])}
+    runs = {name: edited(run, "weat6", clusters=together) for name, run in (("a", first), ("b", second))}
+    r = row(compared(runs), "weat6")
+    assert numbers(r) == (6, 8, 8, 7)
+    tables = []
+    for run in (first, second):
+        table = calibrated(run, "weat6", words)[0]
+        rows = np.vstack([table[:3].mean(axis=0), table[3:]])
+        tables.append(np.column_stack([rows[:, :10], rows[:, 10:12].mean(axis=1), rows[:, 12:]]))
+    expected = crossed_test(tables[1] - tables[0], 6, 8)
+    assert (r.difference, r.interval_low) == pytest.approx((expected.D, expected.interval[0]))  # type: ignore[index]
+
+
+def test_a_spread_that_changed_much_is_told(first: Run, second: Run) -> None:
+    def scaled(by: float) -> Run:
+        arrays = {name: by * array if "/scales/" in name else array for name, array in second.arrays.items()}
+        return dataclasses.replace(second, arrays=arrays)
+
+    told = {by: [line for line in compared({"a": first, "b": scaled(by)}).remarks if "SD" in line] for by in (1.2, 1.3)}
+    assert (len(told[1.2]), len(told[1.3])) == (0, 2)  # by themselves and in sentences
+    tiny = row(compared({"a": first, "b": scaled(1e-3)}), "weat6")
+    assert (tiny.difference, "not testable" in (tiny.reason or "")) == (None, True)
 
 
 def test_scores_of_four_sets_and_texts_of_unknown_words_have_no_interval(first: Run, second: Run) -> None:
@@ -250,7 +274,8 @@ def test_scores_of_four_sets_and_texts_of_unknown_words_have_no_interval(first: 
         if given is not plain:
             one, other = (edited(run, "weat6", effect_size_by_word=e) for run, e in ((one, 0.25), (other, 1.0)))
         r = row(compared({"a": one, "b": other}), "weat6")
-        assert (r.effect_baseline, r.effect_model, r.difference) == (0.25, 1.0, 0.75)
+        expected = (None, None, None) if given is plain else (0.25, 1.0, 0.75)
+        assert (r.effect_baseline, r.effect_model, r.difference) == expected
         assert (r.interval_low, r.simultaneous_low) == (None, None)
         assert said in (r.reason or "")
         assert "again" not in (r.reason or "")
@@ -267,7 +292,8 @@ def test_tests_over_contexts_are_compared_by_word() -> None:
         words = in_common(of(one, r.test), of(two, r.test))
         sizes = [effect(run, r.test, words) for run in (one, two)]
         assert (r.effect_baseline, r.effect_model) == pytest.approx(sizes)
-        assert r.difference == pytest.approx(sizes[1] - sizes[0])
+        deltas = [calibrated_difference(run, r.test, words) for run in (one, two)]
+        assert r.difference == pytest.approx(deltas[1] - deltas[0])
         assert sizes[0] == pytest.approx(of(one, r.test).effect_size_by_word)
         assert r.interval_low < r.difference < r.interval_high  # type: ignore[operator]
     assert rows_of(found)[3].reason == "not measured on one and two"

@@ -1,19 +1,20 @@
-"""Whether a new model is worse than the old one: the verdict of each test, and what fails a gate."""
+"""Verdicts on association tests: the numbers they rest on, which form decides, and what fails a gate."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 from tests.results.made_runs import as_refused, with_rows
 from tests.studies.associations.compared_runs import (
-    cut,
+    calibrated,
     edited,
-    effect,
     in_common,
     keeping,
     of,
+    other_model,
     simulated,
     without,
 )
@@ -21,10 +22,10 @@ from tests.studies.associations.compared_runs import (
 import biassay
 from biassay.errors import MeasurementError, UsageError
 from biassay.results.comparison import Comparison
-from biassay.results.verdicts import Verdict, judged
+from biassay.results.verdicts import Verdict
 from biassay.runs.run import Run
-from biassay.stats.crossed_effect import crossed_difference
-from biassay.stats.stronger import TwoModels
+from biassay.stats.model_difference import compare_tables
+from biassay.stimuli.model import Direction
 
 
 def verdict(found: Comparison, test: str) -> Verdict:
@@ -36,112 +37,115 @@ def refusing(run: Run, test: str) -> Run:
     return with_rows(run, (as_refused(r) if r.test == test else r for r in run.results))
 
 
-@pytest.mark.parametrize(
-    ("difference", "low", "high", "expected"),
-    [
-        (0.5, 0.01, 1.0, "worse"),
-        (0.5, 0.0, 1.0, "cannot tell"),
-        (0.2, 0.1, 0.3, "cannot tell"),
-        (0.21, 0.1, 0.3, "worse"),
-        (0.1, 0.05, 0.2, "no worse"),
-        (0.1, 0.05, 0.201, "cannot tell"),
-        (0.0, 0.0, 0.0, "no worse"),
-        (-0.5, -1.0, 0.3, "cannot tell"),
-        (-0.5, -0.9, -0.1, "no worse"),
-    ],
-)
-def test_the_rule(difference: float, low: float, high: float, expected: str) -> None:
-    assert judged(difference, low, high, 0.2) == expected
+def with_cosines(run: Run, test: str, table: np.ndarray) -> Run:
+    return dataclasses.replace(run, arrays={**run.arrays, f"0/{test}/cosines": table})
 
 
-def test_numbers_are_those_of_the_words_in_common(first: Run, second: Run) -> None:
+@pytest.mark.parametrize("direction", ["positive", "negative", None])
+def test_numbers_are_those_of_the_words_in_common(first: Run, second: Run, direction: Direction | None) -> None:
     words = of(second, "weat7").associations
     second = keeping(second, "weat7", X=list(words["X"])[2:], B=list(words["B"])[:5])
-    second = edited(second, "weat8", effect_size_by_word=99.0)  # what was kept is not what is compared
-    found = biassay.compare(first, second, margin=0.3, level=0.04)
+    runs = [with_rows(r, (dataclasses.replace(x, direction=direction) for x in r.results)) for r in (first, second)]
+    found = biassay.compare(*runs, margin=0.3, alpha=0.04)
     for v in found.verdicts:
         common = in_common(of(first, v.test), of(second, v.test))
-        d1, d2 = (effect(run, v.test, common) for run in (first, second))
-        assert (v.effect_baseline, v.effect_model) == pytest.approx((d1, d2))
-        assert v.difference == pytest.approx(abs(d2) - abs(d1))
-        tables = [cut(run, v.test, common) for run in (first, second)]
-        sizes = len(common["X"]), len(common["A"])
-        expected = crossed_difference(*tables, *sizes, confidence=1.0 - 0.04 / 4, absolute=True)
-        assert (v.low, v.high) == pytest.approx((expected.low, expected.high))
-        assert (v.family, v.margin, v.level) == (4, 0.3, 0.04)
+        tables, sds = zip(*(calibrated(run, v.test, common) for run in (first, second)), strict=True)
+        expected = compare_tables(
+            tables[0],
+            tables[1],
+            len(common["X"]),
+            len(common["A"]),
+            direction=direction,
+            margin=0.3,
+            confidence=1.0 - 0.04 / (2 * 3),
+        )
+        assert (v.effect_baseline, v.effect_model) == pytest.approx((expected.old, expected.new))
+        assert (v.growth, v.low, v.high) == pytest.approx(
+            (expected.growth.value, expected.growth.low, expected.growth.high)
+        )
+        assert (v.reversal, v.reversal_low) == pytest.approx((expected.reversal.value, expected.reversal.low))
+        assert (v.outcome, v.margin, v.alpha, v.direction) == (expected.verdict, 0.3, 0.04, direction)
+        assert (v.cosine_sd_baseline, v.cosine_sd_model) == pytest.approx(sds)
+        assert expected.power is not None
+        assert (v.power, v.detectable) == pytest.approx((expected.power.of_twice_margin, expected.power.detectable))
 
 
-def test_checks_of_the_method_are_not_judged(first: Run, second: Run) -> None:
-    runs = [edited(run, "weat6", about="method") for run in (first, second)]
+def test_the_word_form_decides(first: Run, second: Run) -> None:
+    sentences = first.arrays["0/sent-weat6/cosines"]
+    shift = np.outer(*(np.repeat([1.0, -1.0], [len(of(first, "sent-weat6").associations[r]) for r in sides])
+                       for sides in ("XY", "AB")))  # fmt: skip
+    same = dataclasses.replace(other_model(first, "new", 0, noise=0.0))
+    runs = first, with_cosines(same, "sent-weat6", sentences + 0.5 * shift)
+    found = biassay.compare(*(edited(run, "sent-weat6", direction="positive") for run in runs))
+    assert (verdict(found, "sent-weat6").outcome, verdict(found, "sent-weat6").decides) == ("worse", False)
+    assert {(v.outcome, v.decides) for v in found.verdicts if v.test != "sent-weat6"} == {("no_worse", True)}
+    assert found.failed("worse") == found.failed("inconclusive") == ()
+    assert found.verdict == "new is no worse than glove: of 3 questions, no worse 3."
+    alone = biassay.compare(*(edited(run, "sent-weat6", direction="positive") for run in runs), tests="sent-weat6")
+    assert [v.decides for v in alone.verdicts] == [True]
+    assert len(alone.failed("worse")) == 1
+    assert {v.family for v in biassay.compare(first, second).verdicts if v.decides} == {3}
+    assert verdict(biassay.compare(first, second), "sent-weat6").family is None
+
+
+def test_sanity_checks_are_not_judged(first: Run, second: Run) -> None:
+    runs = [edited(run, "weat8", about="method") for run in (first, second)]
     found = biassay.compare(*runs)
-    assert [(v.test, v.family) for v in found.verdicts] == [("weat7", 3), ("weat8", 3), ("sent-weat6", 3)]
+    assert [(v.test, v.family) for v in found.verdicts] == [("weat6", 2), ("weat7", 2), ("sent-weat6", None)]
+    only = [without(edited(run, "weat8", about="method"), "weat6", "weat7", "sent-weat6") for run in (first, second)]
+    with pytest.raises(UsageError, match="no social-bias test"):
+        biassay.compare(*only).failed()
 
 
-def test_a_model_is_no_worse_than_itself(first: Run) -> None:
-    again = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, run_id="again"))
-    found = biassay.compare(first, again)
-    assert {(v.outcome, v.difference, v.low, v.high) for v in found.verdicts} == {("no worse", 0.0, 0.0, 0.0)}
-    assert {(v.family, v.power, v.detectable) for v in found.verdicts} == {(None, None, None)}
-    assert found.failed("worse") == found.failed("not-shown") == ()
+def test_copies_are_no_worse(first: Run) -> None:
+    """Up to rounding: cosines of a rotated or rescaled model differ in the seventh digit."""
+    rng = np.random.default_rng(0)
+    arrays = {name: a + 1e-7 * rng.normal(size=a.shape) if "cos" in name else a for name, a in first.arrays.items()}
+    for again in (first, dataclasses.replace(first, arrays=arrays)):
+        found = biassay.compare(
+            first, dataclasses.replace(again, manifest=dataclasses.replace(again.manifest, run_id="b"))
+        )
+        assert {(v.outcome, v.identical, v.family) for v in found.verdicts} == {("no_worse", True, None)}
+        assert found.failed("inconclusive") == found.power_gaps() == ()
 
 
-def test_a_test_that_is_the_same_on_both_is_not_in_the_family(first: Run, second: Run) -> None:
-    place = "0/weat7/cosines"
-    same = dataclasses.replace(second, arrays={**second.arrays, place: first.arrays[place]})
-    found = biassay.compare(first, same)
-    assert {v.test: v.family for v in found.verdicts} == {"weat6": 3, "weat7": None, "weat8": 3, "sent-weat6": 3}
-    differences = {row.test: row for row in found.tables["associations"]}
-    assert {name: row.family for name, row in differences.items()} == {v.test: v.family for v in found.verdicts}
-    assert (differences["weat7"].simultaneous_low, differences["weat7"].simultaneous_high) == (0.0, 0.0)
-    three = biassay.compare(without(first, "weat7"), without(second, "weat7"))
-    assert [v for v in found.verdicts if v.test != "weat7"] == list(three.verdicts)
+def test_an_identical_test_leaves_the_family(first: Run, second: Run) -> None:
+    found = biassay.compare(first, with_cosines(second, "weat7", first.arrays["0/weat7/cosines"]))
+    assert {v.test: v.family for v in found.verdicts if v.decides} == {"weat6": 2, "weat7": None, "weat8": 2}
+    two = biassay.compare(without(first, "weat7"), without(second, "weat7"))
+    assert [v for v in found.verdicts if v.test != "weat7"] == list(two.verdicts)
 
 
-def test_power_is_that_of_the_words_and_the_family(first: Run, second: Run) -> None:
-    for v in biassay.compare(first, second, margin=0.3, level=0.04).verdicts:
-        common = in_common(of(first, v.test), of(second, v.test))
-        tables = [cut(run, v.test, common) for run in (first, second)]
-        seen = TwoModels.of(*tables, len(common["X"]), len(common["A"]), confidence=0.99, margin=0.3, pairs=150)
-        assert seen is not None
-        assert (v.power, v.detectable) == (seen.power(0.5), seen.smallest())
-    powers = {
-        level: [v.power or 0.0 for v in biassay.compare(first, second, level=level).verdicts] for level in (0.01, 0.5)
-    }
-    assert all(one <= other for one, other in zip(*powers.values(), strict=True))
-    assert sum(powers[0.01]) < sum(powers[0.5])
-
-
-def test_a_test_that_is_lost_fails_and_one_that_none_has_does_not(first: Run, second: Run) -> None:
+def test_a_missing_test_fails_and_one_that_neither_model_has_does_not(first: Run, second: Run) -> None:
     lost = biassay.compare(first, refusing(second, "weat7"))
-    assert verdict(lost, "weat7").outcome == "lost"
-    assert verdict(lost, "weat7").reason == "refused: too many words"
+    assert (verdict(lost, "weat7").outcome, verdict(lost, "weat7").reason) == ("missing", "refused: too many words")
     assert verdict(lost, "weat7") in lost.failed("worse")
-    left_out = biassay.compare(first, without(second, "weat7"))
-    assert verdict(left_out, "weat7") in left_out.failed("worse")
+    for test in ("weat7", "sent-weat6"):  # also a form that does not decide
+        left_out = biassay.compare(first, without(second, test))
+        assert verdict(left_out, test) in left_out.failed("worse")
     neither = biassay.compare(refusing(first, "weat7"), refusing(second, "weat7"))
-    assert verdict(neither, "weat7").outcome == "not measured"
-    assert verdict(neither, "weat7") not in neither.failed("not-shown")
+    assert verdict(neither, "weat7").outcome == "not_measured"
+    assert verdict(neither, "weat7") not in neither.failed("inconclusive")
     gained = biassay.compare(refusing(first, "weat7"), second)
-    assert verdict(gained, "weat7").outcome == "cannot tell"
-    assert verdict(gained, "weat7") in gained.failed("not-shown")
+    assert verdict(gained, "weat7").outcome == "inconclusive"
+    assert verdict(gained, "weat7") in gained.failed("inconclusive")
     assert verdict(gained, "weat7") not in gained.failed("worse")
-    assert {v.family for v in gained.verdicts if v.low is not None} == {3}
 
 
-def test_without_cosines_nothing_can_be_told(first: Run, second: Run) -> None:
+def test_without_cosines_nothing_can_be_judged(first: Run, second: Run) -> None:
     found = biassay.compare(first, dataclasses.replace(second, arrays={}))
-    assert {(v.outcome, v.low, v.family) for v in found.verdicts} == {("cannot tell", None, None)}
-    with pytest.raises(MeasurementError, match="measure again"):
-        found.failed("not-shown")
+    assert {(v.outcome, v.low, v.family) for v in found.verdicts} == {("inconclusive", None, None)}
+    with pytest.raises(MeasurementError, match="measure the model again"):
+        found.failed("inconclusive")
 
 
 def test_a_gate_needs_something_to_judge(first: Run, second: Run) -> None:
     runs = [with_rows(run, map(as_refused, run.results)) for run in (first, second)]
-    with pytest.raises(MeasurementError, match="by any test"):
+    with pytest.raises(MeasurementError, match="by any social-bias test"):
         biassay.compare(*runs).failed()
-    with pytest.raises(UsageError, match="not-shown"):
+    with pytest.raises(UsageError, match="'worse' or 'inconclusive'"):
         biassay.compare(first, second).failed("better")
-    for name, wrong in (("margin", (0.0, -0.1, np.nan, np.inf)), ("level", (0.0, 1.0, -1.0, np.nan))):
+    for name, wrong in (("margin", (0.0, -0.1, np.nan, np.inf)), ("alpha", (0.0, 1.0, -1.0, np.nan))):
         for value in wrong:
             with pytest.raises(UsageError, match=name):
                 biassay.compare(first, second, **{name: value})  # type: ignore[arg-type]
@@ -149,17 +153,67 @@ def test_a_gate_needs_something_to_judge(first: Run, second: Run) -> None:
         biassay.compare("glove")
 
 
-def test_a_biased_model_is_caught() -> None:
-    found = biassay.compare(*simulated(np.random.default_rng(2), 20, 5, 0.0, more=0.3, shared=0.95))
-    assert len(found.failed("worse")) == 5
-    back = biassay.compare(*simulated(np.random.default_rng(2), 20, 5, 0.3, more=-0.3, shared=0.95))
-    assert {v.outcome for v in back.verdicts} == {"no worse"}
+def test_a_biased_model_is_worse_and_a_debiased_one_better() -> None:
+    """0.3 in cosine units are 3 standard deviations of cosines between frequent words."""
+    for direction in ("positive", None):
+        runs = simulated(np.random.default_rng(2), 20, 5, 0.1, more=0.3, shared=0.95, direction=direction)  # type: ignore[arg-type]
+        found = biassay.compare(*runs)
+        assert {v.outcome for v in found.verdicts} == {"worse"}
+        assert len(found.failed("worse")) == 5
+        assert found.verdict.startswith("two is worse (closer to the stereotype) than one: of 5 questions, worse 5")
+        back = biassay.compare(*reversed(runs))
+        assert {v.outcome for v in back.verdicts} == {"better"}
+        assert back.verdict.startswith("one is better (farther from the stereotype) than two")
+        assert back.failed("inconclusive") == ()
+
+
+def test_a_model_whose_saturated_effect_doubles_is_worse(first: Run) -> None:
+    """d is near its largest value, 1.94, on both models."""
+    signs = np.repeat([1.0, -1.0], 8)
+    old = 0.06 * np.outer(signs, signs) + 0.002 * np.random.default_rng(0).normal(size=(16, 16))
+    runs = with_cosines(first, "weat6", old), with_cosines(other_model(first, "new", 0, 0.0), "weat6", 2.0 * old)
+    found = verdict(biassay.compare(*(edited(run, "weat6", direction="positive") for run in runs)), "weat6")
+    assert found.d_model is not None
+    assert (found.outcome, found.growth) == ("worse", pytest.approx(found.effect_baseline))
+
+
+def test_a_true_growth_below_the_margin_is_not_called_worse() -> None:
+    """A growth of .19 at a margin of .2, in 200 questions of 20 comparisons."""
+    rng = np.random.default_rng(3)
+    found = [
+        biassay.compare(*simulated(rng, 8, 10, 0.05, more=0.019, shared=0.97, direction="positive")) for _ in range(20)
+    ]
+    assert sum(v.outcome == "worse" for one in found for v in one.verdicts) <= 1
+
+
+def test_intervals_nest(first: Run, second: Run) -> None:
+    ends = [
+        {v.test: (v.low, v.high, v.growth) for v in biassay.compare(first, second, alpha=alpha).verdicts}
+        for alpha in (0.3, 0.1, 0.05, 0.02, 0.001)
+    ]
+    for narrow, wide in itertools.pairwise(ends):
+        for test, (low, high, growth) in narrow.items():
+            assert wide[test][0] < low < growth < high < wide[test][1]  # type: ignore[operator]
+
+
+def test_a_topic_that_could_not_fail_is_told(first: Run, second: Run) -> None:
+    """The models differ by noise as large as the cosines vary: nothing could be seen with eight words."""
+    topics = {"weat6": "gender", "weat7": "gender", "weat8": "science", "sent-weat6": "gender"}
+    runs = [with_rows(r, (dataclasses.replace(x, topic=topics[x.test]) for x in r.results)) for r in (first, second)]
+    found = biassay.compare(*runs)
+    assert {v.outcome for v in found.verdicts if v.decides} == {"inconclusive"}
+    gaps = found.power_gaps()
+    assert [(gap.topic, gap.questions) for gap in gaps] == [("gender", ("weat6", "weat7")), ("science", ("weat8",))]
+    assert all(f"--min-power {0.2:g}" in str(gap) and "type --min-power 0" in str(gap) for gap in gaps)
+    assert found.power_gaps(0.0) == ()
+    same = with_cosines(runs[1], "weat6", first.arrays["0/weat6/cosines"])
+    assert [gap.topic for gap in biassay.compare(runs[0], same).power_gaps()] == ["science"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("true", "shared"), [(0.0, 0.7), (0.08, 0.7), (0.08, 0.98)])
 def test_a_model_that_differs_by_noise_alone_passes(true: float, shared: float) -> None:
-    """At least 99 times in 100, three tests each: as the level says, and less often by far where signs are in doubt."""
+    """At least 97 times in 100, three tests each: the margin adds to what alpha allows."""
     rng = np.random.default_rng(11)
     failed = sum(bool(biassay.compare(*simulated(rng, 8, 3, true, shared=shared)).failed("worse")) for _ in range(100))
-    assert failed <= 1
+    assert failed <= 3

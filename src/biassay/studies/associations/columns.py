@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from biassay.results.tables import MODEL, REVISION, Column, Format, TableSpec
 from biassay.studies.associations.marks import BY_WORD
-from biassay.studies.associations.records import Diagnostics, Result
+from biassay.studies.associations.records import Diagnostics, Result, Scale
 
-__all__ = ["COLUMNS", "DIAGNOSTICS", "PAPER_COLUMNS", "RESULTS"]
+__all__ = ["COLUMNS", "DIAGNOSTICS", "PAPER_COLUMNS", "RESULTS", "SCALES"]
 
 PAPER_COLUMNS = (
     *MODEL,
@@ -56,6 +56,11 @@ _OWN = (
     Column("D", "D", "How much closer X than Y is to A than to B, in cosine units.", "number"),
     Column("D_low", "D, low", "Of D with other words of the same kinds: lower end.", "number"),
     Column("D_high", "D, high", "Upper end.", "number"),
+    Column("calibrated_difference", "calibrated", "D divided by the cosine SD: comparable between models.", "number"),
+    Column("calibrated_ci_low", "calibrated, low", "Lower end; the cosine SD is taken as known.", "number"),
+    Column("calibrated_ci_high", "calibrated, high", "Upper end.", "number"),
+    Column("cosine_sd", "cosine SD", "Standard deviation of cosines between pairs of frequent words.", "number"),
+    Column("clusters", "clusters", "Words that share a cluster with others, by role."),
     Column("share_targets", "of targets", "Share of target words in the variance of D.", "share"),
     Column("share_attributes", "of attributes", "Share of attribute words.", "share"),
     Column("share_residual", "residual", "Share of what is neither.", "share"),
@@ -121,10 +126,19 @@ _DIAGNOSTICS = (
     REVISION,
 )
 
+_SCALES = (
+    *MODEL,
+    Column("form", "form", "How the words were put into text."),
+    Column("cosine_sd", "cosine SD", "Standard deviation of cosines between pairs of the words.", "number"),
+    Column("number", "words", "Number of words.", "count", lambda row: len(row.words)),
+    REVISION,
+)
+
 COLUMNS = (*PAPER_COLUMNS, *_OWN)
 _SHOWN = (
     *("model", "options", "test", "title", "status", "effect_size_by_word", "d_low", "d_high"),
     *("p_value_crossed", "p_value_crossed_holm", "p_value_by_word", "share_random"),
 )
 DIAGNOSTICS = TableSpec("diagnostics", "Words of the tests", Diagnostics, _DIAGNOSTICS)
+SCALES = TableSpec("scales", "Spread of cosines between frequent words", Scale, _SCALES, key=("form",), detail=True)
 RESULTS = TableSpec("results", "Association tests", Result, COLUMNS, shown=_SHOWN)

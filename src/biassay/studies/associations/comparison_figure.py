@@ -7,21 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from biassay.pages.effects import EffectRow, EffectRows, draw_effects
-from biassay.pages.gate import TOLD, by_urgency, said_of
+from biassay.pages.gate import by_urgency, said_of
 from biassay.pages.overview import CHECKS, drawable, effect_of_finding, overview, scale_of
 from biassay.results.comparison import Comparison
 from biassay.results.findings import Finding
-from biassay.results.verdicts import Outcome, Verdict
+from biassay.results.verdicts import OUTCOMES, Outcome, Verdict
 from biassay.studies.associations.findings import findings_in_short
 
 __all__ = ["comparison_figure"]
 
 _TITLES: Mapping[Outcome, str] = {
     "worse": "Worse",
-    "lost": "Measured on the old model only",
-    "cannot tell": "Cannot tell",
-    "no worse": "No worse",
-    "not measured": "Measured on neither model",
+    "missing": "Measured on the old model only",
+    "inconclusive": "Inconclusive",
+    "better": "Better",
+    "no_worse": "No worse",
+    "not_measured": "Measured on neither model",
 }
 
 
@@ -35,7 +36,7 @@ def comparison_figure(found: Comparison) -> Markup | None:
     by_test: dict[str, list[Finding]] = {}
     for one in sorted(findings, key=lambda one: models.index(one.model)):
         by_test.setdefault(one.item, []).append(one)
-    caption = "Tests about people by verdict: is the association stronger on the new model, in either direction?"
+    caption = "Social-bias tests by verdict: did the association move towards the stereotype? Effect sizes d."
     return draw_effects(
         list(_groups(by_test, found.verdicts, models)), models, caption=caption, **scale_of(findings, len(models))
     )
@@ -47,7 +48,7 @@ def _groups(
     for model in models[1:]:
         own = [verdict for verdict in verdicts if verdict.model == model]
         front = f"{model}: " if len(models) > 2 else ""
-        for outcome in TOLD:
+        for outcome in OUTCOMES:
             same = by_urgency([verdict for verdict in own if verdict.outcome == outcome and verdict.test in by_test])
             if same:
                 rows = tuple(_row(_of(by_test[one.test], models[0], model), models, one) for one in same)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ class _Cosine:
     name: str = "cosine"
     title: str = "cosine (WEAT)"
     unit: str = "d"
+    scale: Literal["sd"] | None = "sd"
 
     def associate(self, sets: Sets, how: Testing) -> Association:
         return associated([sets[role] for role in "XYAB"], how)

@@ -12,16 +12,24 @@ from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.power import POWER, smallest_detectable
 from biassay.studies.associations.settings import Settings
 
-__all__ = ["COSINES", "crossed_fields"]
+__all__ = ["COSINES", "LEAST_SD", "crossed_fields"]
 
+LEAST_SD = 1e-3
+"""With a smaller cosine SD, rounding would decide: differences are not calibrated."""
 COSINES = "cosines"
 """The array of a test: cosines of words, rows X and Y, columns A and B, in the order of the result's associations."""
 
 
 def crossed_fields(
-    cosines: NDArray[np.float64] | None, num_words: tuple[int, int, int, int], settings: Settings
+    cosines: NDArray[np.float64] | None,
+    num_words: tuple[int, int, int, int],
+    settings: Settings,
+    cosine_sd: float | None = None,
 ) -> dict[str, Any]:
-    """Fields of a result; none of them where the words of its texts are not known."""
+    """Fields of a result; none of them where the words of its texts are not known.
+
+    ``cosine_sd`` is that of frequent words on the model.
+    """
     if cosines is None:
         return {}
     n, _, k, _ = num_words
@@ -33,8 +41,13 @@ def crossed_fields(
     seen = None
     if parts is not None and settings.level < POWER:  # beyond, chance alone finds as much
         seen = smallest_detectable(parts, found.sizes, settings.level)
+    scale = cosine_sd if cosine_sd is not None and cosine_sd >= LEAST_SD else None
     return {
         "D": found.D,
+        "cosine_sd": cosine_sd,
+        "calibrated_difference": None if scale is None else found.D / scale,
+        "calibrated_ci_low": None if scale is None or low is None else low / scale,
+        "calibrated_ci_high": None if scale is None or high is None else high / scale,
         "D_low": low,
         "D_high": high,
         "d_low": size.low,

@@ -10,12 +10,12 @@ from rich.text import Text
 from biassay.files import printable
 from biassay.pages.comparing import print_differences
 from biassay.pages.formats import decimals, interval_text
-from biassay.pages.gate import TOLD, by_urgency
+from biassay.pages.gate import by_urgency, effect_text
 from biassay.pages.lines import Block, Line
 from biassay.pages.overview import CHECKS
 from biassay.pages.plain_tables import WIDTH
 from biassay.results.comparison import Comparison
-from biassay.results.verdicts import Outcome, Verdict
+from biassay.results.verdicts import OUTCOMES, Outcome, Verdict, outcome_name
 from biassay.studies.associations.compare import AssociationDifference
 from biassay.studies.associations.differences import (
     apart,
@@ -27,9 +27,9 @@ from biassay.studies.associations.marks import SIGNS
 
 __all__ = ["print_association_differences"]
 
-_STYLES: dict[Outcome, str] = {"worse": "bold red", "lost": "bold red", "no worse": "green"}
-_HEADS = ("old d", "new d", "growth", "interval", "80% power")
-_CHECK_HEADS = ("old d", "new d", "difference", "95%, paired")
+_STYLES: dict[Outcome, str] = {"worse": "bold red", "missing": "bold red", "better": "green", "no_worse": "green"}
+_HEADS = ("old", "new", "growth", "interval", "80% power")
+_CHECK_HEADS = ("old", "new", "difference", "95%, paired")
 
 
 def print_association_differences(found: Comparison, console: Console) -> None:
@@ -48,37 +48,71 @@ def print_association_differences(found: Comparison, console: Console) -> None:
 
 
 def _judged(verdicts: Sequence[Verdict]) -> Iterator[Line]:
-    for outcome in TOLD:
-        own = by_urgency([v for v in verdicts if v.outcome == outcome])
+    deciding = [verdict for verdict in verdicts if verdict.decides or verdict.outcome == "missing"]
+    for outcome in OUTCOMES:
+        own = by_urgency([v for v in deciding if v.outcome == outcome])
         if own:
-            yield Line(f"{outcome[0].upper()}{outcome[1:]} ({len(own)} of {len(verdicts)})")
-        for verdict in own:
-            style = _STYLES.get(outcome, "")
-            yield Line(verdict.title, verdict.test, tuple((text, style) for text in _numbers(verdict)))
+            yield Line(f"{outcome_name(outcome).capitalize()} ({len(own)} of {len(deciding)})")
+        yield from (_line(verdict) for verdict in own)
+    others = by_urgency([verdict for verdict in verdicts if verdict not in deciding])
+    if others:
+        yield Line("Other forms of these questions, which do not decide")
+    yield from (_line(verdict) for verdict in others)
+
+
+def _line(verdict: Verdict) -> Line:
+    style = _STYLES.get(verdict.outcome, "") if verdict.decides else ""
+    name = verdict.test if verdict.decides else f"{verdict.test}: {outcome_name(verdict.outcome)}"
+    return Line(verdict.title, name, tuple((text, style) for text in _numbers(verdict)))
 
 
 def _numbers(verdict: Verdict) -> Iterator[str]:
-    yield from map(decimals, (verdict.effect_baseline, verdict.effect_model, verdict.difference))
+    yield effect_text(verdict.effect_baseline, verdict.D_baseline)
+    yield effect_text(verdict.effect_model, verdict.D_model)
+    yield decimals(verdict.growth)
     yield "–" if verdict.low is None else interval_text(verdict.low, verdict.high)
-    yield decimals(verdict.detectable) if verdict.outcome == "cannot tell" else ""
+    yield decimals(verdict.detectable) if verdict.outcome == "inconclusive" else ""
 
 
 def _check(row: AssociationDifference) -> Line:
     difference = decimals(row.difference) + SIGNS[apart(row)]
     interval = "–" if row.interval_low is None else interval_text(row.interval_low, row.interval_high)
-    texts = (decimals(row.effect_baseline), decimals(row.effect_model), difference, interval)
+    effects = [
+        decimals(effect) if D is None else effect_text(calibrated, D)
+        for effect, calibrated, D in (
+            (row.effect_baseline, row.calibrated_baseline, row.D_baseline),
+            (row.effect_model, row.calibrated_model, row.D_model),
+        )
+    ]
+    texts = (*effects, difference, interval)
     return Line(row.title, row.test, tuple((text, "") for text in texts))
+
+
+def _growth(verdicts: Sequence[Verdict]) -> str:
+    if all(verdict.direction for verdict in verdicts):
+        return "change towards the stereotype, from the old model to the new one"
+    return "new minus old, towards the stereotype where the test has an expected direction"
+
+
+def _scales(found: Comparison) -> Iterator[str]:
+    """The spread of cosines on both models, once for each pair of values."""
+    told = dict.fromkeys((row.model, row.cosine_sd_baseline, row.cosine_sd_model) for row in rows_of(found))
+    for model, old, new in told:
+        if old is not None and new is not None:
+            yield printable(f"cosine SD of frequent words: {old:.3f} on {found.baseline}, {new:.3f} on {model}")
 
 
 def _notes(found: Comparison, checks: bool) -> Iterator[str]:
     """What the numbers are, and why some are not there."""
     family = next((verdict for verdict in found.verdicts if verdict.family), None)
     if family is not None:
-        confidence = f"{1.0 - family.level:.4g}"
+        confidence = f"{1.0 - family.alpha:.4g}"
         together = f"all {family.family} hold together" if family.family != 1 else "it holds"
-        yield "growth: of |d|, from the old model to the new one"
+        yield "old, new: calibrated difference, which is the cosine difference D divided by the cosine SD"
+        yield f"growth: {_growth(found.verdicts)}"
         yield f"interval: {together} with {confidence} confidence; margin {family.margin:g}"
-        yield "80% power: a true growth that would be called worse in 80 of 100 comparisons; –: none would"
+        yield "80% power: true growth that is called worse with 80% power; –: none is"
+    yield from _scales(found)
     if checks:
         yield "* the interval of the difference leaves out zero"
     reasons: dict[str, dict[str, None]] = {}

@@ -19,9 +19,9 @@ def difference_table(found: Comparison) -> Table:
     people, checks = parted(rows_of(found))
     groups = [Group("", _rows(people, found.models)), Group(CHECKS, _rows(checks, found.models))]
     caption = (
-        f"Differences of effect sizes by word from {found.baseline}, over the words that both models know, with paired "
-        "95% intervals over target and attribute words. * the interval leaves out zero; ** so does the simultaneous "
-        f"one. {family_of(found)} An interval that holds zero does not show that two models are equal."
+        f"Differences of calibrated differences from {found.baseline}, over the words that both models know, with "
+        "paired 95% intervals over target and attribute words. * the interval leaves out zero; ** so does the "
+        f"simultaneous one. {family_of(found)} An interval that holds zero does not show that two models are equal."
     )
     spans = tuple(Span(clean(model), ("difference", "95%")) for model in found.models)
     return Table(clean(caption), ("Test",), spans, tuple(group for group in groups if group.rows))

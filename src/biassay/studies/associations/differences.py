@@ -33,13 +33,12 @@ __all__ = [
 APART = ("interval holds zero", "interval leaves out zero", "so does the simultaneous interval")
 CHECKS = "Checks of the method, outside of the simultaneous intervals"
 MEANING_OF_DIFFERENCES = (
-    "A difference is the effect size by word on the other model less that on the first, over the words that both know. "
-    "Its interval is paired, for the words are the same: with 95% confidence it encloses the difference to be expected "
-    "of other words of the same kinds, targets and attributes. One interval in twenty leaves out zero by chance; the "
-    "simultaneous ones are wider, so that with 95% confidence all of them hold together: tests about people on all "
-    "models compared, so that with another model they would be wider still. An interval that holds zero does not show "
-    "that two models are equal. Over contexts the effects are those by word, each word averaged over its contexts, and "
-    "not the pooled ones."
+    "A difference is the calibrated difference on the other model minus that on the first, over the words that both "
+    "know: the cosine difference D divided by the SD of cosines between frequent words. Its interval is paired: with "
+    "95% confidence it encloses the difference to be expected of other words of the same kinds, targets and attributes."
+    " One interval in twenty leaves out zero by chance; the simultaneous ones are wider, so that with 95% confidence "
+    "all of them hold together: social-bias tests on all models compared. An interval that holds zero does not show "
+    "that two models are equal."
 )
 _NAMED = 8
 
@@ -121,7 +120,7 @@ def _signed(found: Comparison, renderer: Renderer) -> Section:
     people, checks = parted(rows_of(found))
     return renderer.section(
         "differences",
-        "Signed differences of effect sizes",
+        "Signed differences",
         groups=[("", people), (CHECKS, checks)],
         family=family_of(found),
         figures=renderer.figures([make for _, make in difference_figures(found)][:MANY_MODELS]),
@@ -165,4 +164,4 @@ def words_of(row: AssociationDifference) -> str:
 
 
 def _drawn(name: str, title: str, rows: Sequence[ForestRow], style: Style) -> Figure:
-    return forest(name, title, rows, style, axis="difference of effect sizes by word, 95%", names=APART)
+    return forest(name, title, rows, style, axis="difference of calibrated differences, 95%", names=APART)

@@ -1,68 +1,79 @@
-"""Whether associations about people are stronger on a new model than on the old one: a verdict for every test."""
+"""Verdicts on association tests: did an association move towards the stereotype from the old model to the new one?"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from biassay.results.comparison import Comparison
-from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
-from biassay.results.verdicts import GROWTH, Outcome, Verdict, check_limits, judged
-from biassay.stats.crossed_effect import crossed_difference
-from biassay.stats.stronger import TwoModels
+from biassay.results.verdicts import MARGIN, Outcome, Verdict, check_limits
+from biassay.stats.model_difference import compare_tables
+from biassay.studies.associations.calibration import CalibratedPair, Calibration
 from biassay.studies.associations.compare import AssociationDifference
-from biassay.studies.associations.intervals import Pair, cosines_of, pair
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.scales import has_scale
 
 __all__ = ["verdicts_of"]
 
-_PAIRS = 150
-"""As many as do: what the words at hand say about others varies more."""
 
+def verdicts_of(found: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
+    """Judge all social-bias tests of the first model on every other model.
 
-def verdicts_of(found: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
-    """Of all tests about people that the first model was given, on every other model.
+    Parameters
+    ----------
+    found : Comparison
+    margin : float or None
+        Growth of the calibrated difference that does not matter, by default 0.2. For a metric that declares no scale
+        it is in the metric's own units and must be given.
+    alpha : float
+        Probability that any interval misses. Growth and reversal of each question share it (Bonferroni).
 
-    All intervals hold together with a confidence of 1 - ``level``, each with 1 - ``level`` / family. Where the sign of
-    an effect is in doubt, the upper end of an interval of absolute values may err as often as the whole interval
-    may, not half as often. So the same interval serves both verdicts: "no worse" is wrong of any test with a
-    probability of at most ``level``, and so is "worse". An interval of 1 - 2 ``level``, as is usual where one end is
-    asked about, would not do. A test whose cosines are the same cannot err, and is not in the family.
+    Returns
+    -------
+    tuple of Verdict
+        Forms of one question are one member of the family: the word form decides. Identical tables need no share.
     """
-    check_limits(margin, level)
+    check_limits(MARGIN if margin is None else margin, alpha)
     (gathered,) = found.gathered
     labels = model_labels(gathered.run)
     cells = {(labels[model_key(row)], row.test): row for row in gathered.run.results}
     differences = {(row.model, row.test): row for row in found.tables["associations"]}
-    asked = [
-        (label, row)
-        for label in labels.values()
-        if label != found.baseline
-        for row in gathered.run.results
-        if labels[model_key(row)] == found.baseline and row.about != "method"
-    ]
-    intervals = [differences[label, row.test] for label, row in asked if (label, row.test) in differences]
-    family = sum(_has_interval(row) and not row.is_none for row in intervals)
-    made = []
-    for label, old in asked:
-        new, difference = cells.get((label, old.test)), differences.get((label, old.test))
-        plain = _plain(found.baseline, label, old, new, difference, margin, level)
-        if new is None or not _has_interval(difference):
-            made.append(plain)
+    old = [row for (label, _), row in cells.items() if label == found.baseline and row.about != "method"]
+    deciding = _deciding_tests(old)
+    asked = [(label, row) for label in labels.values() if label != found.baseline for row in old]
+    family = sum(
+        row.test in deciding and _has_interval(differences.get((label, row.test)), identical=False)
+        for label, row in asked
+    )
+    calibration, made = Calibration(gathered.run), []
+    for label, row in asked:
+        new, difference = cells.get((label, row.test)), differences.get((label, row.test))
+        plain = _plain(found.baseline, label, row, new, difference, MARGIN if margin is None else margin, alpha)
+        plain = dataclasses.replace(plain, decides=row.test in deciding)
+        both = None if new is None or not _has_interval(difference) else calibration.calibrate(row, new)
+        if margin is None and both is not None and not has_scale(row.metric):
+            reason = f"the metric {row.metric} declares no scale; give --margin in its own units"
+            made.append(dataclasses.replace(plain, reason=reason))
         else:
-            made.append(_judged(plain, _paired(old, new, gathered.run), family))
+            made.append(_judged(plain, both, family) if isinstance(both, CalibratedPair) else plain)
     return tuple(made)
 
 
-def _has_interval(row: AssociationDifference | None) -> bool:
-    return row is not None and row.interval_low is not None
+def _deciding_tests(rows: Sequence[Result]) -> set[str]:
+    """The form of each question that decides: that of words, else the first that was measured."""
+    forms: dict[str, list[Result]] = {}
+    for row in rows:
+        forms.setdefault(row.question, []).append(row)
+    return {min(own, key=_rank).test for own in forms.values()}
 
 
-def _paired(old: Result, new: Result, run: RunData) -> Pair:
-    tables = cosines_of(old, run), cosines_of(new, run)
-    assert tables[0] is not None  # a difference with an interval was made of both
-    assert tables[1] is not None
-    return pair(old, new, (tables[0], tables[1]))
+def _rank(row: Result) -> tuple[bool, bool, bool]:
+    return row.status != "measured", row.level == "sentence", row.test != row.question
+
+
+def _has_interval(row: AssociationDifference | None, *, identical: bool = True) -> bool:
+    return row is not None and row.interval_low is not None and (identical or not row.identical)
 
 
 def _plain(
@@ -72,36 +83,68 @@ def _plain(
     new: Result | None,
     difference: AssociationDifference | None,
     margin: float,
-    level: float,
+    alpha: float,
 ) -> Verdict:
-    """Without an interval: why there is none."""
-    outcome: Outcome = "cannot tell"
+    """The verdict without an interval, and why there is none."""
+    outcome: Outcome = "inconclusive"
     reason = None if difference is None else difference.reason
     if new is None or new.status != "measured":
-        outcome = "lost" if old.status == "measured" else "not measured"
-        reason = "not asked" if new is None else f"{new.status}: {new.reason}"
+        outcome = "missing" if old.status == "measured" else "not_measured"
+        reason = "not measured on the new model" if new is None else f"{new.status}: {new.reason}"
     elif old.status != "measured":
         reason = f"{old.status} on {baseline}: {old.reason}"
-    effects = old.effect_size_by_word, None if new is None else new.effect_size_by_word
-    return Verdict(old.test, old.title, baseline, label, outcome, reason, *effects, margin, level)
-
-
-def _judged(plain: Verdict, both: Pair, family: int) -> Verdict:
-    words, confidence = (both.sizes[0], both.sizes[2]), 1.0 - plain.level / max(family, 1)
-    found = crossed_difference(both.first, both.second, *words, confidence=confidence, absolute=True)
-    if found.low is None or found.high is None:
-        return dataclasses.replace(plain, difference=found.difference, reason="too few words in common for an interval")
-    plain = dataclasses.replace(
-        plain,
-        outcome=judged(found.difference, found.low, found.high, plain.margin),
-        effect_baseline=found.first.effect_size,
-        effect_model=found.second.effect_size,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
+    effects = old.calibrated_difference, None if new is None else new.calibrated_difference
+    return Verdict(
+        old.test,
+        old.title,
+        baseline,
+        label,
+        outcome,
+        reason,
+        *effects,
+        margin,
+        alpha,
+        unit="calibrated difference" if has_scale(old.metric) else old.metric,
+        question=old.question,
+        topic=old.topic or "",
+        direction=old.direction,
+        d_baseline=old.effect_size_by_word,
+        d_model=None if new is None else new.effect_size_by_word,
+        D_baseline=old.D if difference is None else difference.D_baseline,
+        D_model=None if difference is None else difference.D_model,
+        cosine_sd_baseline=old.cosine_sd if difference is None else difference.cosine_sd_baseline,
+        cosine_sd_model=None if difference is None else difference.cosine_sd_model,
     )
-    if not family or found.difference == found.low == found.high == 0.0:
-        return plain
-    plain = dataclasses.replace(plain, family=family)
-    seen = TwoModels.of(both.first, both.second, *words, confidence=confidence, margin=plain.margin, pairs=_PAIRS)
-    return plain if seen is None else dataclasses.replace(plain, power=seen.power(GROWTH), detectable=seen.smallest())
+
+
+def _judged(plain: Verdict, both: CalibratedPair, family: int) -> Verdict:
+    direction = plain.direction
+    assert direction in ("positive", "negative", None)
+    found = compare_tables(
+        both.old,
+        both.new,
+        both.sizes[0],
+        both.sizes[2],
+        direction=direction,  # type: ignore[arg-type]
+        margin=plain.margin,
+        confidence=1.0 - plain.alpha / (2 * max(family, 1)),
+        scale_variance=both.scale_variance,
+        tolerance=both.tolerance,
+    )
+    return dataclasses.replace(
+        plain,
+        outcome=found.verdict,
+        reason=None if found.growth.low is not None else "too few words in common for an interval",
+        effect_baseline=found.old,
+        effect_model=found.new,
+        growth=found.growth.value,
+        low=found.growth.low,
+        high=found.growth.high,
+        reversal=found.reversal.value,
+        reversal_low=found.reversal.low,
+        reversal_high=found.reversal.high,
+        power=None if found.power is None else found.power.of_twice_margin,
+        detectable=None if found.power is None else found.power.detectable,
+        family=None if found.identical or not plain.decides else family,
+        identical=found.identical,
+    )

@@ -71,14 +71,14 @@ def _at_level(run: RunData, alpha: float) -> RunData:
 
     def changed(row: Result) -> Result:
         x, y, a, b = (len(row.associations.get(role, {})) for role in ("X", "Y", "A", "B"))
-        own = crossed_fields(cosines_of(row, run), (x, y, a, b), settings) or dict.fromkeys(_OF_ALPHA)
+        own = crossed_fields(cosines_of(row, run), (x, y, a, b), settings, row.cosine_sd) or dict.fromkeys(_OF_ALPHA)
         return dataclasses.replace(row, alpha=alpha, **own)
 
     rows = tuple(row if row.alpha == alpha else changed(row) for row in run.results)
     return RunData(run.manifest, {**run.tables, "results": rows}, run.arrays)
 
 
-_OF_ALPHA = ("D_low", "D_high", "d_low", "d_high", "smallest_effect")
+_OF_ALPHA = ("D_low", "D_high", "d_low", "d_high", "calibrated_ci_low", "calibrated_ci_high", "smallest_effect")
 
 
 def _identity(record: ModelRecord) -> tuple[object, ...]:

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from biassay.errors import StimulusError, UsageError
 from biassay.results.data import TestRecord
 from biassay.stimuli.catalogue import select_tests
@@ -28,6 +30,7 @@ __all__ = ["GIVEN", "AssociationInputs", "check_same", "open_inputs", "test_reco
 GIVEN = "given as words"
 """What stands in place of a pattern for a test that was given as a dict of words."""
 
+_SCALE_WORDS = 100
 _FOR_CONTEXTS = ("n_samples", "mode", "window", "dtype", "min_contexts", "vectors")
 _LARGEST_MARGIN = 2.0
 _HOW_FOUND = ("file_format", "field", "document", "html", "language", "ignore_case", "openings")
@@ -59,6 +62,16 @@ class AssociationInputs:
         assert self.contexts is not None
         measurable = (test for test in self.tests if cover(self.contexts.count, test, self.settings).measurable)
         return tuple(dict.fromkeys(word for test in measurable for role in ROLES for word in test.concept(role).words))
+
+    @cached_property
+    def scale_words(self) -> tuple[str, ...]:
+        """Words of the contexts file that give the scale, whichever tests are chosen: evenly thinned to at most 100."""
+        assert self.contexts is not None
+        if not self.words:
+            return ()
+        enough = [w for w in self.contexts.stimuli if self.contexts.count(w) >= self.settings.min_contexts]
+        places = np.linspace(0, len(enough) - 1, min(len(enough), _SCALE_WORDS)).round().astype(int)
+        return tuple(enough[place] for place in places)
 
 
 def open_inputs(settings: Settings) -> AssociationInputs:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.results.data import RunData, is_of
+from biassay.studies.associations.averaging import of_words
 from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.records import Result
 
@@ -64,7 +65,10 @@ def cosines_of(result: Result, run: RunData) -> NDArray[np.float64] | None:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Cosines of the same words on two models, in the same order; ``sizes`` are the words of X, Y, A and B."""
+    """Cosines of the same words on two models, in the same order.
+
+    ``sizes`` are the words of X, Y, A and B, where near-synonyms of one cluster count as one word.
+    """
 
     first: NDArray[np.float64]
     second: NDArray[np.float64]
@@ -80,11 +84,16 @@ def words_in_common(first: Result, second: Result) -> dict[str, list[str]]:
 
 
 def pair(first: Result, second: Result, cosines: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Pair:
-    """The cosines of two results cut to the words that both have."""
+    """Cut the cosines of two results to the words that both have, then average the words of each cluster."""
     words = words_in_common(first, second)
+    if not all(words.values()):
+        none = np.zeros((0, 0))
+        return Pair(none, none, (0, 0, 0, 0))
     one, other = (_cut(table, result, words) for table, result in zip(cosines, (first, second), strict=True))
-    x, y, a, b = (len(words[role]) for role in _ROLES)
-    return Pair(one, other, (x, y, a, b))
+    x, y, a, b = ([first.clusters.get(role, {}).get(word, word) for word in words[role]] for role in _ROLES)
+    sizes = len(x), len(y), len(a), len(b)
+    (one, clusters), (other, _) = (of_words(table, sizes, (x, y, a, b)) for table in (one, other))
+    return Pair(one, other, clusters)
 
 
 def _cut(table: NDArray[np.float64], result: Result, words: Mapping[str, list[str]]) -> NDArray[np.float64]:

@@ -23,7 +23,9 @@ from biassay.texts.sentences import digest_of
 __all__ = ["contextual_result_of", "result_of"]
 
 
-def result_of(test: Test, identity: Identity, measured: Measurement, settings: Settings) -> Result:
+def result_of(
+    test: Test, identity: Identity, measured: Measurement, settings: Settings, cosine_sd: float | None = None
+) -> Result:
     """One row of the results; what depends on the whole table is filled in later."""
     found = measured.association
     p, by_word = (found.p, found.by_word) if found else (None, None)
@@ -56,7 +58,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         shared_templates=measured.shared_templates,
         share_random=measured.share_random,
         random_sets=None if measured.share_random is None else settings.random_sets,
-        **(crossed_fields(found.cosines, found.num_words, settings) if found else {}),
+        **(crossed_fields(found.cosines, found.num_words, settings, cosine_sd) if found else {}),
     )
 
 
@@ -64,7 +66,9 @@ def _plain(by_word: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, fl
     return {role: dict(words) for role, words in by_word.items()}
 
 
-def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasurement, settings: Settings) -> Result:
+def contextual_result_of(
+    test: Test, identity: Identity, measured: ContextMeasurement, settings: Settings, cosine_sd: float | None = None
+) -> Result:
     """One row of the results of tests over contexts."""
     found = measured.association
     p = None if found is None else TailProbability(found.p_value, found.log10_p_value, "random effects", math.nan)
@@ -90,7 +94,7 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
         associations=_plain(measured.associations),
         contextual=_contextual(found, measured, settings.level) if found else None,
         too_rare=dict(measured.too_rare),
-        **(crossed_fields(found.cosines, found.sizes, settings) if found else {}),
+        **(crossed_fields(found.cosines, found.sizes, settings, cosine_sd) if found else {}),
     )
 
 
@@ -131,12 +135,24 @@ def _asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]
         "test_version": test.source.version,
         "test_digest": digest_of(test),
         **description_of(test),
+        "clusters": _shared_clusters(test),
         "p_value_holm": None,
         "significant": None,
         "significant_holm": None,
         "p_value_by_word_holm": None,
         "significant_by_word": None,
         "significant_by_word_holm": None,
+    }
+
+
+def _shared_clusters(test: Test) -> dict[str, dict[str, str]]:
+    """By role, the cluster of each word that shares one with others."""
+    shared = {role: {word for own in test.concept(role).clusters if len(own) > 1 for word in own} for role in ROLES}
+    labels = {role: test.concept(role).cluster_labels for role in ROLES}
+    return {
+        role: {word: labels[role][word] for word in test.concept(role).words if word in words}
+        for role, words in shared.items()
+        if words
     }
 
 

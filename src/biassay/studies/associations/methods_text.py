@@ -137,16 +137,17 @@ def comparison_sentences(found: Comparison) -> Iterator[Sentence]:
     family = next((row.family for row in rows if row.family), 0)
     yield Sentence(
         f"{listed(found.models)} {'was' if len(found.models) == 1 else 'were'} compared with {found.baseline} by the "
-        "difference of effect sizes over the words that both models know; its interval "
+        "calibrated difference, the difference D of mean cosines divided by the standard deviation of cosines between "
+        "frequent words, over the words that both models know; the interval of its change "
         f"({percent(found.confidence)}) is paired, over the same target words and attribute words"
     )
     if family:
         yield Sentence(f"Simultaneous intervals hold over {counted(family, 'difference')} of tests about people")
     for verdict in found.verdicts[:1]:
         yield Sentence(
-            "A model is called worse where the simultaneous interval of the difference of absolute effect sizes lies "
-            f"above 0 and the difference above {verdict.margin:g}, and no worse where the interval ends at "
-            f"{verdict.margin:g} or below, at a level of {verdict.level:g}"
+            "A model is called worse where the simultaneous interval of the growth towards the stereotype lies above "
+            f"{verdict.margin:g}, better where it lies below -{verdict.margin:g}, and no worse where it ends at "
+            f"{verdict.margin:g} or below, at an alpha of {verdict.alpha:g}, corrected by Bonferroni's method"
         )
 
 

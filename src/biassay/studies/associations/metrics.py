@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,9 @@ class Similarity:
     name: str
     title: str
     matrix: Callable[[Vectors, Vectors], NDArray[np.float64]]
+    scale: Literal["sd"] | None = None
+    """If "sd", models are compared on similarities divided by their standard deviation between frequent words. If None,
+    a comparison needs a margin in the metric's own units."""
 
     @property
     def unit(self) -> str:

@@ -132,10 +132,10 @@ class AssociationPresenter(Presenter):
 
         return compare_associations(runs, baseline=baseline, mixed=mixed)
 
-    def verdicts(self, comparison: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
+    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
         from biassay.studies.associations.gate import verdicts_of
 
-        return verdicts_of(comparison, margin=margin, level=level)
+        return verdicts_of(comparison, margin=margin, alpha=alpha)
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
         from biassay.studies.associations.differences import differences_part

@@ -9,7 +9,7 @@ from typing import Literal
 from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About, Direction, TemplateKind
 
-__all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result"]
+__all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result", "Scale"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,10 @@ class Result(Record):
     A true effect size of ``smallest_effect`` would be found in 80 of 100 such tests. ``share_random`` says how many of
     ``random_sets`` random attribute sets give an effect as large. ``p_equivalence`` is of D being as large as
     ``margin``, in cosine units. ``shared_templates`` is how much of their texts X and Y have in common.
+
+    ``cosine_sd`` is the standard deviation of cosines between pairs of frequent words on this model, and
+    ``calibrated_difference`` is D divided by it, with its interval: what models are compared by. ``clusters`` holds, by
+    role, the cluster of each word that shares one with others.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
@@ -141,6 +145,33 @@ class Result(Record):
     var_residual: float | None = None
     margin: float | None = None
     random_sets: int | None = None
+    calibrated_difference: float | None = None
+    calibrated_ci_low: float | None = None
+    calibrated_ci_high: float | None = None
+    cosine_sd: float | None = None
+    clusters: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def question(self) -> str:
+        """The question that the test asks: all forms of one test share it."""
+        return self.variant_of or self.test
+
+
+@dataclass(frozen=True)
+class Scale(Record):
+    """The words whose similarities give the scale of a model, for one form of text.
+
+    ``words`` are those that the model knows, in the order of the run's array ``scales/FORM``: the similarities of all
+    pairs, the upper triangle row by row. ``form`` is "word", "sentence" or "context", or "word tests" and "sentence
+    tests", the words of the shipped word tests, which stand in where two models share fewer than 200 frequent words.
+    """
+
+    model: str
+    options: str
+    form: str
+    words: tuple[str, ...]
+    cosine_sd: float
+    model_revision: str | None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from biassay.results.findings import Finding
 from biassay.results.slices import run_of_tests
 from biassay.results.storage import Older, Types
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.columns import DIAGNOSTICS, RESULTS
+from biassay.studies.associations.columns import DIAGNOSTICS, RESULTS, SCALES
 from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.diagnostics import diagnosed
 from biassay.studies.associations.families import with_corrections
@@ -26,8 +26,9 @@ from biassay.studies.associations.making import contextual_result_of, result_of
 from biassay.studies.associations.metric_registry import metric_package
 from biassay.studies.associations.over_contexts import cover, measure_in_contexts
 from biassay.studies.associations.over_texts import measure, usable_vectors
-from biassay.studies.associations.records import InputsRecord, Result
+from biassay.studies.associations.records import InputsRecord, Result, Scale
 from biassay.studies.associations.samples import SAMPLE_ARRAYS
+from biassay.studies.associations.scales import list_scale_texts, measure_context_scale, measure_scales, model_sd
 from biassay.studies.associations.settings import Settings
 from biassay.studies.study import (
     Ability,
@@ -54,7 +55,7 @@ _TOGETHER = 20_000  # texts of tests whose vectors are read at once: reading few
 class _Associations(Study):
     name = "associations"
     title = "Association tests"
-    types = Types(Settings, InputsRecord, (RESULTS, DIAGNOSTICS))
+    types = Types(Settings, InputsRecord, (RESULTS, DIAGNOSTICS, SCALES))
 
     @cached_property
     def presenter(self) -> Presenter:
@@ -80,26 +81,30 @@ class _Associations(Study):
             return None
         return inputs.record, inputs.tests
 
-    def requests(self, inputs: AssociationInputs, abilities: Abilities) -> Requests:  # noqa: ARG002
+    def requests(self, inputs: AssociationInputs, abilities: Abilities) -> Requests:
         if inputs.contexts is None:
             texts = [text.text for texts in inputs.texts.values() for text in texts]
-            return Requests(
-                list(dict.fromkeys(texts + [text for test in inputs.tests for text in inputs.random(test)]))
-            )
-        settings = inputs.settings
-        return Requests(contexts=ContextRequests(inputs.contexts, inputs.words, settings.window, settings.dtype))
+            texts += [text for test in inputs.tests for text in inputs.random(test)]
+            return Requests(list(dict.fromkeys(texts + list_scale_texts(inputs, abilities))))
+        settings, words = inputs.settings, tuple(dict.fromkeys((*inputs.words, *inputs.scale_words)))
+        return Requests(contexts=ContextRequests(inputs.contexts, words, settings.window, settings.dtype))
 
     def measure(self, inputs: AssociationInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
+        scales: dict[str, Scale] = {}
+        for event in _scales(inputs, model, everyone):
+            if isinstance(event, Row):
+                scales[event.record.form] = event.record
+            yield event
         one = partial(_over_texts, vocabularies={}) if inputs.contexts is None else _over_contexts
         rows: list[Result] = []
         tokens, frequency = _known_of_words(inputs, model)
         for number, (test, near) in enumerate(_near(inputs, model), start=1):
             cosines = None
-            for event in one(inputs, test, near, everyone):
+            for event in one(inputs, test, near, everyone, scales):
                 if isinstance(event, Row):
                     rows.append(event.record)
                 elif isinstance(event, Array) and event.name.endswith(f"/{COSINES}"):
-                    cosines = event.values
+                    cosines = np.asarray(event.values, dtype=np.float64)
                 yield event
             yield Row("diagnostics", diagnosed(test, rows[-1], cosines, tokens, frequency))
             yield Progress("tests", number, len(inputs.tests))
@@ -157,6 +162,14 @@ def _with(tests: Sequence[Test], answers: Answers) -> Iterator[tuple[Test, Answe
     return ((test, answers) for test in tests)
 
 
+def _scales(inputs: AssociationInputs, model: Answers, everyone: Sequence[Answers]) -> Iterator[Event]:
+    if inputs.contexts is None:
+        yield from measure_scales(inputs, model)
+        return
+    vectors = {word: _vectors(inputs.contexts.of(word), model, everyone) for word in inputs.scale_words}
+    yield from measure_context_scale(vectors, inputs.settings.min_contexts, model.identity)
+
+
 _Numbers = dict[str, float]
 
 
@@ -175,6 +188,7 @@ def _over_texts(
     test: Test,
     model: Answers,
     _: Sequence[Answers],
+    scales: Mapping[str, Scale],
     vocabularies: dict[tuple[str, ...], NDArray[np.float32]],
 ) -> Iterator[Event]:
     """``vocabularies`` holds the vectors of random words, for many tests are compared with the same."""
@@ -184,19 +198,25 @@ def _over_texts(
     if random and random not in vocabularies:
         vocabularies[random] = usable_vectors(model.texts(random))
     measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint, vocabularies.get(random))
-    yield Row("results", result_of(test, model.identity, measured, inputs.settings))
+    sd = model_sd(scales, test.level)
+    yield Row("results", result_of(test, model.identity, measured, inputs.settings, sd))
     if measured.association is not None and measured.association.cosines is not None:
         yield Array(f"{test.name}/{COSINES}", measured.association.cosines)
 
 
 def _over_contexts(
-    inputs: AssociationInputs, test: Test, model: Answers, everyone: Sequence[Answers]
+    inputs: AssociationInputs,
+    test: Test,
+    model: Answers,
+    everyone: Sequence[Answers],
+    scales: Mapping[str, Scale],
 ) -> Iterator[Event]:
     assert inputs.contexts is not None
     who = f"{model.identity.content} {model.identity.options}"
     vectors = _vectors_of(inputs, test, model, everyone)
     measured = measure_in_contexts(test, vectors, inputs.settings, who, inputs.contexts.count)
-    yield Row("results", contextual_result_of(test, model.identity, measured, inputs.settings))
+    sd = model_sd(scales, "context")
+    yield Row("results", contextual_result_of(test, model.identity, measured, inputs.settings, sd))
     if measured.association is not None:
         for name in (*SAMPLE_ARRAYS, COSINES):
             yield Array(f"{test.name}/{name}", getattr(measured.association, name))

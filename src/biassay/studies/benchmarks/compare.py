@@ -20,7 +20,7 @@ from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.sentences import ALL
 from biassay.studies.benchmarks.settings import ORDERS
 from biassay.studies.benchmarks.shown import benchmark_of, category_name
-from biassay.studies.paired import Estimate, Paired, compared, models_of
+from biassay.studies.paired import MOST_REFUSALS, Estimate, Paired, compared, models_of
 
 __all__ = ["compare_benchmarks", "pairs_of"]
 
@@ -75,21 +75,41 @@ def _key(row: Result) -> tuple[str, str, str]:
 
 def _paired(first: str, label: str, one: Slice, other: Slice, old: Result, new: Result | None) -> Paired:
     title = ", ".join(filter(None, (category_name(old.category), old.condition)))
-    missing = [name for name, row in ((first, old), (label, new)) if row is None or row.score is None]
+    scores = _counted_score(old), _counted_score(new)
+    missing = [name for name, score in zip((first, label), scores, strict=True) if score is None]
     plain = EffectDifference(
         item_of(old),
         title,
         first,
         label,
         unit_of(old),
-        from_null(old, old.score),
-        None if new is None else from_null(new, new.score),
+        from_null(old, scores[0]),
+        None if new is None else from_null(new, scores[1]),
         f"not measured on {' and '.join(missing)}" if missing else None,
+        topic=old.topic,
     )
-    measured = old.score is not None, new is not None and new.score is not None
+    measured = scores[0] is not None, scores[1] is not None
     if missing:
         return Paired(plain, limit_of(old), measured)
-    return Paired(plain, limit_of(old), measured, partial(_sum, old, _totals(one, old), _totals(other, old)))
+    doubt = "; ".join(text for name, row in ((first, old), (label, new)) if row and (text := _doubt(name, row)))
+    totals = _totals(one, old), _totals(other, old)
+    return Paired(plain, limit_of(old), measured, partial(_sum, old, *totals), doubt)
+
+
+def _counted_score(row: Result | None) -> float | None:
+    """The score; 0 where all answers decline ("unknown"), which shows no stereotype."""
+    if row is None:
+        return None
+    declined = row.benchmark == "bbq" and row.status == "measured" and row.n > 0
+    return 0.0 if row.score is None and declined else row.score
+
+
+def _doubt(name: str, row: Result) -> str:
+    """Many responses that choose no option leave open what the model would have chosen."""
+    none = sum(count or 0 for count in (row.refused, row.several, row.empty, row.unparsed))
+    if not row.replies or none <= MOST_REFUSALS * row.replies:
+        return ""
+    return f"{name} chose no option in {none:,} of {row.replies:,} responses, more than {MOST_REFUSALS:.0%}"
 
 
 def _totals(model: Slice, row: Result) -> _Totals:
@@ -112,9 +132,15 @@ def _counted(model: Slice, row: Result) -> Iterator[tuple[object, tuple[float, .
                 yield one.term, (one.ss, 1.0)
 
 
+def _bias_or_none(totals: Floats) -> Floats:
+    """The score in disambiguated contexts; 0 where all answers decline."""
+    declined = (totals[..., 1] == 0.0) & (totals[..., 3] > 0.0)
+    return np.asarray(np.where(declined, 0.0, bbq_bias(totals)))
+
+
 def _score(row: Result) -> _Score:
     if row.benchmark == "bbq":
-        return bbq_ambiguous if row.condition == "ambiguous" else bbq_bias
+        return bbq_ambiguous if row.condition == "ambiguous" else _bias_or_none
     return lambda totals: totals[..., 0] / totals[..., 1] - row.null
 
 

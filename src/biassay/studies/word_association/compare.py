@@ -16,7 +16,8 @@ from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
 from biassay.results.slices import Slice
 from biassay.stats.crossed_answers import CrossedAnswers, WordsAlone, crossed_answers, pooled_blocks, words_alone
-from biassay.studies.paired import Estimate, Paired, compared, models_of
+from biassay.studies.paired import MOST_REFUSALS, Estimate, Paired, compared, models_of
+from biassay.studies.word_association.findings import goes_by_order
 from biassay.studies.word_association.records import Result, WordResult
 
 __all__ = ["compare_word_associations", "pairs_of"]
@@ -54,13 +55,26 @@ def pairs_of(runs: Mapping[str, RunData], baseline: str) -> list[Paired]:
 def _paired(first: str, label: str, one: Slice, other: Slice, old: Result, new: Result | None) -> Paired:
     reason = "; ".join(_lacking({first: old, label: new}))
     effects = old.difference, None if new is None else new.difference
-    plain = EffectDifference(old.test, old.title, first, label, old.unit, *effects, reason or None, about=old.about)
+    plain = EffectDifference(
+        old.test, old.title, first, label, old.unit, *effects, reason or None, about=old.about, topic=old.topic
+    )
     measured = effects[0] is not None, effects[1] is not None
     limit = 1.0 if old.unit == "share" else None
     if reason:
         return Paired(plain, limit, measured)
     words = _words(one, old.test), _words(other, old.test)
-    return Paired(plain, limit, measured, partial(_sum, words[0], words[1], old.unit == "log-odds"))
+    doubt = "; ".join(text for name, row in ((first, old), (label, new)) if row for text in _doubts(name, row))
+    return Paired(plain, limit, measured, partial(_sum, words[0], words[1], old.unit == "log-odds"), doubt)
+
+
+def _doubts(name: str, row: Result) -> Iterator[str]:
+    """Warn of what changes the reading of a difference near 0."""
+    if goes_by_order(row):
+        yield f"{name} goes by the order of the group words"
+    none = (row.refused or 0) + (row.unparsed or 0)
+    if none > MOST_REFUSALS * row.answers:
+        share = f"{none:,} of {row.answers:,} responses, more than {MOST_REFUSALS:.0%}"
+        yield f"{name} refused or could not be read in {share}"
 
 
 def _lacking(rows: Mapping[str, Result | None]) -> Iterator[str]:

@@ -142,9 +142,9 @@ class WordAssociationPresenter(Plain):
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
         return compare_word_associations(runs, baseline=baseline, mixed=mixed)
 
-    def verdicts(self, comparison: Comparison, *, margin: float, level: float) -> tuple[Verdict, ...]:
+    def verdicts(self, comparison: Comparison, *, margin: float | None, alpha: float) -> tuple[Verdict, ...]:
         runs = {next(iter(one.parts)): one.run for one in comparison.gathered}
-        return verdicts_of(pairs_of(runs, comparison.baseline), margin=margin, level=level)
+        return verdicts_of(pairs_of(runs, comparison.baseline), margin=margin, alpha=alpha)
 
     def comparison_part(self, comparison: Comparison, renderer: Renderer) -> Part:
         return differences_part(comparison, renderer)

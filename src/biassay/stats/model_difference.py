@@ -1,0 +1,237 @@
+"""Comparison of an association on two models by the calibrated cosine difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from biassay.errors import UsageError
+from biassay.stats.crossed import Components, Crossed, crossed_test
+from biassay.stats.power import POWER, Design
+
+__all__ = [
+    "TOLERANCE",
+    "Contrast",
+    "GatePower",
+    "Judgement",
+    "ModelDifference",
+    "compare_tables",
+    "gate_power",
+    "judge_contrasts",
+]
+
+TOLERANCE = 1e-6
+"""Tables that differ by no more than this are identical: copies, rotations and rescaled models."""
+
+_MANY = 1e9  # degrees of freedom at which t is normal
+
+Judgement = Literal["worse", "better", "no_worse", "inconclusive"]
+Direction = Literal["positive", "negative"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A sum or difference of two calibrated differences, with its interval.
+
+    Attributes
+    ----------
+    value : float
+    V : float
+        Variance of `value`. NaN if a word set has one word.
+    df : float
+        Degrees of freedom of the t interval, by Satterthwaite.
+    low, high : float or None
+        None if there are too few words.
+    """
+
+    value: float
+    V: float
+    df: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class ModelDifference:
+    """Comparison of one association on an old and a new model.
+
+    Attributes
+    ----------
+    old, new : float
+        Calibrated differences of the two models, in the direction of the test's words (not of the stereotype).
+    growth : Contrast
+        New minus old, positive towards the stereotype.
+    reversal : Contrast
+        New plus old, positive towards the stereotype. It is negative if the new model has the opposite sign and a
+        larger size.
+    verdict : {"worse", "better", "no_worse", "inconclusive"}
+    identical : bool
+        True if the tables are equal within the tolerance.
+    power : GatePower or None
+        None if there are too few words, or if the tables are identical.
+    """
+
+    old: float
+    new: float
+    growth: Contrast
+    reversal: Contrast
+    verdict: Judgement
+    identical: bool
+    power: GatePower | None
+
+
+@dataclass(frozen=True)
+class GatePower:
+    """Power of the comparison to call a growth worse.
+
+    Attributes
+    ----------
+    of_twice_margin : float
+        Probability that a true growth of twice the margin is called worse.
+    detectable : float or None
+        True growth that is called worse with 80% power. None if no growth is.
+    """
+
+    of_twice_margin: float
+    detectable: float | None
+
+
+def compare_tables(
+    old: ArrayLike,
+    new: ArrayLike,
+    n: int,
+    k: int,
+    *,
+    direction: Direction | None,
+    margin: float,
+    confidence: float,
+    scale_variance: float = 0.0,
+    tolerance: float = TOLERANCE,
+) -> ModelDifference:
+    """Compare calibrated tables of the same words on two models.
+
+    Parameters
+    ----------
+    old, new : (targets, attributes) array-like
+        Similarities of words divided by each model's scale. The first `n` rows are X, the first `k` columns A.
+    n, k : int
+        Number of words of X and of A.
+    direction : {"positive", "negative"} or None
+        Sign of the effect that the stereotype predicts. If None, a growth away from 0 in either direction is worse.
+    margin : float
+        Growth that does not matter, in the units of the tables.
+    confidence : float
+        Confidence of each interval.
+    scale_variance : float
+        Variance of log(scale of the new model / scale of the old model).
+    tolerance : float
+        Tables that differ by no more than this are identical.
+
+    Returns
+    -------
+    ModelDifference
+
+    Notes
+    -----
+    Growth and reversal are crossed tests on the tables new - old and new + old, so their intervals are linear in the
+    cosines, lie around the estimate and nest. With Delta the calibrated difference of a model, the delta method adds
+    ``scale_variance * ((Delta_new + Delta_old) / 2)**2`` to the variance of the growth and
+    ``scale_variance * ((Delta_new - Delta_old) / 2)**2`` to that of the reversal. The scales come from hundreds of
+    words, so this part adds no uncertainty to the degrees of freedom.
+    """
+    first, second = (np.asarray(table, dtype=np.float64) for table in (old, new))
+    if first.shape != second.shape:
+        raise UsageError(f"the tables of both models must have the same words, got {first.shape} and {second.shape}")
+    sign = -1.0 if direction == "negative" else 1.0
+    tests = [crossed_test(sign * table, n, k, confidence=confidence) for table in (second - first, second + first)]
+    delta_old, delta_new = ((tests[1].D - tests[0].D) * sign / 2.0, (tests[1].D + tests[0].D) * sign / 2.0)
+    if np.abs(second - first).max() <= tolerance:
+        none = Contrast(0.0, 0.0, tests[0].df, 0.0, 0.0)
+        return ModelDifference(delta_old, delta_new, none, _contrast(tests[1], 0.0), "no_worse", True, None)
+    added = [scale_variance * (test.D / 2.0) ** 2 for test in reversed(tests)]
+    growth, reversal = (_contrast(test, extra) for test, extra in zip(tests, added, strict=True))
+    verdict = judge_contrasts(growth, reversal, margin, directed=direction is not None)
+    power = None
+    if tests[0].interval is not None and tests[0].components is not None:
+        power = gate_power(tests[0].components, tests[0].sizes, margin, 1.0 - confidence, scale_variance=added[0])
+    return ModelDifference(delta_old, delta_new, growth, reversal, verdict, False, power)
+
+
+def judge_contrasts(growth: Contrast, reversal: Contrast, margin: float, *, directed: bool) -> Judgement:
+    """Apply the rules for the four verdicts.
+
+    Parameters
+    ----------
+    growth, reversal : Contrast
+        New minus old and new plus old, both positive towards the stereotype.
+    margin : float
+    directed : bool
+        If True, the stereotype predicts a positive sign. If False, a growth away from 0 in either direction is worse.
+
+    Returns
+    -------
+    {"worse", "better", "no_worse", "inconclusive"}
+    """
+    if growth.low is None or growth.high is None or reversal.low is None or reversal.high is None:
+        return "inconclusive"
+    grown, fallen = growth.low > margin, growth.high < -margin
+    above, below = reversal.low > margin, reversal.high < -margin
+    if directed:
+        worse, better = grown or (fallen and below), fallen
+        no_worse = growth.high <= margin and (growth.low >= -margin or reversal.low >= -margin)
+    else:
+        worse, better = (grown and above) or (fallen and below), (fallen and above) or (grown and below)
+        no_worse = (growth.high <= margin or reversal.high <= margin) and (
+            growth.low >= -margin or reversal.low >= -margin
+        )
+    return "worse" if worse else "better" if better else "no_worse" if no_worse else "inconclusive"
+
+
+def gate_power(
+    components: Components,
+    sizes: tuple[int, int, int, int],
+    margin: float,
+    alpha: float,
+    *,
+    scale_variance: float = 0.0,
+) -> GatePower:
+    """Compute the power to call a growth worse from the variance components of the table new - old.
+
+    Parameters
+    ----------
+    components : Components
+        Of the difference of both calibrated tables.
+    sizes : (int, int, int, int)
+        Words of X, Y, A and B.
+    margin : float
+    alpha : float
+        One minus the confidence of the interval.
+    scale_variance : float
+        Variance that the scales add to the growth.
+
+    Returns
+    -------
+    GatePower
+    """
+    design = Design(components, sizes, scale_variance)
+    smallest = design.smallest(alpha, POWER) if alpha < POWER else None
+    return GatePower(design.power_above(margin, alpha), None if smallest is None else margin + smallest)
+
+
+def _contrast(test: Crossed, added: float) -> Contrast:
+    """Widen the interval of a crossed test by a variance that is known well."""
+    flat = test.interval is None and test.df == 0.0  # all words agree exactly
+    if test.interval is None and not flat:
+        return Contrast(test.D, test.V, test.df, None, None)
+    if not added > 0.0:
+        return Contrast(test.D, test.V, test.df, *(test.interval or (test.D, test.D)))
+    V = test.V + added
+    df = math.inf if flat else test.df * (V / test.V) ** 2
+    reach = float(scipy.special.stdtrit(min(df, _MANY), 0.5 + test.confidence / 2.0)) * math.sqrt(V)
+    return Contrast(test.D, V, df, test.D - reach, test.D + reach)

@@ -1,0 +1,57 @@
+"""The scale of similarities: by definition, and its variance against deletion by hand and new draws of words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from biassay.errors import UsageError
+from biassay.stats.cosine_scale import log_ratio_variance, similarity_sd
+
+
+def similarities(rng: np.random.Generator, n: int, common: float = 0.0) -> np.ndarray:
+    vectors = rng.normal(size=(n, 20)) + common
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors @ vectors.T)
+
+
+def test_standard_deviation_of_pairs() -> None:
+    table = similarities(np.random.default_rng(0), 30)
+    pairs = [table[i, j] for i in range(30) for j in range(i)]
+    assert similarity_sd(table) == pytest.approx(np.std(pairs))
+
+
+def test_jackknife_deletes_one_word() -> None:
+    rng = np.random.default_rng(1)
+    old, new = similarities(rng, 12), similarities(rng, 12, 0.3)
+    logs = []
+    for i in range(12):
+        kept = np.ix_(np.arange(12) != i, np.arange(12) != i)
+        logs.append(np.log(similarity_sd(new[kept]) / similarity_sd(old[kept])))
+    assert log_ratio_variance(old, new) == pytest.approx(11 / 12 * np.sum((logs - np.mean(logs)) ** 2))
+    assert log_ratio_variance(old, 3.0 * old) == pytest.approx(0.0, abs=1e-20)
+
+
+def test_variance_covers_new_words() -> None:
+    """The jackknife counts the part that belongs to pairs twice, so it errs on the safe side."""
+    rng = np.random.default_rng(2)
+    shape = rng.normal(size=20)
+    ratios, variances = [], []
+    for _ in range(300):
+        one, other = (rng.normal(size=(60, 20)) for _ in range(2))
+        first, second = one + 0.2 * shape, 0.8 * one + 0.6 * other + 0.5 * shape
+        tables = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (first, second)]
+        old, new = (rows @ rows.T for rows in tables)
+        ratios.append(np.log(similarity_sd(new) / similarity_sd(old)))
+        variances.append(log_ratio_variance(old, new))
+    assert 0.9 < np.mean(variances) / np.var(ratios) < 2.2
+
+
+def test_bad_input() -> None:
+    table = similarities(np.random.default_rng(3), 5)
+    with pytest.raises(UsageError, match="at least two words"):
+        similarity_sd(table[:1])
+    with pytest.raises(UsageError, match="same words"):
+        log_ratio_variance(table, table[:4, :4])
+    with pytest.raises(UsageError, match="at least 4 words"):
+        log_ratio_variance(table[:3, :3], table[:3, :3])
