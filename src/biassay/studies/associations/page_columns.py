@@ -89,7 +89,9 @@ def _crossed(view: RunView) -> list[PageColumn]:
     led = [
         _own("effect_size_by_word"),
         PageColumn(f"d, {confidence}", "Of d, in the crossed test.", d_interval),
-        _own("p_value_crossed", label="p, crossed"),
+        PageColumn(
+            "p, crossed", "Crossed test: target and attribute words as samples.", lambda r: format_p(r.p_value_crossed)
+        ),
     ]
     return [
         *([] if view.lead == "crossed" else led),
