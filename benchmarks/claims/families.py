@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import scipy
 
 import biassay
+from biassay.pages.sentences import sentence
 from biassay.stats.crossed import Components
+from biassay.stats.multiple import holm_by_question
 from biassay.stats.power import Design
+from biassay.texts.sentences import texts_of
 from biassay.texts.vocabulary import random_texts
 
 from .associations import components
@@ -22,6 +27,7 @@ __all__ = ["CLAIMS", "lines"]
 
 _SIZES = (8, 8, 8, 8)
 _TESTS = 10
+_WORD = re.compile(r"[\w'-]+")
 
 CLAIMS = (
     Claim(
@@ -35,11 +41,31 @@ CLAIMS = (
             "robustness.results.p_value_crossed_holm",
             "benchmarks.results.p_value_holm",
         ),
-        "Of all tests about people on a model, none is falsely significant, with 95% probability.",
-        "No association in any of the tests.",
+        "Of all social-bias questions on a model and their forms, none is falsely significant, with 95% probability.",
+        "No association in any of the tests, or in some of them.",
         "as the p-value that is corrected",
-        "None about how tests depend on each other.",
+        "None about how questions or forms depend on each other.",
         "No better than the p-value that is corrected: by text and by word it holds for these texts and attributes.",
+    ),
+    Claim(
+        "before correction",
+        "associations",
+        "before correction only",
+        (),
+        "The number of questions with p at most .05 that is expected by chance: .05 × questions.",
+        "No association in any of the tests.",
+        "word, on both sides",
+        "As the crossed p.",
+    ),
+    Claim(
+        "large",
+        "associations",
+        "large",
+        (),
+        "An effect called large is significant, and random English word sets reach it at most 5% of the time.",
+        "No association in any of the tests.",
+        "attribute word",
+        "The test is in English.",
     ),
     Claim(
         "Benjamini-Hochberg",
@@ -122,12 +148,73 @@ def _family(rng: np.random.Generator, parts: Components) -> Mapping[str, Any]:
     }
 
 
-def _found(rng: np.random.Generator) -> Mapping[str, Any]:
-    from scipy.special import ndtr
+@cache
+def _catalogue_words() -> tuple[tuple[str, ...], Floats]:
+    """All words of the texts of the default tests and of the random baseline that GloVe knows, and their vectors."""
+    texts = [
+        text for test in biassay.select_tests() for text in (*(one.text for one in texts_of(test)), *random_texts(test))
+    ]
+    words = sorted({word for text in texts for word in _WORD.findall(text.lower())})
+    encoded = biassay.open_encoder("glove").encode(words)
+    known = [i for i, unknown in enumerate(encoded.unknown) if not unknown]
+    return tuple(words[i] for i in known), np.asarray(encoded.vectors[known], dtype=np.float64)
 
+
+class _Shuffled:
+    """A model without associations: texts are means of vectors that were dealt to words at random."""
+
+    def __init__(self, rng: np.random.Generator, vectors: Floats) -> None:
+        words, _ = _catalogue_words()
+        self._rows = dict(zip(words, rng.permutation(vectors), strict=True))
+        self._other = vectors.mean(axis=0)
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        return np.stack([self._text(text) for text in texts])
+
+    def _text(self, text: str) -> Floats:
+        rows = [self._rows[word] for word in _WORD.findall(text.lower()) if word in self._rows]
+        return np.asarray(np.mean(rows, axis=0) if rows else self._other)
+
+
+def _null_model(rng: np.random.Generator, gaussian: bool) -> Mapping[str, Any]:
+    """All default tests on a model without associations, as a user sees them."""
+    words, vectors = _catalogue_words()
+    made = rng.normal(size=(len(words), 100)) if gaussian else vectors
+    with tempfile.TemporaryDirectory() as cache:
+        run = biassay.run({"null": _Shuffled(rng, made)}, seed=int(rng.integers(1 << 31)), cache=cache)
+    people = [one for one in run.findings() if one.about == "people" and one.effect is not None]
+    questions = [one for one in people if one.form_of is None]
+    tested = [one for one in questions if one.standing in ("significant", "uncorrected", "inconclusive")]
+    return {
+        "significant": any(one.standing == "significant" for one in people),
+        "p at most .05": [one.standing != "inconclusive" for one in tested],
+        "large": [", large," in sentence(one) for one in people],
+        "d of 0.8": [abs(one.effect or 0.0) >= 0.8 for one in people],
+    }
+
+
+def _forms(rng: np.random.Generator, correlation: float, false: int, declared: bool) -> Mapping[str, Any]:
+    """20 questions of four forms; ``false`` of them have an effect in words and none in sentences."""
+    questions, forms = 20, 4
+    shared = rng.normal(size=(questions, 1)) * np.sqrt(correlation)
+    z = shared + rng.normal(size=(questions, forms)) * np.sqrt(1.0 - correlation)
+    z[:false, 0] = 9.0
+    p = 2.0 * scipy.special.ndtr(-np.abs(z))
+    null = np.ones_like(p, dtype=bool)
+    null[:false, 0] = False
+    if declared:
+        gate = questions * p[:, :1]
+        adjusted = np.concatenate([gate, np.maximum(gate, questions * (forms - 1) * p[:, 1:])], axis=1)
+    else:
+        names = np.repeat(np.arange(questions), forms).tolist()
+        adjusted = holm_by_question(p.ravel(), names, 0.05).adjusted.reshape(p.shape)
+    return {"false": bool((null & (adjusted <= 0.05)).any())}
+
+
+def _found(rng: np.random.Generator) -> Mapping[str, Any]:
     true = np.arange(100) < 80
     z = 0.5 * rng.normal() + np.sqrt(0.75) * rng.normal(size=100) + np.where(true, 0.0, 3.0)
-    rejected = biassay.benjamini_hochberg(ndtr(-z), 0.05).rejected
+    rejected = biassay.benjamini_hochberg(scipy.special.ndtr(-z), 0.05).rejected
     return {"false": (rejected & true).sum() / max(1, rejected.sum())}
 
 
@@ -187,7 +274,35 @@ def lines() -> list[Line]:
         )
         for note, draw in (("no effect", partial(_compared, D=0.0)), ("d about 1 in both", partial(_compared, D=D)))
     }
+    nulls = {
+        name: Experiment(
+            name, f"the default tests, {what} dealt to words at random", partial(_null_model, gaussian=g), n
+        )
+        for name, what, g, n in (
+            ("null models, GloVe", "GloVe vectors", False, 200),
+            ("null models, Gaussian", "Gaussian vectors", True, 100),
+        )
+    }
+    forms = {
+        note: Experiment(
+            f"forms, {note}",
+            f"20 questions of 4 forms, {note}",
+            partial(_forms, correlation=c, false=f, declared=d),
+            4000,
+        )
+        for note, c, f, d in (
+            ("none has an effect, forms correlate .9", 0.9, 0, False),
+            ("10 have an effect in words only", 0.0, 10, False),
+            ("all have an effect in words only", 0.0, 20, False),
+            ("10 have an effect in words only, declared family", 0.0, 10, True),
+        )
+    }
     return [
+        *(Line("Holm", one, Share("significant", 0.05), "a model with a false finding") for one in nulls.values()),
+        *(Line("Holm", one, Share("false", 0.05), "a false star, of questions or of forms") for one in forms.values()),
+        *(Line("before correction", one, Share("p at most .05", 0.065), "of questions") for one in nulls.values()),
+        *(Line("large", one, Share("large", 0.01), "of tests") for one in nulls.values()),
+        Line("large", nulls["null models, GloVe"], Share("d of 0.8", 1.0), "of tests: d beyond 0.8, the convention"),
         Line("Holm", family, Share("crossed", 0.06), "crossed p: a false star in the family"),
         Line("Holm", fixed, Share("by word", 0.06), "p by word: a false star in the family"),
         Line("Benjamini-Hochberg", found, Share("false", 0.05), "false among found"),

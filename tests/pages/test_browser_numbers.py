@@ -195,8 +195,8 @@ def test_filters_keep_what_is_asked_for(run: Run, opened: Callable[..., Opened])
         assert 0 < len(every) < len(run.results)
     place.get_by_label("Find").fill("")
     choices: dict[str, Callable[[Result], bool]] = {
-        "significant": lambda r: bool(r.significant_crossed),
-        "after correction": lambda r: bool(r.significant_crossed_holm),
+        "significant": lambda r: bool(r.significant_crossed_holm),
+        "before correction only": lambda r: bool(r.significant_crossed) and not r.significant_crossed_holm,
         "for these words only": lambda r: bool(r.significant_by_word) and not r.significant_crossed,
         "not measured": lambda r: r.effect_size is None,
     }

@@ -50,7 +50,7 @@ def test_the_rows_of_a_forest_are_those_given() -> None:
     assert [part["sort"]["field"] for part in parts(figure.spec) if part.get("field") == "row"] == ["place"] * 2
     domains = [part["scale"]["domain"] for part in parts(figure.spec) if part.get("type") == "quantitative"]
     assert domains == [[-2.5, 2.5]] * 3  # nothing given lies outside
-    assert figure.description == "t: 3 rows with intervals; holds after correction: 1"
+    assert figure.description == "t: 3 rows with intervals; significant: 1"
 
 
 @pytest.mark.parametrize("labels", [("a", "a", "b"), ("a", "a (1)", "a"), ("a", "a", "a (2)"), ("", "", "")])
@@ -90,7 +90,7 @@ def test_the_cells_of_a_matrix_are_those_given() -> None:
     ]
     sorts = {part["field"]: part["sort"]["field"] for part in parts(figure.spec) if "sort" in part}
     assert sorts == {"model": "column", "test": "line"}
-    assert figure.description == "t: 2 tests on 2 models; holds after correction: 2"
+    assert figure.description == "t: 2 tests on 2 models; significant: 2"
     (colour,) = [part for part in parts(figure.spec) if part.get("field") == "found"]
     assert colour["scale"]["domain"] == [FOUND[2], "not measured"]  # what does not occur is not in the legend
 

@@ -34,7 +34,7 @@ def discovery(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 CROSSED = {"clark1973", "judd2012", "satterthwaite1946", "fieller1954"}
-CORRECTED = {"holm1979", "tarone1990"}
+CORRECTED = {"holm1979", "tarone1990", "goeman2010"}
 
 
 def works(cited: tuple[Citation, ...]) -> dict[str, Citation]:
@@ -74,7 +74,7 @@ def test_sources_and_methods_of_a_run_are_cited_once_each(run: Run) -> None:
     assert set(cited) == {"caliskan2017", "may2019", "guo2021", "pennington2014", "biassay"} | CROSSED | CORRECTED
     assert cited["caliskan2017"].uses == ("tests weat6, weat1 (Table 1)", "the method WEAT")
     assert cited["may2019"].uses == ("test sent-weat6 (supplement)", "the method SEAT")
-    assert cited["holm1979"].uses == ("correction for the number of tests",)
+    assert cited["holm1979"].uses == ("correction for the number of questions",)
     tests, supplement = cited["guo2021"].uses
     assert tests == "tests C1, I1 (appendix)"
     assert supplement.endswith("(appendix, Tables 3 and 4)")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.multiple import benjamini_hochberg, holm
+from biassay.stats.multiple import benjamini_hochberg, holm, holm_by_question
 
 p_values = st.lists(st.floats(0.0, 1.0, allow_nan=False), min_size=1, max_size=40)
 
@@ -162,3 +162,40 @@ def test_a_floor_and_a_p_value_that_differ_by_rounding_are_equal() -> None:
 def test_what_cannot_be_a_floor_is_refused(floors: list[float]) -> None:
     with pytest.raises(UsageError):
         holm([0.2, 0.4], floors=floors)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12))
+def test_one_form_per_question_is_holm(p: list[float]) -> None:
+    found = holm_by_question(p, list(range(len(p))), 0.05)
+    assert found.adjusted.tolist() == pytest.approx(holm(p, 0.05).adjusted.tolist())
+    assert found.n == len(p)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.0, 1.0), st.integers(0, 3)), min_size=1, max_size=10),
+    st.sampled_from([0.01, 0.05, 0.2]),
+)
+def test_forms_are_rejected_as_by_the_procedure_run_at_the_level(rows: list[tuple[float, int]], alpha: float) -> None:
+    """The definition: levels of questions and of the forms of rejected ones, until nothing more is rejected."""
+    p, questions = [one for one, _ in rows], [question for _, question in rows]
+    rejected: set[int] = set()
+    while True:
+        pending = {q: [i for i, own in enumerate(questions) if own == q and i not in rejected] for q in set(questions)}
+        pending = {q: forms for q, forms in pending.items() if forms}
+        new = set()
+        for question, forms in pending.items():
+            first = questions.index(question)
+            able = [first] if first in forms else forms
+            level = alpha / len(pending) / len(able)
+            new |= {i for i in able if p[i] <= level * (1 - 1e-12)}
+        if not new:
+            break
+        rejected |= new
+    adjusted = holm_by_question(p, questions, alpha).adjusted
+    near = np.isclose(adjusted, alpha, rtol=1e-6)
+    assert {i for i in range(len(p)) if adjusted[i] <= alpha and not near[i]} == rejected - set(np.flatnonzero(near))
+
+
+def test_every_p_value_needs_its_question() -> None:
+    with pytest.raises(UsageError, match="question"):
+        holm_by_question([0.1, 0.2], ["a"])

@@ -120,6 +120,7 @@ def test_a_file_that_says_nothing_is_about_people_and_anything(tmp_path: Path) -
         "variant_of": None,
         "template": "none",
         "direction": None,
+        "language": None,
     }
     assert found["pets"] == found["cats-dogs-attitude"] == own
     assert found["pets-seen"] == own | {"variant_of": "pets", "template": "other"}

@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """One page from one or several run folders, to read and to print.
 
-    Runs of all studies may be combined. Association tests of several runs are gathered, and corrected anew for the
-    number of tests about people that are shown of each model.
+    Runs of all studies may be combined. Association tests of one model from several runs are one family and are
+    corrected together. --tests selects what is shown and does not change the correction.
     """
     with listener_for(quiet=quiet or as_json) as listener:
         made = report_runs(

@@ -23,7 +23,7 @@ _NUMBERS = 3  # of models, for which there is room beside a row
 
 @dataclass(frozen=True)
 class Effect:
-    """One model's: where it is drawn, and in words. ``sure``: 2 holds after correction, 1 before it, 0 not shown.
+    """One model's: where it is drawn, and in words. ``sure``: 2 significant, 1 before correction only, 0 inconclusive.
 
     ``beside`` is another interval, of which the two ends are drawn; ``few``: there was too little to tell anything.
     """
@@ -123,9 +123,9 @@ def draw_effects(
 def _in_one_lane(row: EffectRow, scale: _Scale) -> EffectRow:
     """Of very many models: marks that would cover each other once, and what they have in common in words."""
     places = {(scale.at(effect.value), effect.sure, effect.few): replace(effect, text="") for effect in row.effects}
-    hold, values = sum(effect.sure > 0 for effect in row.effects), [effect.value for effect in row.effects]
+    significant, values = sum(effect.sure == 2 for effect in row.effects), [effect.value for effect in row.effects]
     middle, low, high = map(decimals, (statistics.median(values), min(values), max(values)))
-    told = f"{hold:,} of {len(values):,} models hold; median {middle}, from {low} to {high}"
+    told = f"significant on {significant:,} of {len(values):,} models; median {middle}, from {low} to {high}"
     return replace(row, effects=tuple(places.values()), said=(*row.said, told))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from biassay.pages.formats import decimals, format_p, interval_text, percent, unit_name
 from biassay.pages.lines import Block, Line, bar
 from biassay.pages.overview import sureness
-from biassay.pages.sentences import HOLD
 from biassay.results.findings import Finding, count
 
 __all__ = ["FindingLines", "legend_of"]
@@ -22,7 +21,7 @@ _Cell = tuple[str, str]
 
 
 def _sign(finding: Finding) -> str:
-    return _TOO_FEW if finding.standing == "too few" else _SIGNS[sureness(finding)]
+    return _TOO_FEW if finding.standing == "not_testable" else _SIGNS[sureness(finding)]
 
 
 def legend_of(findings: Sequence[Finding], over: str) -> str:
@@ -30,10 +29,11 @@ def legend_of(findings: Sequence[Finding], over: str) -> str:
     alphas = sorted({1.0 - one.confidence for one in findings}) or [0.05]
     units = " or ".join(dict.fromkeys(unit_name(one.unit) for one in findings if one.effect is not None))
     said = [units] if units else []
-    said.append(f"* p at most {' or '.join(f'{alpha:.4g}' for alpha in alphas)}")
-    said.append(f"** also after Holm's correction over {over}")
-    few = dict.fromkeys(one.few for one in findings if one.standing == "too few")
-    return "; ".join([*said, *([f"{_TOO_FEW} too few {' or '.join(few)} to tell"] if few else [])])
+    levels = " or ".join(f"{alpha:.4g}" for alpha in alphas)
+    said.append(f"** significant: p at most {levels} after correction (Holm over {over})")
+    said.append(f"* p at most {levels} before correction only: a lead, not a finding")
+    few = dict.fromkeys(one.few for one in findings if one.standing == "not_testable")
+    return "; ".join([*said, *([f"{_TOO_FEW} too few {' or '.join(few)} to test"] if few else [])])
 
 
 @dataclass(frozen=True)
@@ -105,14 +105,14 @@ class FindingLines:
                 cells += [("", "")] * len(gets)
             elif one.effect is None:
                 place = own.index("interval") if "interval" in own else 0
-                cells += [("not measured" if at == place else "", "dim") for at in range(len(gets))]
+                cells += [("skipped" if at == place else "", "dim") for at in range(len(gets))]
             else:
                 cells += [(get(one), _STYLES[sureness(one)]) for get in gets]
         return tuple(cells)
 
     def _over_models(self) -> Block:
-        """On how many models an item holds, and its effects there."""
-        heads = "holds on", "corrected", f"median {self._unit}", "from", "to"
+        """On how many models an item is significant, and its effects there."""
+        heads = "significant on", "before correction only", f"median {self._unit}", "from", "to"
         return Block(heads, tuple(self._lines(lambda found: _over(list(found.values())))))
 
     def _lines(self, cells: Callable[[Mapping[str, Finding]], tuple[_Cell, ...]]) -> Iterator[Line]:
@@ -136,7 +136,7 @@ def _p(finding: Finding) -> str:
 
 def _over(findings: Sequence[Finding]) -> tuple[_Cell, ...]:
     sizes = [one.effect for one in findings if one.effect is not None]
-    hold, corrected = count(findings, *HOLD), count(findings, "corrected")
-    style = _STYLES[2 if corrected else 1 if hold else 0]
+    significant, leads = count(findings, "significant"), count(findings, "uncorrected")
+    style = _STYLES[2 if significant else 1 if leads else 0]
     ends = (statistics.median(sizes), min(sizes), max(sizes)) if sizes else (None, None, None)
-    return tuple((text, style) for text in (f"{hold} of {len(sizes)}", f"{corrected}", *map(decimals, ends)))
+    return tuple((text, style) for text in (f"{significant} of {len(sizes)}", f"{leads}", *map(decimals, ends)))

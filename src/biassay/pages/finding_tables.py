@@ -48,7 +48,7 @@ def findings_table(
         rows.append(Row((clean(label(first)),), tuple(cells)))
     spans = tuple(Span(clean(model), heads) for model in models)
     lacking = any(one.effect is not None and _corrected(one) is None for one in findings)
-    note = " No corrected p: a check of the method, or no p-value." if lacking else ""
+    note = " No corrected p: a sanity check, or no p-value." if lacking else ""
     told = clean(f"{caption} Effect: {unit}. p: two-sided; corrected: over the {corrected}.{note}")
     return Table(told, ("item",), spans, (Group("", tuple(rows)),), spare=tuple(more))
 

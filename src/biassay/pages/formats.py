@@ -21,7 +21,7 @@ __all__ = [
     "decimals",
     "format_p",
     "interval_text",
-    "of_cases",
+    "of_time",
     "percent",
     "shortened",
     "shown",
@@ -99,13 +99,13 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.4g}%"
 
 
-def of_cases(share: float, drawn: int | None = None) -> str:
-    """A share in cases of a hundred, or of a thousand where it is small; ``drawn``: how many cases it is of."""
+def of_time(share: float, drawn: int | None = None) -> str:
+    """A share as a percentage of the time; ``drawn``: the number of cases it was counted in."""
     if share >= 0.01:
-        return f"{100.0 * share:.0f} of 100 cases"
-    if share >= 0.001:
-        return f"{1000.0 * share:.0f} of 1,000 cases"
-    return f"fewer than 1 of {1000 if share else drawn or 100:,} cases"
+        return f"{100.0 * share:.0f}% of the time"
+    if share > 0.0:
+        return f"{100.0 * share:.2g}% of the time"
+    return f"less than {100.0 / (drawn or 100):.2g}% of the time"
 
 
 def concept(label: str) -> str:

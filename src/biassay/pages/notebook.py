@@ -29,7 +29,7 @@ _HEAD = {
 
 
 def run_html(run: RunData, findings: Sequence[Finding]) -> str:
-    """The summary, the figure, then the findings: what holds first, about people before checks of the method."""
+    """The summary, the figure, then the findings: significant ones first, sanity checks last."""
     unfinished = "" if run.manifest.status == "complete" else "<p>The run is not finished.</p>"
     parts = [unfinished, _summary(findings), _figure(findings), _table(findings)]
     return f'<div class="biassay">{"".join(parts)}</div>'

@@ -10,14 +10,14 @@ from markupsafe import Markup
 
 from biassay.pages.effects import Effect, EffectRow, EffectRows, draw_effects
 from biassay.pages.formats import MANY_MODELS, counted, decimals, percent, topic_name
-from biassay.pages.sentences import HOLD, sentence
+from biassay.pages.sentences import passes, sentence
 from biassay.results.findings import Finding, count
 
-__all__ = ["CHECKS", "SURE", "drawable", "effect_of_finding", "overview", "scale_of", "sureness"]
+__all__ = ["CHECKS", "SURE", "counts_text", "drawable", "effect_of_finding", "overview", "scale_of", "sureness"]
 
-SURE = ("not established", "holds before correction only", "holds after correction")
+SURE = ("inconclusive", "before correction only", "significant")
 """What the marks of the figure show."""
-CHECKS = "Checks of the method, not about people"
+CHECKS = "Sanity checks"
 _UNITS: Mapping[str, tuple[str, float]] = {
     "d": ("effect size d", 2.0),
     "tau": ("agreement with people, tau", 1.0),
@@ -53,7 +53,7 @@ def scale_of(findings: Sequence[Finding], models: int) -> dict[str, Any]:
     ends = [abs(end) for one in findings for end in (one.low, one.high) if end is not None and math.isfinite(end)]
     confidence = sorted({one.confidence for one in findings if one.low is not None})
     spans = f" with {' and '.join(map(percent, confidence))} intervals" if confidence and models <= MANY_MODELS else ""
-    described = all(one.standing == "described" for one in findings)
+    described = all(one.standing == "descriptive" for one in findings)
     return {
         "title": f"{name[0].upper()}{name[1:]}{spans}.",
         "sure": () if described else SURE,
@@ -79,12 +79,24 @@ def _rows(title: str, findings: Sequence[Finding], models: Sequence[str], *, fol
 
 
 def _counts(findings: Sequence[Finding]) -> str:
-    """As the sentences count: what runs the other way is no association that holds."""
-    if all(one.standing == "described" for one in findings):
+    return counts_text([one for one in findings if one.form_of is None or one.about == "method"])
+
+
+def counts_text(findings: Sequence[Finding]) -> str:
+    """How many results are significant, and how many before correction only; of sanity checks, how many pass."""
+    if all(one.standing == "descriptive" for one in findings):
         return counted(len(findings), "result")
-    hold, opposite = count(findings, *HOLD), count(findings, "opposite")
-    said = f"{hold:,} of {counted(len(findings), 'result')} {'holds' if 1 in (hold, len(findings)) else 'hold'}"
-    return f"{said}, {opposite:,} {'runs' if opposite == 1 else 'run'} the other way" if opposite else said
+    of = f"of {counted(len(findings), 'result')}"
+    if all(one.about == "method" for one in findings):
+        return f"{sum(map(passes, findings)):,} {of} passed"
+    leads = count(findings, "uncorrected")
+    opposite = sum(one.opposite for one in findings)
+    parts = [
+        f"{count(findings, 'significant'):,} {of} significant",
+        f"{leads:,} before correction only" if leads else "",
+        f"{opposite:,} opposite to the expected direction" if opposite else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _row(findings: Sequence[Finding], models: Sequence[str]) -> EffectRow:
@@ -107,15 +119,11 @@ def effect_of_finding(finding: Finding, model: int, *, told: bool = True) -> Eff
         finding.high if known else None,
         sureness(finding),
         f"{finding.model}: {sentence(finding)}" if told else "",
-        number + (" ‡" if finding.standing == "too few" else _STARS[sureness(finding)]),
-        few=finding.standing == "too few",
+        number + (" ‡" if finding.standing == "not_testable" else _STARS[sureness(finding)]),
+        few=finding.standing == "not_testable",
     )
 
 
 def sureness(finding: Finding) -> int:
-    """A place in `SURE`. Checks of the method stand outside of correction."""
-    if finding.standing not in (*HOLD, "opposite"):
-        return 0
-    corrected = next((p for name, p in finding.p_values.items() if name.endswith(", corrected")), None)
-    after = corrected is not None and corrected <= 1.0 - finding.confidence + 1e-12
-    return 2 if finding.standing == "corrected" or (finding.standing == "opposite" and after) else 1
+    """The place of a finding's evidence in `SURE`."""
+    return {"significant": 2, "uncorrected": 1}.get(finding.standing, 0)

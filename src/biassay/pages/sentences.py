@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from biassay.pages.formats import (
     MANY_MODELS,
@@ -11,65 +11,75 @@ from biassay.pages.formats import (
     decimals,
     format_p,
     interval_text,
-    of_cases,
+    of_time,
     percent,
     unit_name,
 )
 from biassay.pages.section import Statement
 from biassay.results.findings import Finding, Standing, count
 
-__all__ = ["HOLD", "LARGE", "in_short", "points", "sentence", "standing_text", "statements"]
+__all__ = ["CLAIMED", "in_short", "passes", "points", "sentence", "standing_text", "statements"]
 
 _SAID: dict[Standing, str] = {
-    "corrected": "holds after correction",
-    "uncorrected": "holds before correction only",
-    "opposite": "runs opposite to what the test looks for",
-    "described": "described, not tested",
-    "not shown": "not established",
-    "too few": "too few to tell",
+    "significant": "significant",
+    "uncorrected": "before correction only",
+    "descriptive": "descriptive, not tested",
+    "inconclusive": "inconclusive",
+    "not_testable": "not testable",
 }
-_SILENT: tuple[Standing, ...] = ("not shown", "too few")
-HOLD: tuple[Standing, ...] = ("corrected", "uncorrected")
-"""An association that holds, as the test looks for it."""
+_SILENT: tuple[Standing, ...] = ("inconclusive", "not_testable")
+CLAIMED: tuple[Standing, ...] = ("significant", "uncorrected")
+"""Evidence against the null hypothesis, after correction or before it only."""
+_LEAD = "Before correction only (a lead, not a finding)"
+_OPPOSITE = "opposite to the expected direction"
 _SCORES = {"bias score", "share above one half", "ss above 50"}
-"""Units of benchmarks, which show biases and no associations."""
+_QUESTIONS = {"d", "score", "share", "log-odds"}
 _MOST = 8  # lines of one standing, and code names in one line
 _WORDS = 3  # of the evidence
-_FEW = 3  # of what is not established, beyond which it is only counted
-LARGE = 0.8
-"""From which on d is called large (Cohen 1988)."""
-_ORDINARY = 0.1  # share of random attribute words that do as well, from which on it belongs to the finding
+_FEW = 3  # inconclusive results, beyond which they are only counted
+_RARE = 0.05
+"""Share of random word sets with an effect as large, up to which a significant effect is called large."""
+_ORDINARY = 0.1  # share of random word sets with an effect as large, from which on it belongs to the finding
 _Point = tuple[str, str]
 
 
 def sentence(finding: Finding) -> str:
     """One finding in a sentence, and what changes its reading; words only where they are all that there is."""
-    if finding.standing == "described" and finding.evidence:
+    if finding.standing == "descriptive" and finding.evidence:
         named = f"{finding.direction or finding.title}: {', '.join(finding.evidence[:_WORDS])}"
         return "; ".join([named, *_effect(finding), *_beside(finding)])
-    if finding.standing == "not shown" and finding.direction and finding.unit != "words":
-        numbers = ", ".join([*_effect(finding), *_p(finding), *["large"] * _is_large(finding)])
-        return "; ".join([f"Not established: {finding.direction}", numbers, *_beside(finding)])
-    parts = (*_effect(finding), *_p(finding), standing_text(finding))
+    numbers = [*_effect(finding), *_p(finding)]
+    opposite = [_OPPOSITE] if finding.opposite else []
+    if finding.about == "people" and finding.direction and finding.unit != "words":
+        if finding.standing == "inconclusive":
+            return "; ".join([f"Inconclusive: {finding.direction}", ", ".join(numbers), *_beside(finding)])
+        if finding.standing == "uncorrected":
+            said = ", ".join([*numbers, *opposite])
+            return "; ".join([f"{_LEAD}: {finding.direction}", said, *_beside(finding)])
+    parts = (*numbers, *["large"] * _is_large(finding), standing_text(finding))
     words = finding.evidence[:_WORDS] if finding.unit == "words" else ()
     above = f" (above all {', '.join(words)})" if words else ""
     return "; ".join([f"{finding.direction or finding.title}{above}: {', '.join(parts)}", *_beside(finding)])
 
 
 def standing_text(finding: Finding) -> str:
-    """How sure it is; of a large effect that misses correction both are said at once."""
-    if finding.standing == "too few" and finding.unit == "words":
-        return "too few permutations to tell"
-    if finding.standing == "too few":
-        return f"too few {finding.few} to tell"
-    if finding.about == "method" and finding.standing in HOLD:
-        return "the check holds"
-    misses = finding.standing in ("uncorrected", "not shown") and _is_large(finding)
-    return f"{'large, but ' if misses else ''}{_SAID.get(finding.standing, finding.standing)}"
+    """The evidence for a finding in words, and that it runs against the expected direction."""
+    if finding.standing == "not_testable":
+        return f"too few {'permutations' if finding.unit == 'words' else finding.few} to test"
+    if finding.about == "method" and finding.standing in (*CLAIMED, "inconclusive"):
+        return "sanity check passed" if passes(finding) else "sanity check failed"
+    said = _SAID.get(finding.standing, finding.standing)
+    return f"{said}, {_OPPOSITE}" if finding.opposite else said
+
+
+def passes(finding: Finding) -> bool:
+    """Does a sanity check find what it must, in the right direction?"""
+    return finding.standing in CLAIMED and not finding.opposite
 
 
 def _is_large(finding: Finding) -> bool:
-    return finding.unit == "d" and abs(finding.effect or 0.0) >= LARGE
+    """Large is what random word sets of the same sizes rarely reach, and only if it is significant."""
+    return finding.standing == "significant" and finding.share_random is not None and finding.share_random <= _RARE
 
 
 def _effect(finding: Finding) -> Iterator[str]:
@@ -85,22 +95,18 @@ def _effect(finding: Finding) -> Iterator[str]:
 def _p(finding: Finding) -> Iterator[str]:
     """The first p-value that was computed; that of the crossed test needs no name."""
     known = [(name, value) for name, value in finding.p_values.items() if value is not None]
-    for name, value in known[:1] if finding.standing != "described" and finding.unit != "words" else ():
+    for name, value in known[:1] if finding.standing != "descriptive" and finding.unit != "words" else ():
         asked = name.removeprefix("crossed").replace("by word", "for these attribute words")
         yield f"{f'p {asked}'.strip()} = {format_p(value)}"
 
 
 def _beside(finding: Finding) -> Iterator[str]:
     if finding.share_random is not None and finding.share_random >= _ORDINARY and finding.standing not in _SILENT:
-        yield f"random attribute words do as well in {of_cases(finding.share_random, finding.random_sets)}"
+        yield f"random word sets reach this effect {of_time(finding.share_random, finding.random_sets)}"
     if finding.smallest is not None:
-        yield _would_be_found(f"{finding.unit} of {decimals(finding.smallest)}")
+        yield f"80% power for {finding.unit} of {decimals(finding.smallest)}"
     yield from finding.survives
     yield from finding.notes
-
-
-def _would_be_found(effect: str) -> str:
-    return f"a true {effect} would be found in 80 of 100 such tests"
 
 
 def statements(findings: Iterable[Finding]) -> list[Statement]:
@@ -124,45 +130,72 @@ def _statement(about: str, findings: Sequence[Finding]) -> Statement:
 
 
 def in_short(findings: Sequence[Finding]) -> str:
-    """How many associations hold, whether the method works, what could have been seen, and what was not measured."""
+    """Count significant questions first, then leads; then sanity checks, power, and what was not measured."""
     people, checks = ([one for one in _measured(findings) if one.about == about] for about in ("people", "method"))
-    first = _about_people(people), _about_method(checks, _models(findings))
-    rest = _not_shown(people), _too_few([*people, *checks]), _equivalent(people), _unmeasured(findings)
+    questions = [one for one in people if one.form_of is None]
+    first = _social_bias(questions), _sanity_checks(checks)
+    rest = _power(questions), _too_few([*people, *checks]), _equivalent(people), _skipped(findings)
     return " ".join(filter(None, (*first, *rest)))
 
 
 def _measured(findings: Iterable[Finding]) -> list[Finding]:
-    return [one for one in findings if one.standing != "not measured"]
+    return [one for one in findings if one.standing != "skipped"]
 
 
 def _models(findings: Iterable[Finding]) -> int:
     return len({one.model for one in findings})
 
 
-def _about_people(findings: Sequence[Finding]) -> str:
-    described = count(findings, "described")
-    tested = len(findings) - described
+def _social_bias(findings: Sequence[Finding]) -> str:
+    """How many questions are significant after correction, before correction only, and inconclusive."""
+    tested = [one for one in findings if one.standing in (*CLAIMED, "inconclusive")]
     if not tested:
-        return f"About people: {counted(described, 'finding')}, none of which can be tested." if described else ""
-    if {one.unit for one in findings} == {"words"}:
-        return f"About people: words are associated with {count(findings, *HOLD):,} of {counted(tested, 'group')}."
-    hold, corrected, opposite = count(findings, *HOLD), count(findings, "corrected"), count(findings, "opposite")
-    scores = {one.unit for one in findings} <= _SCORES
-    what = ("bias" if tested == 1 else "biases") if scores else "association" if tested == 1 else "associations"
-    text = f"About people: {hold:,} of {tested:,} {what} {'holds' if 1 in (hold, tested) else 'hold'}"
-    text += f", {corrected:,} after correction" if hold else ""
-    return f"{text}; {opposite:,} {'runs' if opposite == 1 else 'run'} the other way." if opposite else f"{text}."
+        described = count(findings, "descriptive")
+        return f"{counted(described, 'descriptive figure')}, without a test." if described else ""
+    if {one.unit for one in tested} == {"words"}:
+        found = count(tested, "significant")
+        return f"Words are associated with {found:,} of {counted(len(tested), 'group')} (false discovery rate)."
+    units = {one.unit for one in tested}
+    noun = "social-bias question" if units <= _QUESTIONS else "bias score" if units <= _SCORES else "question"
+    significant, leads, silent = (
+        count(tested, standing) for standing in ("significant", "uncorrected", "inconclusive")
+    )
+    families = list(dict.fromkeys(one.family for one in tested if one.family))
+    over = f" ({families[0]})" if len(families) == 1 else ""
+    parts = [
+        f"{significant:,} of {counted(len(tested), noun)} {'is' if 1 in (significant, len(tested)) else 'are'} "
+        f"significant after correction{over}{_opposite(tested, 'significant')}"
+    ]
+    if leads:
+        parts.append(f"{leads:,} more before correction only{_opposite(tested, 'uncorrected')} ({_by_chance(tested)})")
+    if silent:
+        parts.append(f"{silent:,} {_are(silent)} inconclusive")
+    if outside := sum(one.exploratory for one in tested):
+        parts.append(f"{outside:,} {_are(outside)} exploratory, not in the declared family")
+    return f"{'; '.join(parts)}."
 
 
-def _not_shown(findings: Sequence[Finding]) -> str:
-    """What could have been seen of what was not; where it is little, the points say it one by one."""
-    found = [(one.smallest, one.unit) for one in findings if one.standing == "not shown" and one.smallest is not None]
+def _by_chance(findings: Sequence[Finding]) -> str:
+    """The number of questions expected to be significant before correction if all null hypotheses are true."""
+    alphas = [1.0 - one.confidence for one in findings]
+    product = f": {alphas[0]:.4g} × {len(alphas):,}" if len(set(alphas)) == 1 else ""
+    return f"about {sum(alphas):.2g} expected by chance{product}"
+
+
+def _opposite(findings: Sequence[Finding], standing: Standing) -> str:
+    number = sum(one.opposite and one.standing == standing for one in findings)
+    return f", {number:,} of them {_OPPOSITE}" if number else ""
+
+
+def _power(findings: Sequence[Finding]) -> str:
+    """What inconclusive questions could have detected; where they are few, the points say it one by one."""
+    found = [(one.smallest, one.unit) for one in findings if one.standing in _SILENT and one.smallest is not None]
     if not found or (len(found) <= _FEW and _models(findings) == 1):
         return ""
     sizes, (unit, *_) = zip(*found, strict=True)
-    seen = " to ".join(dict.fromkeys(decimals(end) for end in (min(sizes), max(sizes))))
-    by_test = ", by test," if " to " in seen else ""
-    return f"{len(found):,} {_are(len(found))} not established; {_would_be_found(f'{unit} of {seen}{by_test}')}."
+    ends = list(dict.fromkeys(decimals(end) for end in (min(sizes), max(sizes))))
+    depending = ", depending on the test" if len(ends) > 1 else ""
+    return f"80% power for {unit} of {'–'.join(ends)}{depending}."
 
 
 def _are(number: int) -> str:
@@ -172,11 +205,11 @@ def _are(number: int) -> str:
 def _too_few(findings: Sequence[Finding]) -> str:
     found: dict[str, list[str]] = {}
     for one in findings:
-        if one.standing == "too few" and one.unit != "words":
+        if one.standing == "not_testable" and one.unit != "words":
             found.setdefault(one.few, []).append(one.item)
     several = _models(findings) > 1
     named = {few: counted(len(own), "result") if several else ", ".join(own) for few, own in found.items()}
-    return " ".join(f"Too few {few} to tell: {items}." for few, items in named.items())
+    return " ".join(f"Too few {few} to test: {items}." for few, items in named.items())
 
 
 def _equivalent(findings: Sequence[Finding]) -> str:
@@ -202,45 +235,39 @@ def _within(finding: Finding) -> bool:
     return finding.margin is not None and finding.bound is not None and finding.bound <= finding.margin
 
 
-def _about_method(findings: Sequence[Finding], models: int) -> str:
-    findings = [one for one in findings if one.standing != "too few"]
+def _sanity_checks(findings: Sequence[Finding]) -> str:
+    findings = [one for one in findings if one.standing != "not_testable"]
     if not findings:
         return ""
-    hold, checks = count(findings, *HOLD), counted(len(findings), "check")
-    if models > 1:
-        return f"The method works by {hold:,} of {checks}."
-    return f"The method {'works' if hold == len(findings) else 'may not work'} on this model ({hold:,} of {checks})."
+    passed = sum(map(passes, findings))
+    advice = "" if passed == len(findings) else " A method that fails them says little about social bias."
+    return f"Sanity checks passed: {passed:,} of {len(findings):,}.{advice}"
 
 
-def _unmeasured(findings: Sequence[Finding]) -> str:
-    items = [one.item for one in findings if one.standing == "not measured"]
+def _skipped(findings: Sequence[Finding]) -> str:
+    items = [one.item for one in findings if one.standing == "skipped"]
     if not items:
         return ""
-    return f"Not measured: {counted(len(items), 'result') if _models(findings) > 1 else ', '.join(items)}."
+    return f"Skipped: {counted(len(items), 'result') if _models(findings) > 1 else ', '.join(items)}."
 
 
 def points(findings: Sequence[Finding]) -> list[_Point]:
-    """What is to be said about people, surest and then largest first: sentences, and the code names they end with."""
+    """List findings about people, significant ones first, then by size: sentences, and the code names they end with.
+
+    A question is one line, which ends with the names of all its forms that have the same evidence.
+    """
     people = [one for one in findings if one.about == "people"]
+    questions = [one for one in people if one.form_of is None]
     if _models(findings) > 1:
-        return _over_models(people, _models(findings))
-    few = [one for one in people if one.smallest is not None]
+        return _over_models(questions, _models(findings))
+    few = [one for one in questions if one.smallest is not None]
     few = few if len(few) <= _FEW else []
-    told = [o for o in people if o.standing not in _SILENT or o.survives or o in few or _within(o)]
-    listed = [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing])]
-    return [*listed, *_large([o for o in people if o.standing == "not shown" and _is_large(o) and o not in told])]
-
-
-def _large(findings: Sequence[Finding]) -> Iterator[_Point]:
-    """Large effects that are not established, in one line: the largest of them by name."""
-    if not findings:
-        return
-    largest = sorted(findings, key=lambda one: -abs(one.effect or 0.0))
-    what = f"{len(largest):,} large effects are" if len(largest) > 1 else "1 large effect is"
-    yield (
-        f"{what} not established: |d| is {LARGE} or more, but with other words it may be nothing",
-        f" ({_named(largest)})",
-    )
+    told = [o for o in questions if o.standing not in _SILENT or o.survives or o in few or _within(o)]
+    forms: dict[str, list[str]] = {}
+    for one in people:
+        if one.form_of is not None:
+            forms.setdefault(f"{one.form_of} {one.standing} {one.opposite}", []).append(one.item)
+    return [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing], forms)]
 
 
 def _named(findings: Sequence[Finding]) -> str:
@@ -249,25 +276,29 @@ def _named(findings: Sequence[Finding]) -> str:
     return f"{', '.join(one.item for one in findings[:_MOST])}{more}"
 
 
-def _of_standing(findings: Iterable[Finding]) -> Iterator[_Point]:
-    """The same said by several tests is one line, with the numbers of the largest effect."""
-    lines: dict[tuple[str, ...], list[Finding]] = {}
+def _of_standing(findings: Iterable[Finding], forms: Mapping[str, Sequence[str]]) -> Iterator[_Point]:
+    """Questions with one answer are one line, with the numbers of the largest effect."""
+    lines: dict[tuple[object, ...], list[Finding]] = {}
     for one in sorted(findings, key=lambda one: -abs(one.effect or 0.0)):
-        lines.setdefault((one.direction or one.title, *one.survives), []).append(one)
+        lines.setdefault((one.direction or one.title, one.opposite, *one.survives), []).append(one)
+
+    def names(one: Finding) -> str:
+        return ", ".join([one.item, *forms.get(f"{one.item} {one.standing} {one.opposite}", ())])
+
     for first, *others in list(lines.values())[:_MOST]:
-        also = f"; also {', '.join(one.item for one in others)}" if others else ""
-        yield sentence(first), f" ({first.item}{also})"
+        also = f"; also {', '.join(map(names, others))}" if others else ""
+        yield sentence(first), f" ({names(first)}{also})"
     if len(lines) > _MOST:
         rest = [one for same in list(lines.values())[_MOST:] for one in same]
         yield f"{len(rest):,} more: {_SAID[rest[0].standing]}", f" ({_named(rest)})"
 
 
 def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:
-    """The items that hold in most models, with their median effect there."""
-    sure = count(findings, "corrected") > 0
+    """The questions that are significant on most models, with their median effect there; if none is, the leads."""
+    sure = count(findings, "significant") > 0
     by_item: dict[str, list[Finding]] = {}
     for one in findings:
-        if one.standing == "corrected" or (one.standing == "uncorrected" and not sure):
+        if one.standing == "significant" or (one.standing == "uncorrected" and not sure):
             by_item.setdefault(one.item, []).append(one)
     often = sorted(by_item.values(), key=lambda same: -len(same))[:_MOST]
     return [(_over(same, models), f" ({same[0].item})") for same in often]
@@ -276,5 +307,6 @@ def _over_models(findings: Sequence[Finding], models: int) -> list[_Point]:
 def _over(findings: Sequence[Finding], models: int) -> str:
     first = findings[0]
     median = decimals(statistics.median(one.effect or 0.0 for one in findings))
-    holds = f"{_SAID[first.standing]} in {len(findings):,} of {models:,} models"
-    return f"{first.direction or first.title}: {holds}, median {unit_name(first.unit)} = {median}"
+    said = _SAID[first.standing] if first.standing != "uncorrected" else _LEAD[0].lower() + _LEAD[1:]
+    on = f"{said} on {len(findings):,} of {models:,} models"
+    return f"{first.direction or first.title}: {on}, median {unit_name(first.unit)} = {median}"

@@ -12,24 +12,23 @@ from biassay.results.data import Record
 __all__ = ["STANDINGS", "About", "Finding", "Standing", "count"]
 
 About = Literal["people", "method"]
-Standing = Literal[
-    "corrected",  # holds after correction for the number of tests
-    "uncorrected",  # holds before correction only
-    "opposite",  # holds the other way round
-    "not shown",  # could have been shown, and was not
-    "too few",  # cannot be shown with so few words, pairs or answers, whatever they say
-    "described",  # no test exists
-    "not measured",
-]
-STANDINGS: tuple[Standing, ...] = (
-    "corrected",
-    "uncorrected",
-    "opposite",
-    "not shown",
-    "too few",
-    "described",
-    "not measured",
-)
+Standing = Literal["significant", "uncorrected", "inconclusive", "not_testable", "descriptive", "skipped"]
+"""How strong the evidence for a finding is.
+
+significant
+    Significant after correction for the number of questions asked.
+uncorrected
+    Significant before correction only: a lead, not a finding. A sanity check, which is not corrected, passes here.
+inconclusive
+    Tested and not significant, which does not show that there is no effect.
+not_testable
+    Too few words, pairs or responses for any test.
+descriptive
+    A figure for which no test exists.
+skipped
+    Not measured.
+"""
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,16 @@ class Finding(Record):
     about : {"people", "method"}
         Whether it speaks of people, or checks that the method works on the model.
     standing : Standing
+        Strength of the evidence, see `Standing`.
+    opposite : bool
+        If True, the effect is significant, before or after correction, against the direction that the test expects.
+    form_of : str or None
+        Item whose finding stands for the question, if this one is another form of the same question. Questions are
+        counted and corrected, not their forms.
+    family : str
+        The family over which p-values were corrected, in words; empty if there is none.
+    exploratory : bool
+        If True, the question is outside the family that was declared before the run, and is never significant.
     direction : str
         What goes with what, in plain words and in the direction that was measured; empty where nothing was.
     effect, low, high : float or None
@@ -56,14 +65,14 @@ class Finding(Record):
     p_values : name -> float or None
         None: not computed.
     smallest : float or None
-        Where it is not shown: a true effect of this size would be found in 80 of 100 such tests.
+        Effect detected with 80% power, where the finding is inconclusive.
     margin, bound : float or None
         A size that was said not to matter, in the unit in which it was said; and the size that the true difference is
         shown to stay below. It is shown not to matter where ``bound`` is at most ``margin``.
     limit : float or None
         How far from 0 the effect can be at all.
     share_random, random_sets : float or None, int or None
-        How often words drawn at random give an effect as large, and how many sets of them were drawn.
+        Share of random word sets whose effect is at least as large, and the number of sets drawn.
     reason : str or None
         Why it was not measured.
     evidence : tuple of str
@@ -73,7 +82,7 @@ class Finding(Record):
     notes : tuple of str
         What must be known beside it.
     few : str
-        Of what there is too little, where that is the standing: words, answers, templates.
+        Of what there is too little for a test, if it is not testable: words, answers, templates.
     no_interval : str
         Why there is no interval, where one was to be expected.
     """
@@ -103,6 +112,10 @@ class Finding(Record):
     notes: tuple[str, ...] = ()
     few: str = "words"
     no_interval: str = ""
+    opposite: bool = False
+    form_of: str | None = None
+    family: str = ""
+    exploratory: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -112,5 +125,5 @@ class Finding(Record):
 
 
 def count(findings: Iterable[Finding], *standings: Standing, about: About | None = None) -> int:
-    """How many findings have one of some standings."""
+    """Count the findings with one of some standings."""
     return sum(one.standing in standings and about in (None, one.about) for one in findings)

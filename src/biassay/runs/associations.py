@@ -22,6 +22,7 @@ def run(
     protocol: str = "exact",
     alternative: str = "greater",
     alpha: float | None = None,
+    family: str | Sequence[str] = "run",
     equivalence: float | None = None,
     random_sets: int = 1000,
     max_lost: float = 0.2,
@@ -59,6 +60,10 @@ def run(
     alpha : float, optional
         Level of significance, before and after Holm's correction: by default 0.05, and 0.01 under the papers'
         protocols. Intervals have the confidence 1 - alpha.
+    family : str or list of str
+        Questions to correct for: ``"run"`` for all social-bias questions of this run, per model, or tests declared
+        beforehand: ``"default"``, names, patterns, topics, collections or files. Declared questions count whether or
+        not they are run; tests outside the family are exploratory and never significant.
     equivalence : float, optional
         A difference of mean cosines, below 2, that would not matter: gives a p-value for D being smaller.
     random_sets : int
@@ -101,7 +106,12 @@ def run(
     >>> round(found.results[0].effect_size, 2)
     1.72
     """
-    given = {"tests": several(tests), "contexts": absolute(contexts), "vectors": absolute(vectors)}
+    given = {
+        "tests": several(tests),
+        "family": several(family),
+        "contexts": absolute(contexts),
+        "vectors": absolute(vectors),
+    }
     return measured_by("associations", models, locals(), given)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["Correction", "benjamini_hochberg", "holm", "step_up"]
+__all__ = ["Correction", "benjamini_hochberg", "holm", "holm_by_question", "step_up"]
 
 _SAME = 1e-9  # relative: a p-value and a floor that differ by rounding are equal
 _BELOW = 1e-3  # relative: as precise as a p-value is at least
@@ -87,6 +88,76 @@ def holm(p_values: ArrayLike, alpha: float = 0.01, floors: ArrayLike | None = No
         within = least <= p[order, None] * (1.0 + _SAME)
         counted = np.triu(within).sum(axis=1)
     return _unsorted(np.maximum.accumulate(p[order] * counted), order, len(p), alpha)
+
+
+def holm_by_question(
+    p_values: ArrayLike, questions: Sequence[Hashable], alpha: float = 0.01, floors: ArrayLike | None = None
+) -> Correction:
+    """Correct for the number of questions, where a question may be tested in several forms.
+
+    The first p-value of a question stands for it. Its other forms are tested only after it is rejected, at the level
+    that the question had, divided by the number of forms not yet rejected. A question whose forms are all rejected
+    hands its level on to the remaining questions. With one form per question this is Holm's correction.
+
+    Parameters
+    ----------
+    p_values : (n,) array-like
+        NaN marks a missing one, which is not corrected for.
+    questions : sequence of length n
+        The question of every p-value.
+    alpha : float
+        The level of significance.
+    floors : (n,) array-like, optional
+        Smallest p-values that the tests could give, see `holm`.
+
+    Returns
+    -------
+    Correction
+        ``n`` is the number of questions.
+
+    Notes
+    -----
+    The probability of any false rejection, of questions or of forms, is at most ``alpha`` whatever the dependence: the
+    levels of hypotheses that can be rejected sum to at most ``alpha`` and never fall when others are rejected [1]_.
+    This is the inheritance procedure [2]_ on a tree of questions and their forms.
+
+    References
+    ----------
+    .. [1] Goeman, J. J., and Solari, A. (2010). The sequential rejection principle of familywise error control. Annals
+       of Statistics, 38(6), 3782-3810.
+    .. [2] Goeman, J. J., and Finos, L. (2012). The inheritance procedure: multiple testing of tree-structured
+       hypotheses. Statistical Applications in Genetics and Molecular Biology, 11(1).
+    """
+    p, order = _sorted(p_values, alpha)
+    if len(questions) != len(p):
+        raise UsageError(f"every p-value needs its question: got {len(p)} p-values, {len(questions)} questions")
+    least = np.zeros(len(p)) if floors is None else _checked_floors(floors, p)
+    pending: dict[Hashable, list[int]] = {}
+    for i in sorted(order.tolist()):
+        pending.setdefault(questions[i], []).append(i)
+    first = {question: forms[0] for question, forms in pending.items()}
+    n, running = len(pending), 0.0
+    rejected, stepped = [], []
+    while pending:
+        candidates = []
+        floor_by_question = []
+        for question, forms in pending.items():
+            if forms[0] == first[question]:
+                candidates.append((float(p[forms[0]]), forms[0], question))
+                floor_by_question.append(least[forms[0]])
+            else:
+                candidates.append(min((len(forms) * float(p[i]), i, question) for i in forms))
+                floor_by_question.append(0.0)
+        scaled, i, question = min(candidates, key=lambda candidate: candidate[:2])
+        counted = int((np.array(floor_by_question) <= scaled * (1.0 + _SAME)).sum())
+        running = max(running, scaled * counted)
+        rejected.append(i)
+        stepped.append(running)
+        pending[question].remove(i)
+        if not pending[question]:
+            del pending[question]
+    found = _unsorted(np.array(stepped), np.array(rejected, dtype=np.intp), len(p), alpha)
+    return Correction(found.adjusted, found.rejected, alpha, n)
 
 
 def benjamini_hochberg(p_values: ArrayLike, alpha: float = 0.01) -> Correction:

@@ -23,7 +23,7 @@ __all__ = [
     "topics",
 ]
 
-DESCRIPTION_FIELDS = frozenset({"about", "topic", "variant_of", "template", "direction"})
+DESCRIPTION_FIELDS = frozenset({"about", "topic", "variant_of", "template", "direction", "language"})
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Description:
     variant_of: str | None = None
     template: TemplateKind | None = None
     direction: Direction | None = None
+    language: str | None = None
 
 
 @cache
@@ -52,8 +53,9 @@ def read_description(reader: FieldReader, fields: Mapping[str, Any], where: str)
         "direction": get_args(Direction),
     }
     stated = {key: reader.choice(fields[key], f"{where}.{key}", of) for key, of in allowed.items() if key in fields}
-    if "variant_of" in fields:
-        stated["variant_of"] = reader.string(fields["variant_of"], f"{where}.variant_of")
+    for key in ("variant_of", "language"):
+        if key in fields:
+            stated[key] = reader.string(fields[key], f"{where}.{key}")
     return Description(**cast("dict[str, Any]", stated))
 
 
@@ -77,6 +79,7 @@ def described(test: Test, stated: Description, where: str) -> Test:
         topic=stated.topic or test.topic,
         variant_of=stated.variant_of,
         direction=stated.direction,
+        stated_language=stated.language,
         given_template=template,
     )
     if stated.template not in (None, made.template):
@@ -95,4 +98,5 @@ def description_of(test: Test) -> dict[str, str | None]:
         "variant_of": test.variant_of,
         "template": test.template,
         "direction": test.direction,
+        "language": test.language,
     }

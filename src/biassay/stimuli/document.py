@@ -26,6 +26,7 @@ _TEST_KEYS = {
     *("title", "X", "Y", "A", "B", "of", "alias", "targets", "attributes", "given_as_sentences"),
     *DESCRIPTION_FIELDS,
 }
+_SOURCE_KEYS = ("name", "language", "citation", "licence", "version", "doi", "note")
 _SET_KINDS = ("bleached", "unbleached", "other")
 _OWN_KEYS = {"source", "concepts", "sets", "tests", "pairs", "sentences", "grouping", "groups"}
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -98,7 +99,7 @@ class DocumentReader(FieldReader):
         return Document(source, concepts, sets, tuple(tests), read_grouping(self, root))
 
     def source(self, value: Any) -> Source:
-        fields = self.table(value, "source", {"name", "citation", "licence", "version", "doi", "note", "supplementary"})
+        fields = self.table(value, "source", {*_SOURCE_KEYS, "supplementary"})
         supplementary = self.flag(fields.pop("supplementary", False), "source.supplementary")
         given = {key: self.string(text, f"source.{key}") for key, text in fields.items()}
         for key in ("name", "citation", "version"):

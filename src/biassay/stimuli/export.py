@@ -37,7 +37,9 @@ def to_toml(*tests: Test) -> str:
     """The project's own form: words and templates, so that every text keeps its word. The tests have one source."""
     source = tests[0].source
     lines = ["[source]"]
-    given = ((key, getattr(source, key)) for key in ("name", "citation", "doi", "licence", "version", "note"))
+    given = (
+        (key, getattr(source, key)) for key in ("name", "language", "citation", "doi", "licence", "version", "note")
+    )
     lines.extend(f"{key} = {_quoted(value)}" for key, value in given if value)
     if source.supplementary:
         lines.append("supplementary = true")

@@ -44,6 +44,8 @@ class Source:
     note: str = ""
     supplementary: bool = False
     """Whether its tests are measured only when they, or their collection, are named."""
+    language: str = ""
+    """Language of the words, as an IETF tag such as ``en``; empty if it is not stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ class Test:
 
     ``about`` says whether it asks about people or checks the method, ``topic`` what it asks about; ``variant_of`` names
     the test of words that it puts into sentences; ``given_template`` is the kind of templates of finished texts.
+    ``stated_language`` is the language of the words, where the test states one that its collection does not.
     ``direction`` is the sign of the effect that the test expects: positive if the stereotype associates X with A.
     """
 
@@ -133,6 +136,16 @@ class Test:
     variant_of: str | None = None
     given_template: TemplateKind = "given"
     direction: Direction | None = None
+    stated_language: str | None = None
+
+    @property
+    def language(self) -> str | None:
+        """Language of the words, as the test or its collection states it; None if neither does."""
+        return self.stated_language or self.source.language or None
+
+    @property
+    def is_english(self) -> bool:
+        return (self.language or "").lower().split("-")[0] == "en"
 
     @property
     def question(self) -> str:

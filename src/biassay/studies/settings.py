@@ -58,7 +58,10 @@ class Rule:
 
 def setting(default: Any, help: str, **rule: Any) -> Any:
     """A field of a settings dataclass."""
-    return dataclasses.field(default=default, metadata={"rule": Rule(help, **rule)})
+    rule_of_field = {"rule": Rule(help, **rule)}
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=lambda: dict(default), metadata=rule_of_field)
+    return dataclasses.field(default=default, metadata=rule_of_field)
 
 
 def rules_of(settings: type) -> Mapping[str, Rule]:

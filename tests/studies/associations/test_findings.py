@@ -13,6 +13,7 @@ import pytest
 from tests.results.made_runs import as_refused, result, run_of
 
 from biassay.pages.formats import concept
+from biassay.pages.sentences import in_short, points
 from biassay.results.findings import STANDINGS, count
 from biassay.stats.crossed import crossed_test
 from biassay.stimuli.catalogue import catalogue
@@ -38,9 +39,9 @@ def standings(*rows: Any, **settings: Any) -> list[str]:
     return [finding.standing for finding in run_of("one", rows, settings=settings).findings()]
 
 
-def test_correction_tells_what_holds_from_what_holds_before_it() -> None:
+def test_evidence_is_significant_only_after_correction() -> None:
     rows = [crossed("m", f"t{i}", p) for i, p in enumerate((LOW, 0.03, HIGH))]
-    assert standings(*rows) == ["corrected", "uncorrected", "not shown"]
+    assert standings(*rows) == ["significant", "uncorrected", "inconclusive"]
 
 
 def test_a_family_is_the_tests_about_people_of_a_model() -> None:
@@ -48,7 +49,7 @@ def test_a_family_is_the_tests_about_people_of_a_model() -> None:
     rows = [crossed("m", f"t{i}", 0.02) for i in range(2)]
     others = [crossed("n", f"t{i}", HIGH) for i in range(9)]
     checks = [crossed("m", f"c{i}", HIGH, about="method") for i in range(9)]
-    assert standings(*rows, *others, *checks)[:2] == ["corrected"] * 2
+    assert standings(*rows, *others, *checks)[:2] == ["significant"] * 2
     assert standings(*rows, crossed("m", "t2", HIGH))[:2] == ["uncorrected"] * 2
     assert standings(crossed("m", "c", 0.02, about="method")) == ["uncorrected"]
     told = run_of("one", [*rows, *others, *checks]).results
@@ -58,11 +59,11 @@ def test_a_family_is_the_tests_about_people_of_a_model() -> None:
 @pytest.mark.parametrize(
     ("given", "standing"),
     [
-        ({"p": LOW}, "corrected"),
-        ({"p": HIGH}, "not shown"),
-        ({"p": None}, "too few"),
-        ({"p": LOW, "effect_size_by_word": -0.7}, "opposite"),  # two-sided
-        ({"p": HIGH, "effect_size_by_word": -0.7, "p_value_by_word_opposite": LOW}, "not shown"),
+        ({"p": LOW}, "significant"),
+        ({"p": HIGH}, "inconclusive"),
+        ({"p": None}, "not_testable"),
+        ({"p": LOW, "effect_size_by_word": -0.7}, "significant"),  # two-sided
+        ({"p": HIGH, "effect_size_by_word": -0.7, "p_value_by_word_opposite": LOW}, "inconclusive"),
     ],
 )
 def test_the_standing_is_that_of_the_crossed_test(given: dict[str, Any], standing: str) -> None:
@@ -72,38 +73,68 @@ def test_the_standing_is_that_of_the_crossed_test(given: dict[str, Any], standin
 @pytest.mark.parametrize(
     ("given", "standing"),
     [
-        ({"p": LOW, "effect_size_by_word": -0.7}, "opposite"),  # two-sided
-        ({"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": LOW}, "opposite"),
-        ({"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": HIGH}, "not shown"),
-        ({"p": HIGH, "p_floor_by_word": 0.06}, "too few"),
-        ({"p": HIGH}, "not shown"),
-        ({"p": LOW}, "corrected"),
+        ({"p": LOW, "effect_size_by_word": -0.7}, "significant"),  # two-sided
+        ({"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": LOW}, "uncorrected"),
+        ({"p": 0.99, "effect_size_by_word": -0.7, "p_value_by_word_opposite": HIGH}, "inconclusive"),
+        ({"p": HIGH, "p_floor_by_word": 0.06}, "not_testable"),
+        ({"p": HIGH}, "inconclusive"),
+        ({"p": LOW}, "significant"),
     ],
 )
 def test_without_a_crossed_test_the_standing_is_by_word(given: dict[str, Any], standing: str) -> None:
     assert standings(result("m", "t", **NOT_CROSSED | given)) == [standing]
 
 
+@pytest.mark.parametrize(("direction", "effect", "opposite"), [
+    ("positive", -0.7, True), ("positive", 0.7, False), ("negative", 0.7, True), ("negative", -0.7, False),
+    (None, -0.7, False),
+])  # fmt: skip
+def test_an_opposite_result_keeps_its_evidence_before_and_after_correction(
+    direction: str | None, effect: float, opposite: bool
+) -> None:
+    given = {"direction": direction, "effect_size_by_word": effect}
+    rows = [crossed("m", f"t{i}", p, **given) for i, p in enumerate((LOW, 0.03, HIGH))]
+    run = run_of("one", rows)
+    found = run.findings()
+    assert [one.standing for one in found] == ["significant", "uncorrected", "inconclusive"]
+    assert [one.opposite for one in found] == [opposite, opposite, False]
+    text = in_short(found)
+    assert len(re.findall(r"1 of them opposite to the expected direction", text)) == (2 if opposite else 0)
+    assert [("opposite" in line) for line, _ in points(found)[:2]] == [opposite] * 2
+
+
+def test_a_sanity_check_in_the_wrong_direction_fails() -> None:
+    wrong, right = crossed(about="method", effect_size_by_word=-0.7), crossed(test="u", about="method")
+    found = run_of("one", [wrong, right]).findings()
+    assert "Sanity checks passed: 1 of 2." in in_short(found)
+
+
+def test_a_one_sided_test_never_finds_the_other_side_significant() -> None:
+    row = result("m", "t", 0.999, effect_size_by_word=-0.7, p_value_by_word_opposite=1e-9, **NOT_CROSSED)
+    (found,) = run_of("one", [row]).findings()
+    assert (found.standing, found.opposite) == ("uncorrected", True)
+
+
 @pytest.mark.parametrize("p", [LOW, HIGH])
 def test_where_words_are_not_known_nothing_is_claimed(p: float) -> None:
     row = result("m", "t", p_value=p, **UNKNOWN)
-    assert standings(row) == ["described"]
+    assert standings(row) == ["descriptive"]
     assert mark_of(row) == 0
 
 
 def test_under_the_papers_protocols_the_standing_is_by_text() -> None:
     rows = [
-        crossed("m", f"t{i}", HIGH, p_value=p, protocol="may2019", effect_size=0.5, effect_size_by_word=0.9)
+        crossed("m", f"t{i}", HIGH, p_value=p, protocol="may2019", alpha=0.01, effect_size=0.5, effect_size_by_word=0.9)
         for i, p in enumerate((LOW, 0.008, HIGH))
     ]
     found = run_of("one", rows, settings={"protocol": "may2019"}).findings()
-    assert [one.standing for one in found] == ["corrected", "uncorrected", "not shown"]
+    assert [one.standing for one in found] == ["significant", "uncorrected", "inconclusive"]
     assert [(one.effect, one.low, next(iter(one.p_values))) for one in found] == [(0.5, None, "by text")] * 3
 
 
 def test_what_was_not_measured_says_why_and_has_no_numbers() -> None:
     (found,) = run_of("one", [as_refused(result("m", "t"))]).findings()
-    assert (found.standing, found.reason, found.direction) == ("not measured", "too many words", "")
+    assert (found.standing, found.reason, found.direction) == ("skipped", "too many words", "")
     assert (found.effect, found.low, found.high) == (None, None, None)
     assert set(found.p_values.values()) == {None}
 
@@ -248,7 +279,7 @@ def test_findings_are_counted_and_are_json() -> None:
     run = run_of("one", rows)
     found = run.findings()
     assert [(one.model, one.item) for one in found] == [("m", "t"), ("n", "t")]
-    assert count(found, "corrected") == count(found, *STANDINGS, about="method") == 1
+    assert count(found, "significant") == count(found, *STANDINGS, about="method") == 1
     assert [one["standing"] for one in json.loads(run.to_json())["findings"]] == [one.standing for one in found]
 
 

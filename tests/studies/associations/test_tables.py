@@ -126,10 +126,11 @@ def test_sentences_of_other_kinds_are_called_sentences(run: Run, template: str |
 
 
 def test_the_caption_has_the_numbers_that_it_needs(run: Run, papers: Run) -> None:
-    """Level, family and its size; checks of the method stand outside."""
+    """Level, family and its size in questions, without sanity checks and other forms."""
     caption = associations_table(run).caption
-    family = sum(r.p_value_crossed is not None and r.about != "method" for r in run.results)
-    assert 0 < family < sum(r.p_value_crossed is not None for r in run.results)
+    people = [r for r in run.results if r.p_value_crossed is not None and r.about != "method"]
+    family = len({r.variant_of or r.test for r in people})
+    assert 0 < family < len(people) < sum(r.p_value_crossed is not None for r in run.results)
     assert {"0.05", str(family)} <= set(re.findall(r"[\d.]*\d", caption))
     by_text = associations_table(papers).caption
     assert {"0.01", str(sum(r.p_value is not None for r in papers.results))} <= set(re.findall(r"[\d.]*\d", by_text))

@@ -12,7 +12,7 @@ from biassay.pages.formats import counted
 
 __all__ = ["FOUND", "LABELS", "ForestRow", "distinct", "forest"]
 
-FOUND = ("not established", "holds before correction only", "holds after correction")
+FOUND = ("inconclusive", "before correction only", "significant")
 LABELS = 420
 """Pixels of the names of rows at most."""
 

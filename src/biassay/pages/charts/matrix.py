@@ -1,4 +1,4 @@
-"""Which associations hold on which models, at a glance."""
+"""Which associations are significant on which models, at a glance."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def card_of_findings(
     notes: Sequence[str] = (),
 ) -> Card:
     """A card made from the findings of one model; ``notes`` are about what was asked of it and could not be."""
-    unmeasured = [one.item for one in findings if one.standing == "not measured"]
+    unmeasured = [one.item for one in findings if one.standing == "skipped"]
     unfinished = "" if run.manifest.status == "complete" else " The run is not finished."
     return Card(
         entries=entries,

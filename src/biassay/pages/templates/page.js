@@ -1,7 +1,7 @@
 // What every part of a page has: sorting, tips, figures, theme. tables.js follows in the same function.
   const data = JSON.parse(document.getElementById("data").textContent);
   const MARKS = ["·", "*", "**", "‡", "–"];
-  const SAID = ["not significant", "significant", "significant after correction", "too few words", "not measured"];
+  const SAID = ["inconclusive", "before correction only", "significant", "too few words", "not measured"];
   const PAGE = 25, MODELS = 50, MOST_PRINTED = 2000;
 
   function make(tag, content, attributes) {

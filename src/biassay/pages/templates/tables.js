@@ -2,8 +2,8 @@
   function numbers(place, part) {
     const { models, tests, columns, rows, groups } = part;
     const words = make("input", [], { type: "search", placeholder: "model or test" });
-    const which = choice(["all results", "significant", "after correction", "for these words only", "not measured"]);
-    const keep = [() => true, (r) => r[2] === 1 || r[2] === 2, (r) => r[2] === 2, (r) => r[3] === 1, (r) => r[2] === 4];
+    const which = choice(["all results", "significant", "before correction only", "for these words only", "not measured"]);
+    const keep = [() => true, (r) => r[2] === 2, (r) => r[2] === 1, (r) => r[3] === 1, (r) => r[2] === 4];
     const sets = choice([...groups.map((group) => group[0]), "all"]);
     // Where the columns of a group begin; behind the last, where they end.
     const starts = groups.reduce((found, group) => [...found, found[found.length - 1] + group[1]], [0]);

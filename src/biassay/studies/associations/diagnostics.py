@@ -82,7 +82,7 @@ def warnings_of(row: Result, found: Diagnostics | None) -> Iterator[str]:
             f"{x} and {y} stand in different sentences ({row.shared_templates:.0%} in common): a difference of grammar "
             "cannot be told from one of meaning"
         )
-    if standing_of(row) not in ("corrected", "uncorrected", "opposite"):
+    if standing_of(row) not in ("significant", "uncorrected"):
         return
     if found is not None and lead_of(row) == "crossed":
         yield from _of_words(row, found, x, y)

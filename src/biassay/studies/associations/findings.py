@@ -8,11 +8,12 @@ from typing import Protocol
 from biassay.pages.formats import MANY_MODELS, concept
 from biassay.results.data import RunData
 from biassay.results.findings import Finding
-from biassay.results.labels import model_key, model_labels
+from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.diagnostics import warnings_of
 from biassay.studies.associations.equivalence import bound_of, equivalence_of
 from biassay.studies.associations.intervals import contributions
-from biassay.studies.associations.lead import effect_of, interval_of, largest, lead_of, standing_of
+from biassay.studies.associations.lead import effect_of, interval_of, is_opposite, largest, lead_of, standing_of
+from biassay.studies.associations.marks import correction_text, is_exploratory
 from biassay.studies.associations.records import Diagnostics, Result
 
 __all__ = ["direction_of", "findings_in_short", "findings_of"]
@@ -25,9 +26,10 @@ def findings_of(run: RunData, label: str | None = None) -> Sequence[Finding]:
     """One finding per model and test, of one model or of all."""
     labels = model_labels(run)
     known = {(model_key(one), one.test): one for one in run.tables.get("diagnostics", ())}
+    families = _families(run)
     rows = ((row, labels[model_key(row)]) for row in run.results)
     return [
-        _finding(row, own, _evidence(row), known.get((model_key(row), row.test)))
+        _finding(row, own, _evidence(row), families[model_key(row)], known.get((model_key(row), row.test)))
         for row, own in rows
         if label in (None, own)
     ]
@@ -38,10 +40,21 @@ def findings_in_short(run: RunData) -> Sequence[Finding]:
     labels = model_labels(run)
     if len(labels) <= MANY_MODELS:
         return findings_of(run)
-    return [_finding(row, labels[model_key(row)], ()) for row in run.results]
+    families = _families(run)
+    return [_finding(row, labels[model_key(row)], (), families[model_key(row)]) for row in run.results]
 
 
-def _finding(row: Result, label: str, evidence: tuple[str, ...], known: Diagnostics | None = None) -> Finding:
+def _families(run: RunData) -> dict[ModelKey, str]:
+    """The family of every model's p-values, in words."""
+    by_model: dict[ModelKey, list[Result]] = {}
+    for row in run.results:
+        by_model.setdefault(model_key(row), []).append(row)
+    return {key: correction_text(rows) for key, rows in by_model.items()}
+
+
+def _finding(
+    row: Result, label: str, evidence: tuple[str, ...], family: str, known: Diagnostics | None = None
+) -> Finding:
     low, high = interval_of(row) or (None, None)
     standing = standing_of(row)
     crossed = lead_of(row) == "crossed"
@@ -59,7 +72,7 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...], known: Diagnost
         confidence=1.0 - row.alpha,
         unit=row.unit,
         p_values=_p_values(row),
-        smallest=row.smallest_effect if crossed and standing == "not shown" else None,
+        smallest=row.smallest_effect if crossed and standing == "inconclusive" else None,
         reason=row.reason,
         evidence=evidence,
         margin=row.margin if crossed else None,
@@ -68,10 +81,16 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...], known: Diagnost
         random_sets=row.random_sets if crossed else None,
         limit=largest(row) if crossed else None,
         notes=tuple(_notes(row, known)),
+        opposite=is_opposite(row),
+        form_of=row.form_of,
+        family="" if row.about == "method" and row.family is None else family,
+        exploratory=is_exploratory(row),
     )
 
 
 def _notes(row: Result, known: Diagnostics | None) -> Iterator[str]:
+    if is_exploratory(row):
+        yield "exploratory: not in the declared family"
     if said := equivalence_of(row):
         yield said
     yield from warnings_of(row, known)

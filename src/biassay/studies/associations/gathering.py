@@ -18,17 +18,14 @@ from biassay.studies.associations.crossing import crossed_fields
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.intervals import cosines_of
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.settings import PAPERS
 
 __all__ = ["gather", "only_tests", "put_together"]
 
 
 def only_tests(run: RunData, patterns: Sequence[str]) -> RunData:
-    """A run with those of its tests that have a name or pattern given; families hold no others."""
-    if not patterns:
-        return run
-    part = run_of_tests(run, patterns)
-    rows = with_corrections(part.results, run.manifest.settings)
-    return dataclasses.replace(part, tables={**part.tables, "results": rows})
+    """Select tests of a run by name or pattern. What is shown does not change the family: corrections stay."""
+    return run_of_tests(run, patterns) if patterns else run
 
 
 def gather(runs: Mapping[str, RunData], *, mixed: bool = False) -> list[Gathered]:
@@ -61,8 +58,17 @@ def put_together(runs: Mapping[str, RunData], *, mixed: bool = False) -> Gathere
             arrays |= {f"{at}/{name}": array for name, array in run.arrays_of(place).items()}
     manifest = _manifest(named, models, alpha)
     tables = {name: _ordered(named, name) for run in runs.values() for name in run.tables}
-    tables["results"] = with_corrections(tables.get("results", ()), manifest.settings)
+    if _changes_families(named, alpha):
+        tables["results"] = with_corrections(tables.get("results", ()), manifest.settings)
     return Gathered(RunData(manifest, tables, arrays), runs, tuple(differences))
+
+
+def _changes_families(runs: Mapping[str, RunData], alpha: float) -> bool:
+    """Do runs together correct otherwise than each alone: a model in several, rows of a paper, another level?"""
+    models = [key for run in runs.values() for key in {model_key(row) for row in run.results}]
+    rows = [row for run in runs.values() for row in run.results]
+    levels = {run.manifest.settings.level for run in runs.values()}
+    return len(models) > len(set(models)) or any(row.protocol in PAPERS for row in rows) or levels != {alpha}
 
 
 def _at_level(run: RunData, alpha: float) -> RunData:
@@ -172,6 +178,7 @@ _ALIKE = {
     "protocol": "protocol",
     "alternative": "alternative",
     "alpha": "level",
+    "family": "family",
     "number of samples": "n_samples",
     "draw of contexts": "mode",
     "window": "window",

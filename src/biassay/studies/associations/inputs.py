@@ -15,12 +15,13 @@ from biassay.errors import StimulusError, UsageError
 from biassay.results.data import TestRecord
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.families import declared_questions
 from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.metrics import ByPairs
 from biassay.studies.associations.over_contexts import check_word_tests, cover
 from biassay.studies.associations.over_texts import check_tests
 from biassay.studies.associations.records import ContextsRecord, InputsRecord
-from biassay.studies.associations.settings import Settings
+from biassay.studies.associations.settings import RUN_FAMILY, Settings
 from biassay.texts.contexts import Contexts, read_contexts
 from biassay.texts.sentences import TestTexts, assumed_words, digest_of, texts_of
 from biassay.texts.vocabulary import random_texts
@@ -51,10 +52,10 @@ class AssociationInputs:
         return {test.name: texts_of(test) for test in self.tests}
 
     def random(self, test: Test) -> tuple[str, ...]:
-        """Texts of random attribute words, where the effect is to be compared with theirs."""
+        """Texts of random attribute words for the random baseline; they are English, so that other tests have none."""
         by_pairs = isinstance(metric_named(self.settings.metric), ByPairs)
         wanted = self.settings.random_sets and self.contexts is None and by_pairs and not self.settings.of_papers
-        return random_texts(test) if wanted and test.tells_words else ()
+        return random_texts(test) if wanted and test.tells_words and test.is_english else ()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -104,9 +105,24 @@ def open_inputs(settings: Settings) -> AssociationInputs:
     else:
         check_word_tests(tests)
         _check_sought(tests, contexts)
+    settings = dataclasses.replace(settings, declared=_declared(settings, tests))
     records = {test.name: test_record(test, pattern) for test, pattern in chosen}
     source = None if contexts is None else contexts_record(Path(settings.contexts or ""), contexts)
     return AssociationInputs(settings, tests, InputsRecord(tuple(records.values()), source), contexts)
+
+
+def _declared(settings: Settings, tests: Sequence[Test]) -> dict[str, tuple[str, ...]]:
+    """Resolve a declared family when the run starts; a resumed run keeps its own."""
+    if settings.declared or settings.family == RUN_FAMILY:
+        return settings.declared
+    if settings.of_papers:
+        raise UsageError(f"--family cannot be changed under protocol {settings.protocol}, which corrects over all rows")
+    if len(settings.family) > 1 and RUN_FAMILY[0] in settings.family:
+        raise UsageError("--family run stands alone; name the tests of a declared family, or give run and nothing else")
+    found = declared_questions(settings.family, tests)
+    if not found:
+        raise UsageError(f"--family {' '.join(settings.family)} names no social-bias test")
+    return found
 
 
 def _check_equivalence(settings: Settings) -> None:

@@ -7,11 +7,12 @@ texts are not known, numbers by text are shown and nothing is claimed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, Protocol
 
 from biassay.pages.formats import interval_text
 from biassay.results.findings import Standing
 from biassay.stats.power import largest_d
+from biassay.stimuli.model import About, Direction
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
@@ -22,6 +23,9 @@ __all__ = [
     "d_interval",
     "effect_of",
     "interval_of",
+    "is_against",
+    "is_claimed",
+    "is_opposite",
     "largest",
     "lead_of",
     "lead_of_table",
@@ -68,35 +72,49 @@ def corrected_p_of(row: Result) -> float | None:
     return {"crossed": row.p_value_crossed_holm, "word": row.p_value_by_word_holm, "text": row.p_value_holm}[lead]
 
 
+def is_claimed(row: Result) -> bool:
+    """Does the p-value that leads claim anything? By text only under the papers' protocols."""
+    return lead_of(row) != "text" or row.protocol in PAPERS
+
+
 def standing_of(row: Result) -> Standing:
-    """How sure a result is, by the p-value that leads."""
-    lead = lead_of(row)
+    """Classify the evidence of a result by the p-value that leads."""
     if row.status != "measured":
-        return "not measured"
-    if lead == "text" and row.protocol not in PAPERS:
-        return "described"
-    if _opposite(row, lead):
-        return "opposite"
-    significant, corrected = {
-        "crossed": (row.significant_crossed, row.significant_crossed_holm),
-        "word": (row.significant_by_word, row.significant_by_word_holm),
-        "text": (row.significant, row.significant_holm),
-    }[lead]
-    if significant:
-        return "corrected" if corrected else "uncorrected"
-    return "too few" if cannot_reach(row) else "not shown"
+        return "skipped"
+    if not is_claimed(row):
+        return "descriptive"
+    p, corrected = p_of(row), corrected_p_of(row)
+    if p is not None and p <= row.alpha:
+        return "significant" if corrected is not None and corrected <= row.alpha else "uncorrected"
+    if _is_untested_side(row):
+        return "uncorrected"
+    return "not_testable" if cannot_reach(row) else "inconclusive"
 
 
-def _opposite(row: Result, lead: Lead) -> bool:
-    """Significant against the direction of the test; a one-sided test that did not look there claims nothing."""
-    against = (effect_of(row) or 0.0) < 0.0
-    if lead == "crossed":
-        return bool(row.significant_crossed) and against
-    if lead == "text":
+def _is_untested_side(row: Result) -> bool:
+    """Is the effect significant on the side at which a one-sided test does not look? It is never corrected."""
+    p = row.p_value_by_word_opposite
+    return lead_of(row) == "word" and p is not None and p <= row.alpha
+
+
+def is_opposite(row: Result) -> bool:
+    """Is the effect significant, before or after correction, against the expected direction?"""
+    if standing_of(row) not in ("significant", "uncorrected"):
         return False
-    if row.p_value_by_word_opposite is not None:
-        return row.p_value_by_word_opposite <= row.alpha
-    return bool(row.significant_by_word) and against
+    return is_against(row, effect_of(row)) or (row.direction is None and _is_untested_side(row))
+
+
+class _Expecting(Protocol):
+    @property
+    def direction(self) -> Direction | None: ...
+    @property
+    def about(self) -> About | None: ...
+
+
+def is_against(row: _Expecting, effect: float | None) -> bool:
+    """Does an effect have the sign that the test does not expect? A sanity check expects a positive one."""
+    expected = row.direction or ("positive" if row.about == "method" else None)
+    return expected is not None and (effect or 0.0) * (1.0 if expected == "positive" else -1.0) < 0.0
 
 
 def cannot_reach(row: Result) -> bool:

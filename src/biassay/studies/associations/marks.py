@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from biassay.pages.formats import ANY, format_p
-from biassay.results.labels import model_key
-from biassay.studies.associations.lead import cannot_reach, corrected_p_of, d_interval, lead_of, p_of, standing_of
+from biassay.results.findings import Standing
+from biassay.studies.associations.lead import d_interval, lead_of, p_of, standing_of
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.settings import PAPERS
 
@@ -16,7 +16,9 @@ __all__ = [
     "SIDES",
     "SIGNS",
     "UNREACHABLE",
+    "correction_text",
     "family_text",
+    "is_exploratory",
     "lead_p",
     "legend",
     "mark_of",
@@ -29,19 +31,20 @@ __all__ = [
 BY_WORD = "p for these attribute words"
 SIDES = {"greater": "one-sided, in the direction of the test", "two-sided": "two-sided"}
 UNREACHABLE, NOT_MEASURED = 3, 4
+_MARKS: Mapping[Standing, int] = {
+    "inconclusive": 0,
+    "descriptive": 0,
+    "uncorrected": 1,
+    "significant": 2,
+    "not_testable": UNREACHABLE,
+    "skipped": NOT_MEASURED,
+}
 SIGNS = ("", "*", "**", "‡", "")
 
 
 def mark_of(result: Result) -> int:
-    """0 not significant, 1 significant, 2 also after correction, 3 too few words, 4 not measured."""
-    if result.status != "measured":
-        return NOT_MEASURED
-    if cannot_reach(result):
-        return UNREACHABLE
-    p, corrected = p_of(result), corrected_p_of(result)
-    if p is None or not p <= result.alpha or standing_of(result) == "described":  # NaN is not significant
-        return 0
-    return 2 if corrected is not None and corrected <= result.alpha else 1
+    """0 inconclusive, 1 before correction only, 2 significant, 3 too few words, 4 not measured."""
+    return _MARKS[standing_of(result)]
 
 
 def sign(result: Result) -> str:
@@ -50,13 +53,14 @@ def sign(result: Result) -> str:
 
 
 def legend(results: Sequence[Result], between: str = "   ") -> str:
-    """What the signs mean in a table of these results, and over which family is corrected."""
-    alphas = sorted({result.alpha for result in results}) or [0.05]
-    said = [f"* p at most {' or '.join(f'{alpha:g}' for alpha in alphas)}"]
+    """Explain the signs in a table of these results, and name the family of the correction."""
+    alphas = " or ".join(f"{alpha:g}" for alpha in sorted({result.alpha for result in results}) or [0.05])
     marks = set(map(mark_of, results))
-    family = family_text(results)
+    family = correction_text(results)
+    said = []
     if family or 2 in marks:
-        said.append("** also after Holm's correction" + (f" over {family}" if family else ""))
+        said.append(f"** significant: p at most {alphas} after correction ({family or 'Holm'})")
+    said.append(f"* p at most {alphas} before correction only: a lead, not a finding")
     if UNREACHABLE in marks:
         said.append("‡ too few words")
     if any(lead_of(result) == "crossed" and d_interval(result) == ANY for result in results):
@@ -76,17 +80,36 @@ def sides(results: Sequence[Result]) -> str:
     return f"{crossed}{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {which}"
 
 
+def correction_text(results: Sequence[Result]) -> str:
+    """Name the correction and its family; empty if nothing was corrected."""
+    family = family_text(results)
+    return f"{'Bonferroni' if _declared(results) else 'Holm'} over {family}" if family else ""
+
+
 def family_text(results: Sequence[Result]) -> str:
-    """Which tests are corrected together, and how many they are."""
+    """Name the family that p-values are corrected over, and its size."""
     of_papers = [result for result in results if result.protocol in PAPERS]
-    others = [result for result in results if result.protocol not in PAPERS]
+    others = [result for result in results if result.protocol not in PAPERS and result.about != "method"]
     by_text, by_model = (_sizes_of(rows) for rows in (of_papers, others))
     said = [] if not by_text else [f"{'' if by_text == '1' else 'all '}{by_text} p-value{_s(by_text)} by text"]
     if by_model:
-        checks = "; checks of the method stand outside" if any(r.about == "method" for r in others) else ""
-        each = " of each model" if len({model_key(result) for result in others}) > 1 else ""
-        said.append(f"{by_model} test{_s(by_model)} about people{each}{checks}")
+        declared = _declared(others)
+        which = f"declared social-bias question{_s(by_model)} ({', '.join(declared)})" if declared else (
+            f"social-bias question{_s(by_model)} of this run"
+        )  # fmt: skip
+        said.append(f"{by_model} {which}, per model")
     return " or ".join(said)
+
+
+def is_exploratory(result: Result) -> bool:
+    """Is it outside the family that was declared before the run?"""
+    return result.family is None and result.family_name is not None
+
+
+def _declared(results: Sequence[Result]) -> list[str]:
+    """Names of families that were declared before the run."""
+    names = dict.fromkeys(result.family_name for result in results)
+    return [name for name in names if name is not None and name not in ("run", "rows")]
 
 
 def _sizes_of(results: Sequence[Result]) -> str:

@@ -45,9 +45,7 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
     yield from _numbers(rows, lead)
     alphas = listed([f"{alpha:g}" for alpha in sorted({row.alpha for row in rows})], "or")
     if any(corrected_p_of(row) is not None for row in rows) and (family := family_text(rows)):
-        by = "Holm's method, with Tarone's refinement," if lead == "word" else "Holm's method"
-        works = ("holm1979", "tarone1990") if lead == "word" else ("holm1979",)
-        yield Sentence(f"At a level of {alphas}, p-values were corrected by {by} over {family}", works)
+        yield from _correction(rows, lead, alphas, family)
     elif rows:
         yield Sentence(f"The level of significance is {alphas}")
     yield lost_sentence(run, rows)
@@ -56,12 +54,31 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         yield seeds(row.seed for row in rows)
 
 
+def _correction(rows: Iterable[Result], lead: Lead, alphas: str, family: str) -> Iterator[Sentence]:
+    """How p-values were corrected, over which family, and how forms of a question were treated."""
+    rows = list(rows)
+    works: tuple[str, ...] = ()
+    if any(row.family_name not in (None, "run", "rows") for row in rows):
+        by = "Bonferroni's method"
+    elif lead == "word":
+        by, works = "Holm's method, with Tarone's refinement,", ("holm1979", "tarone1990")
+    else:
+        by, works = "Holm's method", ("holm1979",)
+    yield Sentence(f"At a level of {alphas}, p-values were corrected by {by} over {family}", works)
+    if any(row.form_of for row in rows):
+        yield Sentence(
+            "A question is counted once: the test in words stands for it where it was measured, and its sentence forms "
+            "are tested at the level of the question after it is rejected",
+            ("goeman2010",),
+        )
+
+
 def tests_text(rows: Iterable[Result]) -> str:
-    """How many tests about people, and how many checks of the method."""
+    """How many social-bias tests, and how many sanity checks."""
     about = {row.test: row.about for row in rows}
     checks = sum(one == "method" for one in about.values())
-    people = [f"{counted(len(about) - checks, 'association test')} about people"] if len(about) > checks else []
-    return listed([*people, *([f"{counted(checks, 'check')} of the method"] if checks else [])])
+    people = [counted(len(about) - checks, "social-bias test")] if len(about) > checks else []
+    return listed([*people, *([counted(checks, "sanity check")] if checks else [])])
 
 
 def _methods(rows: Iterable[Result], *, over_contexts: bool) -> dict[str, str]:
@@ -124,7 +141,9 @@ def _beside(rows: Iterable[Result]) -> Iterator[Sentence]:
     """What was asked beside the effects."""
     sets = sorted({row.random_sets for row in rows if row.random_sets})
     if sets:
-        yield Sentence(f"Effects were also compared with those of {sets[-1]:,} random sets of attribute words")
+        yield Sentence(
+            f"Effects were also compared with those of {sets[-1]:,} sets of random English words as attributes"
+        )
     margins = sorted({row.margin for row in rows if row.margin is not None})
     if margins:
         sizes = listed([f"{margin:g}" for margin in margins], "or")

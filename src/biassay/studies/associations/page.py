@@ -18,7 +18,7 @@ from biassay.pages.section import Part, Renderer, Section
 from biassay.pages.sentences import statements
 from biassay.results.data import is_of
 from biassay.studies.associations.findings import findings_in_short
-from biassay.studies.associations.lead import effect_of, interval_of, standing_of
+from biassay.studies.associations.lead import effect_of, interval_of
 from biassay.studies.associations.marks import BY_WORD, UNREACHABLE, mark_of, p_by_text, p_by_word
 from biassay.studies.associations.page_columns import p_columns
 from biassay.studies.associations.page_data import data_of, only_these_words, shown_groups, shows_words
@@ -28,7 +28,7 @@ from biassay.studies.associations.selection import topic_place
 from biassay.studies.associations.view import EFFECTS, RunView, is_check, random_share
 from biassay.studies.associations.words import headline, meaning, unfinished
 from biassay.studies.associations.words_contexts import contexts_found
-from biassay.studies.associations.words_lost import assumptions
+from biassay.studies.associations.words_lost import assumptions, without_baseline
 
 __all__ = ["distribution_figures", "figure_name", "forest_figures", "part_of"]
 
@@ -81,7 +81,7 @@ def _terms(view: RunView) -> dict[str, str]:
         "it comes from the choice of words alone.",
         BY_WORD: "Would another split of the same target words do as well with these attribute words? It says nothing "
         "about other attribute words.",
-        "random attribute words": "How often words drawn at random, in place of the attributes, give a d as large.",
+        "random word sets": "How often words drawn at random, in place of the attributes, give a d as large.",
     }
     return {
         "d": "How much more the first targets go with the first attributes than the second targets do, in standard "
@@ -92,7 +92,7 @@ def _terms(view: RunView) -> dict[str, str]:
 
 
 def _all_tests(view: RunView, renderer: Renderer) -> Section | None:
-    """Every test beside every model; checks of the method at the end."""
+    """Every test beside every model; sanity checks at the end."""
     if len(view.models) > MANY_MODELS:
         return None
     parts = [[t for t in view.tests if not is_check(t)], [t for t in view.tests if is_check(t)]]
@@ -127,13 +127,12 @@ def _by_test(view: RunView, renderer: Renderer) -> Section | None:
 
 def _over_models(test: Result, results: Sequence[Result]) -> dict[str, Any]:
     codes = [mark_of(r) for r in results]
-    held = [code for code, r in zip(codes, results, strict=True) if standing_of(r) != "opposite"]
     sizes = [size for r in results if (size := effect_of(r)) is not None and math.isfinite(size)]
     return {
         "test": test,
         "measured": sum(r.status == "measured" for r in results),
-        "found": sum(code in (1, 2) for code in held),
-        "corrected": held.count(2),
+        "significant": codes.count(2),
+        "uncorrected": codes.count(1),
         "unreachable": codes.count(UNREACHABLE),
         "sizes": f"{min(sizes):.2f}, {statistics.median(sizes):.2f}, {max(sizes):.2f}" if sizes else "–",
     }
@@ -257,7 +256,7 @@ def _contexts_found(view: RunView, renderer: Renderer) -> Section:
 
 
 def _made(view: RunView, renderer: Renderer) -> Section:
-    assumed = {name: assumptions(run) for name, run in view.gathered.parts.items()}
+    assumed = {name: [*assumptions(run), *without_baseline(run)] for name, run in view.gathered.parts.items()}
     return renderer.section("made", "How it was made", view=view, parts=view.gathered.parts, assumed=assumed)
 
 

@@ -73,7 +73,7 @@ def _leading(view: RunView) -> list[PageColumn]:
         PageColumn(EFFECTS[lead], effect, lambda r: decimals(effect_of(r))),
         PageColumn(interval, "Of d with other words of the same kinds, targets and attributes.", view.interval),
         first,
-        PageColumn(f"{first.label}, Holm", "After Holm's correction over its family.", _corrected),
+        PageColumn(f"{first.label}, corrected", "After correction over its family.", _corrected),
         *rest,
         _own("share_random", _random),
     ]
@@ -88,13 +88,15 @@ def _crossed(view: RunView) -> list[PageColumn]:
     confidence = view.confidence
     led = [
         _own("effect_size_by_word"),
-        PageColumn(f"d, {confidence}", "Of d with other words of the same kinds.", d_interval),
-        _own("p_value_crossed", label="p, crossed"),
+        PageColumn(f"d, {confidence}", "Of d, in the crossed test.", d_interval),
+        PageColumn(
+            "p, crossed", "Crossed test: target and attribute words as samples.", lambda r: format_p(r.p_value_crossed)
+        ),
     ]
     return [
         *([] if view.lead == "crossed" else led),
         PageColumn("D", _COLUMNS["D"].help, lambda r: _cosine(r.D)),
-        PageColumn(f"D, {confidence}", "Of D with other words of the same kinds.", _D_interval),
+        PageColumn(f"D, {confidence}", "Of D, in the crossed test.", _D_interval),
         _own("df_crossed"),
         _own("share_targets", label="target words"),
         _own("share_attributes", label="attribute words"),

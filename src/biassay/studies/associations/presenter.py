@@ -104,8 +104,10 @@ class AssociationPresenter(Presenter):
         leads = {lead_of(row) for row in run.results if p_of(row) is not None}
         if "crossed" in leads:
             yield from CROSSED
-        if any(corrected_p_of(row) is not None for row in run.results):
-            yield Use("correction for the number of tests", "holm1979")
+        if any(corrected_p_of(row) is not None and row.family_name in (None, "run", "rows") for row in run.results):
+            yield Use("correction for the number of questions", "holm1979")
+        if any(row.form_of for row in run.results):
+            yield Use("correction of the forms of a question", "goeman2010")
         if "text" not in leads and any(row.p_value_by_word_holm is not None for row in run.results):
             yield Use("correction of p by word", "tarone1990")
 
@@ -176,5 +178,5 @@ def _matrix(view: RunView) -> Drawing:
         )
         for r in view.run.results
     ]
-    title = "Which associations hold"
+    title = "Significant associations"
     return lambda style: matrix(f"matrix-{view.name}", title, cells, tests, view.models, style)

@@ -46,8 +46,10 @@ class Result(Record):
     be with so many words; ``p_value_by_word_opposite`` is that of the opposite direction, where the test is one-sided
     and the effect by word negative. ``significant`` and ``significant_holm`` compare ``p_value`` with the run's alpha,
     before and after Holm's correction over its family; ``..._by_word`` the same for ``p_value_by_word``, and
-    ``..._crossed`` for ``p_value_crossed``. A family are the tests about people on one model, ``family`` how many
-    p-values of those that lead; all rows of the papers' protocols are one. A check of the method stands outside and is
+    ``..._crossed`` for ``p_value_crossed``. ``family`` is the number of questions corrected together and
+    ``family_name`` says which: "run" for the social-bias questions of the run on one model, "rows" for all rows of a
+    paper's protocol, otherwise the declared family; a test outside of a declared family has the name and no number.
+    ``form_of`` names the test that stands for the question, if this result is another form of it. Sanity checks are
     not corrected.
 
     ``D`` to ``share_residual`` are of the crossed test, which takes target and attribute words as samples: D in cosine
@@ -117,8 +119,10 @@ class Result(Record):
     about: About | None = None
     topic: str | None = None
     variant_of: str | None = None
+    form_of: str | None = None
     template: TemplateKind | None = None
     direction: Direction | None = None
+    language: str | None = None
     metric: str = "cosine"
     unit: str = "d"
     leave_one_out: dict[str, dict[str, float]] | None = None
@@ -133,6 +137,7 @@ class Result(Record):
     significant_crossed: bool | None = None
     significant_crossed_holm: bool | None = None
     family: int | None = None
+    family_name: str | None = None
     share_targets: float | None = None
     share_attributes: float | None = None
     share_residual: float | None = None

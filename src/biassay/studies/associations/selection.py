@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from biassay.pages.formats import counted, topic_name
 from biassay.pages.overview import CHECKS
-from biassay.pages.sentences import HOLD
 from biassay.results.findings import Standing
 from biassay.stimuli.description import topics
-from biassay.studies.associations.lead import effect_of, p_of, standing_of
+from biassay.studies.associations.lead import effect_of, is_opposite, p_of, standing_of
 from biassay.studies.associations.records import Result
 
 __all__ = ["by_topic", "leading", "left_out", "topic_place"]
 
 _FEW = 12  # tests of which all are shown
 _MOST = 24
-_NEAREST = 5  # tests that are shown where nothing holds
-_ORDER: tuple[Standing, ...] = ("corrected", "uncorrected", "opposite")
+_NEAREST = 5  # tests that are shown where nothing is significant
+_ORDER: tuple[Standing, ...] = ("significant", "uncorrected")
 
 
 def topic_place(topic: str | None) -> int:
@@ -28,7 +27,7 @@ def topic_place(topic: str | None) -> int:
 
 
 def by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
-    """One result of every test under the heading of its topic: people first, checks of the method last."""
+    """One result of every test under the heading of its topic: people first, sanity checks last."""
     tests = {r.test: r for r in reversed(results)}
     first = [tests[name] for name in dict.fromkeys(r.test for r in results)]
     people = sorted((r for r in first if r.about != "method"), key=lambda r: topic_place(r.topic))
@@ -42,7 +41,7 @@ def by_topic(results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
 
 
 def leading(results: Sequence[Result]) -> list[str]:
-    """The tests that are shown first: of a few all, of many those that hold on any model and checks that do not."""
+    """The tests that are shown first: of a few all, of many the significant ones and failed checks."""
     by_test: dict[str, list[Result]] = {}
     for r in results:
         by_test.setdefault(r.test, []).append(r)
@@ -52,9 +51,13 @@ def leading(results: Sequence[Result]) -> list[str]:
     hold = sorted((test for test, own in people.items() if _rank(own) < len(_ORDER)), key=lambda t: _surest(people[t]))
     if not hold:
         hold = sorted(people, key=lambda test: _smallest_p(people[test]))[:_NEAREST]
-    fail = [t for t, own in by_test.items() if t not in people and any(standing_of(r) not in HOLD for r in own)]
+    fail = [t for t, own in by_test.items() if t not in people and not all(map(_passes, own))]
     shown = {*hold[:_MOST], *fail}
     return [test for test in by_test if test in shown]
+
+
+def _passes(result: Result) -> bool:
+    return standing_of(result) in _ORDER and not is_opposite(result)
 
 
 def _rank(results: Iterable[Result]) -> int:
@@ -63,7 +66,7 @@ def _rank(results: Iterable[Result]) -> int:
 
 
 def _surest(results: Sequence[Result]) -> tuple[float, ...]:
-    """On how many models it holds, by standing, and how large it is."""
+    """On how many models it is significant, on how many before correction only, and how large it is."""
     standings = [standing_of(r) for r in results]
     return (*(-standings.count(one) for one in _ORDER), -max(abs(effect_of(r) or 0.0) for r in results))
 
@@ -87,9 +90,9 @@ def left_out(results: Sequence[Result], shown: Sequence[str]) -> str:
     hold = [own for own in people if _rank(own) < len(_ORDER)]
     silent = len(people) - len(unmeasured) - len(hold)
     said = [
-        f"{len(hold):,} more that hold" if hold else "",
-        f"{silent:,} not established" if silent else "",
-        f"{len(unmeasured):,} not measured" if unmeasured else "",
-        f"{counted(len(checks), 'check')} that {'holds' if len(checks) == 1 else 'hold'}" if checks else "",
+        f"{len(hold):,} significant or leads" if hold else "",
+        f"{silent:,} inconclusive" if silent else "",
+        f"{len(unmeasured):,} skipped" if unmeasured else "",
+        f"{counted(len(checks), 'sanity check')} passed" if checks else "",
     ]
     return f"{counted(len(others), 'more test')}: --all ({', '.join(filter(None, said))})"

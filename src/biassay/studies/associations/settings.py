@@ -8,13 +8,15 @@ from typing import Any, Literal
 from biassay.stats.permutation import PROTOCOLS, Alternative, Protocol
 from biassay.studies.settings import setting
 
-__all__ = ["ALTERNATIVES", "DTYPES", "MODES", "PAPERS", "Settings"]
+__all__ = ["ALTERNATIVES", "DEFAULT_FAMILY", "DTYPES", "MODES", "PAPERS", "RUN_FAMILY", "Settings"]
 
 MODES = ("random", "fixed")
 DTYPES = ("float16", "float32")
 ALTERNATIVES = ("greater", "two-sided")
 PAPERS = ("may2019", "caliskan2017")
 """Protocols of the papers: their p-value by text leads, one-sided."""
+RUN_FAMILY = ("run",)
+DEFAULT_FAMILY = "default"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,17 @@ class Settings:
         low=0.0,
         high=1.0,
         open=True,
+    )
+    family: tuple[str, ...] = setting(
+        RUN_FAMILY,
+        "Questions to correct for: all social-bias questions of this run (run), or tests declared beforehand (default, "
+        "or names, patterns, topics, collections, files). Declared questions count whether or not they are run; tests "
+        "outside the family are exploratory.  [default: run]",
+        many=True,
+        metavar="PATTERN ...",
+    )
+    declared: dict[str, tuple[str, ...]] = setting(
+        {}, "Questions of a declared family and their forms, resolved when the run starts.", hidden=True
     )
     equivalence: float | None = setting(
         None,

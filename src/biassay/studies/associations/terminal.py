@@ -20,13 +20,13 @@ from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
 from biassay.studies.associations.findings import findings_in_short
 from biassay.studies.associations.forms import Cell, Form, FormName, forms_of
-from biassay.studies.associations.lead import effect_of, lead_of_table, standing_of
+from biassay.studies.associations.lead import effect_of, lead_of_table
 from biassay.studies.associations.marks import legend, mark_of, sides
 from biassay.studies.associations.numbers import other_lead
 from biassay.studies.associations.records import Result
 from biassay.studies.associations.selection import by_topic, leading, left_out
 from biassay.studies.associations.words import ABSENCE, headline, meaning, unfinished
-from biassay.studies.associations.words_lost import assumptions, lost_lines
+from biassay.studies.associations.words_lost import assumptions, lost_lines, without_baseline
 
 __all__ = ["print_associations"]
 
@@ -65,7 +65,7 @@ def _notes(run: RunData) -> list[str]:
         if r.reason:
             reasons.setdefault((labels[model_key(r)], f"{r.status}: {r.reason}"), []).append(r.test)
     told = [f"{label}, {', '.join(tests)}: {reason}" for (label, reason), tests in reasons.items()]
-    return [*told, *assumptions(run), *lost_lines(run)]
+    return [*told, *assumptions(run), *lost_lines(run), *without_baseline(run)]
 
 
 def _some(notes: Sequence[str]) -> list[str]:
@@ -114,12 +114,12 @@ class _View:
         return Block(form.heads * len(keys), self._lines(cells), tuple(self.labels[key] for key in keys), left)
 
     def _over_models(self) -> Block:
-        """On how many models a test holds, and its effects there."""
+        """On how many models a test is significant, and its effects there."""
         by_test: dict[str, list[Result]] = {}
         for r in self.run.results:
             by_test.setdefault(r.test, []).append(r)
         unit = " or ".join(dict.fromkeys(r.unit for r in self.run.results))
-        heads = "holds on", "corrected", f"median {unit}", "from", "to"
+        heads = "significant on", "before correction only", f"median {unit}", "from", "to"
         return Block(heads, self._lines(lambda test: _over(by_test[test])))
 
     def _lines(self, cells: Callable[[str], tuple[Cell, ...]]) -> tuple[Line, ...]:
@@ -140,9 +140,8 @@ class _View:
 def _over(results: Sequence[Result]) -> tuple[Cell, ...]:
     marks = [mark_of(r) for r in results]
     sizes = [size for r in results if (size := effect_of(r)) is not None and math.isfinite(size)]
-    held = [mark for mark, r in zip(marks, results, strict=True) if standing_of(r) != "opposite"]
-    hold, corrected = sum(mark in (1, 2) for mark in held), held.count(2)
+    significant, leads = marks.count(2), marks.count(1)
     measured = sum(r.status == "measured" for r in results)
-    style = "bold cyan" if corrected else "cyan" if hold else "dim"
+    style = "bold cyan" if significant else "cyan" if leads else "dim"
     ends = (statistics.median(sizes), min(sizes), max(sizes)) if sizes else (None, None, None)
-    return tuple((text, style) for text in (f"{hold} of {measured}", f"{corrected}", *map(decimals, ends)))
+    return tuple((text, style) for text in (f"{significant} of {measured}", f"{leads}", *map(decimals, ends)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from biassay.pages.formats import concept, decimals, format_p, of_cases
+from biassay.pages.formats import concept, decimals, format_p, of_time
 from biassay.results.data import RunData
 from biassay.results.gathering import Gathered
 from biassay.results.labels import model_key, model_labels
@@ -31,7 +31,7 @@ def random_share(result: Result) -> str:
     """How large an effect is, in words; nothing where it is not known."""
     if result.share_random is None:
         return ""
-    return f"random attribute words do as well in {of_cases(result.share_random, result.random_sets)}"
+    return f"random word sets reach this effect {of_time(result.share_random, result.random_sets)}"
 
 
 @dataclass(frozen=True)

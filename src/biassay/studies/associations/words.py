@@ -10,7 +10,7 @@ from biassay.studies.associations.marks import BY_WORD
 
 __all__ = ["ABSENCE", "headline", "meaning", "unfinished"]
 
-ABSENCE = "A test that finds nothing does not show that a model is free of bias."
+ABSENCE = "Inconclusive does not mean unbiased."
 _EFFECT = (
     "A positive {unit} says that the first targets go with the first attributes and the second targets with the "
     "second; a negative one, the other way round."
@@ -24,8 +24,8 @@ _THESE_WORDS = (
     "often do."
 )
 _ORDINARY = (
-    "Where p is small and random attribute words often do as well, the association with these concepts is there, but "
-    "ordinary in size: the targets differ as much towards many other words."
+    "A significant effect is called large if random English word sets of the same sizes reach it at most 5% of the "
+    "time. Where they often reach it, the association is there but ordinary in size."
 )
 _THESE_TEXTS = (
     "Do these texts differ? That is p by text, the papers' own: it counts every text as an observation, speaks of "

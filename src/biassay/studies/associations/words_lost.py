@@ -8,8 +8,9 @@ from biassay.pages.formats import counted
 from biassay.results.data import RunData
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.records import Result
+from biassay.studies.associations.settings import PAPERS
 
-__all__ = ["assumption", "assumptions", "lost_lines"]
+__all__ = ["assumption", "assumptions", "lost_lines", "without_baseline"]
 
 _TESTS_SHOWN = 3
 _WORDS_SHOWN = 8
@@ -44,12 +45,36 @@ def _cause(result: Result, role: str, word: str) -> str:
 
 def _by_test(tests: Mapping[str, Sequence[str]]) -> str:
     words = _some(list(dict.fromkeys(word for own in tests.values() for word in own)))
-    return f"{words} ({', '.join(tests) if len(tests) <= _TESTS_SHOWN else counted(len(tests), 'test')})"
+    return f"{words} ({_listed(list(tests))})"
 
 
 def assumptions(run: RunData) -> list[str]:
     """A line for every test whose file does not say what its texts are about."""
     return [f"{test.name}: {assumption(test.assumed)}" for test in run.manifest.inputs.tests if test.assumed]
+
+
+def without_baseline(run: RunData) -> list[str]:
+    """Name the tests without a random baseline because they do not state that their words are English."""
+    if not run.manifest.settings.random_sets:
+        return []
+    missing = dict.fromkeys(
+        (r.test, r.language)
+        for r in run.results
+        if r.D is not None and r.level != "context" and r.protocol not in PAPERS and r.share_random is None
+    )
+    found: dict[str, list[str]] = {}
+    for test, language in missing:
+        if (language or "").lower().split("-")[0] != "en":
+            found.setdefault(language or "", []).append(test)
+    return [
+        f"no random baseline, because its words are English: {_listed(tests)} "
+        + (f"(language {language})" if language else 'states no language (language = "en" in the test gives it one)')
+        for language, tests in found.items()
+    ]
+
+
+def _listed(tests: Sequence[str]) -> str:
+    return ", ".join(tests) if len(tests) <= _TESTS_SHOWN else counted(len(tests), "test")
 
 
 def assumption(assumed: Mapping[str, Sequence[str]]) -> str:

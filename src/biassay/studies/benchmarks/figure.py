@@ -9,10 +9,9 @@ from markupsafe import Markup
 
 from biassay.pages.effects import Effect, EffectRow, EffectRows, draw_effects
 from biassay.pages.formats import MANY_MODELS, counted, decimals, format_p, interval_text
-from biassay.pages.overview import drawable, effect_of_finding, scale_of
-from biassay.pages.sentences import HOLD
+from biassay.pages.overview import counts_text, drawable, effect_of_finding, scale_of
 from biassay.results.data import RunData
-from biassay.results.findings import Finding, count
+from biassay.results.findings import Finding
 from biassay.studies.benchmarks.findings import findings_of, from_null
 from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.sentences import ALL
@@ -107,9 +106,7 @@ def _text(sentence: str, row: Result, beside: tuple[float, float] | None) -> str
 
 
 def _said(findings: Sequence[Finding]) -> str:
-    hold, opposite = count(findings, *HOLD), count(findings, "opposite")
-    said = f"{hold:,} of {counted(len(findings), 'result')} {'holds' if 1 in (hold, len(findings)) else 'hold'}"
-    return f"{said}, {opposite:,} {'runs' if opposite == 1 else 'run'} the other way" if opposite else said
+    return counts_text(findings)
 
 
 def _over_all(run: RunData) -> str:

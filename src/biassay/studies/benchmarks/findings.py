@@ -49,6 +49,7 @@ def _finding(row: Result, label: str) -> Finding:
         notes=tuple(_notes(row)),
         few=_CLUSTERS[row.unit],
         no_interval=_no_interval(row),
+        opposite=standing in ("significant", "uncorrected") and (row.score or 0.0) < row.null,
     )
 
 
@@ -73,16 +74,14 @@ def from_null(row: Result, value: float | None) -> float | None:
 
 def _standing(row: Result) -> Standing:
     if row.score is None:
-        return "not measured"
+        return "skipped"
     if row.p_value is None and row.n_clusters < 2:
-        return "too few"
+        return "not_testable"
     if row.p_value is None:  # all say the same, or one alone decides
-        return "not shown" if row.score == row.null else "described"
+        return "inconclusive" if row.score == row.null else "descriptive"
     if row.p_value > row.alpha:
-        return "not shown"
-    if row.score < row.null:
-        return "opposite"
-    return "corrected" if row.p_value_holm is not None and row.p_value_holm <= row.alpha else "uncorrected"
+        return "inconclusive"
+    return "significant" if row.p_value_holm is not None and row.p_value_holm <= row.alpha else "uncorrected"
 
 
 def _direction(row: Result) -> str:

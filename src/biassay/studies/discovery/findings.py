@@ -67,8 +67,8 @@ def _least(view: GroupView, name: str) -> float | None:
 
 def _standing(row: GroupRow, settings: Settings) -> Standing:
     if row.num_associated:
-        return "corrected"
-    return "not shown" if permutations_wanted(row, settings) is None else "too few"
+        return "significant"
+    return "inconclusive" if permutations_wanted(row, settings) is None else "not_testable"
 
 
 def at_the_floor(row: GroupRow, settings: Settings) -> int:

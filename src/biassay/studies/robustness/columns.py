@@ -18,6 +18,7 @@ _RESULTS = (
     Column("reason", "reason", "Why it was not measured."),
     Column("about", "about", "Whether it is about people, or checks the method."),
     Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
+    Column("direction", "expected sign", "Sign of the effect that the test expects; empty if it expects none."),
     Column("targ1", "X", "The first targets."),
     Column("targ2", "Y", "The second targets."),
     Column("attr1", "A", "The first attributes."),

@@ -9,6 +9,7 @@ from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.associations.findings import direction_of
+from biassay.studies.associations.lead import is_against
 from biassay.studies.robustness.records import Result
 
 __all__ = ["findings_of"]
@@ -21,13 +22,14 @@ def findings_of(run: RunData) -> Sequence[Finding]:
 
 
 def _finding(row: Result, label: str) -> Finding:
+    standing = _standing(row)
     return Finding(
         model=label,
         item=row.test,
         title=row.title,
         topic=row.topic,
         about=row.about,
-        standing=_standing(row),
+        standing=standing,
         direction=direction_of(row, row.d) if row.d is not None else "",
         effect=row.d,
         low=row.d_low,
@@ -40,21 +42,20 @@ def _finding(row: Result, label: str) -> Finding:
         },
         reason=row.reason,
         survives=tuple(_survives(row)) if row.d is not None else (),
+        opposite=standing in ("significant", "uncorrected") and is_against(row, row.d),
     )
 
 
 def _standing(row: Result) -> Standing:
     """That of the model as it is, by the crossed test."""
     if row.d is None:
-        return "not measured"
+        return "skipped"
     if row.p_value_crossed is None:
-        return "too few"
+        return "not_testable"
     if row.p_value_crossed > row.alpha:
-        return "not shown"
-    if row.d < 0.0:
-        return "opposite"
+        return "inconclusive"
     corrected = row.p_value_crossed_holm
-    return "uncorrected" if corrected is None or corrected > row.alpha else "corrected"
+    return "uncorrected" if corrected is None or corrected > row.alpha else "significant"
 
 
 def _survives(row: Result) -> Iterator[str]:

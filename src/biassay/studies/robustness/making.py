@@ -38,6 +38,7 @@ def asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]:
         "attr1": test.A.label,
         "attr2": test.B.label,
         "alpha": settings.alpha,
+        "direction": test.direction,
     }
 
 

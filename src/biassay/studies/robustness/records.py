@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from biassay.results.data import Record, TestRecord
-from biassay.stimuli.model import About
+from biassay.stimuli.model import About, Direction
 
 __all__ = ["KINDS", "InputsRecord", "Kind", "Result", "Specification"]
 
@@ -85,6 +85,7 @@ class Result(Record):
     d_equal_tokens: float | None = None
     d_equal_frequency: float | None = None
     alpha: float = 0.05
+    direction: Direction | None = None
 
 
 @dataclass(frozen=True)

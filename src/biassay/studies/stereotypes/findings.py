@@ -58,12 +58,12 @@ def _agreement(label: str, row: AlignmentRow, corrected: float | None) -> Findin
 def _standing(row: AlignmentRow, corrected: float | None) -> Standing:
     """Is the model closer to people's ratings of a group than to those of other groups?"""
     if row.tau is None:
-        return "not measured"
+        return "skipped"
     if row.p_value_shuffled is None or corrected is None:
-        return "described"
+        return "descriptive"
     if row.p_value_shuffled > ALPHA:
-        return "not shown"
-    return "corrected" if corrected <= ALPHA else "uncorrected"
+        return "inconclusive"
+    return "significant" if corrected <= ALPHA else "uncorrected"
 
 
 def _groups(model: Slice, inputs: InputsRecord) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _group(model: Slice, profile: ProfileRow, strongest: Sequence[Trait], more: 
         title=f"traits that go with {profile.group}{more}, by {measure_name(profile.measure)}",
         topic=profile.domain,
         about="people",
-        standing="described" if strongest else "not measured",
+        standing="descriptive" if strongest else "skipped",
         direction=f"traits that go with {profile.group}{more}" if strongest else "",
         effect=strongest[0].beyond if strongest else None,
         unit="score",

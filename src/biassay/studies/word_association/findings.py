@@ -60,19 +60,18 @@ def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
         notes=tuple(_notes(row, standing)),
         few=_FEW.get(row.claim or "", "words"),
         no_interval=_no_interval(row),
+        opposite=standing in ("significant", "uncorrected") and (row.difference or 0.0) < 0.0,
     )
 
 
 def _standing(row: Result) -> Standing:
     if row.difference is None:
-        return "not measured"
+        return "skipped"
     if row.p_value is None or (row.p_floor or 0.0) > row.alpha:
-        return "too few"
+        return "not_testable"
     if row.p_value > row.alpha:
-        return "not shown"
-    if row.difference < 0.0:
-        return "opposite"
-    return "uncorrected" if row.p_value_holm is None or row.p_value_holm > row.alpha else "corrected"
+        return "inconclusive"
+    return "uncorrected" if row.p_value_holm is None or row.p_value_holm > row.alpha else "significant"
 
 
 def _direction(row: Result) -> str:
@@ -114,12 +113,12 @@ def _evidence(row: Result, words: Sequence[WordResult]) -> tuple[str, ...]:
 
 def _notes(row: Result, standing: Standing) -> Iterator[str]:
     """What is too few, replies that could not be read, and a model that goes by the order of the group words."""
-    if standing == "too few" and row.p_floor is not None:
+    if standing == "not_testable" and row.p_floor is not None:
         few = {"pairs": counted(row.pairs, "pair") + " of group words", "answers": "so few answers"}
         yield f"with {few.get(row.claim or '', 'so few words')} no p-value can be below {format_p(row.p_floor)}"
         if row.claim == "pairs" and row.p_these_groups is not None:
             yield f"for these very group words p = {format_p(row.p_these_groups)}"
-    elif row.claim in ("answers", "words") and standing in ("corrected", "uncorrected", "opposite"):
+    elif row.claim in ("answers", "words") and standing in ("significant", "uncorrected"):
         yield "for this pair of group words"
     if row.words_left_out:
         yield f"{counted(row.words_left_out, 'word')} not read throughout and not in p"

@@ -18,7 +18,8 @@ def findings_of(run: RunData) -> list[Finding]:
 def _finding(run: RunData, row: ModelRow, label: str) -> Finding:
     settings = run.manifest.settings
     standing = _standing(row, settings.alpha)
-    first, second = (settings.second, settings.first) if standing == "opposite" else (settings.first, settings.second)
+    opposite = standing in ("significant", "uncorrected") and (row.effect_size or 0.0) < 0.0
+    first, second = (settings.second, settings.first) if opposite else (settings.first, settings.second)
     return Finding(
         model=label,
         item="pronouns",
@@ -29,24 +30,25 @@ def _finding(run: RunData, row: ModelRow, label: str) -> Finding:
         direction=f"occupations of men go with {first!r} rather than {second!r}, more than those of women do",
         effect=row.effect_size,
         reason=row.reason,
-        p_values={"exact": row.p_value_opposite if standing == "opposite" else row.p_value, "Holm": row.p_value_holm},
-        evidence=_evidence([own for own in run.results if model_key(own) == model_key(row)], standing),
+        p_values={"exact": row.p_value_opposite if opposite else row.p_value, "Holm": row.p_value_holm},
+        evidence=_evidence([own for own in run.results if model_key(own) == model_key(row)], opposite),
+        opposite=opposite,
     )
 
 
 def _standing(row: ModelRow, alpha: float) -> Standing:
     if row.p_value is None or row.p_value_opposite is None or row.p_floor is None:
-        return "not measured"
+        return "skipped"
     if row.p_floor > alpha:
-        return "too few"
+        return "not_testable"
     if row.p_value_opposite <= alpha:
-        return "opposite"
+        return "uncorrected"  # the test looks in one direction and does not correct the other
     if row.p_value > alpha:
-        return "not shown"
-    return "corrected" if row.p_value_holm is not None and row.p_value_holm <= alpha else "uncorrected"
+        return "inconclusive"
+    return "significant" if row.p_value_holm is not None and row.p_value_holm <= alpha else "uncorrected"
 
 
-def _evidence(rows: list[OccupationRow], standing: Standing) -> tuple[str, ...]:
+def _evidence(rows: list[OccupationRow], opposite: bool) -> tuple[str, ...]:
     """The occupations of men, strongest first."""
     men = [row for row in rows if row.group == "men"]
-    return tuple(row.occupation for row in sorted(men, key=lambda row: row.log_odds, reverse=standing != "opposite"))
+    return tuple(row.occupation for row in sorted(men, key=lambda row: row.log_odds, reverse=not opposite))
