@@ -161,7 +161,7 @@ class WordAssociation:
 
     def _cases(self) -> Iterator[WordAssociation]:
         """Yield the responses that were read, if they can be tested, and both ways of counting missing ones."""
-        if self.filled is None or self.read_p_value is not None:
+        if self.filled is None or (self.crossed is not None and self.crossed.interval is not None):
             yield self
         yield from self.filled or ()
 

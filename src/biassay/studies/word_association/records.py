@@ -176,10 +176,10 @@ class DecisionsResult(Record):
     share: float | None
     low: float | None
     high: float | None
-    bound_low: float | None
-    bound_high: float | None
     p_by_task: float | None
     p_by_decision: float | None
+    bound_low: float | None = None
+    bound_high: float | None = None
 
 
 @dataclass(frozen=True)
