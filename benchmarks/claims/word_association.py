@@ -432,7 +432,7 @@ def lines() -> list[Line]:
         *(("4 words, 6 pairs", world) for world in ("coins", "coins by pair", "skewed", "opposite")),
         ("4 words, 1 pairs", "coins"),
     )
-    found += [Line(p, _world(name, world, repetitions=1000), Level("p", limits)) for name, world in extremes]
+    found += [Line(p, _world(name, world, repetitions=4000), Level("p", limits)) for name, world in extremes]
     for name, how in product(("wat-racism", "wat-science"), _WITHHELD):
         if name == "wat-racism" and how == "by pair":
             continue
