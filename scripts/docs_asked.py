@@ -35,9 +35,17 @@ def asked_pages() -> dict[str, str]:
 def asked_section() -> str:
     """A list of them for the index."""
     tests = published_word_associations()
-    listed = "".join(f"- [{escaped(t.title)}](<{t.name}.md>) (`{t.name}`, {t.topic})\n" for t in tests)
+    listed = "".join(
+        f"- [{escaped(test.title)}](<{test.name}.md>) (`{test.name}`, {test.topic}"
+        f"{', descriptive' if test.is_descriptive() else ''})\n"
+        for test in tests
+    )
     head = "## For models that answer"
-    return f"{head}\n\nThey need no vectors: [word associations](../../word-associations.md).\n\n{listed}"
+    note = (
+        "They need no vectors: [word associations](../../word-associations.md). Descriptive tests have too few pairs "
+        "of group words for a p-value of .05, and `biassay ask` runs them only if you name them."
+    )
+    return f"{head}\n\n{note}\n\n{listed}"
 
 
 def _page(test: WordAssociationTest) -> str:
@@ -75,14 +83,15 @@ def _shows(test: WordAssociationTest) -> str:
     n = len(test.pairs)
     if n == 1:
         return (
-            f"There is one pair of group words. The p-value is over words and answers, and speaks of this pair alone, "
-            f"not of other words for these groups: {method}."
+            f"There is one pair of group words. The p-value is over words and responses, and holds for this pair only, "
+            f"not for other words for these groups: {method}."
         )
-    floor = 2.0 ** (1 - n)
-    if floor > 0.05:
+    floor = test.smallest_p_value
+    if test.is_descriptive():
         return (
-            f"With {n} pairs of group words no p-value over pairs can be below {floor:g}: at .05 the test can show "
-            f"nothing of other group words. What it shows of these very ones is in `p_these_groups`: {method}."
+            f"The test is descriptive: with {n} pairs of group words no p-value over pairs can be below {floor:g}, so "
+            f"at .05 it can show nothing about other group words, and `biassay ask` does not run it by default. "
+            f"`p_these_groups` tests these very group words: {method}."
         )
     return f"The p-value is over words and the {n} pairs of group words; it can be as small as {floor:.1g}: {method}."
 

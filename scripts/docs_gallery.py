@@ -76,8 +76,8 @@ SHOWN = (
     Shown(
         "ask",
         "Asked for associations",
-        "Which of two group words does SmolLM2 put with each word? Two published tests, on race and on religion.",
-        "biassay ask hf:SmolLM2-135M-Instruct.Q4_1.gguf --tests wat-racism wat-islam --out ask",
+        "Which of two group words does SmolLM2 put with each word? Two published tests, on race and on gender.",
+        "biassay ask hf:SmolLM2-135M-Instruct.Q4_1.gguf --tests wat-racism wat-science --out ask",
         "ask/report.html",
         recorded=True,
     ),

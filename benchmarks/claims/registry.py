@@ -37,6 +37,7 @@ UNTESTED = {
     "associations.results.p_error_by_word": "a bound of the numerical error of a p-value",
     "associations.results.p_floor_by_word": "the smallest p-value that is possible",
     "word_association.results.p_floor": "the smallest p-value that is possible",
+    "word_association.missing.p_value": "an exact test of these very responses, for a warning",
     "associations.diagnostics.p_without": "a crossed p without the word that was picked for it: it describes",
 }
 """Columns that look like a p-value or an interval and promise none."""

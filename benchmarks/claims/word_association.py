@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
+from itertools import product
 from math import nan
 from typing import Any, Literal
 
@@ -17,19 +18,47 @@ from biassay.stats.word_association import word_association
 from biassay.stimuli.word_associations import select_word_associations
 from biassay.texts.association_prompts import association_prompts
 
-from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, Share, up_to
+from .claim import INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, Share, up_to
 
 __all__ = ["CLAIMS", "lines"]
 
-World = Literal["words", "pairs", "opposite", "answers", "log-odds"]
+World = Literal["words", "pairs", "opposite", "answers", "log-odds", "coins", "coins by pair", "skewed", "order"]
+Withheld = Literal[
+    "negative to the stigmatised",
+    "positive to the default",
+    "some negative to the default",
+    "stereotyped replies",
+    "by pair",
+]
 _ABOUT: dict[World, str] = {
     "words": "words lean to groups, poles to none",
     "pairs": "poles lean to groups by pair, each as it comes",
     "opposite": "with every pair the poles lean apart, all the way, either way",
     "answers": "in every answer the poles lean apart, either way",
     "log-odds": "words lean to groups, poles to none; log-odds",
+    "coins": "every response gives one pole to one group and the other pole to the other, by a coin",
+    "coins by pair": "the same by a coin per pair of group words",
+    "skewed": "few words lean far to a group, most lean a little to the other; poles to none",
+    "order": "about 95% of words go to the group word that is named first",
 }
-_OPPOSITE, _ANSWERS = 10.0, 6.0
+_WITHHELD: dict[Withheld, str] = {
+    "negative to the stigmatised": "75% of negative words given to the stigmatised group are left out",
+    "positive to the default": "75% of positive words given to the default group are left out",
+    "some negative to the default": "10% of negative words given to the default group are left out",
+    "stereotyped replies": "75% of replies that follow the stereotype refuse, 10% of the others",
+    "by pair": "with half of the pairs 60% of replies that follow the stereotype refuse; with the others, of the rest",
+}
+_FEW_WORDS = {
+    f"{words} words, {pairs} pairs": {
+        "name": f"few-{words}-{pairs}",
+        "default": [f"default{i}" for i in range(pairs)],
+        "stigmatised": [f"other{i}" for i in range(pairs)],
+        "positive": [f"good{i}" for i in range(words)],
+        "negative": [f"bad{i}" for i in range(words)],
+    }
+    for words, pairs in ((4, 1), (4, 6), (8, 6))
+}
+_OPPOSITE, _ANSWERS, _CERTAIN, _ORDER = 10.0, 6.0, 60.0, 5.0
 _SEVERAL = {"wat-islam": 4, "wat-career": 5, "wat-science": 8, "wat-arab-muslim": 10}
 _REPETITIONS = 2000
 
@@ -56,6 +85,38 @@ CLAIMS = (
         "as the p-value",
         "As the p-value.",
         "There is none with fewer than six pairs, and none of log-odds with one pair.",
+    ),
+    Claim(
+        "word association bounds",
+        "word_association",
+        "bounds of the difference of poles",
+        ("word_association.results.bound_low", "word_association.results.bound_high"),
+        "Where the difference of all responses lies, whatever the missing ones would have been.",
+        "The difference of this model in the responses asked for, before some of them are withheld.",
+        "response",
+        "None.",
+    ),
+    Claim(
+        "word association evidence",
+        "word_association",
+        "significant word associations",
+        (),
+        "No significant result of the wrong sign, whatever responses are withheld, and none where responses follow the "
+        "order of the group words.",
+        "The sign of the difference of this model, before responses are withheld.",
+        "test",
+        "None about which responses are missing.",
+    ),
+    Claim(
+        "word association p, read",
+        "word_association",
+        "p of the responses read",
+        ("word_association.results.p_value_read",),
+        "As the p-value, if missing responses are missing at random.",
+        "As the p-value.",
+        "as the p-value",
+        "Responses are missing at random.",
+        "Rejects far too often, and with the wrong sign, where refusals depend on the response.",
     ),
     Claim(
         "word association p, these groups",
@@ -111,6 +172,16 @@ CLAIMS = (
         "Tasks are independent.",
     ),
     Claim(
+        "decisions bounds",
+        "word_association",
+        "bounds of relative decisions",
+        ("word_association.decisions.bound_low", "word_association.decisions.bound_high"),
+        "Where the share of all decisions lies, whatever the missing ones would have been.",
+        "The share before decisions are withheld.",
+        "decision",
+        "None.",
+    ),
+    Claim(
         "decisions p by decision",
         "word_association",
         "p by decision",
@@ -138,7 +209,7 @@ CLAIMS = (
 @cache
 def _design(name: str) -> tuple[NDArray[np.bool_], dict[str, Any], NDArray[np.float64]]:
     """Poles, pairs, orders and blocks of the prompts of a test, and where each word stands, from -1 to 1."""
-    test = select_word_associations(name)[0]
+    test = select_word_associations(_FEW_WORDS.get(name, name))[0]
     prompts = association_prompts(test)
     fields = {key: np.array([getattr(p, source) for p in prompts]) for key, source in _FIELDS.items()}
     places = np.array([[p.words.index(word) for word in test.words] for p in prompts], dtype=np.float64)
@@ -167,6 +238,14 @@ def _answers(
     odds = rng.normal(size=words) + by_pair[of] + 0.5 * rng.normal(size=(pairs, words))[of]
     odds = odds + np.where(first, 1.0, -1.0)[:, None] * (order + 0.5 * rng.normal(size=words))
     odds = odds + place * places + lean * (pole - 0.5)
+    if world == "skewed":
+        odds = odds + 2.0 * (rng.exponential(size=words) - 1.0)
+    if world == "coins":
+        odds = odds + _CERTAIN * rng.choice([-1.0, 1.0], size=(len(of), 1)) * (pole - 0.5)
+    if world == "coins by pair":
+        odds = odds + _CERTAIN * rng.choice([-1.0, 1.0], size=(pairs, 1))[of] * (pole - 0.5)
+    if world == "order":
+        odds = odds + np.where(first, 1.0, -1.0)[:, None] * _ORDER
     if world == "pairs":
         odds = odds + (rng.normal(size=(pairs, 2))[of])[:, pole]
     if world == "opposite":
@@ -189,6 +268,54 @@ def _true_difference(lean: float, where: NDArray[np.float64], by_pair: NDArray[n
     at = where[..., None] + np.sqrt(1.5 + several) * nodes + (0.0 if several else float(by_pair[0, 0]))
     apart = 1.0 / (1.0 + np.exp(-at - lean / 2.0)) - 1.0 / (1.0 + np.exp(-at + lean / 2.0))
     return float((apart @ weights).mean() / weights.sum())
+
+
+def _withheld(
+    rng: np.random.Generator, values: NDArray[np.float64], negative: NDArray[np.bool_], pairs: Any, how: Withheld
+) -> NDArray[np.float64]:
+    """Responses of which some are missing, depending on what they would have been."""
+    drawn = rng.random(values.shape)
+    if how == "negative to the stigmatised":
+        return np.where((drawn < 0.75) & negative & (values == 1.0), nan, values)
+    if how == "positive to the default":
+        return np.where((drawn < 0.75) & ~negative & (values == 0.0), nan, values)
+    if how == "some negative to the default":
+        return np.where((drawn < 0.1) & negative & (values == 0.0), nan, values)
+    follows = values[:, negative].mean(axis=1) > values[:, ~negative].mean(axis=1)
+    refused = np.where(follows, 0.75, 0.1)
+    if how == "by pair":
+        refused = np.where(follows == (pairs % 2 == 0), 0.6, 0.0)
+    return np.where(drawn[:, :1] < refused[:, None], nan, values)
+
+
+def _asked_in_part(
+    rng: np.random.Generator, name: str, world: World, how: Withheld, lean: float = 0.0
+) -> Mapping[str, Any]:
+    """Conclusions where responses are withheld selectively; ends of interval and bounds less what they should hold."""
+    negative = _design(name)[0]
+    values, design, truth = _answers(rng, name, world, lean)
+    found = word_association(_withheld(rng, values, negative, design["pairs"], how), negative, **design)
+    whole = word_association(values, negative, **design).difference
+    p, read = (nan if one is None else one for one in (found.p_value, found.read_p_value))
+    low, high = found.interval or (nan, nan)
+    return {
+        "p": p,
+        "read": read,
+        "wrong": p <= 0.05 and found.difference * lean < 0.0,
+        "low": low - truth,
+        "high": high - truth,
+        "bound low": found.bounds[0] - whole - 1e-9,
+        "bound high": found.bounds[1] - whole + 1e-9,
+    }
+
+
+def _significant(rng: np.random.Generator, name: str, world: World, lean: float = 0.0) -> Mapping[str, Any]:
+    """Whether a test is significant, as `evidence` has it for a family of one; NaN instead of p if not."""
+    negative = _design(name)[0]
+    values, design, _ = _answers(rng, name, world, lean)
+    found = word_association(values, negative, **design)
+    concluded = found.p_value is not None and found.p_value <= 0.05 and not found.follows_order
+    return {"concluded": concluded, "p": found.p_value if concluded else nan}
 
 
 def _asked(rng: np.random.Generator, name: str, world: World, lean: float = 0.0) -> Mapping[str, Any]:
@@ -230,7 +357,17 @@ def _decided(rng: np.random.Generator, tasks: int, lean: float = 0.0) -> Mapping
     found = relative_decisions(follows, of, orders=orders)
     low, high = found.interval or (nan, nan)
     p = nan if found.p_by_task is None else found.p_by_task
-    return {"p": p, "by decision": found.p_by_decision, "low": low, "high": high, "share": found.share}
+    withheld = np.where((rng.random(len(of)) < 0.5) & (follows == 1.0), nan, follows)
+    bounds = relative_decisions(withheld, of, orders=orders).bounds
+    return {
+        "p": p,
+        "by decision": found.p_by_decision,
+        "low": low,
+        "high": high,
+        "share": found.share,
+        "bound low": bounds[0] - found.share - 1e-9,
+        "bound high": bounds[1] - found.share + 1e-9,
+    }
 
 
 def _world(name: str, world: World, lean: float = 0.0, repetitions: int = _REPETITIONS) -> Experiment:
@@ -242,9 +379,23 @@ def _world(name: str, world: World, lean: float = 0.0, repetitions: int = _REPET
     return Experiment(called, about, partial(_asked, name=name, world=world, lean=lean), repetitions)
 
 
+def _in_part(name: str, how: Withheld, lean: float) -> Experiment:
+    about = f"{_world(name, 'words').simulated}; {_WITHHELD[how]}{f'; poles lean by {lean:g}' if lean else ''}"
+    called = f"word association {name} withheld {how}{f' {lean:g}' if lean else ''}"
+    return Experiment(called, about, partial(_asked_in_part, name=name, world="words", how=how, lean=lean), 1000)
+
+
+def _concluded(name: str, world: World, lean: float = 0.0) -> Experiment:
+    about = f"{_world(name, world).simulated}{f'; poles lean by {lean:g}' if lean else ''}"
+    called = f"word association concluded {name} {world}{f' {lean:g}' if lean else ''}"
+    return Experiment(called, about, partial(_significant, name=name, world=world, lean=lean), 1000)
+
+
 def lines() -> list[Line]:
     """All rows of word associations."""
-    p, interval, these, exact, published, decisions, share, by_decision, family = (claim.name for claim in CLAIMS)
+    p, interval, bounds, evidence, read, these, exact, published, decisions, share, missing, by_decision, family = (
+        claim.name for claim in CLAIMS
+    )
     limits = up_to(0.06)
     found = []
     alone: tuple[World, ...] = ("words", "answers")
@@ -275,12 +426,37 @@ def lines() -> list[Line]:
             note = "" if own else "not its null: pairs are drawn anew"
             found.append(Line(these, several, Level("these groups", limits if own else None), note))
             found.append(Line(exact, several, Level("exact", limits if own else None), note))
+    extremes: tuple[tuple[str, World], ...] = (
+        *(("wat-racism", world) for world in ("coins", "skewed")),
+        *(("wat-science", world) for world in ("coins", "coins by pair", "skewed")),
+        *(("4 words, 6 pairs", world) for world in ("coins", "coins by pair", "skewed", "opposite")),
+        ("4 words, 1 pairs", "coins"),
+    )
+    found += [Line(p, _world(name, world, repetitions=4000), Level("p", limits)) for name, world in extremes]
+    for name, how in product(("wat-racism", "wat-science"), _WITHHELD):
+        if name == "wat-racism" and how == "by pair":
+            continue
+        null, leaning = (_in_part(name, how, lean) for lean in (0.0, 1.5))
+        found += [
+            Line(p, null, Level("p", limits)),
+            Line(read, null, Level("read"), "not its null: refusals depend on the response"),
+            Line(evidence, leaning, Share("wrong", 0.001), "wrong sign"),
+            Line(bounds, leaning, Coverage("bound low", "bound high", 0.0, (1.0, 1.0))),
+            Line(interval, leaning, Coverage("low", "high", 0.0, (0.93, 1.0)), "responses withheld"),
+        ]
+    for name in ("wat-racism", "wat-science"):
+        ordered = _concluded(name, "order")
+        found.append(Line(evidence, ordered, Share("concluded", 0.001), "follows the order"))
+    for name in ("4 words, 1 pairs", "4 words, 6 pairs", "8 words, 6 pairs", "wat-disability", "wat-science"):
+        for lean in (_CERTAIN, 14.0):
+            found.append(Line(evidence, _concluded(name, "words", lean), Power("p", 1.0), "maximal bias"))
     for tasks, lean in ((8, 0.0), (20, 0.0), (20, 1.0)):
         about = f"{tasks} tasks, 10 decisions each{f', lean {lean:g}' if lean else ''}"
         drawn = Experiment(
             f"relative decisions {tasks} {lean:g}", about, partial(_decided, tasks=tasks, lean=lean), 2000
         )
         found.append(Line(share, drawn, Coverage("low", "high", "share", INTERVAL)))
+        found.append(Line(missing, drawn, Coverage("bound low", "bound high", 0.0, (1.0, 1.0))))
         if not lean:
             found.append(Line(decisions, drawn, Level("p", limits)))
             found.append(Line(by_decision, drawn, Level("by decision"), "not its null: tasks are drawn anew"))

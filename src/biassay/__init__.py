@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from biassay.studies.associations.records import Result
     from biassay.studies.associations.weat import Association, weat, wefat
     from biassay.studies.discovery.ibd import Detection, eibd, ibd
+    from biassay.studies.word_association.scoring import ScoredResponses, score_responses
 
 __all__ = [
     "Association",
@@ -58,6 +59,7 @@ __all__ = [
     "Power",
     "Result",
     "Run",
+    "ScoredResponses",
     "ask",
     "benchmark",
     "benjamini_hochberg",
@@ -81,6 +83,7 @@ __all__ = [
     "robustness",
     "run",
     "run_ceat",
+    "score_responses",
     "select_tests",
     "sensitivity",
     "stereotypes",
@@ -101,6 +104,7 @@ _HOME = {
     "Power": "biassay.studies.associations.power",
     "Result": "biassay.studies.associations.records",
     "Run": "biassay.runs.run",
+    "ScoredResponses": "biassay.studies.word_association.scoring",
     "ask": "biassay.runs.word_association",
     "benchmark": "biassay.runs.benchmarks",
     "benjamini_hochberg": "biassay.stats.multiple",
@@ -124,6 +128,7 @@ _HOME = {
     "robustness": "biassay.runs.robustness",
     "run": "biassay.runs.associations",
     "run_ceat": "biassay.runs.associations",
+    "score_responses": "biassay.studies.word_association.scoring",
     "select_tests": "biassay.stimuli.catalogue",
     "sensitivity": "biassay.stats.sensitivity",
     "stereotypes": "biassay.runs.stereotypes",

@@ -118,14 +118,14 @@ def test_a_key_over_plain_http_is_warned_of(sends_to: str, warned: bool) -> None
 
 
 def test_too_few_pairs_have_a_mark_of_their_own(endpoint: Endpoint, tmp_path: Path) -> None:
-    few = next(test for test in select_word_associations() if 3 <= len(test.pairs) <= 5)
-    endpoint.always = giving(stereotyped(few, *TESTS))
+    """Of the eight pairs of a test 6 responses ask about three, 50 about all."""
     model, cache = model_of(endpoint), tmp_path / "cache"
-    biassay.ask(model, [few.name, "wat-racism"], wordings="bai2025", cache=cache, out=tmp_path / "run")
-    page = (tmp_path / "run" / "report.html").read_text()
-    marks = [line for line in page.splitlines() if 'class="mark s' in line and "soft" not in line]
-    assert [("few" in mark.split('class="mark')[1].split('"')[0]) for mark in marks] == [True, False]
-    assert "1.00 ‡" in page
+    for n_answers, few in ((6, True), (50, False)):
+        out = tmp_path / f"run-{n_answers}"
+        biassay.ask(model, "wat-science", n_answers=n_answers, wordings="bai2025", cache=cache, out=out)
+        page = (out / "report.html").read_text()
+        (mark,) = (line for line in page.splitlines() if 'class="mark s' in line and "soft" not in line)
+        assert ("few" in mark.split('class="mark')[1].split('"')[0], "1.00 ‡" in page) == (few, few)
 
 
 def test_folders_and_other_files_are_no_logs(cli: Cli, tmp_path: Path) -> None:

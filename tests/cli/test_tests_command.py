@@ -142,7 +142,10 @@ def test_tests_for_models_that_answer_are_listed_and_shown_when_named(cli: Cli) 
     assert "bai2025: 21 more tests, " in cli("list")[1]
     assert "wat-age" in cli("list", "age")[1]
     for pattern in ("bai2025", "wat-*"):
-        assert names_in_the_table(cli("list", pattern)[1]) == {test.name for test in published}
+        _, stdout, stderr = cli("list", pattern)
+        assert names_in_the_table(stdout) == {test.name for test in published}
+        assert stdout.count("descriptive") == 11
+        assert "--tests all" in stderr
     everything = json.loads(cli("list", "*", "--json")[1])
     assert {entry["name"] for entry in everything} == {*NAMES, *(test.name for test in published)}
     listed = json.loads(cli("list", "weat6", "wat-career", "--json")[1])

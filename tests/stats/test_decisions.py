@@ -57,8 +57,20 @@ def test_nothing_read() -> None:
     found = relative_decisions([NAN, NAN], [0, 1])
     assert math.isnan(found.share)
     assert (found.interval, found.p_by_task, found.p_by_decision) == (None, None, None)
-    alike = relative_decisions([1, 1, 1], [0, 1, 2])
-    assert (alike.share, alike.interval, alike.p_by_task) == (1.0, None, 0.25)
+    assert found.bounds == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("n", [3, 8, 20])
+def test_tasks_that_all_agree_have_the_bound_of_clopper_and_pearson(n: int) -> None:
+    alike = relative_decisions([1] * n, range(n))
+    assert (alike.share, alike.p_by_task) == (1.0, pytest.approx(2.0 ** (1 - n)))
+    assert alike.interval == pytest.approx(stats.binomtest(n, n).proportion_ci(0.95, method="exact"))
+    assert relative_decisions([0] * n, range(n)).interval == pytest.approx((0.0, 1.0 - alike.interval[0]))
+
+
+def test_bounds_count_missing_decisions_either_way() -> None:
+    found = relative_decisions([1, NAN, 0, 1], ["a", "a", "b", "b"])
+    assert (found.share, found.bounds) == (0.75, (0.5, 0.75))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from scipy import stats
 from biassay.errors import UsageError
 from biassay.stats.association_score import association_score, association_scores, score_test
 from biassay.stats.crossed import crossed_rows, crossed_test
-from biassay.stats.crossed_answers import complete_part, pooled_blocks
+from biassay.stats.crossed_answers import agreement_interval, complete_part, pooled_blocks
 from biassay.stats.word_association import word_association
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,7 +193,12 @@ def test_a_model_that_never_wavers() -> None:
         found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
         assert found.difference == 1.0
         assert found.p_value == pytest.approx(p)
-        assert found.interval is None
+        if pairs in (3, 5):
+            assert found.interval is None  # too few pairs for any interval without 0
+        else:
+            assert found.interval is not None
+            # of 8 pairs or 2 x 4 words that agree, a share q with q^8 = .025 may be all that do
+            assert found.interval == pytest.approx((2 * 0.025 ** (1 / 8) - 1, 1.0))
 
 
 def test_few_pairs_have_a_smallest_p(rng: np.random.Generator) -> None:
@@ -332,3 +337,129 @@ def test_blocks_are_joined_until_nothing_is_missing(rng: np.random.Generator) ->
     assert pooled[0].tolist() == pytest.approx(table[[0, 12, 24]].mean(axis=0).tolist())
     table[:, 1] = np.nan  # a word that nobody read asks for nothing
     assert pooled_blocks(table).shape == (12, 4)
+
+
+def leaning(
+    share_negative: float, share_positive: float, n_blocks: int = 25
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One pair in both orders; of every word the first part of the blocks gives it to the stigmatised group."""
+    _, order, blocks = design(1, n_blocks)
+    share = np.where(NEGATIVE, share_negative, share_positive)
+    return (blocks[:, None] < np.round(n_blocks * share)).astype(float), order, blocks
+
+
+def test_selective_refusal_cannot_turn_the_sign(rng: np.random.Generator) -> None:
+    """Negative words that would go to the stigmatised group are withheld: the rest has the wrong sign."""
+    _, order, blocks = design(1, 100)
+    negative = np.repeat([False, True], 8)
+    values = (rng.random((200, 16)) < np.where(negative, 0.6, 0.4)).astype(float)
+    whole = word_association(values, negative, stigmatised_first=order, blocks=blocks)
+    withheld = np.where(negative & (values == 1.0) & (rng.random(values.shape) < 0.75), NAN, values)
+    found = word_association(withheld, negative, stigmatised_first=order, blocks=blocks)
+    assert whole.difference > 0.1
+    assert found.difference < -0.1
+    assert found.read_p_value is not None
+    assert found.read_p_value <= 0.05  # what was read alone would be a finding
+    low, high = found.bounds
+    assert low <= 0.0 <= whole.difference <= high
+    assert (found.bounds_contain_zero, found.p_value) == (True, 1.0)
+    assert found.interval is not None
+    assert found.interval[0] <= whole.difference <= found.interval[1]
+
+
+@pytest.mark.parametrize("pairs", [1, 6])
+def test_bounds_by_hand_and_around_every_completion(rng: np.random.Generator, pairs: int) -> None:
+    of, order, blocks = design(pairs, 4)
+    whole = (rng.random((len(of), 8)) < np.where(NEGATIVE, 0.8, 0.3)).astype(float)
+    gone = rng.random(whole.shape) < 0.1
+    given = {"pairs": of, "stigmatised_first": order, "blocks": blocks}
+    found = word_association(np.where(gone, NAN, whole), NEGATIVE, **given)
+    ends = []
+    for fill in (~NEGATIVE, NEGATIVE):
+        completed = np.where(gone, fill, whole)
+        ends.append(completed[:, NEGATIVE].mean() - completed[:, ~NEGATIVE].mean())
+    assert found.bounds == pytest.approx(ends)
+    for _ in range(20):
+        completed = np.where(gone, rng.random(whole.shape) < 0.5, whole)
+        one = word_association(completed, NEGATIVE, **given)
+        assert found.bounds[0] - 1e-9 <= one.difference <= found.bounds[1] + 1e-9
+    nothing = word_association(whole, NEGATIVE, **given)
+    assert nothing.bounds == (nothing.difference, nothing.difference)
+    assert nothing.p_value == nothing.read_p_value
+
+
+def test_refusals_that_cannot_matter_leave_it_significant() -> None:
+    values, order, blocks = leaning(1.0, 0.0)
+    values[:4] = NAN
+    found = word_association(values, NEGATIVE, stigmatised_first=order, blocks=blocks)
+    assert found.bounds == pytest.approx((0.84, 1.0))
+    assert found.p_value == pytest.approx(2 / 70)
+    assert found.interval is not None
+    assert found.interval[0] > 0.0
+
+
+def test_missing_log_odds_have_no_bounds(rng: np.random.Generator) -> None:
+    of, order, _ = design(8, 1)
+    values = rng.normal(size=(16, 8)) + 5.0 * NEGATIVE
+    values[0, 0] = NAN
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, log_odds=True)
+    assert found.bounds == (-math.inf, math.inf)
+    assert (found.p_value, found.interval, found.these_groups_p_value) == (None, None, None)
+    assert found.read_p_value is not None
+
+
+@pytest.mark.parametrize("log_odds", [False, True])
+@pytest.mark.parametrize("pairs", [1, 6, 10])
+@pytest.mark.parametrize("n", [4, 8])
+def test_words_and_pairs_that_all_agree_are_significant(n: int, pairs: int, log_odds: bool) -> None:
+    negative = np.repeat([False, True], n)
+    of, order, blocks = design(pairs, 24 // pairs)
+    values = np.tile(np.where(negative, 1.0, -1.0 if log_odds else 0.0), (len(of), 1))
+    given = {} if log_odds else {"blocks": blocks}
+    found = word_association(values, negative, pairs=of, stigmatised_first=order, log_odds=log_odds, **given)
+    assert found.p_value == pytest.approx(max(2.0 / math.comb(2 * n, n), 2.0 ** (1 - pairs) if pairs > 1 else 0.0))
+    assert found.p_value <= 0.05
+    if log_odds and pairs == 1:
+        assert found.interval is None  # by word alone
+        return
+    columns = pairs if pairs > 1 else 24
+    agree = min(0.025 ** (1 / columns), 0.025 ** (1 / (2 * n)))
+    assert found.interval is not None
+    assert found.interval == pytest.approx((found.difference * (2 * agree - 1), math.inf if log_odds else 1.0))
+    assert found.interval[0] > 0.0
+
+
+def test_unequal_poles_that_agree() -> None:
+    """The fewest that agree in two populations, by a grid over one of them."""
+    for n, m in ((4, 9), (2, 40), (1, 60)):
+        u = np.linspace(1e-6, 1.0, 400_001)
+        v = (0.025 / u**n) ** (1.0 / m)
+        wanted = (u + v)[v <= 1.0].min() / 2.0
+        low, high = agreement_interval(1.0, (n, m), 10_000, 1.0, 0.95, sign_known=True)
+        assert (low, high) == pytest.approx((2.0 * wanted - 1.0, 1.0), abs=1e-4)
+
+
+def test_one_deviating_response_does_not_acquit() -> None:
+    """Below two degrees of freedom the crossed test has no p-value."""
+    of, order, blocks = design(6, 4)
+    values = np.tile(NEGATIVE, (len(of), 1)).astype(float)
+    values[0, 0] = 1.0
+    found = word_association(values, NEGATIVE, pairs=of, stigmatised_first=order, blocks=blocks)
+    assert found.with_pairs is not None
+    assert found.with_pairs.test.p_value is None
+    assert found.p_value == pytest.approx(2 / 64)
+    assert found.interval is not None
+    assert found.interval[0] > 0.0
+
+
+def test_who_follows_the_order() -> None:
+    values, order, blocks = leaning(0.5, 0.5)
+    first = np.repeat(order[:, None], 8, axis=1).astype(float)
+    told = {"stigmatised_first": order, "blocks": blocks}
+    for table, follows, effect in ((first, True, 1.0), (1.0 - first, True, -1.0), (values, False, 0.0)):
+        found = word_association(table, NEGATIVE, **told)
+        assert (found.follows_order, found.order_effect) == (follows, pytest.approx(effect, abs=0.05))
+    half = np.where(NEGATIVE, 1.0, first)  # negative words to the stigmatised group, positive ones by order
+    found = word_association(half, NEGATIVE, **told)
+    assert (found.difference, found.order_effect, found.follows_order) == (0.5, 0.5, False)
+    assert not word_association(first, NEGATIVE).follows_order  # orders are not stated

@@ -6,9 +6,10 @@ The long one is benchmarks/claims/word_association.py.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ def claims() -> Iterator[ModuleType]:
         "word association wat-islam opposite",
         "word association wat-science pairs",
         "word association wat-science opposite",
+        "word association 4 words, 6 pairs coins by pair",
     ],
 )
 def test_level(claims: ModuleType, world: str) -> None:
@@ -43,6 +45,25 @@ def test_level(claims: ModuleType, world: str) -> None:
     assert np.mean(p <= 0.05) <= MOST
     # Where words of a pole go together, by answer or by pair, words alone say too much.
     assert np.mean([one["exact"] <= 0.05 for one in drawn]) > np.mean(p <= 0.05)
+
+
+def drawn(claims: ModuleType, name: str, n: int) -> list[Mapping[str, Any]]:
+    experiment = next(line.experiment for line in claims.lines() if line.experiment.name == name)
+    return [experiment.draw(np.random.default_rng([3, i])) for i in range(n)]
+
+
+@pytest.mark.parametrize("how", ["negative to the stigmatised", "positive to the default", "stereotyped replies"])
+def test_selective_refusal(claims: ModuleType, how: str) -> None:
+    leaning = drawn(claims, f"word association wat-science withheld {how} 1.5", 60)
+    assert not any(one["wrong"] for one in leaning)
+    assert all(one["bound low"] <= 0.0 <= one["bound high"] for one in leaning)
+    null = drawn(claims, f"word association wat-science withheld {how}", 60)
+    assert np.mean([one["p"] <= 0.05 for one in null]) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+
+
+def test_conclusions_about_order_and_maximal_bias(claims: ModuleType) -> None:
+    assert not any(one["concluded"] for one in drawn(claims, "word association concluded wat-science order", 60))
+    assert all(one["concluded"] for one in drawn(claims, "word association concluded 4 words, 6 pairs words 14", 60))
 
 
 def test_an_effect_is_found(claims: ModuleType) -> None:

@@ -25,6 +25,9 @@ def command(models: tuple[str, ...], **given: Any) -> None:
 
     A MODEL is one that answers prompts: `chat:NAME` or `completions:NAME` behind an endpoint, or `hf:NAME`. Models come
     before options that take several values.
+
+    Without --tests it runs the published tests that can be significant. Tests with too few pairs of group words are
+    descriptive: name them, or use --tests all, to run them too.
     """
     how = How.taken_from(given)
     if not models and how.resumed is None:

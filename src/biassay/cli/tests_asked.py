@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.markup import escape
@@ -20,7 +21,7 @@ from biassay.stimuli.word_associations import (
     select_word_associations,
 )
 
-__all__ = ["about_asked", "asked_of", "print_asked", "show_asked", "sum_up_asked", "validate_asked"]
+__all__ = ["about_asked", "asked_of", "print_asked", "show_asked", "sum_up_asked", "use_of", "validate_asked"]
 
 
 def asked_of(pattern: str) -> tuple[WordAssociationTest, ...]:
@@ -36,15 +37,38 @@ def sum_up_asked(patterns: Sequence[str]) -> None:
     found = [test for topic in named or ["*"] * (not patterns) for test in published_word_associations(topic)]
     if found:
         names = ", ".join(test.name for test in found) if patterns else "'biassay tests list bai2025'"
-        click.echo(f"bai2025: {counted(len(found), 'more test')}, for models that answer (biassay ask): {names}")
+        descriptive = sum(test.is_descriptive() for test in found)
+        note = f"; {descriptive} of them are descriptive and run only if named" if descriptive else ""
+        click.echo(f"bai2025: {counted(len(found), 'more test')}, for models that answer (biassay ask): {names}{note}")
 
 
 def print_asked(tests: Sequence[WordAssociationTest]) -> None:
     rows = [
-        (test.name, test.title, test.topic, str(len(test.pairs)), str(len(test.words)), test.source.name)
+        (test.name, test.title, test.topic, str(len(test.pairs)), str(len(test.words)), _USES[use_of(test)])
         for test in tests
     ]
-    print_lines(("test", "asks", "topic", "pairs", "words", "source"), rows, right={"pairs", "words"})
+    print_lines(("test", "asks", "topic", "pairs", "words", "can show"), rows, right={"pairs", "words"})
+    if any(test.is_descriptive() for test in tests):
+        click.echo(
+            "descriptive: too few pairs of group words for a p-value of .05, whatever a model responds; "
+            "biassay ask runs these tests only if you name them, or with --tests all.",
+            err=True,
+        )
+
+
+Use = Literal["this pair", "other pairs", "descriptive"]
+_USES: dict[Use, str] = {
+    "this pair": "this pair only",
+    "other pairs": "other pairs",
+    "descriptive": "descriptive",
+}
+
+
+def use_of(test: WordAssociationTest) -> Use:
+    """Return what a significant result would hold for: the one pair of group words, or other pairs."""
+    if test.is_descriptive():
+        return "descriptive"
+    return "other pairs" if len(test.pairs) > 1 else "this pair"
 
 
 def about_asked(test: WordAssociationTest) -> dict[str, object]:
@@ -59,6 +83,8 @@ def about_asked(test: WordAssociationTest) -> dict[str, object]:
         "published_as": test.published_as or None,
         "concepts": {role: {"label": of.label, "words": of.words} for role, of in test.concepts.items()},
         "pairs": test.pairs,
+        "smallest_p_value": test.smallest_p_value,
+        "descriptive": test.is_descriptive(),
         "source": source.name,
         "citation": source.citation,
         "licence": source.licence,
@@ -82,6 +108,13 @@ def validate_asked(file: Path) -> bool:
     return True
 
 
+_CAN_SHOW: dict[Use, str] = {
+    "this pair": "One pair of group words: a result holds for other words with this pair, not for other pairs.",
+    "other pairs": "A result holds for other words and other pairs of group words.",
+    "descriptive": "Descriptive: too few pairs of group words for a p-value of .05, whatever a model responds.",
+}
+
+
 def show_asked(test: WordAssociationTest) -> None:
     """Its words, and which group words are asked about together."""
     console = console_for_tables()
@@ -91,6 +124,7 @@ def show_asked(test: WordAssociationTest) -> None:
         console.print(escape(", ".join(concept.words)), highlight=False)
     pairs = "; ".join(" or ".join(pair) for pair in test.pairs)
     console.print(f"\nasked about together: {escape(pairs)}", highlight=False)
+    console.print(_CAN_SHOW[use_of(test)], highlight=False)
     console.print(f"for models that answer: biassay ask MODEL --tests {escape(test.name)}", highlight=False)
     console.print(f"\nabout: {test.about}, topic: {test.topic}", highlight=False)
     source = test.source

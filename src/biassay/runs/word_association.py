@@ -38,8 +38,9 @@ def ask(
     models : str, list of str, or dict from names
         Models that answer prompts: ``chat:NAME``, ``completions:NAME``, ``hf:NAME``.
     tests : str, dict of words, or list of them
-        As in `select_tests`, and the published data sets: ``wat-racism``, ``wat-*``; those are the default. A dict has
-        X, Y, A and B, or ``default``, ``stigmatised``, ``positive`` and ``negative``.
+        As in `select_tests`, and the published data sets: ``wat-racism``, ``wat-*``, ``all``. A dict has X, Y, A and B,
+        or ``default``, ``stigmatised``, ``positive`` and ``negative``. Default: the published data sets that can be
+        significant at `alpha`; the others, with too few pairs of group words, are descriptive.
     n_answers : int
         Answers to each test, half of them with either order of the group words.
     wordings : list of str
@@ -61,7 +62,13 @@ def ask(
     -------
     Run
         ``results`` hold the difference between negative and positive words in what is given to the stigmatised group,
-        and the published score D. The table ``replies`` counts replies by kind.
+        and the published score D. p-values and intervals allow for missing responses (refused, unparsed, left out);
+        ``bound_low`` and ``bound_high`` count them against and for the stereotype, and ``evidence`` sums up each test.
+        The table ``replies`` counts replies by kind, the table ``missing`` missing responses by pole and prompt.
+
+    See Also
+    --------
+    score_responses : Score responses that were collected elsewhere.
 
     References
     ----------

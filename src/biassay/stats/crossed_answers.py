@@ -17,8 +17,10 @@ from biassay.stats.tails import TailProbability
 __all__ = [
     "CrossedAnswers",
     "WordsAlone",
+    "agreement_interval",
     "complete_part",
     "crossed_answers",
+    "crossed_floor",
     "exchanged_words",
     "mean_of_rows",
     "pooled_blocks",
@@ -45,12 +47,12 @@ class CrossedAnswers:
         columns, 0 beyond.
     p_value : float or None
         The largest of both and of `by_word`: few words say little, however much they agree. Where nothing varies there
-        is no t. None: too few words or columns.
+        is no t, and the two exact tests decide. None: too few words or columns.
     by_word : float
         Two-sided and exact: words are exchangeable between the poles, in these very columns.
     interval : (float, float) or None
-        Of the difference; it holds 0 where the p-value is not small enough. None: with so few words or columns none
-        could leave out 0, or nothing varies.
+        Of the difference; it holds 0 where the p-value is not small enough. Where nothing varies it is the bound of
+        `agreement_interval`. None: with so few words or columns none could leave out 0.
     words_left_out : int
         Because they were not answered throughout.
     """
@@ -70,7 +72,7 @@ class CrossedAnswers:
     @property
     def floor(self) -> float:
         """The smallest p-value that so many words and columns can have."""
-        return _floor(*self.test.sizes[:3])
+        return crossed_floor(*self.test.sizes[:3])
 
     @property
     def flat(self) -> bool:
@@ -131,12 +133,78 @@ def crossed_answers(
     test = crossed_rows(np.concatenate([kept[poles], kept[~poles]]), int(poles.sum()), confidence=confidence)
     flips = _sign_flips(kept[poles].mean(axis=0) - kept[~poles].mean(axis=0))
     by_word = permutation_test(kept[poles].mean(axis=1), kept[~poles].mean(axis=1), alternative="two-sided").value
-    by_t = 0.0 if test.df == 0.0 else test.p_value
+    by_t = _p_by_t(test)
     p = None if by_t is None else max(by_t, flips, by_word)
-    interval = test.interval if _floor(*test.sizes[:3]) <= 1.0 - confidence else None
-    if interval is not None and p is not None:
-        interval = _with_zero((max(interval[0], -most), min(interval[1], most)), p, confidence)
+    interval = None if p is None else _interval(test, p, most, confidence)
     return CrossedAnswers(test, flips, by_word, p, interval, int((~words).sum()))
+
+
+def _p_by_t(test: Crossed) -> float | None:
+    """Return the p-value by t; 0 where nothing varies, because the exact tests decide then.
+
+    `Crossed` gives none below two degrees of freedom. One deviating word in one column brings them down to that,
+    however clear the others are, so here the heavy tail of t with one to two degrees of freedom is used.
+    """
+    if test.df == 0.0:
+        return 0.0
+    return 2.0 * float(scipy.special.stdtr(test.df, -abs(test.t))) if test.df >= 1.0 else None
+
+
+def _interval(test: Crossed, p: float, most: float, confidence: float) -> tuple[float, float] | None:
+    n, m, columns, _ = test.sizes
+    if crossed_floor(n, m, columns) > 1.0 - confidence:
+        return None
+    if test.df == 0.0:
+        sign_known = p <= 1.0 - confidence
+        return agreement_interval(test.D, (n, m), columns, most, confidence, sign_known=sign_known)
+    reach = float(scipy.special.stdtrit(test.df, 0.5 + confidence / 2.0)) * math.sqrt(test.V)
+    return _with_zero((max(test.D - reach, -most), min(test.D + reach, most)), p, confidence)
+
+
+def agreement_interval(
+    difference: float, words: tuple[int, int], columns: int, most: float, confidence: float, *, sign_known: bool
+) -> tuple[float, float]:
+    """Bound a difference that is the same in all words of a pole and in all columns.
+
+    As in the interval of Clopper and Pearson for n successes in n trials, n observations that agree are compatible
+    with a share q of the population, q^n = (1 - confidence) / 2, that agrees with them. The others may show the
+    largest difference in either direction. Where an exact test has decided about the sign, they may show the reverse
+    of what was seen (columns the opposite difference, words the value of the other pole), as that test takes it.
+
+    Parameters
+    ----------
+    difference : float
+        Difference of the poles, negative less positive words.
+    words : (int, int)
+        Number of words of each pole.
+    columns : int
+        Number of pairs of group words, or of blocks of answers.
+    most : float
+        Largest difference that is possible; infinite for log-odds.
+    confidence : float
+    sign_known : bool
+        If True, an exact test has rejected a difference of 0.
+
+    Returns
+    -------
+    (float, float)
+        The smaller and the larger end.
+    """
+    outside = (1.0 - confidence) / 2.0
+    agree = min(math.pow(outside, 1.0 / columns), _fewest_agreeing(*words, outside) / 2.0)
+    low, high = difference * agree - most * (1.0 - agree), difference * agree + most * (1.0 - agree)
+    reverse = difference * (2.0 * agree - 1.0)
+    if not sign_known:
+        return low, high
+    return (reverse, high) if difference > 0.0 else (low, reverse)
+
+
+def _fewest_agreeing(n: int, m: int, outside: float) -> float:
+    """Return the smallest u + v with u^n v^m = outside: shares of two populations whose n and m draws all agree."""
+    scale = math.exp((math.log(outside) - n * math.log(n) - m * math.log(m)) / (n + m))
+    if max(n, m) * scale <= 1.0:
+        return (n + m) * scale
+    return 1.0 + math.pow(outside, 1.0 / min(n, m))
 
 
 def pooled_blocks(table: Floats) -> Floats:
@@ -161,7 +229,14 @@ def _with_zero(interval: tuple[float, float], p: float, confidence: float) -> tu
     return interval if p <= 1.0 - confidence else (min(interval[0], 0.0), max(interval[1], 0.0))
 
 
-def _floor(n: int, m: int, columns: int) -> float:
+def crossed_floor(n: int, m: int, columns: int) -> float:
+    """Return the smallest p-value that n against m words, crossed with so many columns, can have.
+
+    Examples
+    --------
+    >>> crossed_floor(8, 8, 4)
+    0.125
+    """
     flipped = 2.0 ** (1 - columns) if columns <= _MOST_FLIPPED else 0.0
     return max(flipped, smallest_p(n, m, "two-sided"))
 

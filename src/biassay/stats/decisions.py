@@ -14,6 +14,8 @@ from biassay.stats.crossed import CONFIDENCE
 
 __all__ = ["Decisions", "binomial_p", "relative_decisions"]
 
+_FLAT = 1e-12  # shares that differ by less are the same
+
 Floats = NDArray[np.float64]
 
 
@@ -30,8 +32,11 @@ class Decisions:
     counts : (tasks,) int
         Decisions that were read.
     interval : (float, float) or None
-        Of the share: by t over tasks, within 0 and 1; with one task, Clopper and Pearson's, over its decisions.
-        None: nothing was decided, or tasks do not differ.
+        Of the share: by t over tasks, within 0 and 1. With one task, the interval of Clopper and Pearson over its
+        decisions. If all n tasks have the same share, the share of tasks with another one may be as large as
+        1 - (outside / 2)^(1 / n), as in that interval. None: nothing was decided.
+    bounds : (float, float)
+        The share with every missing decision counted against the stereotype, and counted for it.
     p_by_task : float or None
         Sign test, two-sided: as many tasks follow the stereotype as run against it. Those with a share of one half say
         nothing. None: no task is left.
@@ -43,6 +48,7 @@ class Decisions:
     by_task: Floats
     counts: NDArray[np.int64]
     interval: tuple[float, float] | None
+    bounds: tuple[float, float]
     p_by_task: float | None
     p_by_decision: float | None
 
@@ -79,7 +85,12 @@ def relative_decisions(
     sides = (False,) if orders is None else (False, True)
     read = ~np.isnan(decided)
     names = np.unique(of)
-    by_task = np.array([np.mean([_mean(decided[read & (of == n) & (order == side)]) for side in sides]) for n in names])
+    cells = [[(of == n) & (order == side) for side in sides] for n in names]
+    by_task = np.array([np.mean([_mean(decided[read & cell]) for cell in of_task]) for of_task in cells])
+    low, high = (
+        np.array([np.mean([_mean(completed[cell]) for cell in of_task]) for of_task in cells])
+        for completed in (np.where(read, decided, fill) for fill in (0.0, 1.0))
+    )
     counts = np.array([int((read & (of == n)).sum()) for n in names])
     shares = by_task[~np.isnan(by_task)]
     ones, total = int(decided[read].sum()), int(read.sum())
@@ -88,6 +99,7 @@ def relative_decisions(
         by_task,
         counts,
         _interval(shares, ones, total, confidence),
+        (_mean(low[~np.isnan(low)]), _mean(high[~np.isnan(high)])),
         binomial_p(int((shares > 0.5).sum()), int((shares != 0.5).sum())),
         binomial_p(ones, total),
     )
@@ -104,8 +116,9 @@ def _interval(shares: Floats, ones: int, total: int, confidence: float) -> tuple
         reach = float(
             scipy.special.stdtrit(len(shares) - 1, 1.0 - outside) * shares.std(ddof=1) / math.sqrt(len(shares))
         )
-        if not reach > 0.0:
-            return None
+        if not reach > _FLAT:
+            agree = outside ** (1.0 / len(shares))
+            return agree * float(shares[0]), agree * float(shares[0]) + 1.0 - agree
         return max(0.0, float(shares.mean()) - reach), min(1.0, float(shares.mean()) + reach)
     if not len(shares):
         return None

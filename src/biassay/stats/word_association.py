@@ -6,6 +6,8 @@ was given to the default one, NaN where it was not read. Log-odds of the two tak
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,9 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from biassay.errors import UsageError
 from biassay.stats.crossed import CONFIDENCE
 from biassay.stats.crossed_answers import CrossedAnswers, crossed_answers, exchanged_words, mean_of_rows, pooled_blocks
+from biassay.stats.permutation import smallest_p
 from biassay.stats.tails import TailProbability
 
 __all__ = ["WordAssociation", "checked_values", "word_association"]
+
+_ORDER_SHARE, _ORDER_LOG_ODDS, _ORDER_RATIO = 0.4, 1.7, 2.0
 
 Claim = Literal["pairs", "answers", "words"]
 Floats = NDArray[np.float64]
@@ -46,6 +51,18 @@ class WordAssociation:
     with_pairs : CrossedAnswers or None
         Other words and other pairs of group words would show it. None: fewer than two pairs.
     log_odds : bool
+    is_negative : (words,) bool
+    missing : (answers, words) bool
+        True where a word was not read.
+    filled : (WordAssociation, WordAssociation) or None
+        The same with every missing response counted against the stereotype, and counted for it. None: nothing is
+        missing, or values are log-odds, which have no bounds.
+
+    Notes
+    -----
+    `difference` and the fields above describe the responses that were read. `p_value`, `interval` and
+    `these_groups_p_value` hold whatever the missing responses would have been: a refusal may depend on the answer that
+    it withholds, and then the responses that were read can even have the wrong sign.
     """
 
     difference: float
@@ -56,7 +73,10 @@ class WordAssociation:
     exact: TailProbability | None
     with_answers: CrossedAnswers | None
     with_pairs: CrossedAnswers | None
-    log_odds: bool = False
+    log_odds: bool
+    is_negative: NDArray[np.bool_]
+    missing: NDArray[np.bool_]
+    filled: tuple[WordAssociation, WordAssociation] | None = None
 
     @property
     def claim(self) -> Claim:
@@ -67,20 +87,89 @@ class WordAssociation:
 
     @property
     def crossed(self) -> CrossedAnswers | None:
-        """The crossed test of the claim."""
+        """The crossed test of the claim, on the responses that were read."""
         return {"pairs": self.with_pairs, "answers": self.with_answers, "words": None}[self.claim]
 
     @property
-    def p_value(self) -> float | None:
-        """Of the claim, two-sided. None: too few words, pairs or answers."""
+    def bounds(self) -> tuple[float, float]:
+        """The difference with every missing response counted against the stereotype, and counted for it."""
+        if self.filled is not None:
+            return self.filled[0].difference, self.filled[1].difference
+        return (-math.inf, math.inf) if self.missing.any() else (self.difference, self.difference)
+
+    @property
+    def bounds_contain_zero(self) -> bool:
+        """Whether the missing responses could turn the sign of the difference, or make it 0."""
+        low, high = self.bounds
+        return low <= 0.0 <= high
+
+    @property
+    def order_effect(self) -> float:
+        """How much more a group word gets if it is named first than if it is named second. NaN: not stated."""
+        return 2.0 * self.first - (0.0 if self.log_odds else 1.0)
+
+    @property
+    def follows_order(self) -> bool:
+        """Whether the order of the group words decides more than their meaning.
+
+        The order effect is large (a share of 0.4, or log-odds of 1.7), and more than twice the difference of the poles.
+        Both orders count alike, so that the difference is right on average; but it can be no larger than 1 less the
+        order effect, and a small one does not show that the model has no association.
+        """
+        least = _ORDER_LOG_ODDS if self.log_odds else _ORDER_SHARE
+        return bool(abs(self.order_effect) >= max(least, _ORDER_RATIO * abs(self.difference)) - 1e-9)
+
+    @property
+    def read_p_value(self) -> float | None:
+        """The p-value of the claim if missing responses are left out. None: too few words, pairs or answers."""
         if self.claim == "words":
             return None if self.exact is None else self.exact.value
         return None if self.crossed is None else self.crossed.p_value
 
     @property
+    def p_value(self) -> float | None:
+        """The largest p-value of the claim, two-sided, whatever the missing responses would have been.
+
+        None: too few words, pairs or answers, or missing log-odds.
+        """
+        return self._largest([one.read_p_value for one in self._cases()])
+
+    @property
+    def these_groups_p_value(self) -> float | None:
+        """The largest p-value for other words and answers with these group words, as `p_value`."""
+        if self.log_odds:
+            return self._largest([None if self.exact is None else self.exact.value])
+        return self._largest([None if one.with_answers is None else one.with_answers.p_value for one in self._cases()])
+
+    @property
     def interval(self) -> tuple[float, float] | None:
-        """Of the difference, by the crossed test of the claim."""
-        return None if self.crossed is None else self.crossed.interval
+        """Of the difference, by the crossed test of the claim, whatever the missing responses would have been."""
+        if self.exact is None or (self.missing.any() and self.log_odds):
+            return None
+        ends = [None if one.crossed is None else one.crossed.interval for one in self._cases()]
+        known = [end for end in ends if end is not None]
+        return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(ends) else None
+
+    @property
+    def floor(self) -> float | None:
+        """The smallest p-value of the claim that so many words, pairs or blocks can have."""
+        complete = self if self.filled is None else self.filled[0]
+        if complete.claim != "words":
+            return None if complete.crossed is None else complete.crossed.floor
+        n, m = (int((~np.isnan(self.by_word) & (self.is_negative == pole)).sum()) for pole in (True, False))
+        return smallest_p(n, m, "two-sided") if n and m else None
+
+    def _cases(self) -> Iterator[WordAssociation]:
+        """Yield the responses that were read, if they can be tested, and both ways of counting missing ones."""
+        if self.filled is None or (self.crossed is not None and self.crossed.interval is not None):
+            yield self
+        yield from self.filled or ()
+
+    def _largest(self, p_values: list[float | None]) -> float | None:
+        known = [p for p in p_values if p is not None]
+        if self.exact is None or len(known) < len(p_values) or (self.missing.any() and self.log_odds):
+            return None
+        return 1.0 if self.filled is not None and self.bounds_contain_zero else max(known)
 
 
 def word_association(
@@ -125,16 +214,46 @@ def word_association(
     """
     table, is_negative = checked_values(values, negative, log_odds=log_odds)
     answers = len(table)
-    pair_of = _labels(pairs, answers, "pairs")
-    order = None if stigmatised_first is None else _labels(stigmatised_first, answers, "orders").astype(bool)
-    by_pair = np.stack([_balanced(table, order, pair_of == pair) for pair in np.unique(pair_of)])
+    design = _Design(
+        _labels(pairs, answers, "pairs"),
+        None if stigmatised_first is None else _labels(stigmatised_first, answers, "orders").astype(bool),
+        None if blocks is None else _labels(blocks, answers, "blocks"),
+        log_odds,
+        confidence,
+    )
+    missing = np.isnan(table)
+    filled = None
+    if missing.any() and not log_odds:
+        against, towards = (np.where(missing, fill, table) for fill in (~is_negative, is_negative))
+        filled = _associate(against, is_negative, design), _associate(towards, is_negative, design)
+    return _associate(table, is_negative, design, filled)
+
+
+@dataclass(frozen=True)
+class _Design:
+    pairs: NDArray[np.int64]
+    order: NDArray[np.bool_] | None
+    blocks: NDArray[np.int64] | None
+    log_odds: bool
+    confidence: float
+
+
+def _associate(
+    table: Floats,
+    is_negative: NDArray[np.bool_],
+    design: _Design,
+    filled: tuple[WordAssociation, WordAssociation] | None = None,
+) -> WordAssociation:
+    """Describe and test one table of answers x words."""
+    order, log_odds = design.order, design.log_odds
+    by_pair = np.stack([_balanced(table, order, design.pairs == pair) for pair in np.unique(design.pairs)])
     by_word = mean_of_rows(by_pair)
-    by_block = _by_block(table, order, blocks)
+    by_block = _by_block(table, order, design.blocks)
     x, y = (by_word[part & ~np.isnan(by_word)] for part in (is_negative, ~is_negative))
     exact = exchanged_words(by_word, is_negative)
     most = np.inf if log_odds else 1.0
     with_answers, with_pairs = (
-        crossed_answers(columns, is_negative, most, confidence) for columns in (pooled_blocks(by_block), by_pair)
+        crossed_answers(columns, is_negative, most, design.confidence) for columns in (pooled_blocks(by_block), by_pair)
     )
     return WordAssociation(
         float(x.mean() - y.mean()) if exact is not None else np.nan,
@@ -146,6 +265,9 @@ def word_association(
         with_answers,
         with_pairs,
         log_odds,
+        is_negative,
+        np.isnan(table),
+        filled,
     )
 
 
@@ -168,11 +290,10 @@ def checked_values(
     return table, poles
 
 
-def _by_block(table: Floats, order: NDArray[np.bool_] | None, blocks: ArrayLike | None) -> Floats:
+def _by_block(table: Floats, order: NDArray[np.bool_] | None, labels: NDArray[np.int64] | None) -> Floats:
     """Means of blocks, (blocks, words); answers by themselves have no second order."""
-    if blocks is None:
+    if labels is None:
         return table
-    labels = _labels(blocks, len(table), "blocks")
     return np.stack([_balanced(table, order, labels == block) for block in np.unique(labels)])
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from biassay.errors import StimulusError, UnknownNameError
+from biassay.stats.crossed_answers import crossed_floor
+from biassay.stats.permutation import smallest_p
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.document import UNKNOWN_SOURCE
 from biassay.stimuli.model import About, Concept, Source, Test
@@ -38,9 +40,11 @@ __all__ = [
     "published_word_associations",
     "select_word_associations",
     "select_wordings",
+    "testable_word_associations",
 ]
 
 PREFIX = "wat-"
+ALL = "all"
 ROLES = ("default", "stigmatised", "positive", "negative")
 
 
@@ -87,6 +91,20 @@ class WordAssociationTest:
         """Group words of the longer list that are in no pair."""
         n = len(self.pairs)
         return (*self.default.words[n:], *self.stigmatised.words[n:])
+
+    @property
+    def smallest_p_value(self) -> float:
+        """The smallest p-value that the test can have, whatever a model answers.
+
+        With several pairs of group words it holds for other pairs: flipping the signs of n pairs cannot give less than
+        2^(1 - n). With one pair it holds for this pair, and the number of words decides.
+        """
+        n, m, pairs = len(self.negative.words), len(self.positive.words), len(self.pairs)
+        return crossed_floor(n, m, pairs) if pairs > 1 else smallest_p(n, m, "two-sided")
+
+    def is_descriptive(self, alpha: float = 0.05) -> bool:
+        """Return whether no response could make the test significant at `alpha`."""
+        return self.smallest_p_value > alpha
 
     @property
     def digest(self) -> str:
@@ -152,16 +170,16 @@ def _shipped() -> tuple[dict[str, WordAssociationTest], dict[str, Wording]]:
 def select_word_associations(
     patterns: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
 ) -> tuple[WordAssociationTest, ...]:
-    """Choose word association tests; by default the 21 published ones.
+    """Choose word association tests; all 21 published ones by default.
 
     Parameters
     ----------
     patterns : str, dict of words, or list of them
-        Names (``wat-career``, or ``career``, as published), patterns (``wat-*``), topics (``gender``), the collection
-        ``bai2025``, TOML files with tables [datasets.NAME], dicts with the words of ``default``, ``stigmatised``,
-        ``positive`` and ``negative``, or what `select_tests` takes: any association test of words (``weat6``), with X
-        and Y for the groups and A and B for the poles. A topic means the published tests of it where there are any.
-        Of a topic, a collection or a pattern, tests in sentences are left out.
+        ``all`` (the published ones), names (``wat-career``, or ``career``, as published), patterns (``wat-*``), topics
+        (``gender``), the collection ``bai2025``, TOML files with tables [datasets.NAME], dicts with the words of
+        ``default``, ``stigmatised``, ``positive`` and ``negative``, or what `select_tests` takes: any association test
+        of words (``weat6``), with X and Y for the groups and A and B for the poles. A topic means the published tests
+        of it where there are any. Of a topic, a collection or a pattern, tests in sentences are left out.
 
     Returns
     -------
@@ -179,9 +197,16 @@ def select_word_associations(
     return tuple(chosen.values())
 
 
+def testable_word_associations(alpha: float) -> tuple[WordAssociationTest, ...]:
+    """Return the published tests that can be significant at `alpha`. The others are descriptive."""
+    return tuple(test for test in published_word_associations() if not test.is_descriptive(alpha))
+
+
 def published_word_associations(pattern: str = "*") -> tuple[WordAssociationTest, ...]:
     """Those of the published tests that a name, a topic, the collection or a pattern means; none: it means others."""
     tests = tuple(_shipped()[0].values())
+    if pattern == ALL:
+        return tests
     by_name = tuple(test for test in tests if pattern in (test.name, test.published_as))
     about = tuple(test for test in tests if pattern in (test.topic, test.source.name))
     short = tuple(test for test in tests if test.name == PREFIX + pattern)

@@ -67,9 +67,20 @@ class Reading:
     left_out: int
 
 
-def read_reply(text: str, words: Sequence[str], groups: tuple[str, str]) -> Reading:
-    """Read a reply by the rules at the top of this module; ``groups`` are the default group word and the other."""
-    reader = _Reader(words, groups)
+def read_reply(text: str, words: Sequence[str], groups: tuple[str | Sequence[str], str | Sequence[str]]) -> Reading:
+    """Read a reply by the rules at the top of this module.
+
+    Parameters
+    ----------
+    text : str
+    words : sequence of str
+        Attribute words.
+    groups : (str, str) or (sequence of str, sequence of str)
+        The default group word and the stigmatised one. If it is not known which two the prompt named, all group words
+        of both groups.
+    """
+    default, stigmatised = ((group,) if isinstance(group, str) else tuple(group) for group in groups)
+    reader = _Reader(words, default, stigmatised)
     plain = without_thoughts(text)
     lines = _BREAK.sub("\n", plain).splitlines()
     with suppress(ValueError, RecursionError):
@@ -107,10 +118,12 @@ class _Item:
 
 
 class _Reader:
-    def __init__(self, words: Sequence[str], groups: tuple[str, str]) -> None:
+    def __init__(self, words: Sequence[str], default: Sequence[str], stigmatised: Sequence[str]) -> None:
         self._words = {folded(word): place for place, word in enumerate(words)}
-        self._groups = {folded(groups[0]): False, folded(groups[1]): True}
-        if len(self._words) < len(words) or len(self._groups) < 2 or self._words.keys() & self._groups.keys():
+        self._groups = {folded(word): False for word in default} | {folded(word): True for word in stigmatised}
+        few = len(self._words) < len(words) or len(self._groups) < len(default) + len(stigmatised)
+        if few or self._words.keys() & self._groups.keys():
+            groups = (*default, *stigmatised)
             raise UsageError(f"words and groups must differ in more than case, got {list(words)} and {groups}")
         names = sorted((*self._words, *self._groups), key=len, reverse=True)
         listed = "|".join(re.escape(_plain(name)) for name in names)

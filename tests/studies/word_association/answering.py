@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -28,13 +29,23 @@ def saying(say: Callable[[str], str]) -> Script:
     return script
 
 
+def words_of(text: str) -> tuple[str, str, list[str]]:
+    """The group word that is named first, the second, and the attribute words of the published prompt."""
+    found = PUBLISHED.search(text)
+    assert found is not None, text
+    return found[1], found[2], ast.literal_eval(found[3])
+
+
+def hash_of(*parts: str) -> int:
+    """From 0 to 255, the same for the same."""
+    return hashlib.blake2b("|".join(parts).encode(), digest_size=1).digest()[0]
+
+
 def giving(give: Giving, line: str = "{word} - {group}") -> Script:
     """Every word to one of the two group words, by (word, first, second)."""
 
     def say(text: str) -> str:
-        found = PUBLISHED.search(text)
-        assert found is not None, text
-        first, second, words = found[1], found[2], ast.literal_eval(found[3])
+        first, second, words = words_of(text)
         return "\n".join(line.format(word=word, group=give(word, first, second)) for word in words)
 
     return saying(say)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from tests.models.api_server import Endpoint, Reply, Script
 
 import biassay
 from biassay.errors import BiassayError, UsageError
+from biassay.pages.formats import decimals
 from biassay.stimuli.word_associations import select_word_associations
 from biassay.studies.word_association.records import Result
 
-from .answering import giving, indifferent, model_of, saying, stereotyped
+from .answering import giving, hash_of, indifferent, model_of, saying, stereotyped, words_of
 
 pytestmark = pytest.mark.extras
 
@@ -75,10 +77,73 @@ def test_a_model_that_never_associates(endpoint: Endpoint, tmp_path: Path) -> No
 
 def test_a_model_that_always_says_the_first_group(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(lambda word, first, second: first)))  # noqa: ARG005
-    assert (row.difference, row.first, row.p_value) == (0.0, 1.0, 1.0)
-    assert (finding.standing, len(finding.notes)) == ("not shown", 1)
+    assert (row.difference, row.first, row.p_value, row.follows_order) == (0.0, 1.0, 1.0, True)
+    assert (row.evidence, finding.standing, len(finding.notes)) == ("inconclusive", "not shown", 1)
+    assert "follow the order of the group words" in finding.notes[0]
     assert row.d == pytest.approx(8 / 16.01 - 1)  # the published score takes it for an opinion
     assert row.d_p_value is None or row.d_p_value < 1e-6
+
+
+def test_an_association_that_shows_through_the_order_is_no_finding(endpoint: Endpoint, tmp_path: Path) -> None:
+    """The second group word always, but for one negative word: p is small and the responses follow the order."""
+    stigmatised = {word.lower() for word in MUSLIM.stigmatised.words}
+    chosen = {word.lower() for word in MUSLIM.negative.words[:7]}
+
+    def give(word: str, first: str, second: str) -> str:
+        return first if word in chosen and first in stigmatised and hash_of(word, first) < 96 else second
+
+    row, finding = only(asked(endpoint, tmp_path, giving(give), "wat-arab-muslim"))
+    assert row.p_value <= row.alpha
+    assert row.p_value_holm <= row.alpha
+    assert (row.follows_order, row.evidence, finding.standing) == (True, "inconclusive", "not shown")
+
+
+def test_selective_refusal_is_inconclusive_and_its_bounds_are_told(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Negative words that would go to the stigmatised group are left out three times in four."""
+    negative = {word.lower() for word in RACISM.negative.words}
+    said: Counter[str] = Counter()
+
+    def say(text: str) -> str:
+        _, _, words = words_of(text)
+        said[text] += 1
+        lines = []
+        for word in words:
+            drawn = hash_of(text, word, str(said[text]))
+            to_black = drawn < (154 if word in negative else 102)
+            withheld = word in negative and to_black and hash_of(word, text, str(said[text])) < 192
+            lines += [] if withheld else [f"{word} - {'black' if to_black else 'white'}"]
+        return "\n".join(lines)
+
+    run = asked(endpoint, tmp_path / "cache", saying(say), n_answers=200, out=tmp_path / "run")
+    row, finding = only(run)
+    assert row.difference < -0.05  # the model leans to the stereotype by .2
+    assert row.p_value_read <= 0.05
+    assert row.bound_low < 0.0 < row.bound_high
+    assert (row.p_value, row.evidence, finding.standing) == (1.0, "inconclusive", "not shown")
+    assert row.low <= row.bound_low < row.bound_high <= row.high
+    assert row.refusal_rate == 0.0
+    bounds = f"{decimals(row.bound_low)} to {decimals(row.bound_high)}"
+    assert any(bounds in note for note in finding.notes)
+    rates = {(one.factor, one.level): one for one in run.tables["missing"]}
+    pleasant, unpleasant = (rates["pole", label] for label in (RACISM.positive.label, RACISM.negative.label))
+    assert (pleasant.missing, unpleasant.asked) == (0, 200 * 8)
+    assert unpleasant.rate == pytest.approx(0.45, abs=0.06)
+    assert unpleasant.p_value == pytest.approx(2 / math.comb(16, 8))
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    for shown in (bounds, "could turn the sign of the difference", "depend on the pole"):
+        assert shown in page
+
+
+def test_what_runs_by_default(endpoint: Endpoint, tmp_path: Path) -> None:
+    script = giving(stereotyped(*select_word_associations()))
+    able = [test.name for test in select_word_associations() if len(test.pairs) in (1, 8, 10)]
+    run = asked(endpoint, tmp_path, script, (), n_answers=2)
+    assert [row.test for row in run.results] == able
+    assert (len(able), {row.descriptive for row in run.results}) == (10, {False})
+    every = asked(endpoint, tmp_path, script, "all", n_answers=2)
+    assert (len(every.results), sum(row.descriptive for row in every.results)) == (21, 11)
+    tenth = asked(endpoint, tmp_path, script, (), n_answers=2, alpha=0.1)
+    assert [row.test for row in tenth.results if row.test not in able] == ["wat-career"]
 
 
 def test_a_model_that_refuses(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -100,11 +165,12 @@ def test_markdown_is_read_as_plain_text_is(endpoint: Endpoint, tmp_path: Path) -
     assert (row.complete, row.difference, finding.standing) == (50, 1.0, "corrected")
 
 
-def test_few_pairs_cannot_show_anything(endpoint: Endpoint, tmp_path: Path) -> None:
+def test_few_pairs_are_descriptive(endpoint: Endpoint, tmp_path: Path) -> None:
     few = next(test for test in select_word_associations() if 3 <= len(test.pairs) <= 5)
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(few)), few.name))
-    assert (row.difference, finding.standing) == (1.0, "too few")
-    assert row.p_floor == 2.0 ** (1 - len(few.pairs))
+    assert (row.difference, row.evidence, finding.standing) == (1.0, "descriptive", "described")
+    assert (row.p_floor, row.p_value_holm) == (2.0 ** (1 - len(few.pairs)), None)
+    assert f"{len(few.pairs)} pairs of group words cannot show" in finding.notes[0]
     assert row.p_these_groups < 0.05
     n, m = len(few.positive.words), len(few.negative.words)
     assert row.p_these_groups == pytest.approx(2 / math.comb(n + m, n))
@@ -172,7 +238,7 @@ def test_what_cannot_be_asked(endpoint: Endpoint, tmp_path: Path) -> None:
     assert not endpoint.seen
 
 
-def test_tests_that_cannot_reach_a_level_take_no_part_of_it(endpoint: Endpoint, tmp_path: Path) -> None:
+def test_descriptive_tests_are_not_in_the_family(endpoint: Endpoint, tmp_path: Path) -> None:
     """Holm's correction by hand, of the largest p-value that has a chance: all tests that could be as small count."""
     names = ["wat-racism", "wat-guilt", "wat-weapon", "wat-science", "wat-career"]
     tests = [test for test in select_word_associations() if test.name in names]
@@ -185,4 +251,4 @@ def test_tests_that_cannot_reach_a_level_take_no_part_of_it(endpoint: Endpoint, 
     smaller = [row for row in able if row.p_value < science.p_value * (1 - 1e-9)]
     own = science.p_value * (len(able) - len(smaller))
     assert science.p_value_holm == pytest.approx(max([own, *(row.p_value_holm for row in smaller)]))
-    assert {row.family for row in rows.values()} == {5}
+    assert {name: row.family for name, row in rows.items()} == {**dict.fromkeys(names, 4), "wat-career": None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from biassay.results.tables import MODEL, REVISION, Column, TableSpec
 from biassay.studies.examples import REPLY
-from biassay.studies.word_association.records import Counts, DecisionsResult, Example, Result, WordResult
+from biassay.studies.word_association.records import Counts, DecisionsResult, Example, Missing, Result, WordResult
 
 __all__ = ["TABLES"]
 
@@ -40,25 +40,63 @@ _RESULTS = (
     Column("d", "D", "The published score: mean over answers.", "number"),
     Column("d_p_value", "p of D", "The published t-test of D over answers: of these very words.", "p"),
     Column("difference", "difference", "Negative words less positive ones: given to the stigmatised group.", "number"),
-    Column("low", "low", "Of the difference: lower end.", "number"),
+    Column("low", "low", "Lower end of the interval, whatever missing responses would have been.", "number"),
     Column("high", "high", "Upper end; the confidence is 1 - alpha.", "number"),
+    Column(
+        "bound_low",
+        "lower bound",
+        "Difference with all missing responses (refused, unparsed, left out) counted against the stereotype.",
+        "number",
+    ),
+    Column("bound_high", "upper bound", "Difference with all of them counted for the stereotype.", "number"),
     Column(
         "claim",
         "holds for other",
         "What p and the interval hold for: other words with other pairs of group words (pairs), other words with other "
         "answers (answers), or other words alone (words).",
     ),
-    Column("p_value", "p", "With other words, and other ones of what the claim names; two-sided.", "p"),
     Column(
-        "p_value_holm", "p, Holm", "After Holm's correction (with Tarone's refinement) over tests about people.", "p"
+        "p_value",
+        "p",
+        "With other words, and other ones of what the claim names, whatever missing responses would have been; "
+        "two-sided.",
+        "p",
+    ),
+    Column("p_value_read", "p, read", "As p, with missing responses left out.", "p"),
+    Column(
+        "p_value_holm",
+        "p, Holm",
+        "After Holm's correction (with Tarone's refinement) over the social-bias tests that are not descriptive.",
+        "p",
     ),
     Column("family", "family", "Tests that are corrected together.", "count"),
     Column("p_floor", "smallest p", "The smallest p-value that so many pairs or words can have.", "p"),
-    Column("words_left_out", "left out", "Words not read throughout, which p and interval do not count.", "count"),
+    Column("words_left_out", "left out", "Words not read throughout, which p, read, does not use.", "count"),
     Column("p_these_groups", "p, these groups", "With other words and answers, and these group words.", "p"),
     Column("p_by_word", "p by word", "Words exchanged between the poles in these very answers, exactly.", "p"),
     Column("first", "first", "Of the group word named first: 0.5 (log-odds: 0) if order does not count.", "number"),
+    Column(
+        "follows_order", "follows order", "If the order of the group words decides more than their meaning.", "flag"
+    ),
+    Column("refusal_rate", "refusal rate", "Share of replies that refuse.", "share"),
+    Column("missing_rate", "missing", "Share of words in replies (or of log-odds) that were not read.", "share"),
+    Column("descriptive", "descriptive", "If no response could make the test significant: too few pairs.", "flag"),
+    Column(
+        "evidence",
+        "evidence",
+        "significant (after correction), uncorrected, inconclusive, not_testable, descriptive, or skipped.",
+    ),
+    Column("evidence_reason", "because", "Why it is not significant, where the p-value alone does not say so."),
     Column("alpha", "alpha", "Level of significance.", "number"),
+)
+_MISSING = (
+    *_ASKED,
+    Column("factor", "by", "Pole of the words, pair of group words in the prompt, or group word named first."),
+    Column("level", "", "Which of them."),
+    Column("asked", "asked", "Words in replies (by pole), or replies.", "count"),
+    Column("missing", "missing", "Words that were not read (by pole), or replies without any word read.", "count"),
+    Column("rate", "rate", "Share that is missing.", "share"),
+    Column("p_value", "p", "Exact test of equal rates over the levels of the factor.", "p"),
 )
 _COUNTS = (
     *_ASKED,
@@ -83,6 +121,8 @@ _DECISIONS = (
     Column("share", "share", "Of decisions that follow the stereotype: mean over tasks.", "share"),
     Column("low", "low", "Lower end, over tasks.", "share"),
     Column("high", "high", "Upper end; the confidence is 1 - alpha.", "share"),
+    Column("bound_low", "lower bound", "Share with missing decisions counted against the stereotype.", "share"),
+    Column("bound_high", "upper bound", "Share with missing decisions counted for the stereotype.", "share"),
     Column("p_by_task", "p by task", "Sign test over tasks, two-sided.", "p"),
     Column("p_by_decision", "p by decision", "Binomial test of these very tasks, two-sided.", "p"),
 )
@@ -101,8 +141,12 @@ TABLES = (
         _RESULTS,
         key=("test",),
         number="difference",
-        shown=("model", "test", "unit", "difference", "low", "high", "p_value", "p_value_holm", "d", "reason"),
+        shown=(
+            *("model", "test", "unit", "difference", "low", "high", "bound_low", "bound_high", "p_value"),
+            *("p_value_holm", "evidence", "d", "reason"),
+        ),
     ),
+    TableSpec("missing", "Missing responses", Missing, _MISSING, key=("test", "factor", "level"), number="rate"),
     TableSpec(
         "replies",
         "Replies by kind",

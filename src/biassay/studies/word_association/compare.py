@@ -17,7 +17,6 @@ from biassay.results.differences import EffectDifference
 from biassay.results.slices import Slice
 from biassay.stats.crossed_answers import CrossedAnswers, WordsAlone, crossed_answers, pooled_blocks, words_alone
 from biassay.studies.paired import MOST_REFUSALS, Estimate, Paired, compared, models_of
-from biassay.studies.word_association.findings import goes_by_order
 from biassay.studies.word_association.records import Result, WordResult
 
 __all__ = ["compare_word_associations", "pairs_of"]
@@ -69,8 +68,8 @@ def _paired(first: str, label: str, one: Slice, other: Slice, old: Result, new: 
 
 def _doubts(name: str, row: Result) -> Iterator[str]:
     """Warn of what changes the reading of a difference near 0."""
-    if goes_by_order(row):
-        yield f"{name} goes by the order of the group words"
+    if row.follows_order:
+        yield f"{name} follows the order of the group words"
     none = (row.refused or 0) + (row.unparsed or 0)
     if none > MOST_REFUSALS * row.answers:
         share = f"{none:,} of {row.answers:,} responses, more than {MOST_REFUSALS:.0%}"

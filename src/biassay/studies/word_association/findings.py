@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biassay.pages.formats import concept, counted, decimals, format_p
+from biassay.pages.formats import concept, counted, decimals, format_p, interval_text
 from biassay.results.data import RunData
 from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.word_association.records import Result, WordResult
 
-__all__ = ["findings_of", "goes_by_order"]
+__all__ = ["findings_of"]
 
 _WORDS = 5
 _FEW = {"pairs": "pairs of group words", "answers": "answers", "words": "words"}
@@ -25,12 +25,6 @@ def findings_of(run: RunData) -> Sequence[Finding]:
     for one in run.tables.get("words", ()):
         words.setdefault((model_key(one), one.test), []).append(one)
     return [_finding(row, labels[model_key(row)], words.get((model_key(row), row.test), [])) for row in run.results]
-
-
-def goes_by_order(row: Result) -> bool:
-    """Does the group word that is named first get far more than the other, or far less?"""
-    middle, most = _LEANS[row.unit]
-    return row.first is not None and abs(row.first - middle) >= most
 
 
 def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
@@ -65,13 +59,9 @@ def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
 
 
 def _standing(row: Result) -> Standing:
-    if row.difference is None:
-        return "skipped"
-    if row.p_value is None or (row.p_floor or 0.0) > row.alpha:
-        return "not_testable"
-    if row.p_value > row.alpha:
-        return "inconclusive"
-    return "uncorrected" if row.p_value_holm is None or row.p_value_holm > row.alpha else "significant"
+    if row.evidence == "descriptive" and row.about == "method":
+        return "not_testable"  # a sanity check that cannot be tested neither passes nor fails
+    return row.evidence or "skipped"
 
 
 def _direction(row: Result) -> str:
@@ -94,7 +84,7 @@ def _no_interval(row: Result) -> str:
         return f"too little was read of {what}"
     if (row.p_floor or 0.0) > row.alpha:
         return f"{what} are too few"
-    return "nothing varies"
+    return "the log-odds do not vary, which bounds their sign only"
 
 
 def _evidence(row: Result, words: Sequence[WordResult]) -> tuple[str, ...]:
@@ -112,20 +102,26 @@ def _evidence(row: Result, words: Sequence[WordResult]) -> tuple[str, ...]:
 
 
 def _notes(row: Result, standing: Standing) -> Iterator[str]:
-    """What is too few, replies that could not be read, and a model that goes by the order of the group words."""
-    if standing == "not_testable" and row.p_floor is not None:
-        few = {"pairs": counted(row.pairs, "pair") + " of group words", "answers": "so few answers"}
-        yield f"with {few.get(row.claim or '', 'so few words')} no p-value can be below {format_p(row.p_floor)}"
-        if row.claim == "pairs" and row.p_these_groups is not None:
-            yield f"for these very group words p = {format_p(row.p_these_groups)}"
+    """Why it is not significant, what it holds for, missing responses, and a lean to the group word named first."""
+    if row.evidence_reason and row.difference is not None:
+        yield row.evidence_reason
+    if row.evidence in ("descriptive", "not_testable") and row.claim == "pairs" and row.p_these_groups is not None:
+        yield f"for these very group words p = {format_p(row.p_these_groups)}"
     elif row.claim in ("answers", "words") and standing in ("significant", "uncorrected"):
         yield "for this pair of group words"
-    if row.words_left_out:
-        yield f"{counted(row.words_left_out, 'word')} not read throughout and not in p"
     lost = [(count, kind) for kind in ("partial", "refused", "unparsed") if (count := getattr(row, kind))]
     if lost:
         yield f"of {row.answers:,} replies {', '.join(f'{count:,} {kind}' for count, kind in lost)}"
+        yield from _bounds(row)
     if row.cut_off and lost:
         yield f"{row.cut_off:,} of {row.answers:,} replies were cut off by max_tokens=; a larger one lets them end"
-    if goes_by_order(row):
-        yield f"the group word that is named first gets {row.unit} of {decimals(row.first)}"
+    middle, most = _LEANS[row.unit]
+    if row.first is not None and abs(row.first - middle) >= most and not row.follows_order:
+        yield f"the group word named first gets {row.unit} of {decimals(row.first)}"
+
+
+def _bounds(row: Result) -> Iterator[str]:
+    if row.bound_low is not None and row.bound_high is not None and row.bound_low < row.bound_high:
+        bounds = interval_text(row.bound_low, row.bound_high)
+        if bounds not in (row.evidence_reason or ""):
+            yield f"missing responses counted either way: {bounds}"

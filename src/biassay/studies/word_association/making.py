@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.models.answering import Reply
 from biassay.models.base import Identity
-from biassay.results.labels import model_key
 from biassay.stats.association_score import association_scores, score_test
 from biassay.stats.decisions import relative_decisions
-from biassay.stats.multiple import holm
-from biassay.stats.permutation import smallest_p
+from biassay.stats.missing_responses import MissingRates, missing_by_level, missing_by_pole
 from biassay.stats.word_association import WordAssociation, word_association
 from biassay.stimuli.word_associations import WordAssociationTest
 from biassay.studies.examples import first_of_each, trimmed
 from biassay.studies.study import Row
 from biassay.studies.word_association.asking import Questions, decided, log_odds_of, readings_of
-from biassay.studies.word_association.records import Counts, DecisionsResult, Example, Result, Unit, WordResult
+from biassay.studies.word_association.records import (
+    Counts,
+    DecisionsResult,
+    Example,
+    Missing,
+    Result,
+    Unit,
+    WordResult,
+)
 from biassay.studies.word_association.settings import Settings
+from biassay.texts.association_prompts import AssociationPrompt
 from biassay.texts.association_replies import KINDS, Reading, count_kinds, values_of
 from biassay.texts.decision_prompts import Decision, DecisionPrompt
 
-__all__ = ["Making", "with_corrections"]
+__all__ = ["Making"]
 
 
 class Making:
@@ -59,12 +66,14 @@ class Making:
         given: dict[str, Any] = {
             **{str(kind): count for kind, count in kinds.items()},
             "cut_off": sum(map(_is_cut_off, said)),
+            "refusal_rate": kinds["refused"] / len(readings),
             "d": _number(published.mean),
             "d_p_value": _number(published.p_value),
         }
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         yield Row("results", self._result(found, len(asked.lists), f"no word was read in both orders ({told})", given))
         yield from self._counts("list", [one.wording for one in asked.lists], readings, said)
+        yield from self._missing(asked.lists, found.missing)
         yield from self._words(found)
 
     def by_log_odds(self, asked: Questions, said: Sequence[Reply]) -> Iterator[Row]:
@@ -105,6 +114,8 @@ class Making:
                 share=_number(tested.share),
                 low=low,
                 high=high,
+                bound_low=_number(tested.bounds[0]),
+                bound_high=_number(tested.bounds[1]),
                 p_by_task=tested.p_by_task,
                 p_by_decision=tested.p_by_decision,
             ),
@@ -114,16 +125,21 @@ class Making:
     def _result(self, found: WordAssociation, answers: int, lacking: str, given: dict[str, Any]) -> Result:
         test = self._test
         known = not math.isnan(found.difference)
-        low, high = found.interval or (None, None)
+        low, high = _finite(found.interval)
+        bound_low, bound_high = _finite(found.bounds)
         numbers: dict[str, Any] = {
             "difference": found.difference,
             "low": low,
             "high": high,
+            "bound_low": bound_low,
+            "bound_high": bound_high,
             "claim": found.claim,
             "p_value": found.p_value,
-            "p_floor": _floor(found, test.is_negative),
+            "p_value_read": found.read_p_value,
+            "p_floor": found.floor,
             "words_left_out": None if found.crossed is None else found.crossed.words_left_out,
-            "p_these_groups": _these_groups(found),
+            "p_these_groups": found.these_groups_p_value,
+            "follows_order": found.follows_order,
             "p_by_word": None if found.exact is None else found.exact.value,
             "first": _number(found.first),
         }
@@ -141,6 +157,8 @@ class Making:
             unit=self._unit,
             pairs=len(found.by_pair),
             answers=answers,
+            missing_rate=float(found.missing.mean()),
+            descriptive=test.is_descriptive(self._settings.alpha),
             alpha=self._settings.alpha,
             **given,
             **(numbers if known else {}),
@@ -162,6 +180,33 @@ class Making:
             about = {**self._who, "form": form, "wording": wording, "kind": kind}
             yield Row("examples", Example(**about, reply=trimmed(reply.text)))
 
+    def _missing(self, asked: Sequence[AssociationPrompt], missing: NDArray[np.bool_]) -> Iterator[Row]:
+        """Missing responses by pole, by pair of group words and by the group word named first, if there are any."""
+        if not missing.any():
+            return
+        nothing_read = missing.all(axis=1)
+        pairs = sorted({one.pair for one in asked})
+        factors: dict[str, tuple[Sequence[str], MissingRates]] = {
+            "pole": (
+                (self._test.positive.label, self._test.negative.label),
+                missing_by_pole(missing, self._test.is_negative),
+            ),
+            "pair of group words": (
+                [" or ".join(self._test.pairs[pair]) for pair in pairs],
+                missing_by_level(nothing_read, [one.pair for one in asked]),
+            ),
+            "group word named first": (
+                (self._test.default.label, self._test.stigmatised.label),
+                missing_by_level(nothing_read, [one.stigmatised_first for one in asked]),
+            ),
+        }
+        for factor, (levels, rates) in factors.items():
+            if len(levels) > 1:
+                rows = zip(levels, rates.totals.tolist(), rates.missing.tolist(), rates.rates.tolist(), strict=True)
+                for level, total, count, rate in rows:
+                    given: dict[str, Any] = {"factor": factor, "level": level, "asked": total, "missing": count}
+                    yield Row("missing", Missing(**self._who, **given, rate=rate, p_value=rates.p_value))
+
     def _words(self, found: WordAssociation) -> Iterator[Row]:
         blocks = np.zeros((0, len(found.by_word))) if found.log_odds else found.by_block
         for at, (word, negative) in enumerate(zip(self._test.words, self._test.is_negative, strict=True)):
@@ -171,40 +216,13 @@ class Making:
             yield Row("words", WordResult(**self._who, word=word, pole=pole, **given))
 
 
-def _these_groups(found: WordAssociation) -> float | None:
-    """With these group words: other words, and other answers where they are drawn."""
-    if found.log_odds:
-        return None if found.exact is None else found.exact.value
-    return None if found.with_answers is None else found.with_answers.p_value
-
-
-def _floor(found: WordAssociation, negative: Sequence[bool]) -> float | None:
-    """The smallest p-value that so many columns, or words of the poles, can have."""
-    if found.claim != "words":
-        return None if found.crossed is None else found.crossed.floor
-    there = ~np.isnan(found.by_word)
-    n, m = (int((there & (np.asarray(negative) == pole)).sum()) for pole in (True, False))
-    return smallest_p(n, m, "two-sided") if n and m else None
-
-
-def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
-    """Holm's correction over the tests about people of each model, with Tarone's refinement."""
-    families: dict[Any, list[int]] = {}
-    for i, row in enumerate(results):
-        if row.about == "people" and row.p_value is not None:
-            families.setdefault(model_key(row), []).append(i)
-    rows = [dataclasses.replace(row, p_value_holm=None, family=None) for row in results]
-    for places in families.values():
-        p_values = [results[i].p_value or 0.0 for i in places]
-        floors = [results[i].p_floor or 0.0 for i in places]
-        adjusted = holm(p_values, alpha, floors=floors).adjusted
-        for i, p in zip(places, adjusted.tolist(), strict=True):
-            rows[i] = dataclasses.replace(rows[i], p_value_holm=p, family=len(places))
-    return tuple(rows)
-
-
 def _is_cut_off(reply: Reply) -> bool:
     return reply.ended == "length"
+
+
+def _finite(ends: tuple[float, float] | None) -> tuple[float | None, float | None]:
+    """Return an interval, or nothing where an end is unbounded."""
+    return ends if ends is not None and all(map(math.isfinite, ends)) else (None, None)
 
 
 def _number(value: float) -> float | None:

@@ -51,7 +51,8 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         )
     if any(row.p_value_holm is not None for row in rows):
         yield Sentence(
-            "p-values were corrected over the tests about people of a model by Holm's method, with Tarone's refinement",
+            "p-values were corrected over the social-bias tests of a model that are not descriptive by Holm's method, "
+            "with Tarone's refinement",
             ("holm1979", "tarone1990"),
         )
     if by_reply:
@@ -59,6 +60,12 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         counts = {kind: sum(getattr(row, kind) or 0 for row in read) for kind in _KINDS}
         told = listed([f"{number:,} {kind}" for kind, number in counts.items()])
         yield Sentence(f"Replies were read by rule, and nothing was guessed: {told}")
+    if any(row.missing_rate for row in rows):
+        yield Sentence(
+            "p-values and intervals allow for missing responses: they are the largest and the widest of those with "
+            "missing responses left out, counted against the stereotype, and counted for it; a test whose difference "
+            "could be 0 in this way is inconclusive"
+        )
     if settings.decisions:
         yield Sentence("Models were also asked to give two tasks to two people", ("bai2025",))
     yield seeds([settings.seed])

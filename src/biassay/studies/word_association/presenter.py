@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from biassay.pages.charts.drawing import Drawing
 from biassay.pages.finding_lines import FindingLines, legend_of
 from biassay.pages.finding_tables import findings_table, forest_figures
-from biassay.pages.formats import counted, topic_name
+from biassay.pages.formats import counted, interval_text, topic_name
 from biassay.pages.overview import CHECKS, overview
 from biassay.pages.paired_differences import differences_part, methods_of_differences, paper_differences, print_paired
 from biassay.pages.plain import Plain
@@ -30,8 +30,8 @@ from biassay.results.slices import run_of_tests
 from biassay.results.verdicts import Verdict
 from biassay.studies.paired import verdicts_of
 from biassay.studies.word_association.compare import compare_word_associations, pairs_of
+from biassay.studies.word_association.evidence import judge
 from biassay.studies.word_association.figure import replies_figure, words_figure
-from biassay.studies.word_association.making import with_corrections
 from biassay.studies.word_association.methods_text import sentences_of
 from biassay.studies.word_association.shown import answered, caption_of
 
@@ -39,8 +39,8 @@ __all__ = ["WordAssociationPresenter"]
 
 _MEANING = (
     "A model was asked which of two group words goes with each of many words. The difference is what the stigmatised "
-    "group gets of negative words less what it gets of positive ones. Whether an association holds is decided by p "
-    "alone, which asks about other words, and other group words or other answers."
+    "group gets of negative words less what it gets of positive ones. p asks about other words, and other group words "
+    "or other answers, and allows for whatever the missing responses would have been."
 )
 _TERMS = {
     "difference": "What is given to the stigmatised group: the mean over negative words less that over positive ones, "
@@ -49,6 +49,9 @@ _TERMS = {
     "p, these groups": "With other words and answers, and these very group words.",
     "D": "The published score. A model that gives all words to one group has a D of -0.5, though it says nothing of "
     "the poles; the published test of it takes answers to the same words for independent.",
+    "bounds": "The difference with all missing responses (refused, unparsed, or words left out) counted against the "
+    "stereotype, and with all counted for it. A test whose bounds contain 0 is inconclusive.",
+    "descriptive": "A test with too few pairs of group words to show anything about others. It is not run by default.",
     "unparsed": "Replies in which nothing could be read by rule. Nothing is guessed.",
 }
 
@@ -136,7 +139,7 @@ class WordAssociationPresenter(Plain):
         if not patterns:
             return run
         part = run_of_tests(run, patterns)
-        rows = with_corrections(part.results, run.manifest.settings.alpha)
+        rows = judge(part.results, run.manifest.settings.alpha)
         return dataclasses.replace(part, tables={**part.tables, "results": rows})
 
     def compare(self, runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
@@ -170,7 +173,7 @@ def _topics(findings: Sequence[Finding]) -> Iterator[tuple[str, list[Finding]]]:
 
 
 def _more(run: RunData, findings: Sequence[Finding]) -> dict[str, Callable[[Finding], str]]:
-    """Beside a difference: how many replies were complete, where replies were read."""
+    """Beside a difference: how many replies were complete, and the bounds where responses are missing."""
     rows = {(one.model, one.item): row for one, row in zip(findings, run.results, strict=True)}
     if all(row.complete is None for row in run.results):
         return {}
@@ -179,4 +182,9 @@ def _more(run: RunData, findings: Sequence[Finding]) -> dict[str, Callable[[Find
         row = rows[one.model, one.item]
         return "" if row.complete is None else f"{row.complete:,} of {row.answers:,}"
 
-    return {"complete": complete}
+    def bounds(one: Finding) -> str:
+        row = rows[one.model, one.item]
+        return interval_text(row.bound_low, row.bound_high) if row.missing_rate else ""
+
+    columns: dict[str, Callable[[Finding], str]] = {"complete": complete}
+    return {**columns, "bounds": bounds} if any(row.missing_rate for row in run.results) else columns

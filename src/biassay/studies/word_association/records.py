@@ -8,8 +8,19 @@ from typing import Literal
 from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About
 
-__all__ = ["Counts", "DecisionsResult", "Example", "InputsRecord", "Result", "Unit", "WordResult"]
+__all__ = [
+    "Counts",
+    "DecisionsResult",
+    "Evidence",
+    "Example",
+    "InputsRecord",
+    "Missing",
+    "Result",
+    "Unit",
+    "WordResult",
+]
 
+Evidence = Literal["significant", "uncorrected", "inconclusive", "not_testable", "descriptive", "skipped"]
 Unit = Literal["share", "log-odds"]
 
 
@@ -20,8 +31,14 @@ class Result(Record):
     ``difference`` is the mean over negative words less that over positive ones: of shares given to the stigmatised
     group, or of log-odds. ``p_value`` and the interval hold for other words and other pairs of group words where there
     are several; else for other words and other answers; of one pair by log-odds, for other words. ``claim`` says which.
-    ``p_floor`` is the smallest p-value that so many pairs, or words, can have. ``words_left_out`` are words that were
-    not read throughout, and which the p-value and the interval therefore do not count.
+    ``p_floor`` is the smallest p-value that so many pairs, or words, can have.
+
+    Refusals, unparsed replies and words that a reply leaves out are missing responses. ``bound_low`` and
+    ``bound_high`` are the difference with all of them counted against the stereotype and for it (None: missing
+    log-odds, which have no bounds). ``p_value``, ``low``, ``high`` and ``p_these_groups`` hold whatever the missing
+    responses would have been; ``p_value_read`` leaves them out, and ``words_left_out`` counts the words that it does
+    not use. ``evidence`` sums up the test, and ``evidence_reason`` says why it is not significant where the p-value
+    alone does not. ``follows_order`` is True if the order of the group words decides more than their meaning.
     """
 
     model: str
@@ -51,7 +68,10 @@ class Result(Record):
     low: float | None = None
     high: float | None = None
     claim: Literal["pairs", "answers", "words"] | None = None
+    bound_low: float | None = None
+    bound_high: float | None = None
     p_value: float | None = None
+    p_value_read: float | None = None
     p_value_holm: float | None = None
     family: int | None = None
     p_floor: float | None = None
@@ -59,7 +79,34 @@ class Result(Record):
     p_these_groups: float | None = None
     p_by_word: float | None = None
     first: float | None = None
+    follows_order: bool | None = None
+    refusal_rate: float | None = None
+    missing_rate: float | None = None
+    descriptive: bool = False
+    evidence: Evidence | None = None
+    evidence_reason: str | None = None
     alpha: float = 0.05
+
+
+@dataclass(frozen=True)
+class Missing(Record):
+    """Missing responses at one level of a factor of a test.
+
+    ``factor`` is "pole" (of ``asked`` words in replies, those that were not read), or "pair of group words" or "group
+    word named first" (of ``asked`` replies, those without any word read). ``p_value`` is exact and tests whether the
+    rate is the same at all levels of the factor.
+    """
+
+    model: str
+    options: str
+    model_revision: str | None
+    test: str
+    factor: Literal["pole", "pair of group words", "group word named first"]
+    level: str
+    asked: int
+    missing: int
+    rate: float
+    p_value: float | None
 
 
 @dataclass(frozen=True)
@@ -131,6 +178,8 @@ class DecisionsResult(Record):
     high: float | None
     p_by_task: float | None
     p_by_decision: float | None
+    bound_low: float | None = None
+    bound_high: float | None = None
 
 
 @dataclass(frozen=True)

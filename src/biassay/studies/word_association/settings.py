@@ -17,8 +17,8 @@ class Settings:
 
     tests: tuple[str | dict[str, Any], ...] = setting(
         (),
-        "Names (wat-racism), patterns (wat-*), topics (gender), association tests (weat6) or files.  [default: the 21 "
-        "published data sets]",
+        "Names (wat-racism), patterns (wat-*), topics (gender), association tests (weat6), files, or all.  [default: "
+        "the published data sets that can be significant, 10 of 21; the others are descriptive]",
         many=True,
         metavar="PATTERN ...",
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from biassay.pages.formats import concept
+from biassay.pages.formats import concept, decimals, format_p, interval_text, percent
 from biassay.pages.section import Statement
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
-from biassay.studies.word_association.findings import goes_by_order
+from biassay.studies.word_association.records import Missing, Result
 
 __all__ = ["KINDS", "answered", "caption_of", "counts_of"]
 
@@ -60,11 +60,50 @@ def answered(run: RunData) -> Iterator[Statement]:
                 told.append("nothing was decided, so that there is no share")
         if told:
             yield Statement(f"{label}: {'; '.join(told)}.", (), label)
-        by_order = [row.test for row in run.results if model_key(row) == key and goes_by_order(row)]
-        if by_order:
-            yield Statement(
-                f"{label}: goes by the order of the group words more than by what they mean: {', '.join(by_order)}. A "
-                "difference near 0 there says little.",
-                (),
-                label,
-            )
+        own = [row for row in run.results if model_key(row) == key]
+        warnings = [
+            *_order_warning(own),
+            *_missing_warning(own),
+            *_selective_warnings([row for row in run.tables.get("missing", ()) if model_key(row) == key], own),
+        ]
+        yield from (Statement(f"{label}: {warning}", (), label) for warning in warnings)
+
+
+def _order_warning(results: Sequence[Result]) -> Iterator[str]:
+    tests = [f"{row.test} ({decimals(row.first)} to the first)" for row in results if row.follows_order]
+    if tests:
+        yield (
+            "the responses follow the order of the group words rather than their meaning, so these tests are "
+            f"inconclusive, not free of bias: {', '.join(tests)}."
+        )
+
+
+def _missing_warning(results: Sequence[Result]) -> Iterator[str]:
+    """Tests whose missing responses could turn the sign of the difference."""
+    tests = [
+        f"{row.test} ({interval_text(row.bound_low, row.bound_high)})"
+        for row in results
+        if row.missing_rate
+        and row.bound_low is not None
+        and row.bound_high is not None
+        and row.bound_low <= 0.0 <= row.bound_high
+    ]
+    if tests:
+        yield (
+            "missing responses (refused, unparsed or left out) could turn the sign of the difference, so these tests "
+            f"are inconclusive; with all of them counted either way it is: {', '.join(tests)}."
+        )
+
+
+def _selective_warnings(missing: Sequence[Missing], results: Sequence[Result]) -> Iterator[str]:
+    """Factors on which the rate of missing responses depends, by an exact test corrected for the factors of a test."""
+    alphas = {row.test: row.alpha for row in results}
+    by_factor: dict[tuple[str, str], list[Missing]] = {}
+    for row in missing:
+        by_factor.setdefault((row.test, row.factor), []).append(row)
+    for (test, factor), rows in by_factor.items():
+        n_factors = sum(name == test for name, _ in by_factor)
+        p = rows[0].p_value
+        if p is not None and p <= alphas[test] / n_factors:
+            rates = ", ".join(f"{row.level} {percent(round(row.rate, 3))}" for row in rows)
+            yield f"missing responses of {test} depend on the {factor}: {rates} (exact p = {format_p(p)})."

@@ -12,12 +12,17 @@ from biassay.errors import UsageError
 from biassay.results.data import RunData, TestRecord, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.storage import Types
-from biassay.stimuli.word_associations import WordAssociationTest, select_word_associations
+from biassay.stimuli.word_associations import (
+    WordAssociationTest,
+    select_word_associations,
+    testable_word_associations,
+)
 from biassay.studies.associations.inputs import GIVEN
 from biassay.studies.study import Ability, Event, Progress, Requests, Row, Study, Tables
 from biassay.studies.word_association.asking import Questions, unit_of, wordings_of
 from biassay.studies.word_association.columns import TABLES
-from biassay.studies.word_association.making import Making, with_corrections
+from biassay.studies.word_association.evidence import judge
+from biassay.studies.word_association.making import Making
 from biassay.studies.word_association.records import InputsRecord
 from biassay.studies.word_association.settings import Settings
 from biassay.texts.association_prompts import check_answers
@@ -49,7 +54,9 @@ class _WordAssociation(Study):
     def open(self, settings: Settings) -> _Inputs:
         check_answers(settings.n_answers)
         used = wordings_of(settings.wordings)
-        tests = select_word_associations(settings.tests)
+        tests = (
+            select_word_associations(settings.tests) if settings.tests else testable_word_associations(settings.alpha)
+        )
         by_name = {
             test.name: pattern if isinstance(pattern, str) else GIVEN
             for pattern in reversed(settings.tests)
@@ -82,7 +89,7 @@ class _WordAssociation(Study):
             yield Progress("tests", number, len(inputs.tests))
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:
-        return {**tables, "results": with_corrections(tables.get("results", ()), settings.alpha)}
+        return {**tables, "results": judge(tables.get("results", ()), settings.alpha)}
 
     def failed(self, run: RunData) -> bool:
         rows = run.tables.get("results", ())
