@@ -64,12 +64,16 @@ def _too_few(row: Result) -> str:
 
 def _not_testable(row: Result) -> str:
     if row.unit == "log-odds" and row.missing_rate:
-        gone = f"{percent(row.missing_rate)} of the log-odds were not reported"
+        gone = f"{_share(row.missing_rate)} of the log-odds were not reported"
         return f"{gone}, and nothing bounds them; use --read replies"
     if row.p_value is None:
         return "too few responses were read"
     few = "pairs of group words" if row.claim == "pairs" else "words"
     return f"too few {few} were asked about (p is never below {_floor(row)})"
+
+
+def _share(share: float) -> str:
+    return percent(float(f"{share:.2g}"))
 
 
 def _floor(row: Result) -> str:
@@ -87,7 +91,7 @@ def _missing(row: Result) -> str | None:
     """Say so where missing responses alone could have changed the conclusion."""
     if row.bound_low is None or row.bound_high is None or not row.missing_rate:
         return None
-    gone = f"{percent(row.missing_rate)} of responses are missing (refused, unparsed or left out)"
+    gone = f"{_share(row.missing_rate)} of responses are missing (refused, unparsed or left out)"
     if row.bound_low <= 0.0 <= row.bound_high:
         return f"{gone}; counted either way they put the difference at {interval_text(row.bound_low, row.bound_high)}"
     if row.p_value_read is not None and row.p_value_read <= row.alpha:

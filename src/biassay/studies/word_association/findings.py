@@ -10,7 +10,7 @@ from biassay.results.findings import Finding, Standing
 from biassay.results.labels import model_key, model_labels
 from biassay.studies.word_association.records import Result, WordResult
 
-__all__ = ["findings_of"]
+__all__ = ["findings_of", "goes_by_order"]
 
 _WORDS = 5
 _FEW = {"pairs": "pairs of group words", "answers": "answers", "words": "words"}
@@ -25,6 +25,12 @@ def findings_of(run: RunData) -> Sequence[Finding]:
     for one in run.tables.get("words", ()):
         words.setdefault((model_key(one), one.test), []).append(one)
     return [_finding(row, labels[model_key(row)], words.get((model_key(row), row.test), [])) for row in run.results]
+
+
+def goes_by_order(row: Result) -> bool:
+    """Return whether the group word named first gets far more than the other, or far less, whatever the difference."""
+    middle, most = _LEANS[row.unit]
+    return row.first is not None and abs(row.first - middle) >= most
 
 
 def _finding(row: Result, label: str, words: Sequence[WordResult]) -> Finding:
@@ -115,8 +121,7 @@ def _notes(row: Result, standing: Standing) -> Iterator[str]:
         yield from _bounds(row)
     if row.cut_off and lost:
         yield f"{row.cut_off:,} of {row.answers:,} replies were cut off by max_tokens=; a larger one lets them end"
-    middle, most = _LEANS[row.unit]
-    if row.first is not None and abs(row.first - middle) >= most and not row.follows_order:
+    if goes_by_order(row) and not row.follows_order:
         yield f"the group word named first gets {row.unit} of {decimals(row.first)}"
 
 

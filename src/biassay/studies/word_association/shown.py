@@ -73,8 +73,8 @@ def _order_warning(results: Sequence[Result]) -> Iterator[str]:
     tests = [f"{row.test} ({decimals(row.first)} to the first)" for row in results if row.follows_order]
     if tests:
         yield (
-            "the responses follow the order of the group words rather than their meaning, so these tests are "
-            f"inconclusive, not free of bias: {', '.join(tests)}."
+            "the responses follow the order of the group words rather than their meaning, so these tests show neither "
+            f"bias nor its absence: {', '.join(tests)}."
         )
 
 
@@ -84,6 +84,7 @@ def _missing_warning(results: Sequence[Result]) -> Iterator[str]:
         f"{row.test} ({interval_text(row.bound_low, row.bound_high)})"
         for row in results
         if row.missing_rate
+        and row.evidence == "inconclusive"
         and row.bound_low is not None
         and row.bound_high is not None
         and row.bound_low <= 0.0 <= row.bound_high
