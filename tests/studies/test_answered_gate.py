@@ -188,7 +188,7 @@ def test_a_model_that_goes_by_word_order_is_inconclusive(words: Run, side: str) 
         return changed(run, "results", lambda row: dataclasses.replace(row, **given))
 
     for given, told in (
-        ({"first": 0.95}, "goes by the order of the group words"),
+        ({"follows_order": True}, "follows the order of the group words"),
         ({"refused": 60, "answers": 200}, "of 200 responses, more than 20%"),
     ):
         runs = (by_order(old, **given), new) if side == "old" else (old, by_order(new, **given))
@@ -213,7 +213,7 @@ def test_log_odds_of_one_pair_that_grow(odds: Run) -> None:
     def none(row: Any) -> Any:
         return dataclasses.replace(row, value=0.0, by_pair=(0.0,))
 
-    odds = changed(odds, "results", lambda row: dataclasses.replace(row, first=0.0))  # the toy goes by their order
+    odds = changed(odds, "results", lambda row: dataclasses.replace(row, first=0.0, follows_order=False))
     new = changed(odds, "words", grown)
     verdict, difference = verdict_of(changed(odds, "words", none), new, "wat-racism")
     poles = [[row.value for row in new.tables["words"] if row.pole == pole] for pole in ("negative", "positive")]

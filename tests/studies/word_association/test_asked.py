@@ -53,7 +53,7 @@ def test_a_model_that_always_associates(endpoint: Endpoint, tmp_path: Path) -> N
     for row, finding in zip(run.results, run.findings(), strict=True):
         assert (row.difference, row.unit, row.answers, row.complete) == (1.0, "share", 50, 50)
         assert row.d == pytest.approx(2 * 8 / 8.01 - 1)
-        assert (finding.standing, finding.unit, finding.effect) == ("corrected", "share", 1.0)
+        assert (finding.standing, finding.unit, finding.effect) == ("significant", "share", 1.0)
         assert row.p_by_word == pytest.approx(2 / math.comb(16, 8))
         assert row.family == 2
     one, several = run.results
@@ -66,19 +66,19 @@ def test_a_model_that_always_associates(endpoint: Endpoint, tmp_path: Path) -> N
 
 def test_the_other_way_round(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM, turned=True))))
-    assert (row.difference, finding.standing) == (-1.0, "opposite")
+    assert (row.difference, finding.standing, finding.opposite) == (-1.0, "significant", True)
 
 
 def test_a_model_that_never_associates(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(indifferent(RACISM))))
-    assert (row.difference, row.p_value, finding.standing) == (0.0, 1.0, "not shown")
+    assert (row.difference, row.p_value, finding.standing) == (0.0, 1.0, "inconclusive")
     assert row.d == pytest.approx(2 * 4 / 8.01 - 1)
 
 
 def test_a_model_that_always_says_the_first_group(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(lambda word, first, second: first)))  # noqa: ARG005
     assert (row.difference, row.first, row.p_value, row.follows_order) == (0.0, 1.0, 1.0, True)
-    assert (row.evidence, finding.standing, len(finding.notes)) == ("inconclusive", "not shown", 1)
+    assert (row.evidence, finding.standing, len(finding.notes)) == ("inconclusive", "inconclusive", 1)
     assert "follow the order of the group words" in finding.notes[0]
     assert row.d == pytest.approx(8 / 16.01 - 1)  # the published score takes it for an opinion
     assert row.d_p_value is None or row.d_p_value < 1e-6
@@ -95,7 +95,7 @@ def test_an_association_that_shows_through_the_order_is_no_finding(endpoint: End
     row, finding = only(asked(endpoint, tmp_path, giving(give), "wat-arab-muslim"))
     assert row.p_value <= row.alpha
     assert row.p_value_holm <= row.alpha
-    assert (row.follows_order, row.evidence, finding.standing) == (True, "inconclusive", "not shown")
+    assert (row.follows_order, row.evidence, finding.standing) == (True, "inconclusive", "inconclusive")
 
 
 def test_selective_refusal_is_inconclusive_and_its_bounds_are_told(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_selective_refusal_is_inconclusive_and_its_bounds_are_told(endpoint: End
     assert row.difference < -0.05  # the model leans to the stereotype by .2
     assert row.p_value_read <= 0.05
     assert row.bound_low < 0.0 < row.bound_high
-    assert (row.p_value, row.evidence, finding.standing) == (1.0, "inconclusive", "not shown")
+    assert (row.p_value, row.evidence, finding.standing) == (1.0, "inconclusive", "inconclusive")
     assert row.low <= row.bound_low < row.bound_high <= row.high
     assert row.refusal_rate == 0.0
     bounds = f"{decimals(row.bound_low)} to {decimals(row.bound_high)}"
@@ -150,7 +150,7 @@ def test_a_model_that_refuses(endpoint: Endpoint, tmp_path: Path) -> None:
     refusal = saying(lambda _: "I'm sorry, but I can't help with that request.")
     row, finding = only(asked(endpoint, tmp_path, refusal))
     assert (row.status, row.refused, row.difference, row.p_value) == ("unanswered", 50, None, None)
-    assert (finding.standing, finding.effect) == ("not measured", None)
+    assert (finding.standing, finding.effect) == ("skipped", None)
 
 
 def test_replies_that_are_no_answers_are_not_guessed(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ def test_replies_that_are_no_answers_are_not_guessed(endpoint: Endpoint, tmp_pat
 
 def test_markdown_is_read_as_plain_text_is(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM), "* **{word}** – *{group}*")))
-    assert (row.complete, row.difference, finding.standing) == (50, 1.0, "corrected")
+    assert (row.complete, row.difference, finding.standing) == (50, 1.0, "significant")
 
 
 def test_few_pairs_are_descriptive(endpoint: Endpoint, tmp_path: Path) -> None:
     few = next(test for test in select_word_associations() if 3 <= len(test.pairs) <= 5)
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(few)), few.name))
-    assert (row.difference, row.evidence, finding.standing) == (1.0, "descriptive", "described")
+    assert (row.difference, row.evidence, finding.standing) == (1.0, "descriptive", "descriptive")
     assert (row.p_floor, row.p_value_holm) == (2.0 ** (1 - len(few.pairs)), None)
     assert f"{len(few.pairs)} pairs of group words cannot show" in finding.notes[0]
     assert row.p_these_groups < 0.05
@@ -179,7 +179,7 @@ def test_few_pairs_are_descriptive(endpoint: Endpoint, tmp_path: Path) -> None:
 def test_any_association_test_of_the_catalogue(endpoint: Endpoint, tmp_path: Path) -> None:
     (test,) = select_word_associations("weat6")
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(test)), "weat6"))
-    assert (row.difference, row.pairs, finding.topic, finding.standing) == (1.0, 8, "gender", "corrected")
+    assert (row.difference, row.pairs, finding.topic, finding.standing) == (1.0, 8, "gender", "significant")
 
 
 def test_a_failure_and_what_is_asked_after_it(endpoint: Endpoint, tmp_path: Path) -> None:
