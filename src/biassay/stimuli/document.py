@@ -109,18 +109,20 @@ class DocumentReader(FieldReader):
 
     def concept(self, name: str, value: Any) -> Concept:
         where = f"concepts.{name}"
-        fields = self.table(value, where, {"label", "gender", "clusters", *GIVEN_FIELDS})
+        fields = self.table(value, where, {"label", "gender", "clusters", "source", *GIVEN_FIELDS})
         if not fields.keys() & GIVEN_FIELDS:
             self.fail(where, "the field 'words' is missing")
         gender: Any = None
         if "gender" in fields:
             gender = self.choice(fields["gender"], f"{where}.gender", ("male", "female"))
         label = self.string(fields.get("label", name), f"{where}.label")
+        source = self.string(fields["source"], f"{where}.source") if "source" in fields else ""
+        given: tuple[GivenText, ...] = ()
         if fields.keys() & GIVEN_FIELDS == {"words"}:
             words = self.words(fields["words"], f"{where}.words")
-            return Concept(name, label, words, gender, clusters=self.clusters(fields, words, where))
-        words, given = self.given(fields, where)
-        return Concept(name, label, words, gender, given, self.clusters(fields, words, where))
+        else:
+            words, given = self.given(fields, where)
+        return Concept(name, label, words, gender, given, self.clusters(fields, words, where), source)
 
     def clusters(self, fields: Mapping[str, Any], words: Sequence[str], where: str) -> tuple[tuple[str, ...], ...]:
         """Read the near-synonyms among the words: lists of two or more of them, each word in one list at most."""

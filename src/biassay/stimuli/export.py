@@ -44,6 +44,8 @@ def to_toml(*tests: Test) -> str:
     concepts = {_key(tests, test, role): test.concept(role) for test in tests for role in ROLES}
     for key, concept in concepts.items():
         lines += ["", f"[concepts.{_quoted(key)}]", f"label = {_quoted(concept.label)}"]
+        if concept.source:
+            lines.append(f"source = {_quoted(concept.source)}")
         if concept.gender:
             lines.append(f"gender = {_quoted(concept.gender)}")
         fields = given_fields(concept.given) if concept.given else {"words": concept.words}

@@ -66,6 +66,8 @@ class Concept:
     given: tuple[GivenText, ...] = ()
     clusters: tuple[tuple[str, ...], ...] = ()
     """Near-synonyms, such as forms of one lemma, that count as one observation; every other word is its own."""
+    source: str = ""
+    """Where the words come from, if that is not the source of the whole file."""
 
     @cached_property
     def cluster_labels(self) -> dict[str, str]:
