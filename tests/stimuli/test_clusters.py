@@ -95,7 +95,7 @@ DIFFERENT_WORDS = {
     *("Aisha Keisha", "Aisha Lakisha", "Aisha Latisha", "Aisha Tanisha", "Lakisha Latisha", "Lakisha Tanisha"),
     *("Latisha Tanisha", "Latisha Lakisha", "Tanisha Lakisha", "Latonya Latoya", "Latoya Latanya", "Malik Malika"),
     *("Malika Tamika", "Darnell Wardell", "Torrance Terrence", "Carrie Laurie", "Karina Maria", "Diana Donna"),
-    *("Maria Mayra", "viola violin", "banjo bongo", "pansy daisy"),
+    *("Maria Mayra", "viola violin", "banjo bongo", "pansy daisy", "poetry pottery", "biology geology"),
     *("terrible horrible", "poison prison", "Nigerian American Liberian American", "Lamont Lavon", "Tyree Tyrone"),
 }
 
@@ -103,6 +103,8 @@ DIFFERENT_WORDS = {
 def test_forms_of_one_word_are_clustered_in_every_shipped_set() -> None:
     open_pairs = set()
     for concept in catalogue().concepts.values():
+        if concept.name.startswith("gate-") and concept.name.endswith("-names"):
+            continue  # chosen one by one; see the head of the file
         labels = concept.cluster_labels
         for one, other in combinations(concept.words, 2):
             alike = min(len(one), len(other)) >= 5 and _edit_distance(one.lower(), other.lower()) <= 2

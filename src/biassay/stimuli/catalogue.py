@@ -80,8 +80,8 @@ def tests_of(content: Mapping[str, Any]) -> tuple[Test, ...]:
     """Tests given as a dict: X, Y, A and B with their words, or such dicts by the names of the tests.
 
     Each of the four is a list of words, a dict with ``words`` and ``label``, or the name of a concept of the catalogue.
-    ``name``, ``title``, ``about``, ``topic`` and ``templates`` (the name of a template set) may stand beside them. The
-    sent-bias form, with targ1, targ2, attr1 and attr2, is taken too.
+    ``name``, ``title``, ``about``, ``topic``, ``direction`` and ``templates`` (the name of a template set) may stand
+    beside them. The sent-bias form, with targ1, targ2, attr1 and attr2, is taken too.
     """
     return tuple(test for d in read_mapping(content) for test in _own(d, resolve([d], catalogue())))
 

@@ -14,7 +14,7 @@ from biassay.stimuli.model import ROLES
 __all__ = ["concept_of", "plain", "read_mapping"]
 
 _ROLE_KEYS = {*ROLES, *SENT_BIAS_ROLES}
-_DESCRIBING = ("title", "about", "topic")
+_DESCRIBING = ("title", "about", "topic", "direction")
 _UNNAMED = "test"
 _LABEL_WORDS = 2
 

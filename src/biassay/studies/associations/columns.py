@@ -74,6 +74,10 @@ _OWN = (
     Column("p_error_by_word", "error by word", "Bound of its relative error.", "p"),
     Column("p_floor_by_word", "smallest p", "The smallest p by word that so many words can give.", "p"),
     Column("num_words", "words", "Words measured, by role."),
+    Column(
+        "num_clusters", "clusters", "Words measured, with each cluster (he, him, his) counted once, by role.",
+        get=lambda row: row.num_clusters if row.clusters else None,
+    ),
     Column("num_cut", "cut", "Texts that the model did not read to the end, by role."),
     Column("p_value_holm", "p by text, Holm", "After Holm's correction over the family.", "p"),
     Column("significant", "by text", "p by text at or below alpha.", "flag"),

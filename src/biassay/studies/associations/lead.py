@@ -109,7 +109,7 @@ def cannot_reach(row: Result) -> bool:
 
 def largest(result: Result) -> float | None:
     """How far from 0 d can be with so many target words; None: of another unit, or not known."""
-    n, m = (result.num_words.get(role, 0) for role in "XY")
+    n, m = (result.num_clusters.get(role, 0) for role in "XY")
     return largest_d(n, m) if result.unit == "d" and n and m else None
 
 

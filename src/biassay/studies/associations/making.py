@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from biassay.models.base import Identity
@@ -27,7 +28,10 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
     """One row of the results; what depends on the whole table is filled in later."""
     found = measured.association
     p, by_word = (found.p, found.by_word) if found else (None, None)
-    floor = smallest_p(measured.num_words["X"], measured.num_words["Y"], settings.alternative)
+    by_word_of = measured.associations or (found.leave_one_out if found else None) or {}
+    clusters = _clusters(test, {role: tuple(of) for role, of in by_word_of.items()})
+    n, m = (measured.num_words[role] - _repeated(clusters, role) for role in "XY")
+    floor = smallest_p(n, m, settings.alternative)
     if found is not None and found.floor is not None:
         floor = max(floor, found.floor)
     return Result(
@@ -56,8 +60,27 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         shared_templates=measured.shared_templates,
         share_random=measured.share_random,
         random_sets=None if measured.share_random is None else settings.random_sets,
-        **(crossed_fields(found.cosines, found.num_words, settings) if found else {}),
+        clusters=clusters,
+        **(crossed_fields(found.cosines, found.num_words, settings, found.clusters) if found else {}),
     )
+
+
+def _clusters(test: Test, words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Return by role the cluster of every measured word that shares it with another measured word."""
+    found = {}
+    for role, measured in words.items():
+        labels = {word: test.concept(role).cluster_labels.get(word, word) for word in measured}
+        counts = Counter(labels.values())
+        shared = {word: label for word, label in labels.items() if counts[label] > 1}
+        if shared:
+            found[role] = shared
+    return found
+
+
+def _repeated(clusters: Mapping[str, Mapping[str, str]], role: str) -> int:
+    """Return by how much the number of clusters is below the number of words."""
+    of_role = clusters.get(role, {})
+    return len(of_role) - len(set(of_role.values()))
 
 
 def _plain(by_word: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
@@ -69,9 +92,11 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
     found = measured.association
     p = None if found is None else TailProbability(found.p_value, found.log10_p_value, "random effects", math.nan)
     words = {role: measured.num_words(role) for role in ROLES}
+    clusters = _clusters(test, {role: tuple(of) for role, of in measured.associations.items()})
+    n, m = (words[role] - _repeated(clusters, role) for role in "XY")
     return Result(
         **_asked(test, identity, settings),
-        **_tails(p, found.by_word if found else None, smallest_p(words["X"], words["Y"], "two-sided")),
+        **_tails(p, found.by_word if found else None, smallest_p(n, m, "two-sided")),
         effect_size=found.effect_size if found else None,
         num_targ1=words["X"],
         num_targ2=words["Y"],
@@ -90,7 +115,8 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
         associations=_plain(measured.associations),
         contextual=_contextual(found, measured, settings.level) if found else None,
         too_rare=dict(measured.too_rare),
-        **(crossed_fields(found.cosines, found.sizes, settings) if found else {}),
+        clusters=clusters,
+        **(crossed_fields(found.cosines, found.sizes, settings, found.clusters) if found else {}),
     )
 
 

@@ -14,7 +14,7 @@ from biassay.models.base import Encoded, Span
 from biassay.stats.association import largest_parts
 from biassay.stats.random_attributes import share_reaching
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.averaging import Words, mean_rows
+from biassay.studies.associations.averaging import Words, associations_of_words, mean_rows, padded
 from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.metrics import ByPairs, Metric
 from biassay.studies.associations.settings import Settings
@@ -100,13 +100,20 @@ def measure(
             )  # names what is wrong
         metric = metric_named(settings.metric)
         rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
-        how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
+        how = Testing(
+            settings.protocol,
+            settings.alternative,
+            words=_words(test, chosen),
+            clusters=_clusters(test, chosen),
+            rng=rng,
+        )
         found = metric.associate(vectors, how)
         if how.words is not None and shares.templates is not None and not settings.of_papers:
             places = {role: [i for i, text in enumerate(chosen[role]) if shares.keeps(text)] for role in "XY"}
             vectors |= {role: vectors[role][own] for role, own in places.items()}
             chosen |= {role: [chosen[role][i] for i in own] for role, own in places.items()}
-            found = by_word_of(found, metric.associate(vectors, replace(how, words=_words(test, chosen), p=found.p)))
+            shared = replace(how, words=_words(test, chosen), clusters=_clusters(test, chosen), p=found.p)
+            found = by_word_of(found, metric.associate(vectors, shared))
         if not test.tells_words:
             found = replace(found, cosines=None)
         associations = _associations(metric, found, vectors, chosen)
@@ -136,11 +143,16 @@ def _share_random(
         return None
     words = [f"{role} {text.stimulus}" for role in "XY" for text in chosen[role]]
     table = metric.matrix_of_words(np.concatenate([vectors["X"], vectors["Y"]]), words, vocabulary)
-    sizes = found.num_words[2], found.num_words[3]
+    n, x_y_a_b = found.num_words[0], padded(found.clusters)
+    x, y = (mean_rows(part, labels) for part, labels in zip((table[:n], table[n:]), x_y_a_b[:2], strict=True))
+    a, b = (
+        count if labels is None else len(set(labels))
+        for count, labels in zip(found.num_words[2:], x_y_a_b[2:], strict=True)
+    )
     return share_reaching(
-        table,
-        found.num_words[0],
-        sizes,
+        np.concatenate([x, y]),
+        len(x),
+        (a, b),
         found.effect_size_by_word,
         settings.random_sets,
         settings.seed,
@@ -220,6 +232,15 @@ def _words(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:
     return (x, y, a, b) if test.tells_words else (x, y)
 
 
+def _clusters(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:
+    """Return the cluster of every text, in the form of the words; None if no cluster has several words."""
+    if not test.tells_target_words or not any(test.concept(role).clusters for role in ROLES):
+        return None
+    labels = {role: test.concept(role).cluster_labels for role in ROLES}
+    x, y, a, b = ([labels[role].get(text.stimulus, text.stimulus) for text in chosen[role]] for role in ROLES)
+    return (x, y, a, b) if test.tells_words else (x, y)
+
+
 def _associations(
     metric: Metric, found: Association, vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[Text]]
 ) -> dict[str, dict[str, float]]:
@@ -227,8 +248,7 @@ def _associations(
     names = {role: list(dict.fromkeys(text.stimulus for text in chosen[role])) for role in ROLES}
     if found.cosines is not None:
         n, _, k, _ = found.num_words
-        targets = found.cosines[:, :k].mean(axis=1) - found.cosines[:, k:].mean(axis=1)
-        attributes = found.cosines[:n].mean(axis=0) - found.cosines[n:].mean(axis=0)
+        targets, attributes = associations_of_words(found.cosines, found.num_words, found.clusters)
         means = {"X": targets[:n], "Y": targets[n:], "A": attributes[:k], "B": attributes[k:]}
     else:
         scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}

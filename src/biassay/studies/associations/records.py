@@ -57,6 +57,9 @@ class Result(Record):
     ``random_sets`` random attribute sets give an effect as large. ``p_equivalence`` is of D being as large as
     ``margin``, in cosine units. ``shared_templates`` is how much of their texts X and Y have in common.
 
+    ``clusters`` holds, by role, the cluster of every word that shares its cluster with another word: by word, and in
+    the crossed test, the words of a cluster are averaged and count as one observation.
+
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
     the model could not place the others.
@@ -141,6 +144,13 @@ class Result(Record):
     var_residual: float | None = None
     margin: float | None = None
     random_sets: int | None = None
+    clusters: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def num_clusters(self) -> dict[str, int]:
+        """The number of words by role, with every cluster counted once."""
+        repeated = {role: len(of) - len(set(of.values())) for role, of in self.clusters.items()}
+        return {role: count - repeated.get(role, 0) for role, count in self.num_words.items()}
 
 
 @dataclass(frozen=True)

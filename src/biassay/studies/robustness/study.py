@@ -148,7 +148,7 @@ class _Measuring:
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
         shared = sharing(texts.X, texts.Y)
         chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
-        self._material = Material(chosen, model.tokens, model.ranks)
+        self._material = Material(test, chosen, model.tokens, model.ranks)
 
     @property
     def reason(self) -> str | None:
