@@ -44,6 +44,8 @@ class Source:
     note: str = ""
     supplementary: bool = False
     """Whether its tests are measured only when they, or their collection, are named."""
+    searched_models: tuple[str, ...] = ()
+    """Digests of the models that were searched for the words; on these a test would only confirm the search."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ def _alone(row: Result, alpha: float) -> dict[str, Any]:
 def _families(results: Sequence[Result]) -> list[list[int]]:
     families: dict[ModelKey | None, list[int]] = {}
     for i, row in enumerate(results):
+        if row.searched:
+            continue
         if row.protocol in PAPERS:
             families.setdefault(None, []).append(i)
         elif row.about != "method":

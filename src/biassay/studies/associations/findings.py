@@ -13,7 +13,7 @@ from biassay.studies.associations.diagnostics import warnings_of
 from biassay.studies.associations.equivalence import bound_of, equivalence_of
 from biassay.studies.associations.intervals import contributions
 from biassay.studies.associations.lead import effect_of, interval_of, largest, lead_of, standing_of
-from biassay.studies.associations.records import Diagnostics, Result
+from biassay.studies.associations.records import SEARCHED, Diagnostics, Result
 
 __all__ = ["direction_of", "findings_in_short", "findings_of"]
 
@@ -72,6 +72,8 @@ def _finding(row: Result, label: str, evidence: tuple[str, ...], known: Diagnost
 
 
 def _notes(row: Result, known: Diagnostics | None) -> Iterator[str]:
+    if row.searched:
+        yield SEARCHED
     if said := equivalence_of(row):
         yield said
     yield from warnings_of(row, known)

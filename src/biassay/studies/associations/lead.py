@@ -73,7 +73,7 @@ def standing_of(row: Result) -> Standing:
     lead = lead_of(row)
     if row.status != "measured":
         return "not measured"
-    if lead == "text" and row.protocol not in PAPERS:
+    if row.searched or (lead == "text" and row.protocol not in PAPERS):
         return "described"
     if _opposite(row, lead):
         return "opposite"
@@ -101,6 +101,8 @@ def _opposite(row: Result, lead: Lead) -> bool:
 
 def cannot_reach(row: Result) -> bool:
     """Has the test too few words for any result to be significant?"""
+    if row.searched:
+        return False
     lead = lead_of(row)
     if lead == "crossed":
         return row.p_value_crossed is None

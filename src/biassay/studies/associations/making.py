@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from biassay.studies.associations.records import Contextual, Result
 from biassay.studies.associations.settings import Settings
 from biassay.texts.sentences import digest_of
 
-__all__ = ["contextual_result_of", "result_of"]
+__all__ = ["contextual_result_of", "is_searched", "result_of"]
 
 
 def result_of(test: Test, identity: Identity, measured: Measurement, settings: Settings) -> Result:
@@ -34,7 +35,7 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
     floor = smallest_p(n, m, settings.alternative)
     if found is not None and found.floor is not None:
         floor = max(floor, found.floor)
-    return Result(
+    result = Result(
         **_asked(test, identity, settings),
         **_tails(p, by_word, floor),
         effect_size=found.effect_size if found else None,
@@ -63,6 +64,25 @@ def result_of(test: Test, identity: Identity, measured: Measurement, settings: S
         clusters=clusters,
         **(crossed_fields(found.cosines, found.num_words, settings, found.clusters) if found else {}),
     )
+    return _descriptive(result) if is_searched(test, identity) else result
+
+
+def is_searched(test: Test, identity: Identity) -> bool:
+    """Were the words of the test found by searching this model?"""
+    return identity.weights in test.source.searched_models
+
+
+def _descriptive(result: Result) -> Result:
+    """Return the result without p-values and intervals: its words were chosen because they show the effect."""
+    without: dict[str, Any] = dict.fromkeys(_INFERENCE)
+    return dataclasses.replace(result, searched=True, **without)
+
+
+_INFERENCE = (
+    *("p_value", "log10_p_value", "p_route", "p_error", "p_value_by_word", "log10_p_value_by_word", "p_route_by_word"),
+    *("p_error_by_word", "p_floor_by_word", "p_value_by_word_opposite", "p_value_crossed", "df_crossed", "d_low"),
+    *("d_high", "D_low", "D_high", "smallest_effect", "p_equivalence", "margin", "share_random", "random_sets"),
+)
 
 
 def _clusters(test: Test, words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
@@ -94,7 +114,7 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
     words = {role: measured.num_words(role) for role in ROLES}
     clusters = _clusters(test, {role: tuple(of) for role, of in measured.associations.items()})
     n, m = (words[role] - _repeated(clusters, role) for role in "XY")
-    return Result(
+    result = Result(
         **_asked(test, identity, settings),
         **_tails(p, found.by_word if found else None, smallest_p(n, m, "two-sided")),
         effect_size=found.effect_size if found else None,
@@ -118,6 +138,7 @@ def contextual_result_of(test: Test, identity: Identity, measured: ContextMeasur
         clusters=clusters,
         **(crossed_fields(found.cosines, found.sizes, settings, found.clusters) if found else {}),
     )
+    return _descriptive(result) if is_searched(test, identity) else result
 
 
 def _contextual(found: ContextualAssociation, measured: ContextMeasurement, alpha: float) -> Contextual:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -98,6 +99,7 @@ def measure(
             largest_parts(
                 vectors[role], test.concept(role).label, [t.text for t in chosen[role]]
             )  # names what is wrong
+        _check_case(vectors, chosen)
         metric = metric_named(settings.metric)
         rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
         how = Testing(
@@ -223,6 +225,22 @@ def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
     for role in "XY":
         if len(kept[role]) > size:
             kept[role] = sorted(rng.choice(kept[role], size=size, replace=False).tolist())
+
+
+def _check_case(vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[Text]]) -> None:
+    """Refuse words that differ only in case if the model gives them the same vectors: they are one word."""
+    spellings: dict[str, dict[tuple[str, str], list[int]]] = {}
+    for role in ROLES:
+        for row, text in enumerate(chosen[role]):
+            spellings.setdefault(text.stimulus.casefold(), {}).setdefault((role, text.stimulus), []).append(row)
+    for words in spellings.values():
+        for (one, first), (other, second) in combinations(words, 2):
+            rows = vectors[one][words[one, first]], vectors[other][words[other, second]]
+            if first != second and rows[0].shape == rows[1].shape and np.array_equal(*rows):
+                raise UsageError(
+                    f"{first!r} ({one}) and {second!r} ({other}) differ only in case, and the model gives both "
+                    "the same vector; remove one of them"
+                )
 
 
 def _words(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:

@@ -9,7 +9,14 @@ from typing import Literal
 from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About, Direction, TemplateKind
 
-__all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result"]
+__all__ = ["SEARCHED", "ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result"]
+
+
+SEARCHED = (
+    "descriptive: the words of this test were found by searching this model, so the effect only repeats the search; "
+    "run the test on another model"
+)
+"""Why nothing is claimed of a test on the model that was searched for its words."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,9 @@ class Result(Record):
 
     ``clusters`` holds, by role, the cluster of every word that shares its cluster with another word: by word, and in
     the crossed test, the words of a cluster are averaged and count as one observation.
+
+    ``searched`` is True if the words of the test were found by searching this very model: then the effect is described
+    only, and there is no p-value and no interval.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
@@ -145,6 +155,7 @@ class Result(Record):
     margin: float | None = None
     random_sets: int | None = None
     clusters: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
+    searched: bool = False
 
     @property
     def num_clusters(self) -> dict[str, int]:
