@@ -24,7 +24,7 @@ from biassay.stimuli.catalogue import catalogue
 from biassay.texts.sentences import texts_of
 
 MOST_FREQUENT = 20_000
-DATA = Path(biassay.__file__).parent / "encoders" / "data"
+DATA = Path(biassay.__file__).parent / "models" / "data"
 
 
 def catalogue_words() -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from biassay.errors import StimulusError
-from biassay.stimuli.catalogue import load_tests
+from biassay.stimuli.catalogue import catalogue, load_tests, select_tests
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.model import Test
 from biassay.texts.sentences import digest_of, given_texts
@@ -77,3 +78,43 @@ def test_wrong_clusters_are_errors(tmp_path: Path, clusters: str, message: str) 
     given = FILE.replace('[["he", "him", "his"], ["brother", "brothers"]]', clusters)
     with pytest.raises(StimulusError, match=message):
         load_one(tmp_path, given)
+
+
+def _edit_distance(a: str, b: str) -> int:
+    row = list(range(len(b) + 1))
+    for i, left in enumerate(a, start=1):
+        diagonal, row[0] = row[0], i
+        for j, right in enumerate(b, start=1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (left != right))
+    return row[-1]
+
+
+PRONOUNS = ({"he", "him", "his"}, {"she", "her", "hers"})
+# Pairs that look alike within one shipped set but are different words or different names.
+DIFFERENT_WORDS = {
+    *("Aisha Keisha", "Aisha Lakisha", "Aisha Latisha", "Aisha Tanisha", "Lakisha Latisha", "Lakisha Tanisha"),
+    *("Latisha Tanisha", "Latisha Lakisha", "Tanisha Lakisha", "Latonya Latoya", "Latoya Latanya", "Malik Malika"),
+    *("Malika Tamika", "Darnell Wardell", "Torrance Terrence", "Carrie Laurie", "Karina Maria", "Diana Donna"),
+    *("Maria Mayra", "viola violin", "banjo bongo", "pansy daisy", "poetry pottery", "biology geology"),
+    *("terrible horrible", "poison prison", "Nigerian American Liberian American", "Lamont Lavon", "Tyree Tyrone"),
+}
+
+
+def test_forms_of_one_word_are_clustered_in_every_shipped_set() -> None:
+    open_pairs = set()
+    for concept in catalogue().concepts.values():
+        if concept.name.startswith("gate-") and concept.name.endswith("-names"):
+            continue  # chosen one by one; see the head of the file
+        labels = concept.cluster_labels
+        for one, other in combinations(concept.words, 2):
+            alike = min(len(one), len(other)) >= 5 and _edit_distance(one.lower(), other.lower()) <= 2
+            inflected = len(one) > 3 and any(other == one + ending for ending in ("s", "es", "ed", "ing", "ness"))
+            pronouns = any({one, other} <= forms for forms in PRONOUNS)
+            if (alike or inflected or pronouns) and labels[one] != labels[other]:
+                open_pairs.add(f"{one} {other}")
+    assert open_pairs - DIFFERENT_WORDS == set()
+
+
+def test_every_main_test_states_its_expected_direction() -> None:
+    assert {test.direction for test in select_tests()} == {"positive"}
+    assert {test.direction for test in select_tests("guo2021-supplement")} == {None}

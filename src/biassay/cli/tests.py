@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.markup import escape
@@ -24,7 +25,7 @@ from biassay.stimuli.catalogue import catalogue, load_file, load_tests, select_t
 from biassay.stimuli.description import description_of
 from biassay.stimuli.export import to_sent_bias, to_toml
 from biassay.stimuli.groups import Grouping
-from biassay.stimuli.model import ROLES, Test
+from biassay.stimuli.model import ROLES, Concept, Test
 from biassay.studies.associations.words_lost import assumption
 from biassay.texts.sentences import assumed_words, digest_of, given_texts, guessed_sentences, texts_of
 
@@ -168,7 +169,7 @@ def _about(test: Test) -> dict[str, object]:
         "level": test.level,
         **description_of(test),
         "alias_of": test.alias_of,
-        "concepts": {role: {"label": test.concept(role).label, "words": test.concept(role).words} for role in ROLES},
+        "concepts": {role: _about_concept(test.concept(role)) for role in ROLES},
         "source": test.source.name,
         "citation": test.source.citation,
         "licence": test.source.licence,
@@ -187,10 +188,13 @@ def _show(test: Test, with_texts: bool) -> None:
         concept = test.concept(role)
         texts, words = asked.role(role), assumed.get(role, concept.words)
         how = ", as assumed" if role in assumed else ""
-        counts = f"({counted(len(words), 'word')}{how}, {counted(len(texts), 'text')})"
+        clusters = f", {counted(len(set(concept.cluster_labels.values())), 'cluster')}" if concept.clusters else ""
+        counts = f"({counted(len(words), 'word')}{how}{clusters}, {counted(len(texts), 'text')})"
         name = "" if concept.name == concept.label else f", concept {concept.name}"
         console.print(f"\n{_ROLE_NAMES[role]}: [bold]{escape(concept.label)}[/bold]{escape(name)} {counts}")
-        console.print(escape(", ".join(words)), highlight=False)
+        console.print(escape(", ".join(_by_cluster(concept, words))), highlight=False)
+        if concept.source:
+            console.print(escape(f"source: {concept.source}"), highlight=False, style="dim")
         if with_texts and test.level == "sentence":
             for text in texts:
                 console.print(escape(f"  {text.text}"), highlight=False)
@@ -200,6 +204,20 @@ def _show(test: Test, with_texts: bool) -> None:
     console.print(f"\n{escape(_described(test))}", highlight=False)
     console.print(f"from: {escape(test.source.citation)} (version {escape(test.source.version)})", highlight=False)
     console.print(f"licence: {escape(test.source.licence)}", highlight=False)
+
+
+def _about_concept(concept: Concept) -> dict[str, Any]:
+    about: dict[str, Any] = {"label": concept.label, "words": concept.words}
+    stated = {"clusters": concept.clusters, "source": concept.source}
+    return about | {key: value for key, value in stated.items() if value}
+
+
+def _by_cluster(concept: Concept, words: Sequence[str]) -> list[str]:
+    """List the words, with the words of one cluster joined: he/him/his."""
+    joined: dict[str, list[str]] = {}
+    for word in words:
+        joined.setdefault(concept.cluster_labels.get(word, word), []).append(word)
+    return ["/".join(cluster) for cluster in joined.values()]
 
 
 def _described(test: Test) -> str:

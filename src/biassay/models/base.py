@@ -73,12 +73,23 @@ class Identity:
         return f"{self.family} {self.name if self.revision is None else self.revision}"
 
     @property
+    def weights(self) -> str:
+        """Digest of the weights, whatever the settings; see `weights_digest`."""
+        return weights_digest(self.family, self.name, self.revision)
+
+    @property
     def key(self) -> str | None:
         """Name of the store folder: that of the weights and the settings, not of the place where the files lie."""
         if self.revision is None:
             return None
         content = json.dumps([_STORE_FORMAT, self.family, self.revision, self.settings], sort_keys=True)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def weights_digest(family: str, name: str, revision: str | None) -> str:
+    """Return a digest that copies of a model share: of its revision, or of its name if it has none."""
+    content = f"{family} {name}" if revision is None else revision
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

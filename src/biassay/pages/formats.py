@@ -37,9 +37,9 @@ _UNITS = {"share": "difference of shares", "log-odds": "difference of log-odds"}
 _TOPICS = {"intersection": "Several groups at once"}
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _COMMON = re.compile(  # words of the published labels that are no proper names
-    r"\b(?:Abled|Acceptable|Arts|Biases|Career|Dangerous|Dark|Disabled|Disease|Emergent|Family|Fat|Female|Flowers|Gay|"
-    r"Guilty|Harmless|Healthy|Innocent|Insects|Instruments|Intersectional|Learners|Light|Mainstream|Male|Math|Mental|"
-    r"Names|Old|Other|Peoples|Physical|Science|Shameful|Straight|Strong|Terms|Thin|Unhealthy|Weak|Weapons|Young)\b"
+    r"\b(?:Abled|Acceptable|Arts|Biases|Career|Competence|Dangerous|Dark|Disabled|Disease|Emergent|Family|Fat|Female|Flowers|Gay|"
+    r"Guilty|Harmless|Healthy|Incompetence|Innocent|Insects|Instruments|Intersectional|Leadership|Learners|Light|"
+    r"Mainstream|Male|Math|Mental|Names|Old|Other|Peoples|Physical|Science|Shameful|Straight|Strong|Support|Terms|Thin|Unhealthy|Weak|Weapons|Young)\b"
 )
 _PHRASES = {  # of published labels that are no nouns
     "AngryBlackWomanStereotype": "the angry Black woman stereotype",

@@ -29,6 +29,7 @@ __all__ = [
     "tests_of",
 ]
 
+_NO_YEAR = "9999"  # files that are not named after a paper come last
 _FILE_ENDINGS = (".json", ".jsonl", ".toml")
 
 
@@ -37,7 +38,7 @@ def catalogue() -> Catalogue:
     """The catalogue shipped with the package, and what other packages add to it."""
     data = Path(str(resources.files("biassay.stimuli") / "data"))
     files = [file for room in ("concepts", "templates", "tests", "groups") for file in (data / room).glob("*.toml")]
-    by_year = sorted(files, key=lambda path: ("".join(filter(str.isdigit, path.stem)), path.stem))
+    by_year = sorted(files, key=lambda path: ("".join(filter(str.isdigit, path.stem)) or _NO_YEAR, path.stem))
     return with_packages(resolve([read_document(path) for path in by_year], Catalogue({}, {}, {}, {})))
 
 

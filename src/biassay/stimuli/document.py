@@ -99,29 +99,36 @@ class DocumentReader(FieldReader):
         return Document(source, concepts, sets, tuple(tests), read_grouping(self, root))
 
     def source(self, value: Any) -> Source:
-        fields = self.table(value, "source", {*_SOURCE_KEYS, "supplementary"})
+        fields = self.table(value, "source", {*_SOURCE_KEYS, "supplementary", "searched_models"})
+        searched = self.searched(fields.pop("searched_models", []), "source.searched_models")
         supplementary = self.flag(fields.pop("supplementary", False), "source.supplementary")
         given = {key: self.string(text, f"source.{key}") for key, text in fields.items()}
         for key in ("name", "citation", "version"):
             if key not in given:
                 self.fail("source", f"the field {key!r} is missing")
         given.setdefault("licence", UNKNOWN_SOURCE.licence)
-        return Source(**given, supplementary=supplementary)
+        return Source(**given, supplementary=supplementary, searched_models=searched)
+
+    def searched(self, value: Any, where: str) -> tuple[str, ...]:
+        """Read the digests of the models that were searched for the words."""
+        return self.distinct(value, where) if value != [] else ()
 
     def concept(self, name: str, value: Any) -> Concept:
         where = f"concepts.{name}"
-        fields = self.table(value, where, {"label", "gender", "clusters", *GIVEN_FIELDS})
+        fields = self.table(value, where, {"label", "gender", "clusters", "source", *GIVEN_FIELDS})
         if not fields.keys() & GIVEN_FIELDS:
             self.fail(where, "the field 'words' is missing")
         gender: Any = None
         if "gender" in fields:
             gender = self.choice(fields["gender"], f"{where}.gender", ("male", "female"))
         label = self.string(fields.get("label", name), f"{where}.label")
+        source = self.string(fields["source"], f"{where}.source") if "source" in fields else ""
+        given: tuple[GivenText, ...] = ()
         if fields.keys() & GIVEN_FIELDS == {"words"}:
             words = self.words(fields["words"], f"{where}.words")
-            return Concept(name, label, words, gender, clusters=self.clusters(fields, words, where))
-        words, given = self.given(fields, where)
-        return Concept(name, label, words, gender, given, self.clusters(fields, words, where))
+        else:
+            words, given = self.given(fields, where)
+        return Concept(name, label, words, gender, given, self.clusters(fields, words, where), source)
 
     def clusters(self, fields: Mapping[str, Any], words: Sequence[str], where: str) -> tuple[tuple[str, ...], ...]:
         """Read the near-synonyms among the words: lists of two or more of them, each word in one list at most."""
@@ -274,13 +281,14 @@ class DocumentReader(FieldReader):
             clusters = self.clusters(fields, words, key)
             concepts[key] = Concept(key, label, words, given=given, clusters=clusters)
             with_words |= {key} if len(fields.keys() & GIVEN_FIELDS) > 1 else set()
-        stated = self.table(root["targ1"].get("test", {}), "targ1.test", set(DESCRIPTION_FIELDS))
+        stated = self.table(root["targ1"].get("test", {}), "targ1.test", {*DESCRIPTION_FIELDS, "searched_models"})
+        searched = self.searched(stated.pop("searched_models", []), "targ1.test.searched_models")
         description = read_description(self, stated, "targ1.test")
         finished = _finished(concepts, with_words, description)
         concepts = {key: c if key in finished else replace(c, given=()) for key, c in concepts.items()}
         roles = {role: key for key, role in SENT_BIAS_ROLES.items()}
         entry = TestEntry(name, self.place(""), roles=roles, description=description)
-        return Document(UNKNOWN_SOURCE, concepts, {}, (entry,))
+        return Document(replace(UNKNOWN_SOURCE, searched_models=searched), concepts, {}, (entry,))
 
 
 def _finished(concepts: Mapping[str, Concept], with_words: set[str], description: Description) -> set[str]:

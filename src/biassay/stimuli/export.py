@@ -30,6 +30,8 @@ def to_sent_bias(test: Test, texts: Mapping[str, Sequence[GivenText]]) -> str:
         if test.concept(role).clusters:
             content[key]["clusters"] = [list(cluster) for cluster in test.concept(role).clusters]
     content["targ1"]["test"] = {key: value for key, value in description_of(test).items() if value is not None}
+    if test.source.searched_models:
+        content["targ1"]["test"]["searched_models"] = list(test.source.searched_models)
     return _PAIR.sub(r"[\1, \2]", json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 
 
@@ -43,9 +45,13 @@ def to_toml(*tests: Test) -> str:
     lines.extend(f"{key} = {_quoted(value)}" for key, value in given if value)
     if source.supplementary:
         lines.append("supplementary = true")
+    if source.searched_models:
+        lines.append(f"searched_models = {_listed(source.searched_models)}")
     concepts = {_key(tests, test, role): test.concept(role) for test in tests for role in ROLES}
     for key, concept in concepts.items():
         lines += ["", f"[concepts.{_quoted(key)}]", f"label = {_quoted(concept.label)}"]
+        if concept.source:
+            lines.append(f"source = {_quoted(concept.source)}")
         if concept.gender:
             lines.append(f"gender = {_quoted(concept.gender)}")
         fields = given_fields(concept.given) if concept.given else {"words": concept.words}

@@ -46,6 +46,8 @@ class Source:
     """Whether its tests are measured only when they, or their collection, are named."""
     language: str = ""
     """Language of the words, as an IETF tag such as ``en``; empty if it is not stated."""
+    searched_models: tuple[str, ...] = ()
+    """Digests of the models that were searched for the words; on these a test would only confirm the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Concept:
     given: tuple[GivenText, ...] = ()
     clusters: tuple[tuple[str, ...], ...] = ()
     """Near-synonyms, such as forms of one lemma, that count as one observation; every other word is its own."""
+    source: str = ""
+    """Where the words come from, if that is not the source of the whole file."""
 
     @cached_property
     def cluster_labels(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from biassay.errors import StimulusError, UnknownNameError
 from biassay.stimuli.description import described
@@ -87,7 +88,9 @@ class _Resolver:
                     f"{entry.where}: {UnknownNameError('test', entry.of or entry.alias or '', self.tests)}"
                 )
             title = entry.title or (f"{parent.title}, in sentences" if targets or attributes else parent.title)
-            made = replace(parent, name=entry.name, title=title, source=document.source, alias_of=entry.alias)
+            searched = (*document.source.searched_models, *parent.source.searched_models)
+            source = replace(document.source, searched_models=tuple(dict.fromkeys(searched)))
+            made = replace(parent, name=entry.name, title=title, source=source, alias_of=entry.alias)
             if entry.alias is None:
                 words = parent.variant_of or parent.name
                 made = replace(made, targets=targets, attributes=attributes, variant_of=words)
@@ -121,6 +124,13 @@ class _Resolver:
                 words = ", ".join(map(repr, shared))
                 raise StimulusError(
                     f"{entry.where}: {one} and {other} share {words}; a word can stand on one side only"
+                )
+        for target, attribute in product("XY", "AB"):
+            shared = [word for word in test.concept(target).words if word in test.concept(attribute).words]
+            if shared:
+                words = ", ".join(map(repr, shared))
+                raise StimulusError(
+                    f"{entry.where}: {target} and {attribute} share {words}; a word cannot be both target and attribute"
                 )
         for role in ROLES:
             templates, concept = test.templates(role), test.concept(role)

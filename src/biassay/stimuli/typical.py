@@ -87,7 +87,8 @@ def _scaled() -> dict[str, list[Components]]:
     found = {}
     for name, of in _file()["tests"].items():
         test = catalogue().tests[name]
-        over = 1.0 / len(test.A.words) + 1.0 / len(test.B.words)
+        a, b = (len(set(concept.cluster_labels.values())) for concept in (test.A, test.B))
+        over = 1.0 / a + 1.0 / b
         found[name] = [_unit(of_model, over) for of_model in of.values()]
     return found
 

@@ -58,7 +58,13 @@ def test_attributes_are_their_associations_in_units_of_the_spread(run: Run) -> N
     for result in run.results:
         found = contributions(result)
         assert found is not None
-        spread = np.std([*values(result, "X"), *values(result, "Y")], ddof=1)
+        means = [
+            np.mean([score for word, score in result.associations[role].items() if of.get(word, word) == cluster])
+            for role in "XY"
+            for of in [result.clusters.get(role, {})]
+            for cluster in dict.fromkeys(of.get(word, word) for word in result.associations[role])
+        ]
+        spread = np.std(means, ddof=1)
         for role in ("A", "B"):
             expected = {word: association / spread for word, association in result.associations[role].items()}
             assert found.attributes[role] == pytest.approx(expected, rel=1e-12)

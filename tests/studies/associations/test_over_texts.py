@@ -114,7 +114,7 @@ def test_may2019_refuses_words_that_became_unequal() -> None:
 
 
 def test_a_word_test_has_its_exact_p_by_word_under_every_protocol() -> None:
-    exact, sampled = run("weat1"), run("weat1", protocol="may2019")
+    exact, sampled = run("weat2"), run("weat2", protocol="may2019")
     assert exact.association is not None
     assert sampled.association is not None
     assert exact.association.p_value_by_word == exact.association.p_value

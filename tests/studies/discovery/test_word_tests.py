@@ -178,3 +178,20 @@ def test_the_part_of_a_run_about_one_group(found: biassay.Run) -> None:
     for name in ("red-woman", "red-men"):
         with pytest.raises(UnknownNameError):
             found[name]
+
+
+def test_written_tests_hold_the_searched_model_and_claim_nothing_on_it(place: Path, tmp_path: Path) -> None:
+    found = discovered(place, ["red-women", "blue-men"], threshold=1.3, alpha=0.3)
+    path = tmp_path / "test.toml"
+    path.write_text(to_toml(*make_tests(found, "red-women", "blue-men", 50)))
+    run = biassay.run(f"vectors:{place / 'v.txt'}", tests=str(path))
+    assert {row.searched for row in run.results} == {True}
+    assert {row.p_value_crossed for row in run.results} == {None}
+
+
+def test_first_names_are_left_out_of_written_tests() -> None:
+    found = biassay.discover("glove", group=["african-american-females", "european-american-males"])
+    (test, *_) = make_tests(found, "african-american-females", "european-american-males", 50)
+    theirs = {w.word for w in group_of(found, "european-american-males").words if w.associated}
+    assert {"steven", "bruce"} <= theirs
+    assert not {*test.A.words, *test.B.words} & {"steven", "bruce", "barry", "donald", "colin", "ken"}

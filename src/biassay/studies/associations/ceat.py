@@ -26,6 +26,7 @@ from biassay.stats.permutation import Rng, permutation_test
 from biassay.stats.sample_tails import sample_p_values
 from biassay.stats.tails import TailProbability
 from biassay.stats.word_bootstrap import bootstrap_means, word_interval
+from biassay.studies.associations.averaging import Words, average_clusters
 
 __all__ = ["ContextualAssociation", "ceat"]
 
@@ -57,6 +58,9 @@ class ContextualAssociation:
     pool_sizes : (words,) int64
         Contexts of every word, in the order X, Y, A, B.
     sizes : (int, int, int, int)
+    clusters : two or four sequences of str, or None
+        The cluster of every stimulus. `by_word`, `effect_size_by_word`, `crossed` and `estimate` average the stimuli
+        of a cluster first.
     """
 
     pooled: RandomEffects
@@ -74,16 +78,19 @@ class ContextualAssociation:
     cosines: NDArray[np.float64]
     pool_sizes: NDArray[np.int64]
     sizes: tuple[int, int, int, int]
+    clusters: Words | None = None
 
     @cached_property
     def crossed(self) -> Crossed:
         """The crossed test, which takes target words and attribute words as samples of what they stand for."""
-        return crossed_test(self.cosines, self.sizes[0], self.sizes[2])
+        table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
+        return crossed_test(table, sizes[0], sizes[2])
 
     @cached_property
     def estimate(self) -> Estimate:
         """The effect size by word, with an interval over target words and attribute words."""
-        return crossed_effect(self.cosines, self.sizes[0], self.sizes[2])
+        table, sizes = average_clusters(self.cosines, self.sizes, self.clusters)
+        return crossed_effect(table, sizes[0], sizes[2])
 
     @property
     def effect_size(self) -> float:
@@ -138,6 +145,7 @@ def ceat(
     replicates: int = 1000,
     confidence: float = 0.95,
     threads: int | None = None,
+    clusters: Words | None = None,
 ) -> ContextualAssociation:
     """How strongly, over many contexts, do the targets X more than Y go with the attributes A more than with B?
 
@@ -157,6 +165,9 @@ def ceat(
         Of that interval.
     threads : int, optional
         All cores by default. The numbers do not depend on it.
+    clusters : two or four sequences of str, optional
+        The cluster of every stimulus of X and Y, or of X, Y, A and B. Forms of one word (he, him, his) share a cluster
+        and count as one observation by word and in `crossed`.
 
     Returns
     -------
@@ -203,22 +214,29 @@ def ceat(
         resampled = bootstrap_means(cosines, sizes, replicates, generator)
         observed = random_effects(samples[:_BOOTSTRAPPED], variances[:_BOOTSTRAPPED]).mean
         interval = word_interval(resampled, observed, confidence)
+    table_of_words = np.concatenate([of_x, of_y]) @ np.concatenate([of_a, of_b]).T
+    x_words, y_words = mean_x, mean_y
+    if clusters is not None:
+        averaged, (n, _, k, _) = average_clusters(table_of_words, sizes, clusters)
+        every = averaged[:, :k].mean(axis=1) - averaged[:, k:].mean(axis=1)
+        x_words, y_words = every[:n], every[n:]
     return ContextualAssociation(
         pooled=random_effects(samples, variances),
         samples=samples,
         variances=variances,
         sample_p_values=sample_p_values(scores, sizes[0]),
-        by_word=permutation_test(mean_x, mean_y, alternative="two-sided", noise=noise),
-        effect_size_by_word=effect_size(mean_x, mean_y),
+        by_word=permutation_test(x_words, y_words, alternative="two-sided", noise=noise),
+        effect_size_by_word=effect_size(x_words, y_words),
         interval=interval,
         confidence=confidence,
         x=mean_x,
         y=mean_y,
         a=of_a @ toward_x,
         b=of_b @ toward_x,
-        cosines=np.concatenate([of_x, of_y]) @ np.concatenate([of_a, of_b]).T,
+        cosines=table_of_words,
         pool_sizes=pool_sizes,
         sizes=sizes,
+        clusters=clusters,
     )
 
 

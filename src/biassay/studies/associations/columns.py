@@ -82,6 +82,10 @@ _OWN = (
     Column("p_error_by_word", "error by word", "Bound of its relative error.", "p"),
     Column("p_floor_by_word", "smallest p", "The smallest p by word that so many words can give.", "p"),
     Column("num_words", "words", "Words measured, by role."),
+    Column(
+        "num_clusters", "clusters", "Words measured, with each cluster (he, him, his) counted once, by role.",
+        get=lambda row: row.num_clusters if row.clusters else None,
+    ),
     Column("num_cut", "cut", "Texts that the model did not read to the end, by role."),
     Column("p_value_holm", "p by text, Holm", "After Holm's correction over the family.", "p"),
     Column("significant", "by text", "p by text at or below alpha.", "flag"),
@@ -98,6 +102,7 @@ _OWN = (
     Column("test_digest", "digest", "Fingerprint of its texts and words, the same for a test and its export."),
     REVISION,
     Column("lost", "lost", "Words that the model does not know, by role; over contexts, with too few usable ones."),
+    Column("searched", "searched", "The words were found by searching this model: the effect is descriptive.", "flag"),
     Column("p_value_by_word_opposite", "p, opposite", "p by word of the opposite direction, where d is negative.", "p"),
     Column("too_rare", "too rare", "Of these, words that are too rare in the corpus; others could not be placed."),
     _over_contexts("standard_error", "standard error", "Of the pooled effect."),

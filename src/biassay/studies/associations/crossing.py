@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.power import POWER, smallest_detectable
+from biassay.studies.associations.averaging import Words, average_clusters
 from biassay.studies.associations.settings import Settings
 
 __all__ = ["COSINES", "LEAST_SD", "crossed_fields"]
@@ -25,16 +26,17 @@ def crossed_fields(
     num_words: tuple[int, int, int, int],
     settings: Settings,
     cosine_sd: float | None = None,
+    clusters: Words | None = None,
 ) -> dict[str, Any]:
-    """Fields of a result; none of them where the words of its texts are not known.
+    """Fields of a result, with every cluster one observation; none where the words of its texts are not known.
 
     ``cosine_sd`` is that of frequent words on the model.
     """
     if cosines is None:
         return {}
-    n, _, k, _ = num_words
-    found = crossed_test(cosines, n, k, confidence=1.0 - settings.level)
-    size = crossed_effect(cosines, n, k, test=found)
+    table, (n, _, k, _) = average_clusters(cosines, num_words, clusters)
+    found = crossed_test(table, n, k, confidence=1.0 - settings.level)
+    size = crossed_effect(table, n, k, test=found)
     targets, attributes, residual = found.shares or (None, None, None)
     low, high = found.interval or (None, None)
     margin, parts = settings.equivalence, found.components

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from biassay.pages.formats import concept, decimals, format_p
 from biassay.stats.leave_one_out import effects_without, p_without
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.averaging import average_clusters, labels_of_words
 from biassay.studies.associations.lead import lead_of, standing_of
 from biassay.studies.associations.records import Diagnostics, Result
 
@@ -37,8 +38,7 @@ def diagnosed(
     words = {role: list(row.associations.get(role, {})) or list(test.concept(role).words) for role in ROLES}
     counts = None if tokens is None else {role: [tokens[w] for w in own if w in tokens] for role, own in words.items()}
     counts = counts if counts is not None and all(counts.values()) else None
-    driver, d_without, place = _driver(row, words, cosines)
-    p = None if place is None or cosines is None else p_without(cosines, len(words["X"]), len(words["A"]), place)
+    driver, d_without, p = _driver(row, words, cosines)
     return Diagnostics(
         model=row.model,
         options=row.options,
@@ -62,16 +62,27 @@ def _medians(words: Mapping[str, Sequence[str]], frequency: Numbers) -> dict[str
 
 def _driver(
     row: Result, words: Mapping[str, Sequence[str]], cosines: NDArray[np.float64] | None
-) -> tuple[str | None, float | None, int | None]:
-    """The word without which least of the effect is left."""
+) -> tuple[str | None, float | None, float | None]:
+    """Return the word or cluster without which least of the effect is left, with the d and the p that are left."""
     if cosines is None or row.effect_size_by_word is None:
         return None, None, None
-    effects = effects_without(cosines, len(words["X"]), len(words["A"]))
+    sizes = len(words["X"]), len(words["Y"]), len(words["A"]), len(words["B"])
+    table, (n, _, k, _) = average_clusters(cosines, sizes, labels_of_words(words, row.clusters))
+    effects = effects_without(table, n, k)
     towards = effects * math.copysign(1.0, row.effect_size_by_word)
     if np.isnan(towards).all():
         return None, None, None
     place = int(np.nanargmin(towards))
-    return [word for role in ROLES for word in words[role]][place], float(effects[place]), place
+    names = [name for role in ROLES for name in _by_cluster(words[role], row.clusters.get(role, {}))]
+    return names[place], float(effects[place]), p_without(table, n, k, place)
+
+
+def _by_cluster(words: Sequence[str], clusters: Mapping[str, str]) -> list[str]:
+    """Name the clusters of a word set by their words: he/him/his."""
+    joined: dict[str, list[str]] = {}
+    for word in words:
+        joined.setdefault(clusters.get(word, word), []).append(word)
+    return ["/".join(cluster) for cluster in joined.values()]
 
 
 def warnings_of(row: Result, found: Diagnostics | None) -> Iterator[str]:

@@ -66,9 +66,9 @@ def with_corrections(results: Sequence[Result], settings: Settings) -> tuple[Res
     changes: _Changes = [_alone(row, settings.level) for row in results]
     families: dict[ModelKey, list[int]] = {}
     for i, row in enumerate(results):
-        if row.protocol not in PAPERS and row.about != "method":
+        if row.protocol not in PAPERS and row.about != "method" and not row.searched:
             families.setdefault(model_key(row), []).append(i)
-    papers = [i for i, row in enumerate(results) if row.protocol in PAPERS]
+    papers = [i for i, row in enumerate(results) if row.protocol in PAPERS and not row.searched]
     if papers:
         _correct_papers(results, papers, changes, settings.level)
     for places in families.values():

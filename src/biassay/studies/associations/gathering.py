@@ -14,6 +14,7 @@ from biassay.results.data import Manifest, ModelRecord, RunData, is_of
 from biassay.results.gathering import Gathered
 from biassay.results.labels import ModelKey, model_key
 from biassay.results.slices import run_of_tests
+from biassay.studies.associations.averaging import labels_of_words
 from biassay.studies.associations.crossing import crossed_fields
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.intervals import cosines_of
@@ -77,7 +78,9 @@ def _at_level(run: RunData, alpha: float) -> RunData:
 
     def changed(row: Result) -> Result:
         x, y, a, b = (len(row.associations.get(role, {})) for role in ("X", "Y", "A", "B"))
-        own = crossed_fields(cosines_of(row, run), (x, y, a, b), settings, row.cosine_sd) or dict.fromkeys(_OF_ALPHA)
+        labels = labels_of_words({role: tuple(row.associations.get(role, {})) for role in "XYAB"}, row.clusters)
+        sizes = x, y, a, b
+        own = crossed_fields(cosines_of(row, run), sizes, settings, row.cosine_sd, labels) or dict.fromkeys(_OF_ALPHA)
         return dataclasses.replace(row, alpha=alpha, **own)
 
     rows = tuple(row if row.alpha == alpha else changed(row) for row in run.results)

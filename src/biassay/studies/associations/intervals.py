@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.results.data import RunData, is_of
-from biassay.studies.associations.averaging import of_words
+from biassay.studies.associations.averaging import mean_rows, of_words
 from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.records import Result
 
@@ -38,21 +38,35 @@ def contributions(result: Result) -> Contributions | None:
     roles = {role: result.associations.get(role, {}) for role in _ROLES}
     if not all(roles.values()) or result.effect_size_by_word is None:
         return None
-    scores = np.array([*roles["X"].values(), *roles["Y"].values()])
+    clusters = {role: _cluster_sizes(result, role) for role in "XY"}
+    means = {
+        role: mean_rows(np.array(list(roles[role].values()))[:, None], [cluster for cluster, _ in clusters[role]])[:, 0]
+        for role in "XY"
+    }
+    scores = np.concatenate([means["X"], means["Y"]])
     spread = float(scores.std(ddof=1)) if len(scores) > 1 and np.isfinite(scores).all() else 0.0
     if not spread > 1e-12 * float(np.abs(scores).max()):
         return None
     centre = float(scores.mean())
 
     def shares(role: str, sign: int) -> dict[str, float]:
-        words = roles[role]
-        return {word: sign * (score - centre) / (len(words) * spread) for word, score in words.items()}
+        weights = [len(means[role]) * size for _, size in clusters[role]]
+        return {
+            word: sign * (score - centre) / (weight * spread)
+            for (word, score), weight in zip(roles[role].items(), weights, strict=True)
+        }
 
     return Contributions(
-        effect_size=float(np.mean(list(roles["X"].values())) - np.mean(list(roles["Y"].values()))) / spread,
+        effect_size=float(means["X"].mean() - means["Y"].mean()) / spread,
         targets={"X": shares("X", 1), "Y": shares("Y", -1)},
         attributes={role: {word: score / spread for word, score in roles[role].items()} for role in ("A", "B")},
     )
+
+
+def _cluster_sizes(result: Result, role: str) -> list[tuple[str, int]]:
+    """Return the cluster of every word of a role, and how many words it has."""
+    labels = [result.clusters.get(role, {}).get(word, word) for word in result.associations[role]]
+    return [(label, labels.count(label)) for label in labels]
 
 
 def cosines_of(result: Result, run: RunData) -> NDArray[np.float64] | None:

@@ -74,7 +74,7 @@ def corrected_p_of(row: Result) -> float | None:
 
 def is_claimed(row: Result) -> bool:
     """Does the p-value that leads claim anything? By text only under the papers' protocols."""
-    return lead_of(row) != "text" or row.protocol in PAPERS
+    return not row.searched and (lead_of(row) != "text" or row.protocol in PAPERS)
 
 
 def standing_of(row: Result) -> Standing:
@@ -119,6 +119,8 @@ def is_against(row: _Expecting, effect: float | None) -> bool:
 
 def cannot_reach(row: Result) -> bool:
     """Has the test too few words for any result to be significant?"""
+    if row.searched:
+        return False
     lead = lead_of(row)
     if lead == "crossed":
         return row.p_value_crossed is None
@@ -127,7 +129,7 @@ def cannot_reach(row: Result) -> bool:
 
 def largest(result: Result) -> float | None:
     """How far from 0 d can be with so many target words; None: of another unit, or not known."""
-    n, m = (result.num_words.get(role, 0) for role in "XY")
+    n, m = (result.num_clusters.get(role, 0) for role in "XY")
     return largest_d(n, m) if result.unit == "d" and n and m else None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from biassay.models.base import Identity
@@ -20,7 +22,7 @@ from biassay.studies.associations.records import Contextual, Result
 from biassay.studies.associations.settings import Settings
 from biassay.texts.sentences import digest_of
 
-__all__ = ["contextual_result_of", "result_of"]
+__all__ = ["contextual_result_of", "is_searched", "result_of"]
 
 
 def result_of(
@@ -29,10 +31,13 @@ def result_of(
     """One row of the results; what depends on the whole table is filled in later."""
     found = measured.association
     p, by_word = (found.p, found.by_word) if found else (None, None)
-    floor = smallest_p(measured.num_words["X"], measured.num_words["Y"], settings.alternative)
+    by_word_of = measured.associations or (found.leave_one_out if found else None) or {}
+    clusters = _clusters(test, {role: tuple(of) for role, of in by_word_of.items()})
+    n, m = (measured.num_words[role] - _repeated(clusters, role) for role in "XY")
+    floor = smallest_p(n, m, settings.alternative)
     if found is not None and found.floor is not None:
         floor = max(floor, found.floor)
-    return Result(
+    result = Result(
         **_asked(test, identity, settings),
         **_tails(p, by_word, floor),
         effect_size=found.effect_size if found else None,
@@ -58,8 +63,47 @@ def result_of(
         shared_templates=measured.shared_templates,
         share_random=measured.share_random,
         random_sets=None if measured.share_random is None else settings.random_sets,
-        **(crossed_fields(found.cosines, found.num_words, settings, cosine_sd) if found else {}),
+        clusters=clusters,
+        **(crossed_fields(found.cosines, found.num_words, settings, cosine_sd, found.clusters) if found else {}),
     )
+    return _descriptive(result) if is_searched(test, identity) else result
+
+
+def is_searched(test: Test, identity: Identity) -> bool:
+    """Were the words of the test found by searching this model?"""
+    return identity.weights in test.source.searched_models
+
+
+def _descriptive(result: Result) -> Result:
+    """Return the result without p-values and intervals: its words were chosen because they show the effect."""
+    without: dict[str, Any] = dict.fromkeys(_INFERENCE)
+    return dataclasses.replace(result, searched=True, **without)
+
+
+_INFERENCE = (
+    *("p_value", "log10_p_value", "p_route", "p_error", "p_value_by_word", "log10_p_value_by_word", "p_route_by_word"),
+    *("p_error_by_word", "p_floor_by_word", "p_value_by_word_opposite", "p_value_crossed", "df_crossed", "d_low"),
+    *("d_high", "D_low", "D_high", "smallest_effect", "p_equivalence", "margin", "share_random", "random_sets"),
+    *("calibrated_ci_low", "calibrated_ci_high"),
+)
+
+
+def _clusters(test: Test, words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Return by role the cluster of every measured word that shares it with another measured word."""
+    found = {}
+    for role, measured in words.items():
+        labels = {word: test.concept(role).cluster_labels.get(word, word) for word in measured}
+        counts = Counter(labels.values())
+        shared = {word: label for word, label in labels.items() if counts[label] > 1}
+        if shared:
+            found[role] = shared
+    return found
+
+
+def _repeated(clusters: Mapping[str, Mapping[str, str]], role: str) -> int:
+    """Return by how much the number of clusters is below the number of words."""
+    of_role = clusters.get(role, {})
+    return len(of_role) - len(set(of_role.values()))
 
 
 def _plain(by_word: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
@@ -73,9 +117,11 @@ def contextual_result_of(
     found = measured.association
     p = None if found is None else TailProbability(found.p_value, found.log10_p_value, "random effects", math.nan)
     words = {role: measured.num_words(role) for role in ROLES}
-    return Result(
+    clusters = _clusters(test, {role: tuple(of) for role, of in measured.associations.items()})
+    n, m = (words[role] - _repeated(clusters, role) for role in "XY")
+    result = Result(
         **_asked(test, identity, settings),
-        **_tails(p, found.by_word if found else None, smallest_p(words["X"], words["Y"], "two-sided")),
+        **_tails(p, found.by_word if found else None, smallest_p(n, m, "two-sided")),
         effect_size=found.effect_size if found else None,
         num_targ1=words["X"],
         num_targ2=words["Y"],
@@ -94,8 +140,10 @@ def contextual_result_of(
         associations=_plain(measured.associations),
         contextual=_contextual(found, measured, settings.level) if found else None,
         too_rare=dict(measured.too_rare),
-        **(crossed_fields(found.cosines, found.sizes, settings, cosine_sd) if found else {}),
+        clusters=clusters,
+        **(crossed_fields(found.cosines, found.sizes, settings, cosine_sd, found.clusters) if found else {}),
     )
+    return _descriptive(result) if is_searched(test, identity) else result
 
 
 def _contextual(found: ContextualAssociation, measured: ContextMeasurement, alpha: float) -> Contextual:
@@ -135,24 +183,12 @@ def _asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]
         "test_version": test.source.version,
         "test_digest": digest_of(test),
         **description_of(test),
-        "clusters": _shared_clusters(test),
         "p_value_holm": None,
         "significant": None,
         "significant_holm": None,
         "p_value_by_word_holm": None,
         "significant_by_word": None,
         "significant_by_word_holm": None,
-    }
-
-
-def _shared_clusters(test: Test) -> dict[str, dict[str, str]]:
-    """By role, the cluster of each word that shares one with others."""
-    shared = {role: {word for own in test.concept(role).clusters if len(own) > 1 for word in own} for role in ROLES}
-    labels = {role: test.concept(role).cluster_labels for role in ROLES}
-    return {
-        role: {word: labels[role][word] for word in test.concept(role).words if word in words}
-        for role, words in shared.items()
-        if words
     }
 
 

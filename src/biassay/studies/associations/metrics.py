@@ -125,22 +125,25 @@ class Score:
 
     def associate(self, sets: Sets, how: Testing) -> Association:
         words = how.words[:2] if how.words else tuple([f"{t}{i}" for i in range(len(sets[t]))] for t in "XY")
-        owners = np.array([f"X {word}" for word in words[0]] + [f"Y {word}" for word in words[1]])
+        clusters = words if how.clusters is None else how.clusters[:2]
         rows = np.concatenate([sets["X"], sets["Y"]])
+        in_x = np.arange(len(rows)) < len(sets["X"])
+        owners = np.array([f"{t} {word}" for t, of in zip("XY", clusters, strict=True) for word in of])
         names = list(dict.fromkeys(owners.tolist()))
         first = sum(name.startswith("X ") for name in names)
 
-        def scored(chosen: Sequence[int], kept: Sequence[int]) -> float:
-            x, y = (np.isin(owners, [names[i] for i in of]) for of in (chosen, [i for i in kept if i not in chosen]))
+        def scored(x: NDArray[np.bool_], y: NDArray[np.bool_]) -> float:
             return float(self.score(rows[x], rows[y], sets["A"], sets["B"]))
 
-        everyone = range(len(names))
-        observed = scored(range(first), everyone)
-        splits = np.array([scored(split, everyone) for split in _splits(len(names), first, how)])
+        observed = scored(in_x, ~in_x)
+        chosen = (np.isin(owners, [names[i] for i in split]) for split in _splits(len(names), first, how))
+        splits = np.array([scored(x, ~x) for x in chosen])
         without: dict[str, dict[str, float]] = {"X": {}, "Y": {}}
-        for i in everyone:
-            role, _, word = names[i].partition(" ")
-            without[role][word] = scored([j for j in range(first) if j != i], [j for j in everyone if j != i])
+        for role, of, side in (("X", words[0], in_x), ("Y", words[1], ~in_x)):
+            for word in dict.fromkeys(of):
+                kept = np.ones(len(rows), dtype=np.bool_)
+                kept[side] = np.array(of) != word
+                without[role][word] = scored(in_x & kept, ~in_x & kept)
         p = _p_value(observed, splits, how)
         return Association(
             effect_size=observed,

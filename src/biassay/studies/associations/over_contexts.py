@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import BiassayError, StimulusError, UsageError
 from biassay.stimuli.model import ROLES, Test
+from biassay.studies.associations.averaging import Words, associations_of_words
 from biassay.studies.associations.ceat import ContextualAssociation, ceat
 from biassay.studies.associations.settings import Settings
 from biassay.studies.seeds import seed_of
@@ -81,13 +82,22 @@ def measure_in_contexts(
             *([vectors[word] for word in kept[role]] for role in ROLES),
             n_samples=settings.n_samples,
             rng=np.random.default_rng(seed_of(settings.seed, test.name, "contexts", who)),
+            clusters=_clusters(test, kept),
         )
     except UsageError as error:
         return ContextMeasurement(None, "refused", str(error), lost, rare, counts, {})
     except BiassayError as error:
         return ContextMeasurement(None, "failed", str(error), lost, rare, counts, {})
-    associations = {
-        role: dict(zip(kept[role], map(float, scores), strict=True))
-        for role, scores in zip(ROLES, (found.x, found.y, found.a, found.b), strict=True)
-    }
+    n, _, k, _ = found.sizes
+    targets, attributes = associations_of_words(found.cosines, found.sizes, found.clusters)
+    by_role = {"X": targets[:n], "Y": targets[n:], "A": attributes[:k], "B": attributes[k:]}
+    associations = {role: dict(zip(kept[role], map(float, by_role[role]), strict=True)) for role in ROLES}
     return ContextMeasurement(found, "measured", None, lost, rare, counts, associations)
+
+
+def _clusters(test: Test, kept: Mapping[str, list[str]]) -> Words | None:
+    """Return the cluster of every stimulus; None if no cluster has several words."""
+    if not any(test.concept(role).clusters for role in ROLES):
+        return None
+    x, y, a, b = ([test.concept(role).cluster_labels[word] for word in kept[role]] for role in ROLES)
+    return x, y, a, b

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from biassay.models.base import Encoded, Span
 from biassay.stats.association import largest_parts
 from biassay.stats.random_attributes import share_reaching
 from biassay.stimuli.model import ROLES, Test
-from biassay.studies.associations.averaging import Words, mean_rows
+from biassay.studies.associations.averaging import Words, associations_of_words, mean_rows, padded
 from biassay.studies.associations.metric_registry import metric_named
 from biassay.studies.associations.metrics import ByPairs, Metric
 from biassay.studies.associations.settings import Settings
@@ -98,15 +99,23 @@ def measure(
             largest_parts(
                 vectors[role], test.concept(role).label, [t.text for t in chosen[role]]
             )  # names what is wrong
+        _check_case(vectors, chosen)
         metric = metric_named(settings.metric)
         rng = np.random.default_rng(seed_of(settings.seed, test.name, "p-value"))
-        how = Testing(settings.protocol, settings.alternative, words=_words(test, chosen), rng=rng)
+        how = Testing(
+            settings.protocol,
+            settings.alternative,
+            words=_words(test, chosen),
+            clusters=_clusters(test, chosen),
+            rng=rng,
+        )
         found = metric.associate(vectors, how)
         if how.words is not None and shares.templates is not None and not settings.of_papers:
             places = {role: [i for i, text in enumerate(chosen[role]) if shares.keeps(text)] for role in "XY"}
             vectors |= {role: vectors[role][own] for role, own in places.items()}
             chosen |= {role: [chosen[role][i] for i in own] for role, own in places.items()}
-            found = by_word_of(found, metric.associate(vectors, replace(how, words=_words(test, chosen), p=found.p)))
+            shared = replace(how, words=_words(test, chosen), clusters=_clusters(test, chosen), p=found.p)
+            found = by_word_of(found, metric.associate(vectors, shared))
         if not test.tells_words:
             found = replace(found, cosines=None)
         associations = _associations(metric, found, vectors, chosen)
@@ -136,11 +145,16 @@ def _share_random(
         return None
     words = [f"{role} {text.stimulus}" for role in "XY" for text in chosen[role]]
     table = metric.matrix_of_words(np.concatenate([vectors["X"], vectors["Y"]]), words, vocabulary)
-    sizes = found.num_words[2], found.num_words[3]
+    n, x_y_a_b = found.num_words[0], padded(found.clusters)
+    x, y = (mean_rows(part, labels) for part, labels in zip((table[:n], table[n:]), x_y_a_b[:2], strict=True))
+    a, b = (
+        count if labels is None else len(set(labels))
+        for count, labels in zip(found.num_words[2:], x_y_a_b[2:], strict=True)
+    )
     return share_reaching(
-        table,
-        found.num_words[0],
-        sizes,
+        np.concatenate([x, y]),
+        len(x),
+        (a, b),
         found.effect_size_by_word,
         settings.random_sets,
         settings.seed,
@@ -213,10 +227,35 @@ def _truncate(kept: dict[str, list[int]], rng: np.random.Generator) -> None:
             kept[role] = sorted(rng.choice(kept[role], size=size, replace=False).tolist())
 
 
+def _check_case(vectors: Mapping[str, NDArray[np.float32]], chosen: Mapping[str, list[Text]]) -> None:
+    """Refuse words that differ only in case if the model gives them the same vectors: they are one word."""
+    spellings: dict[str, dict[tuple[str, str], list[int]]] = {}
+    for role in ROLES:
+        for row, text in enumerate(chosen[role]):
+            spellings.setdefault(text.stimulus.casefold(), {}).setdefault((role, text.stimulus), []).append(row)
+    for words in spellings.values():
+        for (one, first), (other, second) in combinations(words, 2):
+            rows = vectors[one][words[one, first]], vectors[other][words[other, second]]
+            if first != second and rows[0].shape == rows[1].shape and np.array_equal(*rows):
+                raise UsageError(
+                    f"{first!r} ({one}) and {second!r} ({other}) differ only in case, and the model gives both "
+                    "the same vector; remove one of them"
+                )
+
+
 def _words(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:
     if not test.tells_target_words:
         return None
     x, y, a, b = ([text.stimulus for text in chosen[role]] for role in ROLES)
+    return (x, y, a, b) if test.tells_words else (x, y)
+
+
+def _clusters(test: Test, chosen: Mapping[str, list[Text]]) -> Words | None:
+    """Return the cluster of every text, in the form of the words; None if no cluster has several words."""
+    if not test.tells_target_words or not any(test.concept(role).clusters for role in ROLES):
+        return None
+    labels = {role: test.concept(role).cluster_labels for role in ROLES}
+    x, y, a, b = ([labels[role].get(text.stimulus, text.stimulus) for text in chosen[role]] for role in ROLES)
     return (x, y, a, b) if test.tells_words else (x, y)
 
 
@@ -227,8 +266,7 @@ def _associations(
     names = {role: list(dict.fromkeys(text.stimulus for text in chosen[role])) for role in ROLES}
     if found.cosines is not None:
         n, _, k, _ = found.num_words
-        targets = found.cosines[:, :k].mean(axis=1) - found.cosines[:, k:].mean(axis=1)
-        attributes = found.cosines[:n].mean(axis=0) - found.cosines[n:].mean(axis=0)
+        targets, attributes = associations_of_words(found.cosines, found.num_words, found.clusters)
         means = {"X": targets[:n], "Y": targets[n:], "A": attributes[:k], "B": attributes[k:]}
     else:
         scores = {"X": found.x, "Y": found.y, **metric.of_attributes(vectors)} if found.x.size else {}

@@ -128,10 +128,10 @@ def _one_test(given: str | Mapping[str, Any]) -> Test:
 
 
 def sizes_of(test: Test) -> Sizes:
-    """Words of X, Y, A and B; an error where they are not known."""
+    """Return the clusters of words of X, Y, A and B; an error where the words are not known."""
     if any(text.word is None for role in ROLES for text in test.concept(role).given):
         raise UsageError(f"test {test.name!r}: its file does not say which words its texts are made from")
-    n, m, k, l = (len(set(test.concept(role).words)) for role in ROLES)  # noqa: E741
+    n, m, k, l = (len(set(test.concept(role).cluster_labels.values())) for role in ROLES)  # noqa: E741
     return n, m, k, l
 
 

@@ -9,7 +9,14 @@ from typing import Literal
 from biassay.results.data import Record, TestRecord
 from biassay.stimuli.model import About, Direction, TemplateKind
 
-__all__ = ["ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result", "Scale"]
+__all__ = ["SEARCHED", "ContextsRecord", "Contextual", "Diagnostics", "InputsRecord", "Result", "Scale"]
+
+
+SEARCHED = (
+    "descriptive: the words of this test were found by searching this model, so the effect only repeats the search; "
+    "run the test on another model"
+)
+"""Why nothing is claimed of a test on the model that was searched for its words."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +67,12 @@ class Result(Record):
     ``margin``, in cosine units. ``shared_templates`` is how much of their texts X and Y have in common.
 
     ``cosine_sd`` is the standard deviation of cosines between pairs of frequent words on this model, and
-    ``calibrated_difference`` is D divided by it, with its interval: what models are compared by. ``clusters`` holds, by
-    role, the cluster of each word that shares one with others.
+    ``calibrated_difference`` is D divided by it, with its interval: what models are compared by.
+    ``clusters`` holds, by role, the cluster of every word that shares its cluster with another word: by word, and in
+    the crossed test, the words of a cluster are averaged and count as one observation.
+
+    ``searched`` is True if the words of the test were found by searching this very model: then the effect is described
+    only, and there is no p-value and no interval.
 
     Of a test over contexts ``effect_size`` is the pooled one, ``p_value`` that of the random-effects model (two-sided),
     and ``contextual`` holds the rest; of the words ``lost``, the corpus has too few contexts of those ``too_rare``, and
@@ -155,6 +166,13 @@ class Result(Record):
     calibrated_ci_high: float | None = None
     cosine_sd: float | None = None
     clusters: dict[str, dict[str, str]] = dataclasses.field(default_factory=dict)
+    searched: bool = False
+
+    @property
+    def num_clusters(self) -> dict[str, int]:
+        """The number of words by role, with every cluster counted once."""
+        repeated = {role: len(of) - len(set(of.values())) for role, of in self.clusters.items()}
+        return {role: count - repeated.get(role, 0) for role, count in self.num_words.items()}
 
     @property
     def question(self) -> str:

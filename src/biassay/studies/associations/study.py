@@ -22,7 +22,7 @@ from biassay.studies.associations.crossing import COSINES
 from biassay.studies.associations.diagnostics import diagnosed
 from biassay.studies.associations.families import with_corrections
 from biassay.studies.associations.inputs import AssociationInputs, check_same, open_inputs
-from biassay.studies.associations.making import contextual_result_of, result_of
+from biassay.studies.associations.making import contextual_result_of, is_searched, result_of
 from biassay.studies.associations.metric_registry import metric_package
 from biassay.studies.associations.over_contexts import cover, measure_in_contexts
 from biassay.studies.associations.over_texts import measure, usable_vectors
@@ -200,8 +200,9 @@ def _over_texts(
     measured = measure(test, texts, encoded, inputs.settings, model.abilities.lost_hint, vocabularies.get(random))
     sd = model_sd(scales, test.level)
     yield Row("results", result_of(test, model.identity, measured, inputs.settings, sd))
-    if measured.association is not None and measured.association.cosines is not None:
-        yield Array(f"{test.name}/{COSINES}", measured.association.cosines)
+    found = measured.association
+    if found is not None and found.cosines is not None and not is_searched(test, model.identity):
+        yield Array(f"{test.name}/{COSINES}", found.cosines)
 
 
 def _over_contexts(
@@ -218,7 +219,7 @@ def _over_contexts(
     sd = model_sd(scales, "context")
     yield Row("results", contextual_result_of(test, model.identity, measured, inputs.settings, sd))
     if measured.association is not None:
-        for name in (*SAMPLE_ARRAYS, COSINES):
+        for name in () if is_searched(test, model.identity) else (*SAMPLE_ARRAYS, COSINES):
             yield Array(f"{test.name}/{name}", getattr(measured.association, name))
 
 

@@ -15,7 +15,7 @@ from biassay.stats.crossed import Crossed, crossed_test
 from biassay.stats.crossed_effect import Estimate, crossed_effect, in_short
 from biassay.stats.permutation import Alternative, Protocol, Rng, permutation_test
 from biassay.stats.tails import Route, TailProbability
-from biassay.studies.associations.averaging import Words, lengths, mean_rows, padded
+from biassay.studies.associations.averaging import Words, average_clusters, lengths, mean_rows, padded, word_labels
 
 __all__ = ["Association", "Testing", "associated", "by_word_of", "tested", "weat", "wefat"]
 
@@ -33,11 +33,12 @@ class Association:
     p : TailProbability
         Under the protocol; over texts, as the papers do.
     by_word : TailProbability or None
-        Exact, over words: all texts of a word move together. None where the words of the texts are not known.
+        Exact, over words: all texts of a word move together, and all words of a cluster. None where the words of the
+        texts are not known.
     by_word_opposite : TailProbability or None
         The same of the opposite direction, where a one-sided test finds a negative effect by word.
     effect_size_by_word : float or None
-        The effect size over words: texts of a word are averaged, on both sides.
+        The effect size over words: texts of a word are averaged, then words of a cluster, on both sides.
     protocol, alternative : str
     sizes : (int, int, int, int)
         Number of vectors in X, Y, A and B.
@@ -52,6 +53,8 @@ class Association:
         The smallest p-value by word that could have been, where fewer splits were tried than there are.
     leave_one_out : role -> word -> float, or None
         Of such a score: what it would be without the word.
+    clusters : two or four sequences of str, or None
+        The cluster of every word; `crossed` and `estimate` average the words of a cluster first.
     """
 
     effect_size: float
@@ -69,16 +72,23 @@ class Association:
     num_words: tuple[int, int, int, int] = (0, 0, 0, 0)
     floor: float | None = None
     leave_one_out: Mapping[str, Mapping[str, float]] | None = None
+    clusters: Words | None = None
 
     @cached_property
     def crossed(self) -> Crossed | None:
         """The crossed test, which takes target words and attribute words as samples of what they stand for."""
-        return None if self.cosines is None else crossed_test(self.cosines, self.num_words[0], self.num_words[2])
+        if self.cosines is None:
+            return None
+        table, sizes = average_clusters(self.cosines, self.num_words, self.clusters)
+        return crossed_test(table, sizes[0], sizes[2])
 
     @cached_property
     def estimate(self) -> Estimate | None:
         """The effect size by word, with an interval over target words and attribute words."""
-        return None if self.cosines is None else crossed_effect(self.cosines, self.num_words[0], self.num_words[2])
+        if self.cosines is None:
+            return None
+        table, sizes = average_clusters(self.cosines, self.num_words, self.clusters)
+        return crossed_effect(table, sizes[0], sizes[2])
 
     @property
     def p_value(self) -> float:
@@ -108,6 +118,7 @@ def weat(
     alternative: Alternative = "greater",
     route: Route = "auto",
     words: Words | None = None,
+    clusters: Words | None = None,
     rng: Rng = None,
 ) -> Association:
     """Do the targets X, more than Y, go with the attributes A, more than with B?
@@ -124,6 +135,10 @@ def weat(
     words : two or four sequences of str, optional
         For texts made from words: the word of every row of X and Y, or of X, Y, A and B. Gives `by_word`. Without it
         every row is a word of its own to `crossed`.
+    clusters : two or four sequences of str, optional
+        The cluster of every row of X and Y, or of X, Y, A and B. Forms of one word (he, him, his) share a cluster and
+        count as one observation by word and in `crossed`. Where every row is a word, clusters may as well be given
+        as `words`.
     rng : numpy Generator or seed
         Used by the two protocols that draw.
 
@@ -158,7 +173,9 @@ def weat(
     >>> round(found.crossed.D, 2), found.crossed.p_value < 0.05
     (2.19, True)
     """
-    return associated((X, Y, A, B), Testing(protocol, alternative, route, words, rng))
+    if clusters is not None and words is None:
+        words = tuple([str(row) for row in range(len(labels))] for labels in clusters)  # type: ignore[assignment]
+    return associated((X, Y, A, B), Testing(protocol, alternative, route, words, rng, clusters=clusters))
 
 
 def associated(sets: Sequence[ArrayLike], how: Testing) -> Association:
@@ -191,6 +208,8 @@ class Testing:
     rng: Rng = None
     noise: float = 0.0
     p: TailProbability | None = None
+    clusters: Words | None = None
+    """The cluster of every text, in the form of ``words``."""
 
 
 def tested(
@@ -206,11 +225,13 @@ def tested(
     p = how.p or permutation_test(
         x, y, protocol=how.protocol, alternative=how.alternative, route=how.route, noise=how.noise, rng=how.rng
     )
-    every_text_a_word = how.p is None and sizes == num_words and (how.protocol, how.route) == ("exact", "auto")
+    labels = word_labels(how.words, how.clusters)
+    table, counts = average_clusters(cosines, num_words, labels)
+    every_text_a_word = how.p is None and sizes == counts and (how.protocol, how.route) == ("exact", "auto")
     by_word = opposite = size_by_word = None
     if how.words is not None:
-        scores = cosines[:, : num_words[2]].mean(axis=1) - cosines[:, num_words[2] :].mean(axis=1)
-        x_words, y_words = scores[: num_words[0]], scores[num_words[0] :]
+        scores = table[:, : counts[2]].mean(axis=1) - table[:, counts[2] :].mean(axis=1)
+        x_words, y_words = scores[: counts[0]], scores[counts[0] :]
         by_word = p
         if not every_text_a_word:
             by_word = permutation_test(x_words, y_words, alternative=how.alternative, noise=how.noise)
@@ -231,12 +252,23 @@ def tested(
         y=y,
         cosines=cosines,
         num_words=num_words,
+        clusters=labels,
     )
 
 
 def by_word_of(found: Association, words: Association) -> Association:
     """What was found by text, and of ``words`` what was found by word."""
-    names = ("by_word", "by_word_opposite", "effect_size_by_word", "x", "y", "cosines", "num_words", "floor")
+    names = (
+        "by_word",
+        "by_word_opposite",
+        "effect_size_by_word",
+        "x",
+        "y",
+        "cosines",
+        "num_words",
+        "clusters",
+        "floor",
+    )
     return replace(found, leave_one_out=words.leave_one_out, **{name: getattr(words, name) for name in names})
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from biassay.errors import MeasurementError, UsageError
+from biassay.models.base import weights_digest
 from biassay.results.data import RunData
+from biassay.stimuli.first_names import first_names
 from biassay.stimuli.groups import Grouping
 from biassay.stimuli.model import Concept, Source, Test
 from biassay.studies.discovery.findings import permutations_wanted
@@ -13,8 +15,8 @@ from biassay.studies.discovery.view import group_of
 __all__ = ["CIRCULAR", "against_of", "check_size", "make_tests"]
 
 CIRCULAR = (
-    "The words were chosen because they are close to these names in this model: on the same model and names the test "
-    "confirms the choice and measures nothing. Use it on other models, or over contexts."
+    "The words were chosen because they are close to these names in this model: on the same model the test would only "
+    "confirm the choice, so that its results there are descriptive. Run it on other models."
 )
 
 
@@ -33,15 +35,17 @@ def make_tests(run: RunData, group: str, against: str, size: int) -> tuple[Test,
     """Tests of the names of two groups by words found of each: those associated, and where there are those emergent.
 
     At most ``size`` words a side: found of a group, and with a score above its threshold against the other of the two,
-    by which they are ranked. A word found of both is left out. Words are those of the run's first model.
+    by which they are ranked. A word found of both is left out, and so are first names. Words are those of the run's
+    first model, whose digest the tests hold.
     """
     check_size(size)
+    names = _names(run)
     theirs = _words(run, against, group, emergent=False)
     tests: list[Test] = []
     for kind, emergent in (("associated", False), ("emergent", True)):
         own = _words(run, group, against, emergent=emergent)
-        A = [word for word in own if word not in theirs][:size]
-        B = [word for word in theirs if word not in own][:size]
+        A = [word for word in own if word not in theirs and word.casefold() not in names][:size]
+        B = [word for word in theirs if word not in own and word.casefold() not in names][:size]
         if min(len(A), len(B)) >= 2:
             if not (tests and set(A) == set(tests[0].A.words)):  # the same test again
                 tests.append(_test(run, (group, against), kind, (A, B)))
@@ -77,7 +81,13 @@ def _source(run: RunData, group: str) -> Source:
         licence="the words: facts about the model; names: " + inputs.licence,
         version="1",
         note=f"{DUAL_USE} {CIRCULAR}",
+        searched_models=(weights_digest(model.family, model.name, model.revision),),
     )
+
+
+def _names(run: RunData) -> set[str]:
+    """Return the names of the groups and all known first names, in lower case."""
+    return {name.casefold() for names in run.manifest.inputs.groups.values() for name in names} | first_names()
 
 
 def _more_permutations(run: RunData) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import DegenerateError
 from biassay.stats.matching import matched
-from biassay.stimuli.model import ROLES
+from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.averaging import mean_rows
 from biassay.studies.robustness.records import Kind
 from biassay.texts.sentences import Text
@@ -65,19 +65,25 @@ class Material:
         How many tokens the model makes of them, and their places in order of frequency.
     """
 
+    test: Test
     texts: Mapping[str, Sequence[Text]]
     tokens: Callable[[Sequence[str]], NDArray[np.int64] | None]
     ranks: Callable[[Sequence[str]], NDArray[np.float64] | None]
 
-    def words(self, role: str) -> list[str]:
-        return list(dict.fromkeys(text.stimulus for text in self.texts[role]))
+    def clusters(self, role: str) -> dict[str, list[str]]:
+        """Return the words of every cluster, by the name of the cluster: he/him/his."""
+        labels = self.test.concept(role).cluster_labels
+        joined: dict[str, list[str]] = {}
+        for word in dict.fromkeys(text.stimulus for text in self.texts[role]):
+            joined.setdefault(labels.get(word, word), []).append(word)
+        return {"/".join(words): words for words in joined.values()}
 
 
 def of_reading(
     material: Material, reading: str, similarity: str, units: Mapping[str, Floats], *, first: bool
 ) -> Iterator[Measured]:
     """One reading by one similarity, ``units`` by role; the first of all also with each template by itself."""
-    found = Measured("model", reading, similarity, "", "", *_of_words(units, material.texts))
+    found = Measured("model", reading, similarity, "", "", *_of_words(material, units, material.texts))
     if first and not found.is_known:
         raise DegenerateError("some vectors have no direction")
     yield found
@@ -93,9 +99,16 @@ def of_words(material: Material, first: Measured, n_subsets: int, rng: np.random
 
 
 def _of_words(
-    units: Mapping[str, Floats], texts: Mapping[str, Sequence[Text]]
+    material: Material, units: Mapping[str, Floats], texts: Mapping[str, Sequence[Text]]
 ) -> tuple[Floats, tuple[int, int, int, int]]:
-    x, y, a, b = (mean_rows(units[role], [text.stimulus for text in texts[role]]) for role in ROLES)
+    """Average the texts of a word, then the words of a cluster."""
+    means = []
+    for role in ROLES:
+        words = [text.stimulus for text in texts[role]]
+        labels = material.test.concept(role).cluster_labels
+        clusters = [labels.get(word, word) for word in dict.fromkeys(words)]
+        means.append(mean_rows(mean_rows(units[role], words), clusters))
+    x, y, a, b = means
     return np.concatenate([x, y]) @ np.concatenate([a, b]).T, (len(x), len(y), len(a), len(b))
 
 
@@ -110,13 +123,15 @@ def _templates(material: Material, units: Mapping[str, Floats], first: Measured)
             for role in ROLES
         }
         rows = {role: units[role][kept[role]] if role in kept else units[role] for role in ROLES}
-        if any(len({text.stimulus for text in texts[role]}) < len(material.words(role)) for role in "XY"):
+        if any(
+            len({t.stimulus for t in texts[role]}) < len({t.stimulus for t in material.texts[role]}) for role in "XY"
+        ):
             continue
-        yield Measured("template", first.reading, first.similarity, name, "", *_of_words(rows, texts))
+        yield Measured("template", first.reading, first.similarity, name, "", *_of_words(material, rows, texts))
 
 
 def _left_out(material: Material, first: Measured) -> Iterator[Measured]:
-    words = [(role, word) for role in ROLES for word in material.words(role)]
+    words = [(role, word) for role in ROLES for word in material.clusters(role)]
     starts = dict(zip(ROLES, np.cumsum([0, *first.sizes[:3]]).tolist(), strict=True))
     for place, (role, word) in enumerate(words):
         if first.sizes[ROLES.index(role)] > 2:
@@ -135,12 +150,15 @@ def _subsets(first: Measured, n_subsets: int, rng: np.random.Generator) -> Itera
 
 def _alike(material: Material, first: Measured) -> Iterator[Measured]:
     """Target words that are alike in what may be taken for meaning; none where all words are alike already."""
-    x, y = material.words("X"), material.words("Y")
+    x, y = (list(material.clusters(role).values()) for role in "XY")
+    every = [word for cluster in (*x, *y) for word in cluster]
     for name, known, factor in ((TOKENS, material.tokens, 1.0), (FREQUENCY, material.ranks, _FACTOR)):
-        values = known([*x, *y])
+        values = known(every)
         if values is None:
             continue
-        of_x, of_y = matched(values[: len(x)].tolist(), values[len(x) :].tolist(), factor)
+        of_word = dict(zip(every, values.tolist(), strict=True))
+        means = [[float(np.mean([of_word[word] for word in cluster])) for cluster in of] for of in (x, y)]
+        of_x, of_y = matched(means[0], means[1], factor)
         if min(len(of_x), len(of_y)) >= _FEWEST and len(of_x) + len(of_y) < len(x) + len(y):
             kept = {"X": of_x, "Y": of_y, "A": list(range(first.sizes[2])), "B": list(range(first.sizes[3]))}
             yield _part(first, kept, "matched", name)

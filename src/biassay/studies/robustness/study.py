@@ -19,7 +19,9 @@ from biassay.stats.similarities import directions
 from biassay.stimuli.catalogue import select_tests
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.inputs import test_record
+from biassay.studies.associations.making import is_searched
 from biassay.studies.associations.over_texts import usable_texts
+from biassay.studies.associations.records import SEARCHED
 from biassay.studies.robustness.columns import SUMMARY, TABLES
 from biassay.studies.robustness.making import asked, measured_row, rows_of, with_corrections
 from biassay.studies.robustness.readings import chosen_readings
@@ -138,6 +140,8 @@ class _Measuring:
         self._found: list[Measured] = []
         self.lost: Mapping[str, tuple[str, ...]] = {}
         self._refused: str | None = None if test.tells_words else _NO_WORDS
+        if is_searched(test, model.identity):
+            self._refused = SEARCHED
         if self._refused is not None:
             return
         texts = inputs.texts[test.name]
@@ -148,7 +152,7 @@ class _Measuring:
         chosen = {role: [texts.role(role)[i] for i in kept[role]] for role in ROLES}
         shared = sharing(texts.X, texts.Y)
         chosen |= {role: [text for text in chosen[role] if shared.keeps(text)] for role in "XY"}
-        self._material = Material(chosen, model.tokens, model.ranks)
+        self._material = Material(test, chosen, model.tokens, model.ranks)
 
     @property
     def reason(self) -> str | None:

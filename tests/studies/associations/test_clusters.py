@@ -1,0 +1,188 @@
+"""Words of one cluster count as one observation in everything that is computed by word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import biassay
+from biassay.errors import UsageError
+from biassay.stats.crossed import crossed_test
+from biassay.studies.associations.averaging import average_clusters
+from biassay.studies.associations.intervals import contributions
+from biassay.studies.associations.records import Result
+
+CLUSTERS = {"X": [["man", "men"]], "Y": [["woman", "women"]], "A": [["office", "offices"]]}
+WORDS = {
+    "X": ["man", "men", "king", "uncle", "actor", "boy"],
+    "Y": ["woman", "women", "queen", "aunt", "actress", "girl"],
+    "A": ["office", "offices", "salary", "business", "career"],
+    "B": ["home", "kitchen", "wedding", "children"],
+}
+
+
+def own_test(clusters: dict[str, list[list[str]]], **fields: str) -> dict[str, object]:
+    sets = {role: {"label": role, "words": words, "clusters": clusters.get(role, [])} for role, words in WORDS.items()}
+    return {"name": "own", **fields, **sets}
+
+
+def measured(clusters: dict[str, list[list[str]]], **fields: str) -> Result:
+    (result,) = biassay.run("glove", tests=own_test(clusters, **fields)).results
+    return result
+
+
+def labels(role: str) -> list[str]:
+    of = {word: cluster[0] for cluster in CLUSTERS.get(role, []) for word in cluster}
+    return [of.get(word, word) for word in WORDS[role]]
+
+
+def vectors(role: str) -> np.ndarray:
+    return biassay.open_encoder("glove").encode(WORDS[role]).vectors
+
+
+def test_weat8_on_glove_counts_pronouns_once() -> None:
+    """The issue's figure: p goes from .042 to .058."""
+    (result,) = biassay.run("glove", tests="weat8").results
+    assert result.p_value_crossed == pytest.approx(0.0579, abs=5e-5)
+    assert result.num_words["A"] == 8
+    assert result.num_clusters == {"X": 8, "Y": 8, "A": 6, "B": 6}
+    assert result.clusters["A"] == {"he": "he", "his": "he", "him": "he"}
+
+
+def test_declared_clusters_change_what_is_by_word_and_nothing_by_text() -> None:
+    with_clusters, without = measured(CLUSTERS), measured({})
+    assert (with_clusters.effect_size, with_clusters.p_value) == (without.effect_size, without.p_value)
+    for name in ("effect_size_by_word", "p_value_by_word", "p_value_crossed", "D", "d_low", "share_random"):
+        assert getattr(with_clusters, name) != getattr(without, name), name
+    assert with_clusters.p_floor_by_word == pytest.approx(1 / 252)
+    assert without.p_floor_by_word == pytest.approx(1 / 924)
+    assert without.clusters == {}
+
+
+def test_a_run_gives_the_numbers_of_tables_averaged_by_hand() -> None:
+    result = measured(CLUSTERS)
+    unit = {role: (v := vectors(role)) / np.linalg.norm(v, axis=1, keepdims=True) for role in WORDS}
+
+    def mean(role: str) -> np.ndarray:
+        names = labels(role)
+        rows = [[i for i, name in enumerate(names) if name == one] for one in dict.fromkeys(names)]
+        return np.stack([unit[role][of].mean(axis=0) for of in rows])
+
+    x, y, a, b = (mean(role) for role in "XYAB")
+    expected = crossed_test(np.vstack([x, y]) @ np.vstack([a, b]).T, len(x), len(a))
+    assert (result.D, result.p_value_crossed) == pytest.approx((expected.D, expected.p_value), rel=1e-5)
+
+
+@pytest.mark.parametrize("how", ["words", "clusters"])
+def test_the_function_agrees_with_the_run(how: str) -> None:
+    result = measured(CLUSTERS)
+    own = tuple(labels(role) for role in "XYAB")
+    found = biassay.weat(*(vectors(role) for role in "XYAB"), **{how: own})
+    assert found.crossed is not None
+    assert found.crossed.p_value == pytest.approx(result.p_value_crossed, rel=1e-5)
+    assert found.effect_size_by_word == pytest.approx(result.effect_size_by_word, rel=1e-5)
+    assert found.p_value_by_word == pytest.approx(result.p_value_by_word)
+
+
+def test_a_word_in_two_clusters_is_an_error() -> None:
+    x = np.eye(4) + 0.1
+    words, clusters = (["a", "a", "b", "b"], ["c"] * 4), (["one", "two", "b", "b"], ["c"] * 4)
+    with pytest.raises(UsageError, match="'a' is in two clusters"):
+        biassay.weat(x, x, x[:2], x[2:], words=words, clusters=clusters)
+
+
+def test_texts_of_a_word_are_averaged_before_words_of_a_cluster() -> None:
+    """A pronoun with three sentences weighs as much as one with a single sentence."""
+    rng = np.random.default_rng(0)
+    rows, a, b = rng.normal(size=(8, 5)), rng.normal(size=(3, 5)), rng.normal(size=(3, 5))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    words = (["he", "he", "he", "him"], ["she", "aunt", "girl", "woman"])
+    clusters = (["he"] * 3 + ["he"], ["she", "aunt", "girl", "woman"])
+    with pytest.raises(UsageError):
+        biassay.weat(rows[:1], rows[4:], a, b, words=(["he"], words[1]), clusters=(["he"], clusters[1]))
+    extra = rng.normal(size=(1, 5))
+    found = biassay.weat(
+        np.vstack([rows[:4], extra]),
+        rows[4:],
+        a,
+        b,
+        words=([*words[0], "man"], words[1]),
+        clusters=([*clusters[0], "man"], clusters[1]),
+    )
+    direction = (a / np.linalg.norm(a, axis=1, keepdims=True)).mean(0) - (
+        b / np.linalg.norm(b, axis=1, keepdims=True)
+    ).mean(0)
+    he = (unit[:3].mean(0) + unit[3]) / 2 @ direction
+    man = extra[0] / np.linalg.norm(extra) @ direction
+    of_y = unit[4:] @ direction
+    assert found.crossed is not None
+    assert pytest.approx((he + man) / 2 - of_y.mean()) == found.crossed.D
+
+
+def test_the_average_keeps_the_order_and_counts() -> None:
+    table = np.arange(20.0).reshape(4, 5)
+    averaged, sizes = average_clusters(table, (2, 2, 3, 2), (["a", "a"], ["b", "c"], ["d", "e", "d"], ["f", "g"]))
+    assert sizes == (1, 2, 2, 2)
+    rows = np.stack([table[:2].mean(axis=0), table[2], table[3]])
+    np.testing.assert_allclose(averaged, np.stack([rows[:, [0, 2]].mean(axis=1), *rows[:, [1, 3, 4]].T], axis=1))
+
+
+def test_contributions_of_words_add_up_to_d() -> None:
+    result = measured(CLUSTERS)
+    found = contributions(result)
+    assert found is not None
+    assert found.effect_size == pytest.approx(result.effect_size_by_word)
+    assert sum(sum(of.values()) for of in found.targets.values()) == pytest.approx(result.effect_size_by_word)
+
+
+def test_a_whole_cluster_is_left_out_at_once() -> None:
+    run = biassay.run("glove", tests=own_test({"B": [["home", "kitchen", "wedding"]]}))
+    drivers = {row.driver for row in run.table("diagnostics")}
+    assert drivers <= {"home/kitchen/wedding", "children", *(w for role in "XYA" for w in WORDS[role])}
+
+
+def test_clusters_survive_a_saved_run(tmp_path: Path) -> None:
+    run = biassay.run("glove", tests=own_test(CLUSTERS))
+    run.save(tmp_path / "run")
+    (again,) = biassay.load(tmp_path / "run").results
+    assert again.clusters == run.results[0].clusters
+    assert again.num_clusters == {"X": 5, "Y": 5, "A": 4, "B": 4}
+
+
+def test_sentences_inherit_clusters() -> None:
+    result = measured(CLUSTERS, templates="bleached")
+    assert result.level == "sentence"
+    assert result.num_clusters == {"X": 5, "Y": 5, "A": 4, "B": 4}
+
+
+def test_robustness_counts_clusters() -> None:
+    run = biassay.robustness("glove", tests=own_test(CLUSTERS))
+    first = next(row for row in run.table("specifications") if row.kind == "model")
+    assert first.num_words == {"X": 5, "Y": 5, "A": 4, "B": 4}
+    result = measured(CLUSTERS)
+    assert first.p_value_crossed == pytest.approx(result.p_value_crossed)
+    assert "without man/men" in {row.words for row in run.table("specifications")}
+
+
+def test_power_counts_clusters() -> None:
+    assert biassay.power(own_test(CLUSTERS)).sizes == (5, 5, 4, 4)
+
+
+def test_a_dict_of_words_may_state_its_direction() -> None:
+    assert measured({}, direction="negative").direction == "negative"
+
+
+def test_contexts_count_a_cluster_once() -> None:
+    rng = np.random.default_rng(1)
+    sets = [[rng.normal(size=(6, 4)) + shift for _ in range(4)] for shift in (0.3, 0.0, 0.3, 0.0)]
+    sets[0].append(sets[0][0] + 0.01 * rng.normal(size=(6, 4)))
+    own = (["a", "b", "c", "d", "a"], *([f"{role}{i}" for i in range(4)] for role in "YAB"))
+    found = biassay.ceat(*sets, n_samples=50, rng=0, replicates=0, clusters=own)
+    plain = biassay.ceat(*sets, n_samples=50, rng=0, replicates=0)
+    rows = [found.cosines[[0, 4]].mean(axis=0), *found.cosines[[1, 2, 3, 5, 6, 7, 8]]]
+    expected = crossed_test(np.stack(rows), 4, 4)
+    assert (found.crossed.D, found.crossed.p_value) == pytest.approx((expected.D, expected.p_value))
+    assert found.p_value_by_word * 70 == pytest.approx(round(found.p_value_by_word * 70))
+    assert (found.effect_size, found.p_value) == (plain.effect_size, plain.p_value)
