@@ -59,6 +59,11 @@ def keeping(run: Run, test: str, **words: Collection[str]) -> Run:
     return dataclasses.replace(edited(run, test, associations=known), arrays=arrays)
 
 
+def without_clusters(run: Run) -> Run:
+    """Return the run with every word its own cluster."""
+    return with_rows(run, (dataclasses.replace(row, clusters={}) for row in run.results))
+
+
 def roles(result: Result) -> list[tuple[str, dict[str, float]]]:
     return [(role, result.associations[role]) for role in ("X", "Y", "A", "B")]
 

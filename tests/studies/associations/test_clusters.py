@@ -25,7 +25,7 @@ WORDS = {
 
 def own_test(clusters: dict[str, list[list[str]]], **fields: str) -> dict[str, object]:
     sets = {role: {"label": role, "words": words, "clusters": clusters.get(role, [])} for role, words in WORDS.items()}
-    return {"name": "own", **fields, **sets}
+    return {"name": "own", "language": "en", **fields, **sets}
 
 
 def measured(clusters: dict[str, list[list[str]]], **fields: str) -> Result:

@@ -23,6 +23,7 @@ from tests.studies.associations.compared_runs import (
     other_model,
     rows_of,
     without,
+    without_clusters,
 )
 from tests.studies.associations.publish_runs import measured_in_contexts
 
@@ -46,6 +47,7 @@ def row(found: Comparison, test: str) -> AssociationDifference:
 
 def test_differences_are_those_of_the_words_in_common(first: Run, second: Run, third: Run) -> None:
     """Targets and attributes; the order of words on the other model does not matter."""
+    first, second, third = map(without_clusters, (first, second, third))
     result = of(second, "weat7")
     second = keeping(second, "weat7", X=list(result.associations["X"])[2:], B=list(result.associations["B"])[:5])
     first = keeping(first, "weat7", A=list(result.associations["A"])[1:])
@@ -85,6 +87,7 @@ def turned(run: Run) -> Run:
 
 
 def test_simultaneous_intervals_are_those_of_more_confidence(first: Run, second: Run, third: Run) -> None:
+    first, second, third = map(without_clusters, (first, second, third))
     found = compared({"a": first, "b": second, "c": third})
     assert [r.family for r in rows_of(found)] == [8] * 8
     for r in rows_of(found):

@@ -92,7 +92,7 @@ _RESULTS = (
 _MISSING = (
     *_ASKED,
     Column("factor", "by", "Pole of the words, pair of group words in the prompt, or group word named first."),
-    Column("level", "", "Which of them."),
+    Column("level", "level", "Which of them."),
     Column("asked", "asked", "Words in replies (by pole), or replies.", "count"),
     Column("missing", "missing", "Words that were not read (by pole), or replies without any word read.", "count"),
     Column("rate", "rate", "Share that is missing.", "share"),
