@@ -202,7 +202,8 @@ def _samples(folder: Path, manifest: Mapping[str, Any]) -> Table:
         with np.load(path, allow_pickle=False) as archive:
             for name in archive.files:
                 test, _, part = name.rpartition("/")
-                table[model, test, f"samples.{_SAMPLES.get(part, part)}"] = _summary(archive[name])
+                if test != "scales":  # cosines of frequent words, which no test of the papers has
+                    table[model, test, f"samples.{_SAMPLES.get(part, part)}"] = _summary(archive[name])
     return table
 
 
