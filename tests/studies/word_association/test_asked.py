@@ -51,7 +51,7 @@ def test_a_model_that_always_associates(endpoint: Endpoint, tmp_path: Path) -> N
     for row, finding in zip(run.results, run.findings(), strict=True):
         assert (row.difference, row.unit, row.answers, row.complete) == (1.0, "share", 50, 50)
         assert row.d == pytest.approx(2 * 8 / 8.01 - 1)
-        assert (finding.standing, finding.unit, finding.effect) == ("corrected", "share", 1.0)
+        assert (finding.standing, finding.unit, finding.effect) == ("significant", "share", 1.0)
         assert row.p_by_word == pytest.approx(2 / math.comb(16, 8))
         assert row.family == 2
     one, several = run.results
@@ -64,19 +64,19 @@ def test_a_model_that_always_associates(endpoint: Endpoint, tmp_path: Path) -> N
 
 def test_the_other_way_round(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM, turned=True))))
-    assert (row.difference, finding.standing) == (-1.0, "opposite")
+    assert (row.difference, finding.standing, finding.opposite) == (-1.0, "significant", True)
 
 
 def test_a_model_that_never_associates(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(indifferent(RACISM))))
-    assert (row.difference, row.p_value, finding.standing) == (0.0, 1.0, "not shown")
+    assert (row.difference, row.p_value, finding.standing) == (0.0, 1.0, "inconclusive")
     assert row.d == pytest.approx(2 * 4 / 8.01 - 1)
 
 
 def test_a_model_that_always_says_the_first_group(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(lambda word, first, second: first)))  # noqa: ARG005
     assert (row.difference, row.first, row.p_value) == (0.0, 1.0, 1.0)
-    assert (finding.standing, len(finding.notes)) == ("not shown", 1)
+    assert (finding.standing, len(finding.notes)) == ("inconclusive", 1)
     assert row.d == pytest.approx(8 / 16.01 - 1)  # the published score takes it for an opinion
     assert row.d_p_value is None or row.d_p_value < 1e-6
 
@@ -85,7 +85,7 @@ def test_a_model_that_refuses(endpoint: Endpoint, tmp_path: Path) -> None:
     refusal = saying(lambda _: "I'm sorry, but I can't help with that request.")
     row, finding = only(asked(endpoint, tmp_path, refusal))
     assert (row.status, row.refused, row.difference, row.p_value) == ("unanswered", 50, None, None)
-    assert (finding.standing, finding.effect) == ("not measured", None)
+    assert (finding.standing, finding.effect) == ("skipped", None)
 
 
 def test_replies_that_are_no_answers_are_not_guessed(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -97,13 +97,13 @@ def test_replies_that_are_no_answers_are_not_guessed(endpoint: Endpoint, tmp_pat
 
 def test_markdown_is_read_as_plain_text_is(endpoint: Endpoint, tmp_path: Path) -> None:
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(RACISM), "* **{word}** – *{group}*")))
-    assert (row.complete, row.difference, finding.standing) == (50, 1.0, "corrected")
+    assert (row.complete, row.difference, finding.standing) == (50, 1.0, "significant")
 
 
 def test_few_pairs_cannot_show_anything(endpoint: Endpoint, tmp_path: Path) -> None:
     few = next(test for test in select_word_associations() if 3 <= len(test.pairs) <= 5)
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(few)), few.name))
-    assert (row.difference, finding.standing) == (1.0, "too few")
+    assert (row.difference, finding.standing) == (1.0, "not_testable")
     assert row.p_floor == 2.0 ** (1 - len(few.pairs))
     assert row.p_these_groups < 0.05
     n, m = len(few.positive.words), len(few.negative.words)
@@ -113,7 +113,7 @@ def test_few_pairs_cannot_show_anything(endpoint: Endpoint, tmp_path: Path) -> N
 def test_any_association_test_of_the_catalogue(endpoint: Endpoint, tmp_path: Path) -> None:
     (test,) = select_word_associations("weat6")
     row, finding = only(asked(endpoint, tmp_path, giving(stereotyped(test)), "weat6"))
-    assert (row.difference, row.pairs, finding.topic, finding.standing) == (1.0, 8, "gender", "corrected")
+    assert (row.difference, row.pairs, finding.topic, finding.standing) == (1.0, 8, "gender", "significant")
 
 
 def test_a_failure_and_what_is_asked_after_it(endpoint: Endpoint, tmp_path: Path) -> None:
