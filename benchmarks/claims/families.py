@@ -288,7 +288,7 @@ def lines() -> list[Line]:
             f"forms, {note}",
             f"20 questions of 4 forms, {note}",
             partial(_forms, correlation=c, false=f, declared=d),
-            4000,
+            20_000,
         )
         for note, c, f, d in (
             ("none has an effect, forms correlate .9", 0.9, 0, False),

@@ -169,7 +169,7 @@ def test_no_significant_result_is_said(cli: Cli, glove: Run, tmp_path: Path) -> 
     folder = with_rows(glove, results).save(tmp_path / "weak")
     code, stdout, _ = cli("report", folder, "--all", "--publish", tmp_path / "paper", "--format", "svg")
     assert code == 0
-    assert not {one.standing for one in biassay.load(folder).findings()} & {"corrected", "uncorrected", "opposite"}
+    assert not {one.standing for one in biassay.load(folder).findings()} & {"significant", "uncorrected"}
     assert "0.900*" not in stdout
     assert "*" not in "".join(cell for r in glove.results for cell in line_of(stdout, r.test))
 

@@ -32,7 +32,7 @@ def test_the_corrected_count_comes_first_and_chance_is_named() -> None:
     text = in_short([*people, *checks])
     assert text.startswith(
         "1 of 3 social-bias questions is significant after correction; 1 more before correction only "
-        "(about 0.15 expected by chance: 0.05 × 3); 1 is inconclusive."
+        "(at most about 0.15 expected by chance: 0.05 × 3); 1 is inconclusive."
     )
     assert "Sanity checks passed: 2 of 2." in text
     assert numbers(in_short([finding("t", "descriptive")])) == [1]

@@ -49,7 +49,7 @@ def test_the_study_in_one_file_measures_cosines(monkeypatch: pytest.MonkeyPatch)
     pairs = itertools.combinations(encoder.encode(concept.words).vectors.astype(float), 2)
     cosines = [one @ other / np.linalg.norm(one) / np.linalg.norm(other) for one, other in pairs]
     assert run.results[0].cosine == pytest.approx(np.mean(cosines), rel=1e-6)
-    assert [finding.standing for finding in run.findings()] == ["described"] * 4
+    assert [finding.standing for finding in run.findings()] == ["descriptive"] * 4
 
 
 def test_nothing_in_biassay_knows_the_example() -> None:

@@ -128,13 +128,13 @@ def test_scores_of_sentences_are_drawn(folder: Path, benchmark: str) -> None:
 
 def test_what_is_too_few_and_why_there_is_no_interval(mild: Run, old: Run) -> None:
     islam = next(one for one in mild.findings() if one.item == "wat-islam")
-    assert (islam.standing, islam.low) == ("described", None)
+    assert (islam.standing, islam.low) == ("descriptive", None)
     assert "4 pairs of group words cannot show" in sentence(islam)
     assert "no interval" in sentence(islam)
     row = old.results[0]
     alone = dataclasses.replace(row, n_clusters=1, score_low=None, score_high=None, p_value=None, p_value_holm=None)
     (finding,) = old.study.findings(with_results(old, (alone,)))
-    assert (finding.standing, finding.few) == ("too few", "templates")
+    assert (finding.standing, finding.few) == ("not_testable", "templates")
     assert "no interval: 1 template alone" in sentence(finding)
 
 

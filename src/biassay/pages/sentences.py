@@ -176,10 +176,10 @@ def _social_bias(findings: Sequence[Finding]) -> str:
 
 
 def _by_chance(findings: Sequence[Finding]) -> str:
-    """The number of questions expected to be significant before correction if all null hypotheses are true."""
+    """The number of questions expected to have p at most alpha by chance; fewer if the test is conservative."""
     alphas = [1.0 - one.confidence for one in findings]
     product = f": {alphas[0]:.4g} × {len(alphas):,}" if len(set(alphas)) == 1 else ""
-    return f"about {sum(alphas):.2g} expected by chance{product}"
+    return f"at most about {sum(alphas):.2g} expected by chance{product}"
 
 
 def _opposite(findings: Sequence[Finding], standing: Standing) -> str:
@@ -263,9 +263,10 @@ def points(findings: Sequence[Finding]) -> list[_Point]:
     few = [one for one in questions if one.smallest is not None]
     few = few if len(few) <= _FEW else []
     told = [o for o in questions if o.standing not in _SILENT or o.survives or o in few or _within(o)]
+    told += [one for one in people if one.form_of is not None and one.survives]
     forms: dict[str, list[str]] = {}
     for one in people:
-        if one.form_of is not None:
+        if one.form_of is not None and one not in told:
             forms.setdefault(f"{one.form_of} {one.standing} {one.opposite}", []).append(one.item)
     return [point for standing in _SAID for point in _of_standing([o for o in told if o.standing == standing], forms)]
 

@@ -124,7 +124,7 @@ def test_a_model_that_refuses_is_counted_and_not_scored(endpoint: Endpoint, reli
         assert (row.status, row.n, row.undecided, row.refused) == ("failed", 0, row.items, 6 * row.items)
         assert row.score is row.accuracy is row.p_value is None
     assert run.study.failed(run)
-    assert {one.standing for one in run.findings()} == {"not measured"}
+    assert {one.standing for one in run.findings()} == {"skipped"}
 
 
 @pytest.mark.extras

@@ -185,7 +185,7 @@ def test_groups_of_one_category_have_words_and_no_emergent_ones(place: Path, tmp
     for word in one.results:
         assert (word.eibd, word.emergent, word.p_value_excess, word.q_value_excess) == (False, False, 1.0, 1.0)
     assert one.tables["groups"][0].num_eibd == one.tables["groups"][0].num_emergent == 0
-    assert one.findings()[0].standing == two.findings()[0].standing == "corrected"
+    assert one.findings()[0].standing == two.findings()[0].standing == "significant"
     assert one.report(tmp_path / "page.html").stat().st_size > 0
     with pytest.raises(UsageError, match="one category"):
         discovered(place, groups=tmp_path / "one.toml", rule="all")

@@ -37,12 +37,12 @@ def test_a_finding_counts_the_words_of_a_group_and_names_the_first(found: biassa
         words = [word.word for word in found.results if word.group == row.group and word.associated]
         assert len(words) == row.num_associated >= 5
         assert (finding.model, finding.item, finding.title) == ("v.txt", row.group, row.label)
-        assert (finding.topic, finding.about, finding.standing) == ("colour, gender", "people", "corrected")
+        assert (finding.topic, finding.about, finding.standing) == ("colour, gender", "people", "significant")
         assert (finding.effect, finding.unit, finding.evidence) == (len(words), "words", tuple(words[:5]))
 
 
 @pytest.mark.parametrize(
-    ("given", "standing"), [({"threshold": 1.99}, "not shown"), ({"n_permutations": 9}, "too few")]
+    ("given", "standing"), [({"threshold": 1.99}, "inconclusive"), ({"n_permutations": 9}, "not_testable")]
 )
 def test_where_no_word_is_found(given: dict[str, Any], standing: str, place: Path) -> None:
     (finding,) = discovered(place, **given).findings()

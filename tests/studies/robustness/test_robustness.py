@@ -39,7 +39,7 @@ def test_the_first_specification_and_the_findings_are_those_of_run(glove: Run) -
     shown = [(one.item, one.standing, one.direction, one.effect) for one in glove.findings()]
     assert [one[:3] for one in shown] == [(one.item, one.standing, one.direction) for one in plain.findings()]
     assert [one[3] for one in shown] == pytest.approx([one.effect for one in plain.findings()])
-    assert {one[:2] for one in shown} >= {("weat6", "corrected"), ("weat7", "not shown")}
+    assert {one[:2] for one in shown} >= {("weat6", "significant"), ("weat7", "inconclusive")}
 
 
 def test_a_finding_says_what_it_survives_whatever_its_standing(glove: Run) -> None:
@@ -90,11 +90,11 @@ def test_a_word_left_out_is_the_test_without_it(glove: Run) -> None:
     assert (result.without_word, result.d_without_word) == ("cousins", pytest.approx(expected.effect_size_by_word))
 
 
-def test_only_tests_about_people_are_corrected(glove: Run) -> None:
-    people = [row for row in glove.results if row.about == "people"]
-    expected = biassay.holm([row.p_value_crossed for row in people]).adjusted
-    assert [row.p_value_crossed_holm for row in people] == pytest.approx(expected.tolist())
-    assert [row.family for row in glove.results] == [4, 4, 4, None, 4]
+def test_social_bias_questions_are_corrected_and_their_forms_count_once(glove: Run) -> None:
+    first = [row for row in glove.results if row.about == "people" and row.form_of is None]
+    smallest = min(first, key=lambda row: row.p_value_crossed or 1.0)
+    assert smallest.p_value_crossed_holm == pytest.approx(3 * (smallest.p_value_crossed or 1.0))
+    assert [row.family for row in glove.results] == [3, 3, 3, None, 3]
 
 
 def test_the_joint_p_value_is_that_of_the_median(glove: Run) -> None:
@@ -123,7 +123,7 @@ def test_a_test_with_too_many_words_lost_is_refused_alone(tmp_path: Path) -> Non
     file.write_text("\n".join(f"{w} {' '.join(map(str, v))}" for w, v in zip(words, vectors, strict=True)) + "\n")
     run = biassay.robustness(f"vectors:{file}?case=fold", ["weat6", "weat1"])
     assert [row.status for row in run.results] == ["measured", "refused"]
-    assert run.findings()[1].standing == "not measured"
+    assert run.findings()[1].standing == "skipped"
 
 
 def test_a_test_whose_words_are_not_known_is_refused_alone(tmp_path: Path) -> None:

@@ -126,8 +126,8 @@ def test_a_model_without_a_head_is_enough(measure: Cli, tiny_model: str, human: 
     assert [g["group"] for g in found["group_alignments"]] == judged
     assert [p["group"] for p in found["profiles"] if p["human"] is not None] == judged
     standings = {one["item"]: (one["standing"], one["reason"]) for one in found["findings"]}
-    assert standings["veteran"] == ("not measured", "the group has too few contexts")
-    assert standings["woman"] == ("described", None)
+    assert standings["veteran"] == ("skipped", "the group has too few contexts")
+    assert standings["woman"] == ("descriptive", None)
     assert (out / "report.html").is_file()
 
 

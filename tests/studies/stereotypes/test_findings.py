@@ -54,10 +54,10 @@ def test_a_measure_stands_by_the_p_value_of_shuffled_groups_corrected_for_all_me
     rows = tuple(profile(row.measure, "north", 1.0, 2.0) for row in (*given, agreement("ceat", None, None)))
     _, by = found((*given, agreement("ceat", None, None)), rows)
     assert {item: by[item].standing for item in ("ilps", "set", "ilps-star", "ceat")} == {
-        "ilps": "corrected",
+        "ilps": "significant",
         "set": "uncorrected",
-        "ilps-star": "not shown",
-        "ceat": "not measured",
+        "ilps-star": "inconclusive",
+        "ceat": "skipped",
     }
     assert (by["ilps"].unit, by["ilps"].effect, by["ilps"].low, by["ilps"].high) == ("tau", 0.3, -0.1, 0.4)
     assert by["ilps"].p_values["groups shuffled, corrected"] == pytest.approx(0.03)
@@ -74,12 +74,12 @@ def test_a_group_is_described_by_its_strongest_traits_under_the_closest_measure(
     assert set(by) == {"ilps", "set", "north", "south"}
     north = by["north"]
     assert (north.standing, north.evidence, north.effect, north.topic) == (
-        "described",
+        "descriptive",
         ("cold", "wealthy"),
         2.0,
         "land",
     )
-    assert (by["south"].standing, by["south"].evidence) == ("not measured", ())
+    assert (by["south"].standing, by["south"].evidence) == ("skipped", ())
     assert by["south"].reason is not None
 
 
@@ -94,7 +94,7 @@ def test_what_all_groups_share_is_no_groups_own() -> None:
     for group, traits, effect in (("north", ("cold", "wealthy"), 0.5), ("south", ("warm", "poor"), 0.5)):
         assert by[group].evidence == traits
         assert by[group].effect == pytest.approx(effect)
-    assert by["east"].standing == "not measured"
+    assert by["east"].standing == "skipped"
     assert [row.scores for row in rows[:2]] == [(0.5, -2.0), (0.1, -1.0)]  # records stay as measured
 
 

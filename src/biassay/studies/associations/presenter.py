@@ -106,7 +106,7 @@ class AssociationPresenter(Presenter):
             yield from CROSSED
         if any(corrected_p_of(row) is not None and row.family_name in (None, "run", "rows") for row in run.results):
             yield Use("correction for the number of questions", "holm1979")
-        if any(row.form_of for row in run.results):
+        if any(row.form_of and row.protocol not in PAPERS for row in run.results):
             yield Use("correction of the forms of a question", "goeman2010")
         if "text" not in leads and any(row.p_value_by_word_holm is not None for row in run.results):
             yield Use("correction of p by word", "tarone1990")

@@ -19,6 +19,8 @@ _RESULTS = (
     Column("about", "about", "Whether it is about people, or checks the method."),
     Column("topic", "topic", "Gender, race, age, ...; see tests.md."),
     Column("direction", "expected sign", "Sign of the effect that the test expects; empty if it expects none."),
+    Column("variant_of", "variant of", "The test of words that it puts into sentences."),
+    Column("form_of", "form of", "The test that stands for the question; empty if it is this one."),
     Column("targ1", "X", "The first targets."),
     Column("targ2", "Y", "The second targets."),
     Column("attr1", "A", "The first attributes."),
@@ -27,8 +29,10 @@ _RESULTS = (
     Column("d_low", "d, low", "Of d with other words of the same kinds: lower end.", "number"),
     Column("d_high", "d, high", "Upper end; the confidence is 1 - alpha.", "number"),
     Column("p_value_crossed", "p", "Of d, with other words of the same kinds (crossed test); two-sided.", "p"),
-    Column("p_value_crossed_holm", "p, Holm", "After Holm's correction over the tests about people of a model.", "p"),
-    Column("family", "family", "Tests that are corrected together; a check of the method stands outside.", "count"),
+    Column(
+        "p_value_crossed_holm", "p, Holm", "After Holm's correction over the social-bias questions of a model.", "p"
+    ),
+    Column("family", "family", "Number of questions corrected together; sanity checks are not corrected.", "count"),
     Column("choices", "choices", "Layers, poolings, similarities and templates, with all words.", "count"),
     Column("d_median", "median d", "Of all choices.", "number"),
     Column("d_smallest", "min d", "Of all choices.", "number"),

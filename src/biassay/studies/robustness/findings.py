@@ -42,6 +42,7 @@ def _finding(row: Result, label: str) -> Finding:
         },
         reason=row.reason,
         survives=tuple(_survives(row)) if row.d is not None else (),
+        form_of=row.form_of,
         opposite=standing in ("significant", "uncorrected") and is_against(row, row.d),
     )
 

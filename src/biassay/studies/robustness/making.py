@@ -14,7 +14,7 @@ from biassay.results.labels import model_key
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import crossed_effect
 from biassay.stats.joint import joint_test
-from biassay.stats.multiple import holm
+from biassay.stats.multiple import holm_by_question
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.robustness.records import Kind, Result, Specification
 from biassay.studies.robustness.settings import Settings
@@ -39,6 +39,7 @@ def asked(test: Test, identity: Identity, settings: Settings) -> dict[str, Any]:
         "attr2": test.B.label,
         "alpha": settings.alpha,
         "direction": test.direction,
+        "variant_of": test.variant_of,
     }
 
 
@@ -129,14 +130,18 @@ def _number(value: float) -> float | None:
 
 
 def with_corrections(results: Sequence[Result], alpha: float) -> tuple[Result, ...]:
-    """Holm's correction of the crossed p-values over the tests about people of each model, as in association tests."""
+    """Correct the crossed p-values over the social-bias questions of each model, as in association tests."""
     families: dict[Any, list[int]] = {}
     for i, row in enumerate(results):
         if row.about == "people" and row.p_value_crossed is not None:
             families.setdefault(model_key(row), []).append(i)
-    rows = [dataclasses.replace(row, p_value_crossed_holm=None, family=None) for row in results]
-    for places in families.values():
-        adjusted = holm([results[i].p_value_crossed or 0.0 for i in places], alpha).adjusted
-        for i, p in zip(places, adjusted.tolist(), strict=True):
-            rows[i] = dataclasses.replace(rows[i], p_value_crossed_holm=p, family=len(places))
+    rows = [dataclasses.replace(row, p_value_crossed_holm=None, family=None, form_of=None) for row in results]
+    for members in families.values():
+        places = sorted(members, key=lambda i: (results[i].variant_of is not None, results[i].test))
+        questions = [results[i].variant_of or results[i].test for i in places]
+        found = holm_by_question([results[i].p_value_crossed or 0.0 for i in places], questions, alpha)
+        first = {question: results[i].test for i, question in reversed([*zip(places, questions, strict=True)])}
+        for i, question, p in zip(places, questions, found.adjusted.tolist(), strict=True):
+            form_of = None if first[question] == results[i].test else first[question]
+            rows[i] = dataclasses.replace(rows[i], p_value_crossed_holm=p, family=found.n, form_of=form_of)
     return tuple(rows)

@@ -27,7 +27,7 @@ def sentences_of(run: RunData, sources: tuple[str, ...]) -> Iterator[Sentence]:
         over = " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1])))
         yield Sentence(
             f"At a level of {settings.alpha:g}, p-values were corrected by Holm's method over {over} "
-            f"test{'' if sizes[-1] == 1 else 's'} about people{each}",
+            f"social-bias question{'' if sizes[-1] == 1 else 's'}{each}",
             ("holm1979",),
         )
     counts = sorted({row.choices for row in rows if row.choices})

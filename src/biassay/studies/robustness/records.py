@@ -86,6 +86,8 @@ class Result(Record):
     d_equal_frequency: float | None = None
     alpha: float = 0.05
     direction: Direction | None = None
+    variant_of: str | None = None
+    form_of: str | None = None
 
 
 @dataclass(frozen=True)
