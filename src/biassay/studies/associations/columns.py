@@ -118,6 +118,7 @@ _DIAGNOSTICS = (
     Column("driver", "driver", "The word without which least of the effect is left."),
     Column("d_without", "d without it", "What is left.", "number"),
     Column("p_without", "p without it", "Crossed p without that word.", "p"),
+    Column("p_skew", "p, skew", "Crossed p corrected for skewed associations; a diagnostic.", "p"),
     REVISION,
 )
 

@@ -149,7 +149,8 @@ class Diagnostics(Record):
 
     ``tokens`` is the mean number of tokens of a word, ``single`` the share of words of one token, ``frequency`` the
     median rank of the words in the model's vocabulary, or over contexts their median number. ``driver`` is the word
-    without which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. None: not known.
+    without which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. ``p_skew`` is
+    the crossed p corrected for skewness. None: not known.
     A word that stands twice in a set, or in both sets of targets or of attributes, is refused when a test is read.
     """
 
@@ -163,6 +164,7 @@ class Diagnostics(Record):
     d_without: float | None
     p_without: float | None
     model_revision: str | None
+    p_skew: float | None = None
 
 
 @dataclass(frozen=True)
