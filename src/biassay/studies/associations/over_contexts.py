@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,11 +64,13 @@ def measure_in_contexts(
     settings: Settings,
     model: str,
     found_contexts: Callable[[str], int] | None = None,
+    documents: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> ContextMeasurement:
     """Measure one test; ``vectors`` holds for each stimulus the rows (contexts, d) that the model could locate.
 
     ``model`` takes part in the draws where every model draws its own contexts; ``found_contexts`` tells how many the
-    corpus has of a stimulus, by default no more than were located.
+    corpus has of a stimulus, by default no more than were located. ``documents`` holds the document of every row; by
+    default, every row counts as a document.
     """
     covered = cover(lambda word: len(vectors.get(word, ())), test, settings, found_contexts)
     counts, lost, rare, reason = covered.counts, covered.lost, covered.too_rare, covered.reason
@@ -80,6 +82,7 @@ def measure_in_contexts(
         found = ceat(
             *([vectors[word] for word in kept[role]] for role in ROLES),
             n_samples=settings.n_samples,
+            documents=None if documents is None else _by_role(documents, kept),
             rng=np.random.default_rng(seed_of(settings.seed, test.name, "contexts", who)),
         )
     except UsageError as error:
@@ -91,3 +94,9 @@ def measure_in_contexts(
         for role, scores in zip(ROLES, (found.x, found.y, found.a, found.b), strict=True)
     }
     return ContextMeasurement(found, "measured", None, lost, rare, counts, associations)
+
+
+def _by_role(
+    documents: Mapping[str, NDArray[np.int64]], kept: Mapping[str, Sequence[str]]
+) -> tuple[Sequence[NDArray[np.int64]], ...]:
+    return tuple([documents[word] for word in kept[role]] for role in ROLES)
