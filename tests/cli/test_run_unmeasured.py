@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from biassay.runs.run import Run
 
 from .conftest import Cli
@@ -72,6 +74,18 @@ def test_sets_without_any_difference_fail_with_a_reason(tmp_path: Path, cli: Cli
     result = measured(stdout)["own"]
     assert (result["status"], result["effect_size"]) == ("failed", None)
     assert "divide by zero" in result["reason"]
+
+
+def test_a_maximally_biased_model_is_significant(tmp_path: Path, cli: Cli) -> None:
+    path = write_vectors(tmp_path / "v.txt", 5)
+    lines = (line.split()[0] for line in path.read_text().splitlines())
+    path.write_text("".join(f"{word} {'1 0.25' if word[0] in 'xa' else '-0.25 1'}\n" for word in lines))
+    code, stdout, _ = cli("run", f"vectors:{path}", "--tests", write_test(tmp_path / "own.json", 5), "--json")
+    result = measured(stdout)["own"]
+    assert (code, result["significant_crossed"]) == (0, True)
+    assert result["p_value_crossed"] == pytest.approx(2 / 252)
+    assert 0.0 < result["d_low"] < result["d_high"]
+    assert result["effect_size_by_word"] == pytest.approx(result["d_high"])
 
 
 def test_one_failed_test_is_exit_code_one_though_others_were_measured(tmp_path: Path, cli: Cli) -> None:

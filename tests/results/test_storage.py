@@ -63,7 +63,8 @@ def refused(folder: Path, name: str) -> str:
         num_words=st.dictionaries(st.sampled_from(ROLES), st.integers(0, 10**6)),
         lost=st.dictionaries(st.sampled_from(ROLES), st.lists(texts, max_size=3).map(tuple)),
         associations=st.dictionaries(st.sampled_from(ROLES), st.dictionaries(texts, numbers, max_size=3)),
-        contextual=st.none() | st.builds(contextual, tau2=numbers, interval_low=maybe, n_samples=st.integers(3, 10**6)),
+        contextual=st.none()
+        | st.builds(contextual, z=numbers, new_contexts_low=maybe, n_samples=st.integers(3, 10**6)),
     )
 )
 def test_a_result_through_strict_json_is_equal(row: Result) -> None:
@@ -200,7 +201,7 @@ def test_json_that_cannot_be_taken_in_is_refused(tmp_path: Path, name: str, cont
     refused(tmp_path, name)
 
 
-@pytest.mark.parametrize("wrong", [{"p_value": 10**400}, {"contextual": {"tau2": "small"}}, {"num_words": 3}])
+@pytest.mark.parametrize("wrong", [{"p_value": 10**400}, {"contextual": {"z": "small"}}, {"num_words": 3}])
 def test_a_wrong_value_names_the_file(tmp_path: Path, wrong: dict[str, Any]) -> None:
     RUN.save(tmp_path)
     edited(tmp_path / "results.json", lambda content: content["tables"]["results"][0].update(wrong))

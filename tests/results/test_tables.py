@@ -29,7 +29,7 @@ OVER_CONTEXTS = [field.name for field in dataclasses.fields(Contextual) if field
 
 def contextual(**given: Any) -> Contextual:
     fields: dict[str, Any] = {name: 0.125 * place for place, name in enumerate(OVER_CONTEXTS)}
-    fields |= {"n_samples": 40, "num_contexts": {role: {"one": 7, "two": 8} for role in ROLES}}
+    fields |= {"n_samples": 40, "fewest_documents": 3, "num_contexts": {role: {"one": 7, "two": 8} for role in ROLES}}
     return Contextual(**fields | given)
 
 
@@ -64,7 +64,7 @@ def test_every_field_has_a_column_but_those_of_single_words() -> None:
 def test_file_frame_and_json_hold_the_same(tmp_path: Any) -> None:
     pytest.importorskip("pandas")
     rows = (
-        result(test="a", contextual=contextual(i2=0.5)),
+        result(test="a", contextual=contextual(share_significant=0.5)),
         result(test="b", effect_size=NAN),
         result(test="c", p=None),
     )
@@ -79,17 +79,17 @@ def test_file_frame_and_json_hold_the_same(tmp_path: Any) -> None:
         told = dict(zip(header, line, strict=True))
         assert told["test"] == frame["test"][place] == stored[place]["test"]
         assert told["p_value"] == ("" if stored[place]["p_value"] is None else repr(stored[place]["p_value"]))
-    assert frame["i2"][0] == 0.5 == stored[0]["contextual"]["i2"]
-    assert not isinstance(frame["i2"][1], float)
+    assert frame["share_significant"][0] == 0.5 == stored[0]["contextual"]["share_significant"]
+    assert not isinstance(frame["share_significant"][1], float)
 
 
 def test_what_was_not_computed_is_an_empty_cell_and_nan_is_not() -> None:
     rows = lines(*(result(p_value=v, p_value_by_word=v, test=str(i)) for i, v in enumerate((None, NAN, 0.0))))
     assert [row["p_value"] for row in rows] == ["", "nan", "0.0"]
     assert [row["significant"] for row in rows] == ["", "false", "true"]
-    found = contextual(interval_low=None, interval_high=None, prediction_low=-math.inf, tau2=0.0)
+    found = contextual(new_contexts_low=None, new_contexts_high=-math.inf, z=0.0)
     (row,) = lines(result(contextual=found))
-    assert [row[name] for name in ("interval_low", "prediction_low", "tau2")] == ["", "-inf", "0.0"]
+    assert [row[name] for name in ("new_contexts_low", "new_contexts_high", "z")] == ["", "-inf", "0.0"]
 
 
 @pytest.mark.extras

@@ -83,7 +83,10 @@ def test_numbers_are_those_of_ceat_on_the_vectors(
     vectors = vectors_of(tiny_model, contexts, words, dtype)
     who = f"hf {result.model_revision} {result.options}"
     rng = np.random.default_rng(seed_of(5, "own", "contexts", who))
-    found = biassay.ceat(*([vectors[w] for w in group] for group in WORDS.values()), n_samples=300, rng=rng)
+    kept = read_contexts(contexts)
+    documents = [[kept.table["source"].to_pylist()[kept.of(w)] for w in group] for group in WORDS.values()]
+    sets = ([vectors[w] for w in group] for group in WORDS.values())
+    found = biassay.ceat(*sets, n_samples=300, documents=documents, rng=rng)
     assert result.status == "measured"
     assert result.effect_size == pytest.approx(found.effect_size, abs=tolerance)
     assert result.contextual is not None
@@ -91,7 +94,31 @@ def test_numbers_are_those_of_ceat_on_the_vectors(
     assert result.p_value_by_word == pytest.approx(found.p_value_by_word, abs=0.1)
     assert run.arrays["0/own/samples"] == pytest.approx(found.samples, abs=10 * tolerance)
     assert result.contextual.num_contexts["X"]["John"] == 40
+    predicted = (result.contextual.new_contexts_low, result.contextual.new_contexts_high)
+    assert predicted == pytest.approx(found.prediction_interval, abs=10 * tolerance)
     assert (result.num_targ1, result.num_attr2, result.level) == (4, 4, "context")
+
+
+def test_contexts_of_one_document_predict_no_others(tiny_model: str, test_file: Path, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    found = {}
+    for name in ("own", "one"):
+        if name == "one":
+            lines = [line for file in sorted(corpus.iterdir()) for line in file.read_text().splitlines()]
+            text = " ".join(json.loads(line)["body"] for line in lines)
+            shutil.rmtree(corpus)
+            corpus.mkdir()
+            (corpus / "one.jsonl").write_text(json.dumps({"body": text}) + "\n")
+        place = tmp_path / f"{name}.parquet"
+        find_contexts(corpus, place, str(test_file), per_stimulus=20, workers=1)
+        found[name] = run_ceat(tiny_model, place, n_samples=100).results[0].contextual
+    assert found["own"].fewest_documents > 1
+    assert found["own"].new_contexts_low < found["own"].new_contexts_high
+    assert (found["one"].fewest_documents, found["one"].new_contexts_low, found["one"].new_contexts_high) == (
+        1,
+        None,
+        None,
+    )
 
 
 def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_model: str, tmp_path: Path) -> None:
@@ -106,7 +133,9 @@ def test_a_run_folder_holds_everything(contexts: Path, tiny_model: str, other_mo
     assert record.file == settings.contexts == str(contexts)
     header, first, *_ = (tmp_path / "run" / "results.tsv").read_text().splitlines()
     assert header.split("\t")[:5] == ["model", "options", "test", "p_value", "effect_size"]
-    assert {"standard_error", "tau2", "i2", "interval_low", "prediction_high"} <= set(header.split("\t"))
+    assert {"standard_error", "z", "new_contexts_low", "new_contexts_high", "fewest_documents"} <= set(
+        header.split("\t")
+    )
     assert len(first.split("\t")) == len(header.split("\t"))
     assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 2
 

@@ -7,11 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from biassay.errors import UsageError
 from biassay.stats.crossed import crossed_test
 from biassay.stats.crossed_effect import Estimate, crossed_effect
+from biassay.stats.model_difference import compare_tables
 
 Sizes = tuple[int, int, int, int]
 
@@ -181,6 +184,61 @@ def test_of_targets_that_are_all_alike_only_the_sign_is_known(rng: np.random.Gen
     assert high == (pytest.approx(most) if test.p_value > 0.05 else -math.ulp(0.0))
     above = crossed_effect(table, 4, 5, confidence=1.0 - test.p_value - 1e-9)
     assert not above.low <= 0.0 <= above.high  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("difference", [0.4, -0.4])
+def test_a_maximally_biased_model_has_the_largest_effect_and_a_sign(difference: float) -> None:
+    table = np.outer(np.repeat([1.0, -1.0], 8), np.repeat([1.0, -1.0], 8)) * difference / 4.0
+    found = crossed_effect(table, 8, 8)
+    most = math.sqrt(16 * 15 / 64)
+    assert found.effect_size == pytest.approx(math.copysign(most, difference))
+    assert not found.low <= 0.0 <= found.high  # type: ignore[operator]
+    assert max(map(abs, ends(found))) == pytest.approx(most)
+
+
+SPREADS = st.sampled_from([0.0, 1e-300, 1e-13, 1e-12, 3e-12, 1e-11, 1e-9, 1e-6, 1e-3, 1.0, 1e30, 1e48])
+
+
+@given(
+    sizes=st.tuples(*[st.integers(2, 5)] * 4),
+    spreads=st.tuples(*[SPREADS] * 6),
+    seed=st.integers(0, 2**32),
+    signs=st.booleans(),
+)
+def test_degenerate_tables_give_numbers_without_warnings(
+    sizes: Sizes, spreads: tuple[float, ...], seed: int, signs: bool
+) -> None:
+    n, m, k, l = sizes  # noqa: E741
+    rng = np.random.default_rng(seed)
+    in_x, in_a = np.repeat([1.0, -1.0], [n, m]), np.repeat([1.0, -1.0], [k, l])
+    parts = [
+        np.outer(in_x, in_a),
+        np.outer(rng.normal(size=n + m), in_a),
+        np.outer(in_x, rng.normal(size=k + l)),
+        rng.normal(size=(n + m, k + l)),
+        np.outer(rng.normal(size=n + m), np.ones(k + l)),
+        np.ones((n + m, k + l)),
+    ]
+    table = sum((spread * part for spread, part in zip(spreads, parts, strict=True)), np.zeros((n + m, k + l)))
+    table = np.sign(table) if signs else table
+    test, found = crossed_test(table, n, k), crossed_effect(table, n, k)
+    other = table + rng.normal(size=table.shape) * table.std()
+    compare_tables(table, other, n, k, direction=None, margin=0.2, confidence=0.95)
+    for p in (test.p_value, test.p_greater, test.p_skew):
+        assert p is None or 0.0 <= p <= 1.0
+    assert not any(end is not None and math.isnan(end) for end in (found.low, found.high))
+    if test.p_value is not None and found.low is not None:
+        assert (test.p_value <= 0.05) is not (found.low <= 0.0 <= found.high)  # type: ignore[operator]
+
+
+def test_a_spread_far_below_its_own_error_gives_no_warning(rng: np.random.Generator) -> None:
+    """Associations of targets hardly vary with all attributes, and a great deal without any one of them."""
+    in_x, by_attribute = np.repeat([1.0, -1.0], 4), np.array([1.0, -0.5, -0.5, 0.0])
+    table = np.outer(in_x, np.tile([0.4, 0.1, 0.3, 0.0], 2) * np.repeat([1.0, -1.0], 4))
+    table += 0.05 * np.outer([1.0, -1.0] * 4, np.tile(by_attribute, 2))
+    table += 1e-9 * rng.normal(size=(8, 8))
+    assert crossed_test(table, 4, 4).p_value is not None
+    assert np.isfinite(ends(crossed_effect(table, 4, 4))).all()
 
 
 def test_a_constant_column_and_equal_words_are_no_fault(rng: np.random.Generator) -> None:

@@ -52,6 +52,22 @@ def test_there_and_back(tmp_path: Path, sample: Sample) -> None:
         assert row["text"][row["start"] : row["end"]].lower() == row["stimulus"]
 
 
+def test_documents_are_told_apart_by_their_sources(tmp_path: Path) -> None:
+    sources = {"she": ["a.txt:0", "b.txt:0", "a.txt:0", "", ""], "he": ["b.txt:0", ""]}
+    rows = [
+        (name, Row(key, f"{name} {key}.", source, 0, len(name)))
+        for name, own in sources.items()
+        for key, source in enumerate(own)
+    ]
+    sample = Sample.from_table(STIMULI, 10, rows_table([n for n, _ in rows], [r for _, r in rows]))
+    write_contexts(tmp_path / "x.parquet", sample, {})
+    read = read_contexts(tmp_path / "x.parquet")
+    she, he = (read.documents(read.of(name)).tolist() for name in ("she", "he"))
+    assert (she[0] == she[2], she[1] == he[0]) == (True, True)
+    assert len({*she, *he}) == 2 + 3  # each context without a source is a document of its own
+    assert read.num_unknown_documents == 3
+
+
 def test_digest_is_of_the_content(tmp_path: Path) -> None:
     digests = []
     for number, source in enumerate(("a:1", "b:2", "b:2")):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from biassay.errors import UsageError, VectorError
 from biassay.stats.association import unit_rows
 
-__all__ = ["Pools", "check_draws", "draw_contexts", "mean_directions", "sample_associations", "sample_cosines"]
+__all__ = ["Pools", "check_draws", "draw_contexts", "mean_directions", "sample_associations"]
 
 _BLOCK_BYTES = 3 << 19  # of gathered rows: fits into the cache of one core
 _NORM_ROWS = 1024
@@ -161,27 +161,6 @@ def _mean_of(pools: Pools, chosen: NDArray[np.integer], out: Floats, gathered: F
         pools.gather(word, chosen[:, word], gathered)
         out += gathered
     out /= len(pools.rows)
-
-
-def sample_cosines(
-    targets: Pools, attributes: Sequence[Pools], draws: NDArray[np.integer], threads: int | None = None
-) -> NDArray[np.float32]:
-    """Cosine of every target with every attribute in every sample, (samples, targets, attributes)."""
-    pools = (targets, *attributes)
-    counts = [len(p.rows) for p in pools]
-    found = np.empty((len(draws), counts[0], sum(counts[1:])), dtype=np.float32)
-
-    def block(rows: slice) -> None:
-        chosen = draws[rows]
-        stacked = np.empty((len(chosen), sum(counts), targets.dimension), dtype=np.float32)
-        words = ((pool, word) for pool, count in zip(pools, counts, strict=True) for word in range(count))
-        for column, (pool, word) in enumerate(words):
-            pool.gather(word, chosen[:, column], stacked[:, column])
-        # Many small dot products: a matrix product each would start the library's own threads in every thread of ours.
-        np.vecdot(stacked[:, : counts[0], None], stacked[:, None, counts[0] :], out=found[rows])
-
-    _for_blocks(block, len(draws), sum(counts) * targets.dimension * 4, threads)
-    return found
 
 
 def mean_directions(pools: Pools) -> NDArray[np.float64]:

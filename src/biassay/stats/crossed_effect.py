@@ -16,6 +16,7 @@ from biassay.stats.crossed import CONFIDENCE, Crossed, crossed_test
 __all__ = ["Estimate", "crossed_effect", "expected_effect", "in_short"]
 
 _TINY = math.ulp(0.0)
+_LARGEST_LOG = 500.0
 
 Floats = NDArray[np.float64]
 Changes = tuple[Floats, Floats, Floats]
@@ -72,7 +73,7 @@ def crossed_effect(
     s_w = math.sqrt(float((_centred(s, n) ** 2).sum()) / max(N - 2, 1))
     if test.p_value is None or math.isnan(d):
         return Estimate(d, None, None, confidence)
-    if not s_w > flat:  # targets that are all alike say nothing about the spread of others: only the sign is known
+    if test.all_agree or not s_w > flat:  # equal targets say nothing about the spread of others, only about the sign
         most = math.sqrt(N * (N - 1) / (n * m))
         low, high = _of_sign(-most, most, test.p_value <= 1.0 - confidence, test.D)
         return Estimate(d, min(low, d), max(high, d), confidence)
@@ -122,7 +123,8 @@ def expected_effect(x: Number, error: Number, relative: Number, n: int, m: int) 
     N = n + m
     largest = math.sqrt(N * (N - 1) / (n * m))
     x, error, relative = (np.asarray(number)[..., None, None] for number in (x, error, relative))
-    drawn = (x + error * _NUMERATOR[:, None]) * np.exp(relative * (relative + _SPREAD))
+    # Where s_w is close to 0, `relative` may be any number: the limit keeps exp finite, and d is at its largest anyway.
+    drawn = (x + error * _NUMERATOR[:, None]) * np.exp(np.minimum(relative * (relative + _SPREAD), _LARGEST_LOG))
     drawn = drawn.reshape(*drawn.shape[:-2], -1)
     return np.asarray(largest * (np.sin(np.arctan(drawn * math.sqrt(n * m / (N * (N - 2))))) @ _WEIGHTS))
 

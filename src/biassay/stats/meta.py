@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 
-__all__ = ["RandomEffects", "pooled_means", "random_effects"]
+__all__ = ["RandomEffects", "random_effects"]
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,8 @@ class RandomEffects:
         The upper tail alone.
     tau2 : float
         Variance between the effect sizes beyond their own; zero if they vary less than their variances say.
-    q, i2 : float
-        Cochran's Q, and the share of the variation that tau2 stands for, (Q - df) / Q or zero. The variances that it is
-        compared with are of cosines: where all vectors share a direction, these shrink and i2 comes near 1.
-    prediction_interval : (float, float)
-        Where 95% of true effect sizes lie, by Student's t with N - 2 degrees of freedom.
+    q : float
+        The sum behind tau2, as in the paper. It grows with N and with what all vectors share.
     n : int
     """
 
@@ -44,8 +41,6 @@ class RandomEffects:
     p_value_upper: float
     tau2: float
     q: float
-    i2: float
-    prediction_interval: tuple[float, float]
     n: int
 
 
@@ -55,12 +50,11 @@ def random_effects(effects: NDArray[np.float64], variances: NDArray[np.float64])
     if n < 3:
         raise UsageError(f"pooling needs at least 3 effect sizes, got {n}")
     weights = 1.0 / variances
-    tau2, q = (float(value[0]) for value in _between(effects[:, None], weights[:, None]))
+    tau2, q = _between(effects, weights)
     shrunk = 1.0 / (variances + tau2)
     mean, error = float(shrunk @ effects / shrunk.sum()), math.sqrt(1.0 / shrunk.sum())
     z = mean / error
     log_p = min(0.0, float(scipy.special.log_ndtr(-abs(z))) + math.log(2.0))
-    reach = float(scipy.special.stdtrit(n - 2, 0.975)) * math.sqrt(tau2 + error * error)
     return RandomEffects(
         mean=mean,
         standard_error=error,
@@ -70,25 +64,14 @@ def random_effects(effects: NDArray[np.float64], variances: NDArray[np.float64])
         p_value_upper=float(scipy.special.ndtr(-z)),
         tau2=tau2,
         q=q,
-        i2=max(0.0, (q - (n - 1)) / q) if q > 0.0 else 0.0,
-        prediction_interval=(mean - reach, mean + reach),
         n=n,
     )
 
 
-def pooled_means(effects: NDArray[np.float64], variances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pooled effect size of every column of ``effects`` (N, c) with ``variances`` (N, c)."""
-    tau2, _ = _between(effects, 1.0 / variances)
-    shrunk = 1.0 / (variances + tau2)
-    return np.asarray((shrunk * effects).sum(axis=0) / shrunk.sum(axis=0))
-
-
-def _between(
-    effects: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """tau2 and Q of every column. Q is summed around the weighted mean, which cancels no digits."""
-    total = weights.sum(axis=0)
-    centre = (weights * effects).sum(axis=0) / total
-    q = (weights * (effects - centre) ** 2).sum(axis=0)
-    c = total - (weights * weights).sum(axis=0) / total
-    return np.maximum(0.0, (q - (len(effects) - 1)) / c), q
+def _between(effects: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
+    """Return tau2 and Q. Q is summed around the weighted mean, which cancels no digits."""
+    total = float(weights.sum())
+    centre = float(weights @ effects) / total
+    q = float(weights @ (effects - centre) ** 2)
+    c = total - float(weights @ weights) / total
+    return max(0.0, (q - (len(effects) - 1)) / c), q

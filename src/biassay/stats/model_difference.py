@@ -225,9 +225,12 @@ def gate_power(
 
 
 def _contrast(test: Crossed, added: float) -> Contrast:
-    """Widen the interval of a crossed test by a variance that is known well."""
-    flat = test.interval is None and test.df == 0.0  # all words agree exactly
-    if test.interval is None and not flat:
+    """Widen the interval of a crossed test by a variance that is known well.
+
+    If all words agree exactly, the interval is a point, provided that the exact test reaches its level.
+    """
+    flat = test.interval is None and math.isnan(test.df) and not math.isnan(test.V)
+    if test.interval is None and (not flat or (test.p_value is not None and test.p_value > 1.0 - test.confidence)):
         return Contrast(test.D, test.V, test.df, None, None)
     if not added > 0.0:
         return Contrast(test.D, test.V, test.df, *(test.interval or (test.D, test.D)))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biassay.errors import UsageError
 from biassay.files import check_digest, json_with_digest, open_file, written_whole
@@ -70,6 +71,15 @@ class Contexts:
         rows = self.of(stimulus)
         return int(rows.stop - rows.start)
 
+    def documents(self, rows: slice) -> NDArray[np.int64]:
+        """Number the documents of some rows; a row without a source counts as a document of its own."""
+        return self._documents[rows]
+
+    @property
+    def num_unknown_documents(self) -> int:
+        """Count the rows without a source."""
+        return int((self._documents < 0).sum())
+
     def texts(self, rows: slice | Sequence[int]) -> list[str]:
         """The texts of some rows."""
         return list(self._take(rows)["text"].to_pylist())
@@ -88,6 +98,14 @@ class Contexts:
             piece = table.slice(start, _HASHED_AT_ONCE)
             made.update(json.dumps([column.to_pylist() for column in piece.columns]).encode())
         return made.hexdigest()
+
+    @functools.cached_property
+    def _documents(self) -> NDArray[np.int64]:
+        encoded = self.table["source"].combine_chunks().dictionary_encode()
+        numbers = np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        empty = tool("pyarrow.compute").index(encoded.dictionary, "").as_py()
+        unknown = (numbers < 0) | (numbers == empty)
+        return np.where(unknown, -1 - np.arange(len(numbers)), numbers)
 
     @functools.cached_property
     def _rows(self) -> dict[str, slice]:

@@ -179,8 +179,8 @@ def test_contexts_count_a_cluster_once() -> None:
     sets = [[rng.normal(size=(6, 4)) + shift for _ in range(4)] for shift in (0.3, 0.0, 0.3, 0.0)]
     sets[0].append(sets[0][0] + 0.01 * rng.normal(size=(6, 4)))
     own = (["a", "b", "c", "d", "a"], *([f"{role}{i}" for i in range(4)] for role in "YAB"))
-    found = biassay.ceat(*sets, n_samples=50, rng=0, replicates=0, clusters=own)
-    plain = biassay.ceat(*sets, n_samples=50, rng=0, replicates=0)
+    found = biassay.ceat(*sets, n_samples=50, rng=0, clusters=own)
+    plain = biassay.ceat(*sets, n_samples=50, rng=0)
     rows = [found.cosines[[0, 4]].mean(axis=0), *found.cosines[[1, 2, 3, 5, 6, 7, 8]]]
     expected = crossed_test(np.stack(rows), 4, 4)
     assert (found.crossed.D, found.crossed.p_value) == pytest.approx((expected.D, expected.p_value))

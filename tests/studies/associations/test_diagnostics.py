@@ -42,6 +42,8 @@ def test_only_what_changes_the_reading_is_said(glove: Run) -> None:
     assert said(frequency={"X": 100.0, "Y": 900.0, "A": 1.0, "B": 1.0}) == 1
     assert said(p_without=0.2, d_without=0.5) == 1
     assert said(p_without=0.06, d_without=0.5) == 0  # a p-value just below alpha easily crosses it
+    assert said(p_skew=0.04) == 0
+    assert said(p_skew=0.06) == 1
     weak = dataclasses.replace(row, significant_crossed=False, p_value_crossed=0.4)
     assert not list(warnings_of(weak, dataclasses.replace(found, p_without=0.9)))
 

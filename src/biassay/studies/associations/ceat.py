@@ -17,20 +17,23 @@ from biassay.stats.contextual import (
     draw_contexts,
     mean_directions,
     sample_associations,
-    sample_cosines,
 )
 from biassay.stats.crossed import Crossed, crossed_test
 from biassay.stats.crossed_effect import Estimate, crossed_effect, in_short
 from biassay.stats.meta import RandomEffects, random_effects
+from biassay.stats.new_contexts import draw_from_other_documents, number_documents, prediction_interval
 from biassay.stats.permutation import Rng, permutation_test
+from biassay.stats.power import largest_d
 from biassay.stats.sample_tails import sample_p_values
 from biassay.stats.tails import TailProbability
-from biassay.stats.word_bootstrap import bootstrap_means, word_interval
 from biassay.studies.associations.averaging import Words, average_clusters
 
 __all__ = ["ContextualAssociation", "ceat"]
 
-_BOOTSTRAPPED = 1000  # samples: the pooled effect size is then known far better than other words would give it
+_PAIRED = 1000  # samples: the variance of new draws is then known to 5%
+
+
+Labels = Sequence[ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +51,16 @@ class ContextualAssociation:
         contexts, do as well?
     effect_size_by_word : float
         The effect size of those averages. Averaging removes the contexts' noise, so it lies further from zero.
-    interval : (float, float) or None
-        Where the pooled effect size would lie with other words of the same kinds, by resampling words.
+    prediction_interval : (float, float) or None
+        Where 95% of effect sizes lie if every one of these words is read in one new context, from a new document. None:
+        the contexts of some word come from one document.
     x, y, a, b : (n,), (m,), (k,), (l,) float64
         Averaged over contexts: of the targets the association with A rather than B, of the attributes the mean cosine
         with X rather than Y.
     cosines : (n + m, k + l) float64
         Mean cosines of words over all their contexts.
-    pool_sizes : (words,) int64
-        Contexts of every word, in the order X, Y, A, B.
+    pool_sizes, num_documents : (words,) int64
+        Contexts of every word, in the order X, Y, A, B, and the number of documents they come from.
     sizes : (int, int, int, int)
     clusters : two or four sequences of str, or None
         The cluster of every stimulus. `by_word`, `effect_size_by_word`, `crossed` and `estimate` average the stimuli
@@ -69,14 +73,14 @@ class ContextualAssociation:
     sample_p_values: NDArray[np.float64]
     by_word: TailProbability
     effect_size_by_word: float
-    interval: tuple[float, float] | None
-    confidence: float
+    prediction_interval: tuple[float, float] | None
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     a: NDArray[np.float64]
     b: NDArray[np.float64]
     cosines: NDArray[np.float64]
     pool_sizes: NDArray[np.int64]
+    num_documents: NDArray[np.int64]
     sizes: tuple[int, int, int, int]
     clusters: Words | None = None
 
@@ -110,22 +114,6 @@ class ContextualAssociation:
         return self.pooled.log10_p
 
     @property
-    def tau2(self) -> float:
-        return self.pooled.tau2
-
-    @property
-    def Q(self) -> float:
-        return self.pooled.q
-
-    @property
-    def I2(self) -> float:
-        return self.pooled.i2
-
-    @property
-    def prediction_interval(self) -> tuple[float, float]:
-        return self.pooled.prediction_interval
-
-    @property
     def p_value_by_word(self) -> float:
         return self.by_word.value
 
@@ -141,9 +129,8 @@ def ceat(
     *,
     n_samples: int = 10_000,
     draws: ArrayLike | None = None,
+    documents: Sequence[Labels] | None = None,
     rng: Rng = None,
-    replicates: int = 1000,
-    confidence: float = 0.95,
     threads: int | None = None,
     clusters: Words | None = None,
 ) -> ContextualAssociation:
@@ -158,11 +145,10 @@ def ceat(
         Samples of one context per stimulus; without replacement from a stimulus that has at least so many contexts.
     draws : (n_samples, stimuli) array-like of int, optional
         Row numbers in the order X, Y, A, B, instead of drawing.
+    documents : four lists of (contexts,) sequences, optional
+        For X, Y, A and B the document of every context, as strings or numbers. Contexts of one document are not
+        independent. By default, every context counts as a document.
     rng : numpy Generator or seed
-    replicates : int
-        Of the words, for the interval; 0 leaves it out.
-    confidence : float
-        Of that interval.
     threads : int, optional
         All cores by default. The numbers do not depend on it.
     clusters : two or four sequences of str, optional
@@ -178,7 +164,8 @@ def ceat(
     -----
     Each sample draws one context per stimulus and gives an effect size of WEAT. A random-effects model (DerSimonian and
     Laird) pools them. More samples make the pooled p-value as small as one likes: it says how sure the mean over
-    contexts is, not whether other words would show the same. For that see ``crossed``.
+    contexts is, not whether other words would show the same. For that see ``crossed``. The prediction interval is about
+    new contexts of these words.
 
     References
     ----------
@@ -201,6 +188,7 @@ def ceat(
     _check(targets, a, b, sizes)
     generator = np.random.default_rng(rng)
     pool_sizes = np.concatenate([targets.sizes, a.sizes, b.sizes])
+    numbered = _documents(documents, pool_sizes, sizes)
     table = _draws(draws, pool_sizes, n_samples, generator)
     scores = sample_associations(targets, a, b, table, threads)
     samples, variances = _effects(scores, sizes[0])
@@ -208,18 +196,16 @@ def ceat(
     toward_a, toward_x = of_a.mean(axis=0) - of_b.mean(axis=0), of_x.mean(axis=0) - of_y.mean(axis=0)
     mean_x, mean_y = of_x @ toward_a, of_y @ toward_a
     noise = rounding(toward_a, targets.dtype, a.dtype, b.dtype)
-    interval = None
-    if replicates:
-        cosines = sample_cosines(targets, (a, b), table[:_BOOTSTRAPPED], threads)
-        resampled = bootstrap_means(cosines, sizes, replicates, generator)
-        observed = random_effects(samples[:_BOOTSTRAPPED], variances[:_BOOTSTRAPPED]).mean
-        interval = word_interval(resampled, observed, confidence)
     table_of_words = np.concatenate([of_x, of_y]) @ np.concatenate([of_a, of_b]).T
     x_words, y_words = mean_x, mean_y
     if clusters is not None:
         averaged, (n, _, k, _) = average_clusters(table_of_words, sizes, clusters)
         every = averaged[:, :k].mean(axis=1) - averaged[:, k:].mean(axis=1)
         x_words, y_words = every[:n], every[n:]
+    predicted = None
+    if (others := draw_from_other_documents(table[:_PAIRED], numbered, generator)) is not None:
+        partners, _ = _effects(sample_associations(targets, a, b, others, threads), sizes[0])
+        predicted = prediction_interval(samples, partners, table, numbered, largest_d(*sizes[:2]))
     return ContextualAssociation(
         pooled=random_effects(samples, variances),
         samples=samples,
@@ -227,14 +213,14 @@ def ceat(
         sample_p_values=sample_p_values(scores, sizes[0]),
         by_word=permutation_test(x_words, y_words, alternative="two-sided", noise=noise),
         effect_size_by_word=effect_size(x_words, y_words),
-        interval=interval,
-        confidence=confidence,
+        prediction_interval=predicted,
         x=mean_x,
         y=mean_y,
         a=of_a @ toward_x,
         b=of_b @ toward_x,
         cosines=table_of_words,
         pool_sizes=pool_sizes,
+        num_documents=np.array([len(np.unique(own)) for own in numbered]),
         sizes=sizes,
         clusters=clusters,
     )
@@ -252,6 +238,18 @@ def _check(targets: Pools, a: Pools, b: Pools, sizes: tuple[int, int, int, int])
     dimensions = {array.shape[1] for pools in (targets, a, b) for array in pools.rows}
     if len(dimensions) > 1:
         raise VectorError(f"vectors of one test must have one dimension, got {sorted(dimensions)}")
+
+
+def _documents(
+    given: Sequence[Labels] | None, pool_sizes: NDArray[np.int64], sizes: tuple[int, int, int, int]
+) -> list[NDArray[np.int64]]:
+    """Number the documents of all contexts, word by word."""
+    if given is None:
+        return np.split(np.arange(int(pool_sizes.sum())), np.cumsum(pool_sizes)[:-1])
+    labels = [np.asarray(own).tolist() for words in given for own in words]
+    if [len(words) for words in given] != list(sizes) or [len(own) for own in labels] != pool_sizes.tolist():
+        raise UsageError("documents must have one label per context, in the order of X, Y, A and B")
+    return number_documents(labels)
 
 
 def _draws(

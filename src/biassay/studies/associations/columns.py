@@ -107,15 +107,11 @@ _OWN = (
     Column("too_rare", "too rare", "Of these, words that are too rare in the corpus; others could not be placed."),
     _over_contexts("standard_error", "standard error", "Of the pooled effect."),
     _over_contexts("z", "z", "Pooled effect over its standard error."),
-    _over_contexts("tau2", "tau²", "Variance of the effect between samples of contexts."),
-    _over_contexts("q", "Q", "Cochran's Q."),
-    _over_contexts("i2", "I²", "Share of the variation between samples that their variances do not explain. It comes "
-                   "near 1 where all vectors point the same way: not to be compared between models.", "share"),
-    _over_contexts("prediction_low", "prediction, low", "Where 95% of effects lie over draws of contexts: lower end."),
-    _over_contexts("prediction_high", "prediction, high", "Upper end."),
-    _over_contexts("interval_low", "pooled, low", "Pooled effect with other words of the same kinds: lower end."),
-    _over_contexts("interval_high", "pooled, high", "Upper end."),
-    _over_contexts("confidence", "confidence", "Of that interval.", "share"),
+    _over_contexts("new_contexts_low", "new contexts, low", "Where 95% of effects of these words lie in new contexts, "
+                   "from new documents: lower end. Empty if some word has contexts from one document only."),
+    _over_contexts("new_contexts_high", "new contexts, high", "Upper end."),
+    _over_contexts("fewest_documents", "documents", "Fewest documents from which the contexts of a word come.",
+                   "count"),
     _over_contexts("share_significant", "samples", "Samples of contexts with a p-value at or below alpha.", "share"),
     _over_contexts("n_samples", "n", "Samples of contexts.", "count"),
 )  # fmt: skip
@@ -131,6 +127,7 @@ _DIAGNOSTICS = (
     Column("driver", "driver", "The word without which least of the effect is left."),
     Column("d_without", "d without it", "What is left.", "number"),
     Column("p_without", "p without it", "Crossed p without that word.", "p"),
+    Column("p_skew", "p, skew", "Crossed p corrected for skewed associations; a diagnostic.", "p"),
     REVISION,
 )
 

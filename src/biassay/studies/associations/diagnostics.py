@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biassay.pages.formats import concept, decimals, format_p
+from biassay.stats.crossed import crossed_test
 from biassay.stats.leave_one_out import effects_without, p_without
 from biassay.stimuli.model import ROLES, Test
 from biassay.studies.associations.averaging import average_clusters, labels_of_words
@@ -39,6 +40,11 @@ def diagnosed(
     counts = None if tokens is None else {role: [tokens[w] for w in own if w in tokens] for role, own in words.items()}
     counts = counts if counts is not None and all(counts.values()) else None
     driver, d_without, p = _driver(row, words, cosines)
+    crossed = None
+    if cosines is not None:
+        x, y, a, b = (len(words[role]) for role in ROLES)
+        table, (n, _, k, _) = average_clusters(cosines, (x, y, a, b), labels_of_words(words, row.clusters))
+        crossed = crossed_test(table, n, k)
     return Diagnostics(
         model=row.model,
         options=row.options,
@@ -49,6 +55,7 @@ def diagnosed(
         driver=driver,
         d_without=d_without,
         p_without=p,
+        p_skew=None if crossed is None else crossed.p_skew,
         model_revision=row.model_revision,
     )
 
@@ -104,6 +111,10 @@ def _of_words(row: Result, found: Diagnostics, x: str, y: str) -> Iterator[str]:
     if found.p_without is not None and found.p_without > _TWICE * row.alpha:
         left = f"d is {decimals(found.d_without)}, p {format_p(found.p_without)}"
         yield f"it hangs on one word: without {found.driver}, {left}"
+    if found.p_skew is not None and found.p_skew > row.alpha:
+        yield (
+            f"the associations are skewed: corrected for that, p is {format_p(found.p_skew)}, which is not significant"
+        )
     if found.single is not None and abs(found.single["X"] - found.single["Y"]) > _APART:
         shares = f"{found.single['X']:.0%} of {x}, {found.single['Y']:.0%} of {y}"
         yield f"words of a single token: {shares}; the difference may come from how words are split"

@@ -147,21 +147,16 @@ def contextual_result_of(
 
 
 def _contextual(found: ContextualAssociation, measured: ContextMeasurement, alpha: float) -> Contextual:
-    low, high = found.interval or (None, None)
+    low, high = found.prediction_interval or (None, None)
     return Contextual(
         standard_error=found.standard_error,
         z=found.pooled.z,
-        tau2=found.tau2,
-        q=found.Q,
-        i2=found.I2,
-        prediction_low=found.prediction_interval[0],
-        prediction_high=found.prediction_interval[1],
-        interval_low=low,
-        interval_high=high,
-        confidence=found.confidence,
         share_significant=float((found.sample_p_values <= alpha).mean()),
         n_samples=found.pooled.n,
         num_contexts={role: dict(counts) for role, counts in measured.num_contexts.items()},
+        new_contexts_low=low,
+        new_contexts_high=high,
+        fewest_documents=int(found.num_documents.min()),
     )
 
 

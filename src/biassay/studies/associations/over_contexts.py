@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,11 +65,13 @@ def measure_in_contexts(
     settings: Settings,
     model: str,
     found_contexts: Callable[[str], int] | None = None,
+    documents: Mapping[str, NDArray[np.int64]] | None = None,
 ) -> ContextMeasurement:
     """Measure one test; ``vectors`` holds for each stimulus the rows (contexts, d) that the model could locate.
 
     ``model`` takes part in the draws where every model draws its own contexts; ``found_contexts`` tells how many the
-    corpus has of a stimulus, by default no more than were located.
+    corpus has of a stimulus, by default no more than were located. ``documents`` holds the document of every row; by
+    default, every row counts as a document.
     """
     covered = cover(lambda word: len(vectors.get(word, ())), test, settings, found_contexts)
     counts, lost, rare, reason = covered.counts, covered.lost, covered.too_rare, covered.reason
@@ -81,6 +83,7 @@ def measure_in_contexts(
         found = ceat(
             *([vectors[word] for word in kept[role]] for role in ROLES),
             n_samples=settings.n_samples,
+            documents=None if documents is None else _by_role(documents, kept),
             rng=np.random.default_rng(seed_of(settings.seed, test.name, "contexts", who)),
             clusters=_clusters(test, kept),
         )
@@ -101,3 +104,9 @@ def _clusters(test: Test, kept: Mapping[str, list[str]]) -> Words | None:
         return None
     x, y, a, b = ([test.concept(role).cluster_labels[word] for word in kept[role]] for role in ROLES)
     return x, y, a, b
+
+
+def _by_role(
+    documents: Mapping[str, NDArray[np.int64]], kept: Mapping[str, Sequence[str]]
+) -> tuple[Sequence[NDArray[np.int64]], ...]:
+    return tuple([documents[word] for word in kept[role]] for role in ROLES)

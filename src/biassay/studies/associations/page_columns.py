@@ -27,9 +27,9 @@ _P = {
     "text": "Under the protocol of the run, with every text as an observation.",
 }
 _FOR_THESE = "Would a random split of the same target words do as well? It speaks of these attribute words only."
-_I2 = (
-    "Share of the variation between samples of contexts that their variances do not explain. It grows with anisotropy: "
-    "where all vectors point one way it nears 100%."
+_NEW_CONTEXTS = (
+    "Where 95% of effects of these words lie in new contexts, from new documents. A dash: some word has contexts from "
+    "one document only."
 )
 _PAPERS_P = "Of the pooled effect. It shrinks with the number of samples, which is free to choose."
 
@@ -126,9 +126,7 @@ def _others(view: RunView) -> list[PageColumn]:
 def _over_contexts() -> list[PageColumn]:
     return [
         PageColumn("pooled effect (CES)", "Mean effect over samples of contexts.", lambda r: decimals(r.effect_size)),
-        PageColumn("CES over words", "Of the pooled effect with other target words of the same kinds.", _pooled),
-        PageColumn("prediction", "Where 95% of effects lie over draws of contexts.", _prediction),
-        PageColumn("I²", _I2, lambda r: shown("share", None if r.contextual is None else r.contextual.i2)),
+        PageColumn("new contexts", _NEW_CONTEXTS, _new_contexts),
         PageColumn("p, paper's", _PAPERS_P, p_by_text),
         PageColumn("p, paper's, Holm", "The same after correction.", _papers_holm),
         _own("share_significant", label="samples significant"),
@@ -160,11 +158,6 @@ def _papers_holm(row: Result) -> str:
     return p_by_text(dataclasses.replace(row, p_value=row.p_value_holm, log10_p_value=None))
 
 
-def _pooled(row: Result) -> str:
+def _new_contexts(row: Result) -> str:
     found = row.contextual
-    return "–" if found is None else interval_text(found.interval_low, found.interval_high)
-
-
-def _prediction(row: Result) -> str:
-    found = row.contextual
-    return "–" if found is None else interval_text(found.prediction_low, found.prediction_high)
+    return "–" if found is None else interval_text(found.new_contexts_low, found.new_contexts_high)

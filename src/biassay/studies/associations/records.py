@@ -23,25 +23,21 @@ SEARCHED = (
 class Contextual(Record):
     """What a test over contexts (CEAT) found besides its pooled effect size.
 
-    ``standard_error`` to ``prediction_high`` come from the random-effects model over ``n_samples`` samples;
-    ``interval_low`` and ``interval_high`` enclose the pooled effect size that other words of the same kinds would give,
-    with ``confidence``. ``share_significant`` is the share of samples whose own one-sided p-value is at most alpha.
-    ``num_contexts`` holds how many contexts every stimulus had, by role.
+    ``standard_error`` and ``z`` come from the random-effects model over ``n_samples`` samples. 95% of the effect sizes
+    of new draws of contexts, from new documents, lie between ``new_contexts_low`` and ``new_contexts_high``; None where
+    some word has contexts from one document only. ``share_significant`` is the share of samples whose own one-sided
+    p-value is at most alpha. ``num_contexts`` holds how many contexts every stimulus had, by role; ``fewest_documents``
+    from how many documents those of a word come, at least. Runs of earlier versions know neither.
     """
 
     standard_error: float
     z: float
-    tau2: float
-    q: float
-    i2: float
-    prediction_low: float
-    prediction_high: float
-    interval_low: float | None
-    interval_high: float | None
-    confidence: float
     share_significant: float
     n_samples: int
     num_contexts: dict[str, dict[str, int]]
+    new_contexts_low: float | None = None
+    new_contexts_high: float | None = None
+    fewest_documents: int | None = None
 
 
 @dataclass(frozen=True)
@@ -203,7 +199,8 @@ class Diagnostics(Record):
 
     ``tokens`` is the mean number of tokens of a word, ``single`` the share of words of one token, ``frequency`` the
     median rank of the words in the model's vocabulary, or over contexts their median number. ``driver`` is the word
-    without which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. None: not known.
+    without which least of the effect is left; then d is ``d_without`` and the crossed p ``p_without``. ``p_skew`` is
+    the crossed p corrected for skewness. None: not known.
     A word that stands twice in a set, or in both sets of targets or of attributes, is refused when a test is read.
     """
 
@@ -217,6 +214,7 @@ class Diagnostics(Record):
     d_without: float | None
     p_without: float | None
     model_revision: str | None
+    p_skew: float | None = None
 
 
 @dataclass(frozen=True)

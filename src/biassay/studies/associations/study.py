@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.errors import UnknownNameError
+from biassay.pages.formats import counted
 from biassay.results.data import RunData, rows_by_model
 from biassay.results.findings import Finding
 from biassay.results.slices import run_of_tests
@@ -111,6 +112,11 @@ class _Associations(Study):
         yield Lost(tuple(word for row in rows for words in row.lost.values() for word in words))
         if inputs.contexts is not None:
             yield from _unlocated(inputs, rows)
+            if unknown := inputs.contexts.num_unknown_documents:
+                yield Notice(
+                    f"{counted(unknown, 'context')} of the file have no source, so each counts as a document of its "
+                    "own: effects in new contexts may vary more than their interval"
+                )
 
     def complete(self, settings: Settings, tables: Tables) -> Tables:
         return {**tables, "results": with_corrections(tables.get("results", ()), settings)}
@@ -166,7 +172,8 @@ def _scales(inputs: AssociationInputs, model: Answers, everyone: Sequence[Answer
     if inputs.contexts is None:
         yield from measure_scales(inputs, model)
         return
-    vectors = {word: _vectors(inputs.contexts.of(word), model, everyone) for word in inputs.scale_words}
+    located = ((word, *_vectors(inputs.contexts.of(word), model, everyone)) for word in inputs.scale_words)
+    vectors = {word: rows[usable] for word, rows, usable in located}
     yield from measure_context_scale(vectors, inputs.settings.min_contexts, model.identity)
 
 
@@ -214,8 +221,8 @@ def _over_contexts(
 ) -> Iterator[Event]:
     assert inputs.contexts is not None
     who = f"{model.identity.content} {model.identity.options}"
-    vectors = _vectors_of(inputs, test, model, everyone)
-    measured = measure_in_contexts(test, vectors, inputs.settings, who, inputs.contexts.count)
+    vectors, documents = _vectors_of(inputs, test, model, everyone)
+    measured = measure_in_contexts(test, vectors, inputs.settings, who, inputs.contexts.count, documents)
     sd = model_sd(scales, "context")
     yield Row("results", contextual_result_of(test, model.identity, measured, inputs.settings, sd))
     if measured.association is not None:
@@ -225,25 +232,33 @@ def _over_contexts(
 
 def _vectors_of(
     inputs: AssociationInputs, test: Test, model: Answers, everyone: Sequence[Answers]
-) -> dict[str, NDArray[np.floating]]:
-    """Vectors of all words of a test; of one that cannot be measured, only how many there would be."""
+) -> tuple[dict[str, NDArray[np.floating]], dict[str, NDArray[np.int64]]]:
+    """Vectors of all words of a test, and documents; of one that cannot be measured, only how many there would be."""
     assert inputs.contexts is not None
+    contexts = inputs.contexts
     words = dict.fromkeys(word for role in ROLES for word in test.concept(role).words)
-    if not cover(inputs.contexts.count, test, inputs.settings).measurable:
-        return {word: np.empty((inputs.contexts.count(word), 1)) for word in words}
-    return {word: _vectors(inputs.contexts.of(word), model, everyone) for word in words}
+    if not cover(contexts.count, test, inputs.settings).measurable:
+        return {word: np.empty((contexts.count(word), 1)) for word in words}, {}
+    vectors, documents = {}, {}
+    for word in words:
+        own, usable = _vectors(contexts.of(word), model, everyone)
+        vectors[word] = own if usable.all() else own[usable]
+        documents[word] = contexts.documents(contexts.of(word))[usable]
+    return vectors, documents
 
 
-def _vectors(rows: slice, model: Answers, everyone: Sequence[Answers]) -> NDArray[np.floating]:
-    """Vectors of the contexts of a word that every model could locate it in."""
+def _vectors(
+    rows: slice, model: Answers, everyone: Sequence[Answers]
+) -> tuple[NDArray[np.floating], NDArray[np.bool_]]:
+    """Vectors of the contexts of a word, and in which of them every model could locate it."""
     if rows.start == rows.stop:
-        return np.empty((0, 1))
+        return np.empty((0, 1)), np.empty(0, dtype=np.bool_)
     own = model.rows(rows)
     usable = ~np.isnan(own[:, 0])
     for other in everyone:
         if other is not model:
             usable &= ~np.isnan(other.rows(rows)[:, 0])
-    return own if usable.all() else own[usable]
+    return own, usable
 
 
 def _unlocated(inputs: AssociationInputs, rows: Sequence[Result]) -> Iterator[Event]:
