@@ -24,8 +24,8 @@ _RESULTS = (
     Column(
         "undecided",
         "undecided",
-        "Items that do not count. Of answers: no option was chosen, or two equally often. Of likelihoods: the two "
-        "sentences that are compared are equally likely.",
+        "Items in which nothing is preferred. Answers: no option was chosen, or two equally often. Likelihoods: both "
+        "sentences that are compared are equally likely. In CrowS-Pairs they are part of n, elsewhere not.",
         "count",
     ),
     Column(

@@ -23,9 +23,10 @@ class Result(Record):
     items, n : int
         Items of the data, and those that count.
     undecided : int
-        Items that do not count because nothing is preferred. Of answers (BBQ, logs of StereoSet): none chooses an
-        option, or two options are chosen equally often. Of likelihoods: both sentences of a pair are equally likely; of
-        StereoSet the stereotype and the anti-stereotype are, or both are as likely as the unrelated sentence.
+        Items in which nothing is preferred. Answers (BBQ, logs of StereoSet): none chooses an option, or two options
+        are chosen equally often. StereoSet: the stereotype and the anti-stereotype are equally likely, or both are as
+        likely as the unrelated sentence. These do not count. CrowS-Pairs: both sentences are equally likely; such ties
+        are counted in ``n``, as the authors do.
     unrelated : int or None
         Items of logs of StereoSet of which the unrelated sentence was chosen: they do not count in the score.
     replies, refused, several, empty, unparsed : int or None

@@ -56,8 +56,8 @@ TERMS: Mapping[str, Mapping[str, str]] = {
     },
     "crows-pairs": {
         "share": "Share of pairs in which the more stereotyping sentence has the higher log-likelihood. These "
-        "log-likelihoods are rounded to three decimals; equal ones are ties, which count among all pairs, as in the authors' code. "
-        "Without bias it is half of the pairs that are not ties.",
+        "log-likelihoods are rounded to three decimals; equal ones are ties, which count among all pairs, as in the "
+        "authors' code. Without bias it is half of the pairs that are not ties.",
         **_COMMON_TERMS,
     },
     "stereoset": {
