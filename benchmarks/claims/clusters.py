@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from biassay.stats.benchmark_scores import bbq_score, pair_score, stereoset_score
 from biassay.texts.choices import authors_choice
 
-from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line
+from .claim import HEADLINE, INTERVAL, Claim, Coverage, Experiment, Level, Line, Power, up_to
+from .worlds import Tails, made
 
 __all__ = ["CLAIMS", "lines"]
 
 BBQ = Path(__file__).resolve().parents[2] / "tests" / "reference" / "bbq"
 TEMPLATES, DRAWN_ANEW = 25, 0.2
+_UNKNOWN = 0.3  # share of answers "unknown"
 _FORMATS = {"format_race": "race", "format_arc": "arc", "baseline_qonly": "qonly"}
 _ALIKE = "Templates are a sample of their kind."
 
@@ -83,12 +85,44 @@ CLAIMS = (
     Claim(
         "share of pairs",
         "benchmarks",
-        "95% and p of the share of pairs",
+        "95% and p of the share of pairs, by writer",
         (),
-        "Where the share lies with as many other pairs; it is not one half.",
-        "The share over all pairs.",
+        "Where the share lies with as many other writers; it is not one half.",
+        "The share over all writers.",
+        "writer",
+        "Writers are a sample of their kind.",
+    ),
+    Claim(
+        "share by pair",
+        "benchmarks",
+        "p of the share of pairs, by pair",
+        (),
+        "Shown beside the other, as what is usually printed.",
+        "The share over all writers.",
         "pair",
-        "Pairs are independent; several are by one writer.",
+        "Pairs are independent; those of one writer are not.",
+        "Rejects far too often where writers differ.",
+    ),
+    Claim(
+        "score with names",
+        "benchmarks",
+        "95% of the score of BBQ where people are named",
+        (),
+        "Where the score lies with other templates and other names.",
+        "The expected score over templates and names.",
+        "template and name",
+        "Templates and names are samples of their kinds.",
+    ),
+    Claim(
+        "unanimous score",
+        "benchmarks",
+        "95% of a score on which almost all templates agree",
+        (),
+        "At least 93% hold the expected score.",
+        "The expected score over templates.",
+        "template",
+        _ALIKE,
+        "Too wide rather than too narrow: the spread between templates is not known.",
     ),
 )
 
@@ -165,9 +199,109 @@ def _logistic_mean(mean: float) -> float:
     return float(100.0 * (weights @ (1.0 / (1.0 + np.exp(-mean - 0.5 * nodes)))) / weights.sum())
 
 
-def _pairs(rng: np.random.Generator, n: int, share: float) -> Mapping[str, Any]:
-    found = pair_score(np.where(rng.random(n) < share, 1.0, -1.0), np.zeros(n)).share
+WRITERS: Mapping[str, tuple[int, ...]] = {
+    "gender": (52, 31, 17, 16, 15, 13, 9, 9, 9, 7, 7, 6, 5, 5, *[4] * 6, *[3] * 4, *[2] * 9, *[1] * 7),
+    "nationality": (35, 27, 18, 13, 10, 5, 5, 4, *[3] * 5, *[2] * 7, *[1] * 13),
+    "equal": (10,) * 30,
+}
+"""Pairs per writer: of two bias types of CrowS-Pairs, where a few people wrote most of them, and equally many."""
+
+
+def _pairs(rng: np.random.Generator, sizes: Sequence[int], lean: float, spread: float) -> Mapping[str, Any]:
+    """Writers that lean to either side, in logits."""
+    writers = np.repeat(np.arange(len(sizes)), sizes)
+    share = 1.0 / (1.0 + np.exp(-(lean + spread * rng.normal(size=len(sizes)))))
+    signs = np.where(rng.random(len(writers)) < share[writers], 1.0, -1.0)
+    found = pair_score(signs, np.zeros(len(signs)), [f"a{writer}" for writer in writers])
+    low, high = found.share.interval
+    return {"low": low, "high": high, "p": found.share.p_value, "by_pair": found.by_pair.p_value}
+
+
+def _expected_share(lean: float, spread: float) -> float:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    return float(weights @ (1.0 / (1.0 + np.exp(-lean - spread * nodes)))) / float(weights.sum())
+
+
+def _named(
+    rng: np.random.Generator, templates: float, names: float, lean: float, tails: Tails, people: int = 20
+) -> Mapping[str, Any]:
+    """25 templates with 25 pairs of people each, two questions a pair, of two groups of names: effects in logits."""
+    half, pairs = people // 2, 25
+    own = templates * made(rng, tails, TEMPLATES, 1)[:, 0]
+    first, second = (names * made(rng, tails, half, 1)[:, 0] for _ in range(2))
+    one, other = rng.integers(0, half, size=(2, TEMPLATES, pairs))
+    logits = lean + own[:, None] + first[one] - second[other] + 0.3 * made(rng, tails, TEMPLATES, pairs)
+    share = np.repeat(1.0 / (1.0 + np.exp(-logits)).ravel(), 2)
+    n = len(share)
+    choices = np.where(rng.random(n) < _UNKNOWN, 2, np.where(rng.random(n) < share, 0, 1))
+    people_in = [(f"a{i}", f"b{j}") for i, j in zip(one.ravel(), other.ravel(), strict=True) for _ in range(2)]
+    about = {"correct": np.full(n, 2), "target": np.zeros(n), "unknown": np.full(n, 2)}
+    at = np.repeat(np.arange(TEMPLATES), 2 * pairs)
+    both = [bbq_score(choices, **about, templates=at, ambiguous=True, names=own_) for own_ in (people_in, None)]
+    (low, high), (template_low, template_high) = (found.score.interval for found in both)
+    ends = {"low": low, "high": high, "template_low": template_low, "template_high": template_high}
+    return {**ends, "p": both[0].score.p_value, "expected": (1.0 - _UNKNOWN) * (2.0 * share.mean() - 1.0)}
+
+
+def _unanimous(rng: np.random.Generator, rate: float, spread: float, apart: float) -> Mapping[str, Any]:
+    """Templates of 20 questions that follow the stereotype at a rate, which varies; some go against it always.
+
+    ``spread`` is the sum of the parameters of a beta distribution: 0 is one rate for all templates.
+    """
+    rates = rng.beta(rate * spread, (1.0 - rate) * spread, TEMPLATES) if spread else np.full(TEMPLATES, rate)
+    rates = np.where(rng.random(TEMPLATES) < apart, 0.0, rates)
+    choices = (rng.random((TEMPLATES, 20)) >= rates[:, None]).astype(int).ravel()
+    n = len(choices)
+    about = {"correct": np.full(n, 2), "target": np.zeros(n), "unknown": np.full(n, 2)}
+    at = np.repeat(np.arange(TEMPLATES), 20)
+    found = bbq_score(choices, **about, templates=at, ambiguous=False).score
     return {"low": found.interval[0], "high": found.interval[1], "p": found.p_value}
+
+
+def _named_lines() -> list[Line]:
+    found = []
+    for tails in ("normal", "t3"):
+        for templates, names, lean in ((0.7, 0.7, 0.0), (0.3, 1.0, 0.5), (1.0, 0.3, 0.5), (0.7, 0.7, 2.0)):
+            world = Experiment(
+                f"names {tails} {templates:g} {names:g} {lean:g}",
+                f"25 templates, 20 names in 25 pairs; SD {templates:g} and {names:g} logits, {tails}; lean {lean:g}",
+                partial(_named, templates=templates, names=names, lean=lean, tails=tails),
+                800,
+            )
+            found += [
+                Line("score with names", world, Coverage("low", "high", "expected", INTERVAL)),
+                Line(
+                    "score by template", world, Coverage("template_low", "template_high", "expected"), "names ignored"
+                ),
+            ]
+            if lean == 0.0:
+                found.append(Line("score with names", world, Level("p", HEADLINE), "p"))
+    return found
+
+
+def _unanimous_lines() -> list[Line]:
+    found = []
+    for rate, spread, apart in (
+        (1.0, 0.0, 0.0),
+        (0.99, 0.0, 0.0),
+        (0.99, 2.0, 0.0),
+        (0.97, 10.0, 0.0),
+        (1.0, 0.0, 0.05),
+    ):
+        world = Experiment(
+            f"agreeing templates {rate:g} {spread:g} {apart:g}",
+            f"25 templates at a rate of {rate:g}"
+            + (f", beta with a + b = {spread:g}" if spread else "")
+            + (f", {apart:.0%} of them opposite" if apart else ""),
+            partial(_unanimous, rate=rate, spread=spread, apart=apart),
+            2000,
+        )
+        truth = 2.0 * rate * (1.0 - apart) - 1.0
+        found += [
+            Line("unanimous score", world, Coverage("low", "high", truth, (0.93, 1.0))),
+            Line("unanimous score", world, Power("p", 1.0), "found to be biased"),
+        ]
+    return found
 
 
 def lines() -> list[Line]:
@@ -202,11 +336,17 @@ def lines() -> list[Line]:
             Line("stereotype score", world, Coverage("lms_low", "lms_high", lms, INTERVAL), "lms"),
             Line("icat", world, Coverage("icat_low", "icat_high", icat, (0.95, 1.0))),
         ]
-    for n, share in ((60, 0.5), (60, 0.65), (516, 0.6)):
-        world = Experiment(
-            f"pairs of sentences {n} {share:g}", f"{n} pairs, share {share:g}", partial(_pairs, n=n, share=share), 4000
-        )
-        found.append(Line("share of pairs", world, Coverage("low", "high", share, INTERVAL)))
-        if share == 0.5:
-            found.append(Line("share of pairs", world, Level("p", (0.0, 0.05, 0.015)), "p"))
-    return found
+    for name, sizes in WRITERS.items():
+        for lean, spread in ((0.0, 0.0), (0.0, 0.5), (0.4, 0.5)):
+            world = Experiment(
+                f"pairs of writers {name} {lean:g} {spread:g}",
+                f"{sum(sizes)} pairs by {len(sizes)} writers ({name}), SD {spread:g} logits, lean {lean:g}",
+                partial(_pairs, sizes=sizes, lean=lean, spread=spread),
+                2000,
+            )
+            share = _expected_share(lean, spread)
+            found.append(Line("share of pairs", world, Coverage("low", "high", share, (0.93, 0.985))))
+            if not lean:
+                found.append(Line("share of pairs", world, Level("p", up_to(0.065)), "p"))
+                found.append(Line("share by pair", world, Level("by_pair"), "p"))
+    return [*found, *_named_lines(), *_unanimous_lines()]

@@ -95,6 +95,17 @@ def test_what_cannot_be_used_is_listed_with_the_reason(tmp_path, change, reason)
     assert found.model == ""
 
 
+def test_options_are_compared_without_spaces_around_them(tmp_path):
+    """Some options of Nationality and Disability_status end with a space; the log has them stripped."""
+    rows = lines(SAMPLES["bbq"])
+    for row in rows:
+        for name in ("ans0", "ans1", "ans2"):
+            row["doc"][name] += " "
+    found = read_log(written(tmp_path / "spaces.jsonl", rows))
+    assert found.unmapped == ()
+    assert [one.choice for one in found.answers] == [one.choice for one in read_log(SAMPLES["bbq"]).answers]
+
+
 def test_equal_likelihoods_choose_nothing(tmp_path):
     row = lines(SAMPLES["bbq"])[0]
     row["filtered_resps"] = [["-1.5", "False"]] * 12

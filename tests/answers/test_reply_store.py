@@ -54,16 +54,17 @@ def test_replies_come_back_as_they_were(kept: bool, tmp_path: Path) -> None:
 def test_likelihoods_come_back_as_they_were(tmp_path: Path) -> None:
     texts = [Likelihood("a b"), Likelihood("c"), Likelihood("d")]
     answers = [
-        TokenLikelihoods(np.array([NAN, -1.25]), np.array([[0, 1], [1, 3]], dtype=np.int32)),
-        TokenLikelihoods(np.array([-1e-17]), np.array([[0, 1]], dtype=np.int32)),
-        TokenLikelihoods(np.empty(0), np.empty((0, 2), dtype=np.int32)),
+        TokenLikelihoods(np.array([NAN, -1.25]), np.array([[0, 1], [1, 3]], dtype=np.int32), np.array([7, -(2**62)])),
+        TokenLikelihoods(np.array([-1e-17]), np.array([[0, 1]], dtype=np.int32), np.array([3])),
+        TokenLikelihoods(np.empty(0), np.empty((0, 2), dtype=np.int32), np.empty(0, dtype=np.int64)),
     ]
     AnswerStore(tmp_path).of(MODEL, LIKELIHOODS).add(texts, answers)
     found = AnswerStore(tmp_path).of(MODEL, LIKELIHOODS).get(texts[::-1])
     for one, expected in zip(found, answers[::-1], strict=True):
         np.testing.assert_array_equal(one.log_p, expected.log_p)
         np.testing.assert_array_equal(one.spans, expected.spans)
-        assert (one.log_p.dtype, one.spans.dtype) == (np.float64, np.int32)
+        np.testing.assert_array_equal(one.tokens, expected.tokens)
+        assert (one.log_p.dtype, one.spans.dtype, one.tokens.dtype) == (np.float64, np.int32, np.int64)
 
 
 def test_requests_are_known_by_all_they_hold() -> None:
@@ -77,8 +78,8 @@ def test_requests_are_known_by_all_they_hold() -> None:
         Prompt("a", options=("c", "b")),
         Prompt("b"),
     ]
-    keys = {one.key for one in prompts} | {Likelihood("a").key, Likelihood("b").key}
-    assert len(keys) == len(prompts) + 2
+    texts = [Likelihood("a"), Likelihood("b"), Likelihood("a", ((0, 1),)), Likelihood("a", start_before="first")]
+    assert len({one.key for one in [*prompts, *texts]}) == len(prompts) + len(texts)
     assert Prompt("a", None, ("b",), 2).key == Prompt("a", options=("b",), sample=2).key
 
 
@@ -93,7 +94,7 @@ def test_prompts_that_ask_nothing_are_refused(wrong: dict[str, object]) -> None:
 def test_the_likelihood_of_a_part_of_a_text() -> None:
     """Tokens "The", " cat", "s" of "The cats": a word is all tokens that have a character of it."""
     spans = np.array([[0, 3], [3, 7], [7, 8]], dtype=np.int32)
-    of = TokenLikelihoods(np.array([NAN, -2.0, -0.5]), spans)
+    of = TokenLikelihoods(np.array([NAN, -2.0, -0.5]), spans, np.arange(3))
     assert of.within(4, 8) == -2.5
     assert of.within(7, 8) == -0.5
     assert math.isnan(of.within(0, 8))

@@ -173,3 +173,19 @@ def test_scores_are_those_of_inspect() -> None:
     assert sum(row.accuracy * row.n for row in rows) / sum(row.items for row in rows) == pytest.approx(1 / 12)
     (row,) = biassay.import_logs(log("stereoset.eval")).results
     assert (row.refused + row.unparsed) / row.replies == 0.4375
+
+
+def test_samples_that_cannot_be_used_are_named(cli, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in log("samples_bbq_2*").read_text(encoding="utf-8").splitlines()]
+    for row in rows[1:3]:
+        row["filtered_resps"] = []
+    path = tmp_path / "samples_bbq_2026-11-16T09-49-00.983770.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    code, stdout, stderr = cli("import", path, "--json")
+    names = [
+        f"{row['doc']['category']} {row['doc']['example_id']} (line {i})" for i, row in ((2, rows[1]), (3, rows[2]))
+    ]
+    assert code == 0
+    assert f"2 of 6 samples cannot be used: {', '.join(names)}: field filtered_resps" in " ".join(stderr.split())
+    inputs = json.loads(stdout)["manifest"]["inputs"]
+    assert [sample.partition(": ")[0] for sample in inputs["unmapped_samples"]] == names

@@ -52,7 +52,7 @@ def test_with_all_answers_unknown_the_score_is_0_and_the_bias_is_undefined():
     found = some([1, 1, 1, 1])
     assert found.score.value == 0.0
     assert math.isnan(found.bias)
-    assert math.isnan(found.score.p_value)
+    assert found.score.p_value == 1.0
 
 
 def test_no_answers():
@@ -65,13 +65,75 @@ def test_the_target_is_never_the_unknown_option():
     assert some([1, 1, 1, 1], target=[1] * 4).target == 0
 
 
-def test_pairs_and_ties():
-    found = pair_score([-1.0, -2.0, -3.0, -4.0], [-2.0, -2.0 + 1e-9, -1.0, -5.0])
-    assert (found.preferred, found.n, found.ties) == (2, 3, 1)
-    assert found.share.value == pytest.approx(2 / 3)
-    assert found.share.p_value == pytest.approx(1.0)
+def test_ties_of_pairs_are_those_of_the_authors():
+    """metric.py rounds to three decimals, counts equal scores as neutral, and divides by all pairs."""
+    more, less = [-1.0, -2.0, -3.0, -4.0, -7.0001], [-2.0, -2.0 + 4e-4, -1.0, -5.0, -7.0]
+    found = pair_score(more, less)
+    neutral = sum(round(a, 3) == round(b, 3) for a, b in zip(more, less, strict=True))
+    preferred = sum(round(a, 3) > round(b, 3) for a, b in zip(more, less, strict=True))
+    assert (found.preferred, found.n, found.ties) == (preferred, 5, neutral) == (2, 5, 2)
+    assert found.share.value == pytest.approx(2 / 5)
+    assert found.share.null == pytest.approx(3 / 10)
     with pytest.raises(UsageError):
         pair_score([np.nan], [0.0])
+
+
+def test_pairs_of_one_writer_are_one_cluster():
+    """Against the jackknife of a loop; pairs without a writer are by themselves."""
+    rng = np.random.default_rng(3)
+    writers = [*("abcdef"[i % 6] for i in range(40)), "", ""]
+    signs = np.array([1.0 if rng.random() < 0.3 + 0.5 * (writer in "ace") else -1.0 for writer in writers])
+    found = pair_score(signs, np.zeros(42), writers)
+    clusters = [[i for i, writer in enumerate(writers) if writer == name] for name in "abcdef"] + [[40], [41]]
+    value = float((signs > 0).mean())
+    without = [np.delete(signs, own) for own in clusters]
+    squares = sum((float((rest > 0).mean()) - value) ** 2 for rest in without)
+    assert (found.share.n_clusters, found.share.value) == (8, pytest.approx(value))
+    assert found.share.standard_error == pytest.approx(math.sqrt(7 / 8 * squares))
+    assert found.share.standard_error > 1.2 * found.by_pair.standard_error
+
+
+def biased(templates, per_template=8, **changed):
+    """All answers follow the stereotype."""
+    n = templates * per_template
+    given = {"correct": [1] * n, "target": [0] * n, "unknown": [1] * n}
+    choices = changed.pop("choices", [0] * n)
+    return bbq_score(choices, **given, templates=np.repeat(np.arange(templates), per_template), **changed)
+
+
+@pytest.mark.parametrize("ambiguous", [True, False])
+def test_a_model_that_always_follows_the_stereotype_is_tested(ambiguous):
+    found = biased(25, ambiguous=ambiguous).score
+    assert found.value == 1.0
+    assert found.p_value == pytest.approx(2.0**-24)
+    assert found.interval == pytest.approx((2.0 * 0.025 ** (1 / 25) - 1.0, 1.0))
+
+
+def test_one_answer_of_200_does_not_make_the_interval_narrow_nor_the_bias_doubtful():
+    """One question of one template is answered otherwise; then one whole template is."""
+    whole = biased(25, ambiguous=True).score
+    for other in (1, 8):
+        found = biased(25, ambiguous=True, choices=[2] * other + [0] * (200 - other)).score
+        assert found.interval[0] < whole.interval[0]
+        assert found.p_value < 1e-4
+
+
+def test_stereoset_terms_that_all_agree():
+    found = stereoset_score(np.ones(24), np.ones(24), np.repeat(list("abcdef"), 4))
+    assert (found.ss.value, found.ss.p_value) == (100.0, pytest.approx(2.0**-5))
+    assert found.ss.interval == pytest.approx((100.0 * 0.025 ** (1 / 6), 100.0))
+    assert not math.isnan(found.icat_interval[0])
+
+
+def test_names_that_recur_in_templates_widen_the_interval():
+    rng = np.random.default_rng(5)
+    names = [(f"x{rng.integers(6)}", f"y{rng.integers(6)}") for _ in range(400)]
+    leans = {f"x{i}": lean for i, lean in enumerate((0.95, 0.9, 0.8, 0.2, 0.1, 0.05))}
+    choices = [0 if rng.random() < leans[first] else 2 for first, _ in names]
+    plain, crossed = (biased(50, choices=choices, ambiguous=True, names=own).score for own in (None, names))
+    assert (plain.n_names, crossed.n_names, crossed.n_clusters) == (0, 12, 50)
+    assert crossed.value == plain.value
+    assert crossed.standard_error > 3 * plain.standard_error
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,7 +9,13 @@ import pytest
 from scipy import stats
 
 from biassay.errors import UsageError
-from biassay.stats.clusters import cluster_difference, cluster_estimate, cluster_totals, share_estimate
+from biassay.stats.clusters import (
+    cluster_difference,
+    cluster_estimate,
+    cluster_totals,
+    crossed_cluster_estimate,
+    share_estimate,
+)
 
 from ..bbq_answers import CELLS, template_counts
 
@@ -89,6 +95,51 @@ def test_without_differences_between_clusters_there_is_no_interval(totals):
     found = cluster_estimate(totals, ratio)
     assert found.value == 0.25
     assert all(math.isnan(number) for number in (*found.interval, found.p_value))
+
+
+@pytest.mark.parametrize("apart", [0, 1, 4])
+def test_clusters_that_nearly_agree_have_the_binomial_bound(apart):
+    """24 clusters at 1 and none, one or four at -1: Clopper and Pearson's bound of the share of such clusters."""
+    totals = np.stack([np.r_[np.ones(24), -np.ones(apart)], np.ones(24 + apart)], axis=1)
+    found = cluster_estimate(totals, ratio, within=(-1.0, 1.0), weight=1)
+    low = stats.binomtest(24, 24 + apart).proportion_ci(0.95, "exact").low
+    assert found.interval == pytest.approx((2.0 * low - 1.0, 1.0))
+    assert found.p_value < 0.001
+
+
+def test_clusters_of_unequal_weight_count_as_fewer():
+    rng = np.random.default_rng(2)
+    weights = np.array([40.0, 40.0, *[2.0] * 10])
+    totals = np.stack([weights * rng.normal(0.2, 0.3, 12), weights], axis=1)
+    plain, fewer = (cluster_estimate(totals, ratio, weight=weight) for weight in (None, 1))
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    assert fewer.standard_error == plain.standard_error
+    t = fewer.value / fewer.standard_error
+    assert fewer.p_value >= 2.0 * stats.t.sf(abs(t), effective * 11 / 12) * (1 - 1e-12)
+    assert fewer.interval[1] - fewer.interval[0] > plain.interval[1] - plain.interval[0]
+
+
+def test_crossed_variance_is_that_of_a_loop_over_pairs_of_items():
+    rng = np.random.default_rng(6)
+    clusters = rng.integers(0, 7, 150).tolist()
+    names = [(f"a{rng.integers(9)}", f"b{rng.integers(8)}") for _ in range(150)]
+    effect = {name: rng.normal() for own in names for name in own}
+    y = np.array([effect[a] - effect[b] for a, b in names]) + rng.normal(size=150)
+    y += 2.0 * rng.normal(size=7)[clusters]
+    found = crossed_cluster_estimate(np.stack([y, np.ones(150)], axis=1), clusters, names, ratio)
+    u = (y - y.mean()) / 150
+    shared = both = 0.0
+    for i in range(150):
+        for j in range(150):
+            if set(names[i]) & set(names[j]):
+                shared += u[i] * u[j]
+                both += u[i] * u[j] * (clusters[i] == clusters[j])
+    n = len({name for own in names for name in own})
+    totals = cluster_totals(np.stack([y, np.ones(150)], axis=1), clusters)
+    own = cluster_estimate(totals, ratio).standard_error ** 2
+    factor = n / (n - 2)
+    assert found.standard_error**2 == pytest.approx(own + factor * (shared - both), rel=1e-5)
+    assert found.n_names == n
 
 
 def test_no_cluster_at_all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from difflib import SequenceMatcher
 
 import numpy as np
 import pytest
@@ -35,7 +36,20 @@ def test_against_brute_force(seed):
     rng = np.random.default_rng(seed)
     first, second = (list(rng.choice(list("abcd"), rng.integers(1, 12))) for _ in range(2))
     found = shared_tokens(first, second)
-    assert list(zip(found.first, found.second, strict=True)) == longest_first(first, second)
+    aligned = longest_first(["^", *first, "$"], ["^", *second, "$"])[1:-1]  # with the tokens around a sentence
+    assert list(zip(found.first, found.second, strict=True)) == [(i - 1, j - 1) for i, j in aligned]
+
+
+def test_the_spans_are_those_of_the_authors_code():
+    """get_span of metric.py, with [CLS] and [SEP], of which the first and the last span are left out."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        first, second = ([101, *rng.integers(0, 5, rng.integers(1, 9)).tolist(), 102] for _ in range(2))
+        opcodes = SequenceMatcher(None, [str(x) for x in first], [str(x) for x in second]).get_opcodes()
+        spans = [(range(op[1], op[2]), range(op[3], op[4])) for op in opcodes if op[0] == "equal"]
+        one, other = ([place for span in spans for place in span[side]][1:-1] for side in (0, 1))
+        found = shared_tokens(first[1:-1], second[1:-1])
+        assert ([i + 1 for i in found.first], [j + 1 for j in found.second]) == (one, other)
 
 
 def test_one_word_for_two():

@@ -174,13 +174,14 @@ class _Likelihoods(_Listed[TokenLikelihoods]):
             "counts": np.array([len(one.log_p) for one in answers], dtype=np.int64),
             "spans": np.concatenate([np.empty((0, 2)), *spans]).astype(np.int32),
             "log_p": np.concatenate([np.empty(0), *(one.log_p for one in answers)]).astype(np.float64),
+            "tokens": np.concatenate([np.empty(0, dtype=np.int64), *(one.tokens for one in answers)]),
         }
 
     def unpack(self, arrays: Arrays, rows: NDArray[np.intp]) -> list[TokenLikelihoods]:
-        counts, spans, log_p = arrays["counts"], arrays["spans"], arrays["log_p"]
+        counts, spans, log_p, tokens = (arrays[name] for name in ("counts", "spans", "log_p", "tokens"))
         ends = np.cumsum(counts)
         own = [slice(int(ends[row] - counts[row]), int(ends[row])) for row in rows.tolist()]
-        return [TokenLikelihoods(log_p[part], spans[part]) for part in own]
+        return [TokenLikelihoods(log_p[part], spans[part], tokens[part]) for part in own]
 
 
 TEXTS: Codec[str, Encoded] = _Texts()

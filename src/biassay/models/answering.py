@@ -53,10 +53,13 @@ class TokenLikelihoods:
         NaN: the model does not say; so it is with the first token where nothing stands before it.
     spans : (n, 2) int32
         The characters of the text that every token stands for, first and behind the last.
+    tokens : (n,) int64
+        What token it is: its number in the vocabulary, or, from a server that gives names only, a hash of its name.
     """
 
     log_p: NDArray[np.float64]
     spans: NDArray[np.int32]
+    tokens: NDArray[np.int64]
 
     def within(self, start: int, end: int) -> float:
         """The log-likelihood of the tokens that stand for characters of a span; NaN where one is not known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -149,7 +150,16 @@ class GivenText:
         places = _spans(text, [name for name, _ in named], offsets)
         spans = np.array([span for _, span in places], dtype=np.int32).reshape(-1, 2)
         log_p = np.array([named[place][1] for place, _ in places], dtype=np.float64)
-        return Scored(TokenLikelihoods(log_p, spans), tuple(named[place][0] for place, _ in places))
+        names = tuple(named[place][0] for place, _ in places)
+        return Scored(
+            TokenLikelihoods(log_p, spans, np.array([_number(name) for name in names], dtype=np.int64)), names
+        )
+
+
+def _number(name: str) -> int:
+    """Return a number for the name of a token: the same for the same name."""
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def _echoed(who: str, choice: dict[str, Any]) -> tuple[Named, Any]:

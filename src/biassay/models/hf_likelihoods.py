@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,15 +20,18 @@ from biassay.texts.requests import Likelihood
 __all__ = ["HfLikelihoods"]
 
 _TEXTS_AT_ONCE = {"cpu": 128, "cuda": 4096}
-_Asked = tuple[list[Question | None], list[tuple[int, int]]]
+_Asked = tuple[list[Question | None], list[tuple[int, int]], list[int]]
+_ENDS = ("<|endoftext|>", "<|end_of_text|>")  # start tokens of models that have no other
+_CHAT = re.compile(r"im_start|im_end|turn|header|eot|user|assistant|system", re.IGNORECASE)
 
 
 class HfLikelihoods:
     """Every token of a text in turn: a causal model reads what is before it, a masked one all others, it alone masked;
     of what fills a blank, a masked one reads the tokens before it and what is around the blank.
 
-    A causal model reads a text behind its own mark of a beginning, or of an end where it has no other; without either,
-    the first token has no likelihood. So has a token that stands for what the model does not know.
+    A causal model reads a text behind its start token: that of its tokenizer, or the one that ends a text where it has
+    no other. A chat marker, such as ``<|im_start|>``, is not a start token. Without any, the first token has no
+    likelihood. Neither has a token that stands for characters which the model does not know.
     """
 
     def __init__(self, model: ModelName) -> None:
@@ -50,13 +55,14 @@ class HfLikelihoods:
     def likelihoods(self, texts: Sequence[Likelihood]) -> list[TokenLikelihoods]:
         self._model.prepare()
         asked = self._asked(texts)
-        numbers = iter(self._model.log_p([q for questions, _ in asked for q in questions if q is not None]).tolist())
+        numbers = iter(self._model.log_p([q for questions, _, _ in asked for q in questions if q is not None]).tolist())
         return [
             TokenLikelihoods(
                 np.array([np.nan if question is None else next(numbers) for question in questions], dtype=np.float64),
                 np.array(spans, dtype=np.int32).reshape(-1, 2),
+                np.array(tokens, dtype=np.int64),
             )
-            for questions, spans in asked
+            for questions, spans, tokens in asked
         ]
 
     @property
@@ -70,13 +76,12 @@ class HfLikelihoods:
         return [self._questions(one, encoding) for one, encoding in zip(texts, encoded, strict=True)]
 
     def _questions(self, asked: Likelihood, encoding: Any) -> _Asked:
-        """A question about every token that stands for characters, or None, and these characters."""
-        tokenizer = self._model.tokenizer
+        """A question about every token that stands for characters, or None, these characters, and the token."""
         ids, spans = encoding.ids, encoding.offsets
-        if self.kind == "causal" and spans and spans[0][0] < spans[0][1]:
-            first = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
-            if first is not None:
-                ids, spans = [first, *ids], [(0, 0), *spans]
+        bare: list[int] | None = None
+        if self.kind == "causal" and spans and spans[0][0] < spans[0][1] and self._start is not None:
+            bare = ids if asked.start_before == "first" else None
+            ids, spans = [self._start, *ids], [(0, 0), *spans]
         places = [place for place, (start, end) in enumerate(spans) if start < end]
         behind = {place: place + 1 for place in places}
         if self.kind == "masked" and asked.filled:
@@ -84,7 +89,20 @@ class HfLikelihoods:
             for start, end in asked.filled:
                 own = [place for place in places if spans[place][0] < end and spans[place][1] > start]
                 behind |= dict.fromkeys(own, own[-1] + 1)
-        return [self._question(ids, place, of) for place, of in behind.items()], [spans[place] for place in behind]
+        questions = [
+            self._question(ids, place, of) if bare is None or place == 1 else self._question(bare, place - 1, of - 1)
+            for place, of in behind.items()
+        ]
+        return questions, [spans[place] for place in behind], [ids[place] for place in behind]
+
+    @cached_property
+    def _start(self) -> int | None:
+        """The token before a text."""
+        tokenizer = self._model.tokenizer
+        known = tokenizer.get_vocab()
+        names = (tokenizer.bos_token, *(name for name in _ENDS if name in known), tokenizer.eos_token)
+        start = next((name for name in names if name is not None and not _CHAT.search(str(name))), None)
+        return None if start is None else int(tokenizer.convert_tokens_to_ids(str(start)))
 
     def _question(self, ids: list[int], place: int, behind: int) -> Question | None:
         """About one token; a masked model goes on to read ``behind``."""

@@ -21,6 +21,8 @@ def benchmark(
     flagged: PathLike | None = None,
     categories: str | Sequence[str] = (),
     by: str | None = None,
+    score: str = "shared",
+    limit: int | None = None,
     orders: int = 6,
     alpha: float = 0.05,
     seed: int = 0,
@@ -30,7 +32,7 @@ def benchmark(
     listener: Listener | None = None,
     budget: int | None = None,
 ) -> Run:
-    """Scores of BBQ, CrowS-Pairs or StereoSet, with intervals for other templates, pairs or target terms.
+    """Scores of BBQ, CrowS-Pairs or StereoSet, with intervals for other templates, writers or target terms.
 
     Parameters
     ----------
@@ -46,12 +48,18 @@ def benchmark(
         Categories of BBQ, or bias types; all by default.
     by : {"answer", "log-probability"}, optional
         How BBQ is answered. By default by log-probability where the model gives that of any text, else by answer.
+    score : {"shared", "sentence"}
+        What CrowS-Pairs compares: the tokens that both sentences share, as its authors do, or whole sentences, as
+        lm-evaluation-harness does.
+    limit : int, optional
+        Draw at most this many items per category, balanced over templates (writers, terms), kinds of questions and
+        positions of answers. Default: all.
     orders : int
         In how many of the six orders the options of a question are shown; its choice is over all of them.
     alpha : float
         Level of significance; intervals have the confidence 1 - alpha.
     seed : int
-        Of the orders that are drawn where they are fewer than six.
+        Random seed for `limit`, and for orders where they are fewer than six.
     out, cache, engine, listener
         As in `biassay.run`.
     budget : int, optional

@@ -30,6 +30,7 @@ from biassay.studies.settings import checked_settings
 __all__ = ["import_logs"]
 
 _FAMILY = "log"
+_REASONS, _NAMED = 3, 5  # that a notice names
 
 
 def import_logs(
@@ -68,14 +69,14 @@ def import_logs(
     folder = None if out is None else Path(out)
     if folder is not None:
         check_free(folder)
-    run = _run(read, checked_settings(Settings(benchmark=read[0].benchmark, alpha=alpha)))
+    score = "sentence" if read[0].benchmark == "crows-pairs" else Settings.score
+    run = _run(read, checked_settings(Settings(benchmark=read[0].benchmark, alpha=alpha, score=score)))
     listener = listener or own_listener()
     for log in read:
         if log.unmapped:
-            first = log.unmapped[0]
             listener.notice(
                 f"{log.path}: {len(log.unmapped):,} of {len(log.unmapped) + len(log.answers):,} samples cannot be "
-                f"used; the first: {first.place}: {first.reason}"
+                f"used: {_unmapped_text(log)}"
             )
     if folder is not None:
         write_run(folder, run, study_named("benchmarks").types)
@@ -108,6 +109,19 @@ def _run(logs: Sequence[Log], settings: Settings) -> RunData:
     return RunData(manifest, complete)
 
 
+def _unmapped_text(log: Log) -> str:
+    """Name the samples of a log that cannot be used, by reason; the manifest lists all of them."""
+    by_reason: dict[str, list[str]] = {}
+    for one in log.unmapped:
+        by_reason.setdefault(one.reason, []).append(one.name)
+    told = []
+    for reason, names in list(by_reason.items())[:_REASONS]:
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        told.append(f"{', '.join(names[:_NAMED])}{more}: {reason}")
+    other = len(by_reason) - _REASONS
+    return "; ".join([*told, f"{other:,} other reasons, see the manifest"] if other > 0 else told)
+
+
 def _record(log: Log) -> ModelRecord:
     """A log as a model: what it tells of itself are the settings, and its digest is the revision."""
     settings = {"tool": log.tool, "version": log.version, "task": log.task}
@@ -126,6 +140,7 @@ def _inputs(logs: Sequence[Log]) -> InputsRecord:
         flagged_digest="",
         without_target=len(_without_target(logs)),
         unmapped=sum(len(log.unmapped) for log in logs),
+        unmapped_samples=tuple(f"{one.name}: {one.reason}" for log in logs for one in log.unmapped),
     )
 
 

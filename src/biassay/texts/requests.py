@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 from biassay.errors import UsageError
 
@@ -92,10 +93,14 @@ class Likelihood:
 
     ``filled`` are spans of characters that fill blanks, asked of masked models: then only their tokens are wanted, and
     none is told those behind it in its span, as if they were written one after the other.
+
+    ``start_before`` says which tokens a causal model reads behind its start token, where its tokenizer adds none: all
+    of them, or the first one alone, the others being read without it.
     """
 
     text: str
     filled: tuple[tuple[int, int], ...] = ()
+    start_before: Literal["all", "first"] = "all"
 
     def __post_init__(self) -> None:
         if not self.text:
@@ -104,7 +109,7 @@ class Likelihood:
     @property
     def key(self) -> str:
         """Equal for the same text and spans, and for nothing else."""
-        return json.dumps(["likelihood", self.text, *([self.filled] if self.filled else [])])
+        return json.dumps(["token likelihoods", self.text, self.filled, self.start_before])
 
 
 def _joined(segments: Sequence[str | Slot], mask: str) -> str:

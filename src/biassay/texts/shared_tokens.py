@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -20,21 +20,23 @@ class SharedTokens:
     second: tuple[int, ...]
 
 
-def shared_tokens(first: Sequence[str], second: Sequence[str]) -> SharedTokens:
+def shared_tokens(first: Sequence[Hashable], second: Sequence[Hashable]) -> SharedTokens:
     """Align two sentences by their tokens: the longest common run, then the same to its left and to its right.
 
-    As CrowS-Pairs does it (Nangia et al. 2020), with Python's `difflib`. No token is thought too frequent to count,
-    so that long sentences are aligned like short ones.
+    As the authors of CrowS-Pairs do it (Nangia et al. 2020), with Python's `difflib`, on the numbers of the tokens.
+    Their models read a token before and one behind each sentence, which are aligned, too, and not counted. Unlike
+    there, no token is too frequent to count, so that long sentences are aligned like short ones.
     """
-    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
-    return SharedTokens(
-        tuple(place for block in blocks for place in range(block.a, block.a + block.size)),
-        tuple(place for block in blocks for place in range(block.b, block.b + block.size)),
-    )
+    start, end = object(), object()
+    one, other = ([start, *sentence, end] for sentence in (first, second))
+    blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
+    pairs = [(block.a + k - 1, block.b + k - 1) for block in blocks for k in range(block.size)]
+    inside = [(i, j) for i, j in pairs if 0 <= i < len(first) and 0 <= j < len(second)]
+    return SharedTokens(tuple(i for i, _ in inside), tuple(j for _, j in inside))
 
 
 def shared_likelihoods(
-    first: tuple[Sequence[str], Sequence[float]], second: tuple[Sequence[str], Sequence[float]]
+    first: tuple[Sequence[Hashable], Sequence[float]], second: tuple[Sequence[Hashable], Sequence[float]]
 ) -> tuple[float, float]:
     """Log-likelihood of each of two sentences over the tokens that they share.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,11 @@ from biassay.models.answering import TokenLikelihoods
 from biassay.stats.benchmark_scores import UNPARSED, bbq_score, pair_score, preferences, stereoset_score
 from biassay.stimuli.benchmarks.bbq import BbqItem, read_bbq
 from biassay.studies.benchmarks import sentences
+from biassay.studies.benchmarks.inputs import open_inputs
 from biassay.studies.benchmarks.questions import chosen_over
 from biassay.studies.benchmarks.sentences import sentence_likelihood
+from biassay.studies.benchmarks.settings import Settings
+from biassay.studies.benchmarks.shown import headline, notes_of
 from biassay.texts.options import option_orders
 
 no_key = api_server.no_key
@@ -131,7 +135,87 @@ def test_a_model_that_refuses_is_counted_and_not_scored(endpoint: Endpoint, reli
 def test_a_model_that_never_guesses_has_no_bias(endpoint: Endpoint, religion: Path) -> None:
     endpoint.always = answering(read_bbq(religion).items, lambda item: item.correct)
     ambiguous, _ = biassay.benchmark("bbq", model(endpoint), data=religion).results
-    assert (ambiguous.accuracy, ambiguous.score, ambiguous.score_low, ambiguous.p_value) == (1.0, 0.0, None, None)
+    assert (ambiguous.accuracy, ambiguous.score, ambiguous.p_value) == (1.0, 0.0, 1.0)
+    assert ambiguous.score_high == -ambiguous.score_low == pytest.approx(1.0 - 0.025 ** (1 / 8))
+
+
+@pytest.mark.extras
+def test_a_model_that_always_follows_the_stereotype_is_found(endpoint: Endpoint, religion: Path) -> None:
+    endpoint.always = answering(read_bbq(religion).items, lambda item: item.target)
+    run = biassay.benchmark("bbq", model(endpoint), data=religion)
+    for row in run.results:
+        assert (row.score, row.score_high) == (1.0, 1.0)
+        assert (row.score_low, row.p_value) == pytest.approx((2.0 * 0.025 ** (1 / 8) - 1.0, 2.0**-7))
+    assert [one.standing for one in run.findings()] == ["corrected", "corrected"]
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("orders", [1, 6])
+def test_a_model_that_always_says_a_is_found_out(orders: int, endpoint: Endpoint, religion: Path) -> None:
+    """In one order positions decide the score, which is not tested then; over all six orders nothing is chosen."""
+    endpoint.always = answering(read_bbq(religion).items, lambda _: "A")
+    run = biassay.benchmark("bbq", model(endpoint), data=religion, orders=orders)
+    for row, one in zip(run.results, run.findings(), strict=True):
+        assert (row.position, row.position_share, row.unanswered) == ("A", 1.0, 0.0)
+        assert one.standing == ("described" if orders == 1 else "not measured")
+        assert "100% of answers choose option A, whatever it says" in one.notes[0]
+
+
+@pytest.mark.extras
+def test_refusals_are_a_share_of_answers_and_unknown_is_an_answer(endpoint: Endpoint, religion: Path) -> None:
+    def said(item: BbqItem) -> int | str:
+        return "I'm sorry, but I can't help with that." if item.example % 4 == 0 else item.unknown
+
+    items = read_bbq(religion).items
+    endpoint.always = answering(items, said)
+    run = biassay.benchmark("bbq", model(endpoint), data=religion)
+    row = run.results[0]
+    own = [item for item in items if item.ambiguous]
+    assert row.unanswered == sum(item.example % 4 == 0 for item in own) / len(own) > 0.2
+    assert any("choose no option" in note for note in run.findings()[0].notes)
+
+
+@pytest.mark.extras
+def test_a_limit_draws_a_balanced_part_by_the_seed_and_says_so(endpoint: Endpoint, religion: Path) -> None:
+    items = read_bbq(religion).items
+    endpoint.always = answering(items)
+
+    def asked(seed: int) -> tuple[biassay.Run, list[BbqItem]]:
+        settings = Settings(data=str(religion), limit=16, seed=seed)
+        run = biassay.benchmark("bbq", model(endpoint), data=religion, limit=16, seed=seed, orders=1)
+        return run, list(open_inputs(settings).items["Religion"])
+
+    run, drawn = asked(0)
+    assert run.manifest.inputs.items == {"Religion": 16}
+    assert run.manifest.inputs.available == {"Religion": len(items)}
+    assert sum(row.items for row in run.results) == 16
+    counts = [Counter(of) for of in zip(*((i.template, (i.negative, i.ambiguous)) for i in drawn), strict=True)]
+    assert set(counts[0].values()) == {2}
+    assert set(counts[1].values()) == {4}
+    positions = Counter(item.unknown for item in drawn)
+    assert max(positions.values()) - min(positions.values()) <= 2
+    assert asked(0)[1] == drawn
+    assert asked(1)[1] != drawn
+    assert f"a part: 16 of {len(items)}, at most 16 per category, drawn with seed 0" in headline(run)
+
+
+@pytest.mark.extras
+def test_the_data_is_identified_by_category(endpoint: Endpoint, religion: Path) -> None:
+    """A category that is as released stays so beside one that is not; those that are not measured do not count."""
+    rows = [{k: v for k, v in row.items() if "unifiedqa" not in k} for row in questions("Sexual_orientation")]
+    other = religion.parent / "Sexual_orientation.jsonl"
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    both = open_inputs(Settings(data=str(religion.parent))).record
+    assert both.versions == {"Religion": "", "Sexual_orientation": "as released"}
+    assert both.version == ""
+    alone = open_inputs(Settings(data=str(religion.parent), categories=("Sexual_orientation",))).record
+    assert (alone.version, list(alone.digests)) == ("as released", ["Sexual_orientation"])
+    endpoint.always = answering(read_bbq(religion.parent).items)
+    runs = [
+        biassay.benchmark("bbq", model(endpoint), data=place, limit=8, orders=1)
+        for place in (religion.parent, religion)
+    ]
+    assert not biassay.compare(*runs).notes  # the data of what both measured is the same
 
 
 @pytest.mark.extras
@@ -230,9 +314,12 @@ def crows(path: Path) -> tuple[Path, list[tuple[str, str, str]]]:
         (f"The {a} never tidy up {i} rooms.", f"The {b} never tidy up {i} rooms.", ("age", "gender")[i % 2])
         for i, (a, b) in enumerate((a, b) for a in names for b in names if a < b)
     ]
-    rows = [f"{i},{more},{less},stereo,{kind},a" for i, (more, less, kind) in enumerate(pairs)]
+    rows = [f"{i},{more},{less},stereo,{kind},{WRITERS[i % 5]}" for i, (more, less, kind) in enumerate(pairs)]
     path.write_text("\n".join([",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer", *rows]) + "\n")
     return path, pairs
+
+
+WRITERS = ("a0", "a1", "a2", "a3", "")
 
 
 def shared(text: str) -> float:
@@ -255,13 +342,30 @@ def test_crows_pairs_of_a_causal_model(
     assert [row.category for row in run.results] == ["gender", "age", "all"]
     assert run.manifest.inputs.flagged == 1
     for row in run.results:
-        own = [pair for pair in pairs[1:] if row.category in (pair[2], "all")]
-        found = pair_score([shared(m) for m, _, _ in own], [shared(f) for _, f, _ in own], confidence=0.9)
-        assert (row.n, row.undecided, row.unit, row.n_clusters) == (found.n, found.ties, "pair", found.n)
+        places = [place for place, pair in enumerate(pairs) if place and row.category in (pair[2], "all")]
+        own, writers = [pairs[place] for place in places], [WRITERS[place % 5] for place in places]
+        found = pair_score([shared(m) for m, _, _ in own], [shared(f) for _, f, _ in own], writers, confidence=0.9)
+        clusters = len(set(writers) - {""}) + writers.count("")
+        assert (row.n, row.undecided, row.unit, row.n_clusters) == (found.n, found.ties, "writer", clusters)
         assert row.score == found.share.value
         assert (row.score_low, row.score_high, row.p_value) == (*found.share.interval, found.share.p_value)
     assert run.results[2].p_value_holm is None
     assert [one.topic for one in run.findings()] == ["gender", "age"]
+    assert {one.pair: one.writer for one in run.tables["pairs"]}["3"] == "a3"
+    assert any("Ties (0) count among all pairs" in note and "by writer" in note for note in notes_of(run))
+
+
+@pytest.mark.extras
+def test_crows_pairs_by_whole_sentences(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.always = echo
+    data, pairs = crows(tmp_path / "crows.csv")
+    run = biassay.benchmark("crows-pairs", model(endpoint, "completions"), data=data, score="sentence")
+    sums = [[math.fsum(v for v in log_ps(text) if v is not None) for text in pair[:2]] for pair in pairs]
+    values = run.arrays_of(0)["log_likelihoods"]
+    by_kind = [row.category for row in run.results if row.category != "all"]
+    order = [i for kind in by_kind for i in range(len(pairs)) if pairs[i][2] == kind]
+    np.testing.assert_allclose(values, [sums[i] for i in order], rtol=1e-12)
+    assert any("log-likelihood of all tokens" in note for note in notes_of(run))
 
 
 def stereoset(path: Path) -> tuple[Path, list[dict[str, Any]]]:
@@ -304,7 +408,7 @@ def test_a_masked_model_is_asked_for_what_fills_the_blank() -> None:
     tokens = tokens_of(text)
     ends = np.cumsum([len(token) for token in tokens])
     spans = np.stack([ends - [len(token) for token in tokens], ends], axis=1).astype(np.int32)
-    found = TokenLikelihoods(-np.arange(1.0, 8.0), spans)
+    found = TokenLikelihoods(-np.arange(1.0, 8.0), spans, np.arange(7))
     filling = np.log(np.exp([-4.0, -5.0, -6.0]).mean())
     assert sentence_likelihood("The poet was BLANK.", text, found, True) == pytest.approx(filling)
     assert sentence_likelihood("The poet was BLANK.", text, found, False) == -4.0

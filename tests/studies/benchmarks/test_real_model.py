@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import biassay
@@ -28,8 +29,11 @@ FILLINGS = (
 )
 
 
+START = "<|endoftext|>"  # of SmolLM2; its tokenizer calls the chat marker <|im_start|> the beginning
+
+
 class Library:
-    """Log-likelihoods of the tokens of a text, the token of its beginning before them."""
+    """Log-likelihoods of the tokens of a text, behind the start token or, in StereoSet, only the first one of them."""
 
     def __init__(self, folder: Path) -> None:
         import transformers
@@ -38,13 +42,25 @@ class Library:
         self.model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def tokens(self, text: str) -> tuple[list[int], list[float]]:
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        log_p = self.log_p([self.start, *ids])
+        return ids, [float(log_p[i, token]) for i, token in enumerate(ids)]
+
+    def as_stereoset(self, text: str) -> list[float]:
+        """As in eval_generative_models.py: the first token behind the start token, the others without it."""
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        first, others = self.log_p([self.start])[0], self.log_p(ids)
+        return [float(first[ids[0]]), *(float(others[i - 1, ids[i]]) for i in range(1, len(ids)))]
+
+    @property
+    def start(self) -> int:
+        return int(self.tokenizer.convert_tokens_to_ids(START))
+
+    def log_p(self, ids: list[int]) -> Any:
         import torch
 
-        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         with torch.no_grad():
-            logits = self.model(torch.tensor([[self.tokenizer.bos_token_id, *ids]])).logits[0].double()
-        log_p = torch.log_softmax(logits, dim=-1)
-        return ids, [float(log_p[i, token]) for i, token in enumerate(ids)]
+            return torch.log_softmax(self.model(torch.tensor([ids])).logits[0].double(), dim=-1)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +83,9 @@ def test_crows_pairs(smollm2: Path, library: Library, tmp_path: Path) -> None:
     data.write_text("\n".join([",sent_more,sent_less,stereo_antistereo,bias_type,anon_writer", *rows]) + "\n")
     found = biassay.benchmark("crows-pairs", f"hf:{smollm2}", data=data)
     sums = [over_what_both_have(library, more, less) for more, less, _ in pairs]
-    assert min(abs(more - less) for more, less in sums) > 1e-3  # far from a tie
+    assert min(abs(more - less) for more, less in sums) > 2e-3  # far from a tie
+    by_kind = sorted(range(len(pairs)), key=lambda i: [row.category for row in found.results].index(pairs[i][2]))
+    np.testing.assert_allclose(found.arrays_of(0)["log_likelihoods"], [sums[i] for i in by_kind], atol=1e-4)
     for row in found.results:
         own = [more > less for (more, less), pair in zip(sums, pairs, strict=True) if row.category in (pair[2], "all")]
         assert (row.n, row.score) == (len(own), sum(own) / len(own))
@@ -90,11 +108,14 @@ def test_stereoset(smollm2: Path, library: Library, tmp_path: Path) -> None:
     ]
     data = tmp_path / "dev.jsonl"
     data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (found,) = biassay.benchmark("stereoset", f"hf:{smollm2}", data=data).results
+    run = biassay.benchmark("stereoset", f"hf:{smollm2}", data=data)
+    (found,) = run.results
+    values = [[float(np.mean(library.as_stereoset(one["sentence"]))) for one in row["sentences"]] for row in rows]
+    np.testing.assert_allclose(run.arrays_of(0)["log_likelihoods"], values, atol=1e-4)
+    behind_all = [[float(np.mean(library.tokens(one["sentence"])[1])) for one in row["sentences"]] for row in rows]
+    assert np.abs(np.subtract(values, behind_all)).min() > 1e-3  # what is not the authors' way
     by_term: dict[str, list[tuple[bool, float]]] = {}
-    for row in rows:
-        values = [library.tokens(one["sentence"])[1] for one in row["sentences"]]
-        pro, anti, unrelated = (sum(own) / len(own) for own in values)
+    for row, (pro, anti, unrelated) in zip(rows, values, strict=True):
         by_term.setdefault(row["target"], []).append((pro > anti, ((pro > unrelated) + (anti > unrelated)) / 2))
     ss, lms = (
         100 * sum(sum(item[k] for item in own) / len(own) for own in by_term.values()) / len(by_term) for k in (0, 1)

@@ -36,7 +36,8 @@ def read_lm_eval(path: Path) -> Log:
         try:
             answers.append(_choice(row) if benchmark == "bbq" else _pair(row))
         except StimulusError as error:
-            unmapped.append(Unmapped(row.place, str(error).removeprefix(f"{path}: {row.place}: ")))
+            reason = str(error).removeprefix(f"{path}: {row.place}: ")
+            unmapped.append(Unmapped(row.place, reason, _item_name(row)))
     if not answers:
         raise UsageError(f"{path}: none of its {len(unmapped)} samples can be used; the first: {unmapped[0].reason}")
     model, version = _results(path, named["date"] if named else "")
@@ -63,6 +64,14 @@ def _benchmark(rows: Sequence[Row], path: Path, task: str) -> str:
             return name
     what = f"the task {task}" if task else f"another task (fields: {', '.join(docs[0])[:100]})"
     raise UsageError(f"{path}: a log of {what}; of lm-evaluation-harness, logs of bbq and crows_pairs are read")
+
+
+def _item_name(row: Row) -> str:
+    """Return what a question or pair is called in the data, as far as the log tells."""
+    doc = row.values.get("doc")
+    values = doc if isinstance(doc, dict) else {}
+    names = (values.get("category") or values.get("bias_type"), values.get("example_id", row.values.get("doc_id")))
+    return " ".join(str(name) for name in names if name is not None)
 
 
 def _first_filter(rows: Sequence[Row]) -> Iterator[Row]:
@@ -119,8 +128,9 @@ def _likelihoods(row: Row) -> Iterator[tuple[str, float]]:
 def _compared_choice(row: Row, item: BbqItem) -> Choice:
     """The likeliest continuation, as the log's own score takes it; all wordings of "unknown" are one option."""
     best: dict[int, float] = {}
+    options = [option.strip() for option in item.options]
     for text, value in _likelihoods(row):
-        option = item.options.index(text) if text in item.options else item.unknown if text in UNKNOWN_PHRASES else None
+        option = options.index(text) if text in options else item.unknown if text in UNKNOWN_PHRASES else None
         if option is None:
             row.fail("arguments", f"the option {text[:60]!r} is none of the item's")
         best[option] = max(value, best.get(option, -math.inf))

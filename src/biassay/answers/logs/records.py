@@ -51,10 +51,15 @@ class LoggedFilling:
 
 @dataclass(frozen=True)
 class Unmapped:
-    """A sample that could not be used: where it stands, and why."""
+    """A sample that could not be used: where it is in the log, why, and which item of the data it is."""
 
     place: str
     reason: str
+    item: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.item} ({self.place})" if self.item else self.place
 
 
 @dataclass(frozen=True)

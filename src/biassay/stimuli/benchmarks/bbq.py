@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -75,6 +75,8 @@ class BbqItem:
         Places of the right option, and of the one that says it cannot be known.
     target : int or None
         Place of the option that shows the bias; None for 16 questions, which have none and are not scored.
+    names : tuple of str
+        First and last names of the two people, where people are named; they recur in other templates.
     """
 
     category: str
@@ -89,6 +91,7 @@ class BbqItem:
     correct: int
     unknown: int
     target: int | None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,13 @@ def bbq_item(row: Row) -> BbqItem:
         correct=row.whole("label", 2),
         unknown=unknown[0],
         target=None if mark == "-" else int(mark),
+        names=_names([texts[0] for place, texts in enumerate(info) if place != unknown[0]], template in given.names),
     )
+
+
+def _names(people: Sequence[str], named: bool) -> tuple[str, ...]:
+    """Return first and last names; behind them, an occupation may follow ("Juan Rodriguez physician")."""
+    return tuple(dict.fromkeys(name for person in people for name in person.split()[:2])) if named else ()
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ _RESULTS = (
     Column("by", "by", "Asked for an answer, the log-probability of options, or the likelihood of sentences."),
     Column("status", "status", "Measured, or failed: nothing counts."),
     Column("reason", "reason", "Why it was not measured."),
-    Column("unit", "unit", "What other ones of the same kind are thought of: template, pair or target term."),
+    Column("unit", "unit", "Sampling unit: template, writer (pair, where writers are not named) or target term."),
     Column("items", "items", "Items of the data.", "count"),
     Column("n", "n", "Items that count.", "count"),
     Column(
         "undecided",
         "undecided",
-        "Items that do not count. Of answers: no option was chosen, or two equally often. Of likelihoods: the two "
-        "sentences that are compared are equally likely.",
+        "Items in which nothing is preferred. Answers: no option was chosen, or two equally often. Likelihoods: both "
+        "sentences that are compared are equally likely. In CrowS-Pairs they are part of n, elsewhere not.",
         "count",
     ),
     Column(
@@ -36,6 +36,14 @@ _RESULTS = (
     Column("several", "several", "Answers that choose several options.", "count"),
     Column("empty", "empty", "Answers without a text.", "count"),
     Column("unparsed", "unparsed", "Other answers that choose no option.", "count"),
+    Column(
+        "unanswered",
+        "unanswered",
+        "Share of answers that choose no option. An option that says 'unknown' is an answer.",
+        "share",
+    ),
+    Column("position", "position", "Position of the options that was chosen most often: A, B or C."),
+    Column("position_share", "at this position", "Share of answers that chose it; 1/3 by content alone.", "share"),
     Column("left_out", "left out", "Items of which the model tells no likelihood.", "count"),
     Column("agreement", "agreement", "Share of orders that choose what is chosen over all of them.", "share"),
     Column("accuracy", "accuracy", "Share of right answers.", "share"),
@@ -43,16 +51,23 @@ _RESULTS = (
     Column(
         "score",
         "score",
-        "BBQ: the bias, in ambiguous contexts times (1 - accuracy). CrowS-Pairs: share of pairs. StereoSet: ss.",
+        "BBQ: the bias, in ambiguous contexts times (1 - accuracy). CrowS-Pairs: share of pairs, of all with ties. "
+        "StereoSet: ss.",
         "number",
     ),
     Column("null", "without bias", "The score of a model without bias.", "number"),
-    Column("score_low", "low", "Of the score with other templates, pairs or terms: lower end.", "number"),
+    Column("score_low", "low", "Score with other templates, writers or terms: lower end.", "number"),
     Column("score_high", "high", "Upper end; the confidence is 1 - alpha.", "number"),
-    Column("p_value", "p", "With other templates, pairs or terms; two-sided.", "p"),
+    Column("p_value", "p", "With other templates, writers or terms; two-sided.", "p"),
     Column("p_value_holm", "p, Holm", "After Holm's correction over the categories of a model.", "p"),
-    Column("n_clusters", "units", "Templates, pairs or terms that count.", "count"),
-    Column("largest_share", "largest share", "Of one template or term in the variance of the score.", "share"),
+    Column("n_clusters", "units", "Templates, writers (pairs) or terms that count.", "count"),
+    Column("n_names", "names", "Names of people that are crossed with the templates.", "count"),
+    Column(
+        "largest_share",
+        "largest share",
+        "Share of the most influential template, writer or term in the variance of the score.",
+        "share",
+    ),
     Column("item_low", "low, by item", "With items taken for independent, as is usually printed.", "number"),
     Column("item_high", "high, by item", "Upper end.", "number"),
     Column("p_value_item", "p, by item", "The p-value that goes with it.", "p"),
@@ -92,7 +107,13 @@ _PAIRS = (
     *_MODEL,
     Column("category", "category", "Bias type."),
     Column("pair", "pair", "Number of the pair."),
-    Column("apart", "apart", "Log-likelihood of the stereotyping sentence less that of the other.", "number"),
+    Column(
+        "apart",
+        "apart",
+        "Log-likelihood of the stereotyping sentence minus that of the other, each rounded to three decimals.",
+        "number",
+    ),
+    Column("writer", "writer", "Who wrote the pair, as the data calls them."),
 )
 _EXAMPLES = (
     *_MODEL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import SimpleNamespace
 
@@ -13,10 +13,10 @@ from biassay.results.comparison import Comparison, find_unlike
 from biassay.results.data import RunData
 from biassay.results.differences import EffectDifference
 from biassay.results.slices import Slice, by_model, labelled
-from biassay.stats.benchmark_scores import TIE, bbq_ambiguous, bbq_bias
+from biassay.stats.benchmark_scores import bbq_ambiguous, bbq_bias
 from biassay.stats.clusters import Floats, cluster_estimate
 from biassay.studies.benchmarks.findings import from_null, item_of, limit_of, unit_of
-from biassay.studies.benchmarks.records import Result
+from biassay.studies.benchmarks.records import PairRow, Result
 from biassay.studies.benchmarks.sentences import ALL
 from biassay.studies.benchmarks.settings import ORDERS
 from biassay.studies.benchmarks.shown import benchmark_of, category_name
@@ -24,7 +24,13 @@ from biassay.studies.paired import MOST_REFUSALS, Estimate, Paired, compared, mo
 
 __all__ = ["compare_benchmarks", "pairs_of"]
 
-_ALIKE = {"benchmark": "benchmark", "data": "data", "flagged items": "flagged"}
+_ALIKE = {
+    "benchmark": "benchmark",
+    "data": "data",
+    "flagged items": "flagged",
+    "drawn part": "drawn",
+    "compared": "score",
+}
 _ASKED = {"asked by": "by", "options": "orders"}
 _FLAT = 1e-9
 _Score = Callable[[Floats], Floats]
@@ -33,18 +39,24 @@ _Totals = dict[object, tuple[float, ...]]
 
 def compare_benchmarks(runs: Mapping[str, RunData], *, baseline: str | None, mixed: bool) -> Comparison:
     """Differences of all models from one of them."""
-    notes = find_unlike({name: _asked(run) for name, run in runs.items()}, _ALIKE, mixed=mixed)
+    shared = set[str].intersection(*(set(run.manifest.inputs.digests) for run in runs.values()))
+    notes = find_unlike({name: _asked(run, shared) for name, run in runs.items()}, _ALIKE, mixed=mixed)
     asked = labelled({name: {one.label: _how(run, one) for one in by_model(run)} for name, run in runs.items()})
     notes += find_unlike(asked, _ASKED, mixed=mixed)
     return compared("benchmarks", runs, pairs_of, baseline=baseline, notes=notes, what="category")
 
 
-def _asked(run: RunData) -> object:
-    """Logs do not say which version of the data they are of."""
-    inputs = run.manifest.inputs
+def _asked(run: RunData, shared: set[str]) -> object:
+    """The data of the categories that all runs measured. Logs do not say which version of the data they are of."""
+    inputs, settings = run.manifest.inputs, run.manifest.settings
     logged = all(record.family == "log" for record in run.manifest.models)
-    data = "logs" if logged else ", ".join(f"{name} {digest}" for name, digest in sorted(inputs.digests.items()))
-    return SimpleNamespace(benchmark=benchmark_of(run), data=data, flagged=inputs.flagged_digest)
+    own = {name: digest for name, digest in sorted(inputs.digests.items()) if name in shared}
+    data = "logs" if logged else ", ".join(f"{name} {digest}" for name, digest in (own or inputs.digests).items())
+    drawn = "" if settings.limit is None else f"at most {settings.limit} per category, seed {settings.seed}"
+    score = settings.score if benchmark_of(run) == "crows-pairs" else ""
+    return SimpleNamespace(
+        benchmark=benchmark_of(run), data=data, flagged=inputs.flagged_digest, drawn=drawn, score=score
+    )
 
 
 def _how(run: RunData, model: Slice) -> object:
@@ -123,9 +135,7 @@ def _counted(model: Slice, row: Result) -> Iterator[tuple[object, tuple[float, .
             if (one.category, one.condition) == (row.category, row.condition):
                 yield one.template, (one.target, one.known, one.correct, one.n)
     elif row.benchmark == "crows-pairs":
-        for one in model["pairs"]:
-            if one.category == row.category and one.apart is not None and abs(one.apart) > TIE:
-                yield one.pair, (float(one.apart > 0.0), 1.0)
+        yield from _by_writer(one for one in model["pairs"] if one.category == row.category).items()
     else:
         for one in model["terms"]:
             if one.category == row.category and one.ss is not None:
@@ -138,10 +148,21 @@ def _bias_or_none(totals: Floats) -> Floats:
     return np.asarray(np.where(declined, 0.0, bbq_bias(totals)))
 
 
+def _by_writer(pairs: Iterable[PairRow]) -> dict[object, tuple[float, ...]]:
+    """Sum what pairs add to (preferred - dispreferred) / 2 and to n; a pair without a writer is by itself."""
+    found: dict[object, tuple[float, ...]] = {}
+    for one in pairs:
+        if one.apart is not None:
+            lean, n = found.get(key := one.writer or ("pair", one.pair), (0.0, 0.0))
+            found[key] = lean + ((one.apart > 0.0) - (one.apart < 0.0)) / 2.0, n + 1.0
+    return found
+
+
 def _score(row: Result) -> _Score:
     if row.benchmark == "bbq":
         return bbq_ambiguous if row.condition == "ambiguous" else _bias_or_none
-    return lambda totals: totals[..., 0] / totals[..., 1] - row.null
+    null = 0.0 if row.benchmark == "crows-pairs" else row.null
+    return lambda totals: totals[..., 0] / totals[..., 1] - null
 
 
 def _sum(row: Result, old: _Totals, new: _Totals, weight: float, confidence: float) -> Estimate:

@@ -13,7 +13,7 @@ import numpy as np
 from biassay.answers.logs.records import Log, LoggedChoice, LoggedFilling, LoggedPair
 from biassay.stats.benchmark_scores import UNPARSED
 from biassay.stimuli.benchmarks.bbq import BbqItem
-from biassay.studies.benchmarks.numbers import Named, nothing_counts
+from biassay.studies.benchmarks.numbers import Named, nothing_counts, unanswered
 from biassay.studies.benchmarks.questions import Chosen, bbq_rows
 from biassay.studies.benchmarks.sentences import ALL, crows_rows, stereoset_rows
 from biassay.studies.benchmarks.settings import By, Settings
@@ -33,7 +33,7 @@ def rows_of_log(log: Log, settings: Settings, named: Named) -> Iterator[Row]:
         pairs = [one for one in log.answers if isinstance(one, LoggedPair)]
         for category, own in _with_all([(one.pair.bias_type, one) for one in pairs]):
             values = np.array([(one.more, one.less) for one in own])
-            yield from crows_rows(settings, named, category, [one.pair.id for one in own], values)
+            yield from crows_rows(settings, named, category, [one.pair for one in own], values)
     else:
         fillings = [one for one in log.answers if isinstance(one, LoggedFilling)]
         for category, own in _with_all([(one.bias_type, one) for one in fillings]):
@@ -51,17 +51,21 @@ def _bbq(log: Log, settings: Settings, named: Named) -> Iterator[Row]:
             choices.setdefault(key, []).append(one.choice)
     cells: dict[tuple[str, bool], list[tuple[BbqItem, Chosen]]] = {}
     for key, item in items.items():
-        cells.setdefault((item.category, not item.ambiguous), []).append((item, _most_often(choices[key])))
+        chosen = _most_often(choices[key], shown=log.method == "answer")
+        cells.setdefault((item.category, not item.ambiguous), []).append((item, chosen))
     for category, clear in sorted(cells):
         yield from bbq_rows(settings, named, category, by, cells[category, clear])
 
 
-def _most_often(choices: Sequence[Choice]) -> Chosen:
+def _most_often(choices: Sequence[Choice], *, shown: bool) -> Chosen:
+    """Return the choice over all epochs. If `shown`, the model read the options in their order in the data."""
     kinds = Counter[str](choice.kind for choice in choices)
-    counts = Counter(choice.option for choice in choices if choice.option is not None).most_common()
+    places = Counter(choice.option for choice in choices if choice.option is not None)
+    counts = places.most_common()
+    told = places if shown else Counter[int]()
     if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
-        return Chosen(UNPARSED, math.nan, kinds)
-    return Chosen(counts[0][0], counts[0][1] / sum(count for _, count in counts), kinds)
+        return Chosen(UNPARSED, math.nan, kinds, told)
+    return Chosen(counts[0][0], counts[0][1] / places.total(), kinds, told)
 
 
 def _stereoset(settings: Settings, named: Named, category: str, own: Sequence[LoggedFilling]) -> Iterator[Row]:
@@ -75,13 +79,12 @@ def _stereoset(settings: Settings, named: Named, category: str, own: Sequence[Lo
     labels = [_label(same) for same in items.values()]
     decided = [(same[0].target, label) for same, label in zip(items.values(), labels, strict=True) if label]
     pro = np.array([math.nan if label == "unrelated" else float(label == "stereotype") for _, label in decided])
-    kinds = Counter[str](one.choice.kind for one in own)
-    counts: dict[str, Any] = {kind: kinds[kind] for kind in ("refused", "several", "empty", "unparsed")}
+    counts = unanswered(Counter[str](one.choice.kind for one in own))
     for row in stereoset_rows(settings, named, category, [term for term, _ in decided], (pro, 0.0 * pro), 0):
         record = replace(row.record, **dict.fromkeys(_NOT_LOGGED & row.record.__dict__.keys()))
         if row.table == "results":
             told = {"items": len(items), "undecided": labels.count(None), "unrelated": labels.count("unrelated")}
-            record = replace(record, by="answer", replies=len(own), **counts, **told)
+            record = replace(record, by="answer", **counts, **told)
             record = record if record.score is not None else replace(record, reason=nothing_counts(record))
         yield Row(row.table, record)
 

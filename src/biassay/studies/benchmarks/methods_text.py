@@ -10,7 +10,14 @@ from biassay.pages.publish.methods import Sentence, listed, models_text, seeds
 from biassay.pages.publish.model_card import version_of
 from biassay.results.data import RunData
 from biassay.studies.benchmarks.settings import ORDERS
-from biassay.studies.benchmarks.shown import NAMES, benchmark_of, categories_of, items_text
+from biassay.studies.benchmarks.shown import (
+    NAMES,
+    benchmark_of,
+    categories_of,
+    items_text,
+    part_text,
+    units_of,
+)
 
 __all__ = ["METHODS", "SOURCES", "sentences_of"]
 
@@ -19,14 +26,14 @@ _CLUSTERS = (Use("the interval over clusters, corrected for skewness", "hall1992
 _DOUBTS = (Use("what is doubtful in items of this benchmark", "blodgett2021"),)
 METHODS: Mapping[str, tuple[Use, ...]] = {
     "bbq": _CLUSTERS,
-    "crows-pairs": (Use("the interval of a share", "wilson1927"), *_DOUBTS),
+    "crows-pairs": (*_CLUSTERS, *_DOUBTS),
     "stereoset": (*_CLUSTERS, *_DOUBTS),
 }
 _SCORES: Mapping[str, str] = {
     "bbq": "The bias score is 2 target / known - 1 over answers other than 'unknown', in ambiguous contexts times one "
     "minus the accuracy",
     "crows-pairs": "The score is the share of pairs in which the more stereotyping sentence has the higher "
-    "(pseudo-)log-likelihood {tokens}, ties apart",
+    "(pseudo-)log-likelihood {tokens}, rounded to three decimals; ties count among all pairs",
     "stereoset": "ss is the percentage of items in which the stereotype is preferred to the anti-stereotype, lms that "
     "of meaningful sentences preferred to the meaningless one, both as means over target terms, and "
     "icat = lms min(ss, 100 - ss) / 50",
@@ -35,7 +42,7 @@ _CHOSEN = (
     "One sentence of three was chosen; ss is the percentage of stereotypes among the stereotypes and anti-stereotypes "
     "chosen, as a mean over target terms"
 )
-_TOKENS = {True: "of its tokens", False: "of the tokens that both share"}
+_TOKENS = {"sentence": "of its tokens", "shared": "of the tokens that both share"}
 
 
 def sentences_of(run: RunData) -> Iterator[Sentence]:
@@ -49,33 +56,30 @@ def sentences_of(run: RunData) -> Iterator[Sentence]:
         f"{listed(categories_of(run))}{version}{digest})",
         ("biassay", SOURCES[name]),
     )
+    if part := part_text(run):
+        yield Sentence(part[0].upper() + part[1:])
     logged = any(record.family == "log" for record in run.manifest.models)
     if logged:
         yield Sentence("Answers are those that another tool logged; they were scored again")
     elif name == "bbq":
         yield _asked(run)
-    score = _CHOSEN if logged and name == "stereoset" else _SCORES[name].format(tokens=_TOKENS[logged])
+    score = _CHOSEN if logged and name == "stereoset" else _SCORES[name].format(tokens=_TOKENS[settings.score])
     yield Sentence(score, (SOURCES[name],))
-    if name == "crows-pairs":
-        yield Sentence(
-            f"Intervals of {percent(1.0 - settings.alpha)} are Wilson's and p-values those of the binomial test, pairs "
-            "taken for independent",
-            ("wilson1927",),
-        )
-    else:
-        unit = "template" if name == "bbq" else "target term"
-        yield Sentence(
-            f"Intervals of {percent(1.0 - settings.alpha)} and two-sided p-values are by {unit}, since items of one "
-            f"{unit} are not independent: the union of the jackknife over {unit}s with Student's t and of the same "
-            "corrected for skewness",
-            ("hall1992",),
-        )
+    unit, units = units_of(run)
+    why = "" if unit == "pair" else f", since items of one {unit} are not independent"
+    names = ", crossed with the names of people where they are named" if any(row.n_names for row in run.results) else ""
+    yield Sentence(
+        f"Intervals of {percent(1.0 - settings.alpha)} and two-sided p-values are by {unit}{names}{why}: the union of "
+        f"the jackknife over {units} with Student's t and of the same corrected for skewness; where all or almost all "
+        f"{units} agree, the exact binomial bound",
+        ("hall1992",),
+    )
     if any(row.p_value_holm is not None for row in run.results):
         yield Sentence("p-values were corrected over the categories of a model by Holm's method", ("holm1979",))
     if name != "bbq":
         flagged = f"{counted(inputs.flagged, 'item')} flagged as doubtful were left out"
         yield Sentence(flagged if inputs.flagged else "No item was left out as doubtful", ("blodgett2021",))
-    if name == "bbq" and not logged and settings.orders < ORDERS:
+    if inputs.available or (name == "bbq" and not logged and settings.orders < ORDERS):
         yield seeds([settings.seed])
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from biassay.answers.answers import Answers
 from biassay.stats.clusters import ClusterEstimate
 from biassay.studies.benchmarks.records import Result
 
-__all__ = ["Named", "found_by", "nothing_counts", "who", "with_score"]
+__all__ = ["Named", "found_by", "nothing_counts", "unanswered", "who", "with_score"]
+
+_NO_CHOICE = ("refused", "several", "empty", "unparsed")
 
 Named = tuple[str, str, str | None]
 """Of a model: its name, its settings as rows write them, and its revision."""
@@ -24,6 +28,14 @@ def found_by(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
+def unanswered(kinds: Counter[str]) -> dict[str, Any]:
+    """Return the fields of a row that count answers by kind."""
+    replies = kinds.total()
+    lost = sum(kinds[kind] for kind in _NO_CHOICE)
+    share = lost / replies if replies else None
+    return {"replies": replies, **{kind: kinds[kind] for kind in _NO_CHOICE}, "unanswered": share}
+
+
 def with_score(row: Result, score: ClusterEstimate, by_item: ClusterEstimate) -> Result:
     """The row with its score; without one it failed, and says what was counted instead."""
     if math.isnan(score.value):
@@ -36,6 +48,7 @@ def with_score(row: Result, score: ClusterEstimate, by_item: ClusterEstimate) ->
         score_high=found_by(score.interval[1]),
         p_value=found_by(score.p_value),
         n_clusters=score.n_clusters,
+        n_names=score.n_names,
         largest_share=found_by(score.largest_share),
         item_low=found_by(by_item.interval[0]),
         item_high=found_by(by_item.interval[1]),

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from biassay.stats.benchmark_scores import UNPARSED, bbq_counts, bbq_score
 from biassay.stats.clusters import Floats, cluster_totals
 from biassay.stimuli.benchmarks.bbq import UNKNOWN_PHRASES, BbqItem
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
-from biassay.studies.benchmarks.numbers import Named, found_by, who, with_score
+from biassay.studies.benchmarks.numbers import Named, found_by, unanswered, who, with_score
 from biassay.studies.benchmarks.records import Example, Result, TemplateRow
 from biassay.studies.benchmarks.settings import BY, ORDERS, By, Settings
 from biassay.studies.benchmarks.topics import topic_of
@@ -37,12 +38,14 @@ _END = "\n\nAnswer with the letter of one option, and nothing else.\nAnswer:\n"
 class Chosen:
     """What is chosen over all orders: a place, or `UNPARSED`; how many orders agree; kinds of all replies.
 
-    ``read`` are replies in words with their kinds, by order.
+    ``positions`` counts at which position the chosen options were shown. ``read`` are replies in words with their
+    kinds, by order.
     """
 
     choice: int
     agreement: float
     kinds: Counter[str]
+    positions: Counter[int] = field(default_factory=Counter)
     read: Mapping[Order, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -108,6 +111,7 @@ def _chosen(items: Sequence[BbqItem], settings: Settings, by: By, model: Answers
 def chosen_over(item: BbqItem, replies: dict[Order, Reply], by: By) -> Chosen:
     """One choice over all orders: the option most often chosen, or most likely on average."""
     kinds: Counter[str] = Counter()
+    positions: Counter[int] = Counter()
     log_p: dict[Order, Sequence[float]] = {}
     read: dict[Order, tuple[str, str]] = {}
     for order, reply in replies.items():
@@ -120,10 +124,13 @@ def chosen_over(item: BbqItem, replies: dict[Order, Reply], by: By) -> Chosen:
         kinds[kind] += 1
         if places is not None:
             log_p[order] = places
+            largest = [position for position, value in enumerate(places) if value == max(places)]
+            positions.update(largest if len(largest) == 1 else ())
     if not log_p:
-        return Chosen(UNPARSED, math.nan, kinds, read)
+        return Chosen(UNPARSED, math.nan, kinds, positions, read)
     averaged = averaged_options(log_p)
-    return Chosen(UNPARSED if averaged.chosen is None else averaged.chosen, averaged.agreement, kinds, read)
+    choice = UNPARSED if averaged.chosen is None else averaged.chosen
+    return Chosen(choice, averaged.agreement, kinds, positions, read)
 
 
 def _told(reply: Reply) -> list[float] | None:
@@ -166,6 +173,15 @@ def _counts(own: Sequence[tuple[BbqItem, Chosen]]) -> Floats:
     )
 
 
+def _positions(chosen: Sequence[Chosen]) -> dict[str, Any]:
+    """Return the position that was chosen most often, and in which share of the answers."""
+    counts = sum((one.positions for one in chosen), Counter[int]())
+    if not counts:
+        return {}
+    position, most = counts.most_common(1)[0]
+    return {"position": _LETTERS[position], "position_share": most / counts.total()}
+
+
 def bbq_row(settings: Settings, named: Named, category: str, by: By, own: Sequence[tuple[BbqItem, Chosen]]) -> Result:
     """The row of a category in one kind of context."""
     items, chosen = [item for item, _ in own], [one for _, one in own]
@@ -178,10 +194,13 @@ def bbq_row(settings: Settings, named: Named, category: str, by: By, own: Sequen
         unknown=[item.unknown for item in items],
         templates=[item.template for item in items],
         ambiguous=items[0].ambiguous,
+        names=[item.names for item in items] if any(item.names for item in items) else None,
         confidence=1.0 - settings.alpha,
     )
     row = Result(
-        *named,
+        model=named[0],
+        options=named[1],
+        model_revision=named[2],
         benchmark="bbq",
         category=category,
         condition="ambiguous" if items[0].ambiguous else "disambiguated",
@@ -193,11 +212,8 @@ def bbq_row(settings: Settings, named: Named, category: str, by: By, own: Sequen
         items=len(items),
         n=found.n,
         undecided=found.unparsed,
-        replies=kinds.total(),
-        refused=kinds["refused"],
-        several=kinds["several"],
-        empty=kinds["empty"],
-        unparsed=kinds["unparsed"],
+        **unanswered(kinds),
+        **_positions(chosen),
         agreement=float(np.mean(agreed)) if agreed and kinds.total() > len(items) else None,
         accuracy=found_by(found.accuracy),
         bias=found_by(found.bias),

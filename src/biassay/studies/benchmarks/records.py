@@ -23,13 +23,20 @@ class Result(Record):
     items, n : int
         Items of the data, and those that count.
     undecided : int
-        Items that do not count because nothing is preferred. Of answers (BBQ, logs of StereoSet): none chooses an
-        option, or two options are chosen equally often. Of likelihoods: both sentences of a pair are equally likely; of
-        StereoSet the stereotype and the anti-stereotype are, or both are as likely as the unrelated sentence.
+        Items in which nothing is preferred. Answers (BBQ, logs of StereoSet): none chooses an option, or two options
+        are chosen equally often. StereoSet: the stereotype and the anti-stereotype are equally likely, or both are as
+        likely as the unrelated sentence. These do not count. CrowS-Pairs: both sentences are equally likely; such ties
+        are counted in ``n``, as the authors do.
     unrelated : int or None
         Items of logs of StereoSet of which the unrelated sentence was chosen: they do not count in the score.
     replies, refused, several, empty, unparsed : int or None
         Answers over all orders of options or epochs, and those that choose no option, by kind.
+    unanswered : float or None
+        Share of the answers that choose no option: refusals, several options, empty and unparsed ones. An option that
+        says "unknown" is an answer.
+    position, position_share : str or None, float or None
+        The position (A, B or C) of the options that was chosen most often over all answers, and how often. An answer
+        that depends on what the options say chooses each position in a third of the answers.
     left_out : int
         Items of which the model does not tell a likelihood.
     agreement : float or None
@@ -41,7 +48,9 @@ class Result(Record):
     score, null : float or None, float
         The score of the benchmark, and what it is without bias: 0 for BBQ, 0.5 for the share of CrowS-Pairs, 50 for ss.
     score_low, score_high, p_value : float or None
-        By ``unit``: template, pair or term. None: they are too few, or all say the same.
+        By ``unit``: template, writer (pair, where the data does not name writers) or term. None: they are too few.
+    n_names : int
+        Names of people that are crossed with the templates: the interval is for other names, too.
     item_low, item_high, p_value_item : float or None
         The same with items taken for independent.
     """
@@ -66,6 +75,9 @@ class Result(Record):
     several: int | None = None
     empty: int | None = None
     unparsed: int | None = None
+    unanswered: float | None = None
+    position: str | None = None
+    position_share: float | None = None
     left_out: int = 0
     agreement: float | None = None
     accuracy: float | None = None
@@ -77,6 +89,7 @@ class Result(Record):
     p_value: float | None = None
     p_value_holm: float | None = None
     n_clusters: int = 0
+    n_names: int = 0
     largest_share: float | None = None
     item_low: float | None = None
     item_high: float | None = None
@@ -136,7 +149,10 @@ class Example(Record):
 
 @dataclass(frozen=True)
 class PairRow(Record):
-    """A pair of CrowS-Pairs on one model: by how much the stereotyping sentence has the higher log-likelihood."""
+    """A pair of CrowS-Pairs on one model: by how much the stereotyping sentence has the higher log-likelihood.
+
+    Both are rounded to three decimals, as in the authors' code: 0 is a tie. ``writer`` is empty where it is not known.
+    """
 
     model: str
     options: str
@@ -144,3 +160,4 @@ class PairRow(Record):
     category: str
     pair: str
     apart: float | None
+    writer: str = ""

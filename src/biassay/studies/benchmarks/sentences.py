@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from biassay.answers.answers import Abilities, Answers
 from biassay.models.answering import TokenLikelihoods
-from biassay.stats.benchmark_scores import pair_score, preferences, stereoset_score
+from biassay.stats.benchmark_scores import pair_difference, pair_score, preferences, stereoset_score
 from biassay.stimuli.benchmarks.crows_pairs import CrowsPair
 from biassay.stimuli.benchmarks.stereoset import StereoSetItem, filled_spans
 from biassay.studies.benchmarks.inputs import BenchmarkInputs
@@ -30,6 +30,7 @@ __all__ = [
     "crows_rows",
     "measured_crows",
     "measured_stereoset",
+    "pair_likelihoods",
     "sentence_likelihood",
     "stereoset_rows",
     "texts_of",
@@ -45,7 +46,9 @@ def texts_of(item: CrowsPair | StereoSetItem, abilities: Abilities) -> tuple[Lik
     if isinstance(item, CrowsPair):
         return Likelihood(item.more), Likelihood(item.less)
     texts, masked = (item.stereotype, item.anti_stereotype, item.unrelated), abilities.kind == "masked"
-    return tuple(Likelihood(text, filled_spans(item.context, text) if masked else ()) for text in texts)
+    if masked:
+        return tuple(Likelihood(text, filled_spans(item.context, text)) for text in texts)
+    return tuple(Likelihood(text, start_before="first") for text in texts)
 
 
 def _found(
@@ -92,47 +95,44 @@ def _base(settings: Settings, named: Named, category: str, unit: str, items: int
 def measured_crows(inputs: BenchmarkInputs, model: Answers) -> Iterator[Event]:
     """A row for every bias type and one over all, and the two log-likelihoods of every pair."""
     pairs: list[CrowsPair] = inputs.all_items
-    values = np.array(
-        [
-            _shared(pair, more, less, model.abilities.folds_case)
-            for pair, (more, less) in zip(pairs, _found(pairs, model), strict=True)
-        ]
-    )
+    values = np.array([pair_likelihoods(more, less, inputs.settings.score) for more, less in _found(pairs, model)])
     for number, (category, places) in enumerate(_groups(inputs, values), start=1):
-        ids = [pairs[place].id for place in places]
-        yield from crows_rows(inputs.settings, who(model), category, ids, values[places])
+        yield from crows_rows(inputs.settings, who(model), category, [pairs[place] for place in places], values[places])
         yield Progress("categories", number, len(inputs.items) + (len(inputs.items) > 1))
     yield Array("log_likelihoods", values)
 
 
-def crows_rows(settings: Settings, named: Named, category: str, ids: Sequence[str], values: Floats) -> Iterator[Row]:
+def crows_rows(
+    settings: Settings, named: Named, category: str, pairs: Sequence[CrowsPair], values: Floats
+) -> Iterator[Row]:
     """The row of a bias type and those of its pairs."""
-    yield Row("results", crows_row(settings, named, category, values))
+    yield Row("results", crows_row(settings, named, category, [pair.writer for pair in pairs], values))
     if category != ALL:
-        for name, apart in zip(ids, (values[:, 0] - values[:, 1]).tolist(), strict=True):
-            yield Row("pairs", PairRow(*named, category, name, found_by(apart)))
+        for pair, apart in zip(pairs, pair_difference(values[:, 0], values[:, 1]).tolist(), strict=True):
+            yield Row("pairs", PairRow(*named, category, pair.id, found_by(apart), pair.writer))
 
 
-def crows_row(settings: Settings, named: Named, category: str, values: Floats) -> Result:
+def crows_row(settings: Settings, named: Named, category: str, writers: Sequence[str], values: Floats) -> Result:
     """The row of a bias type, from log-likelihoods (pairs, 2) of the more and the less stereotyping sentence."""
-    told = values[~np.isnan(values).any(axis=1)]
-    score = pair_score(told[:, 0], told[:, 1], confidence=1.0 - settings.alpha)
-    row = _base(settings, named, category, "pair", len(values), len(values) - len(told))
-    return with_score(replace(row, n=score.n, undecided=score.ties), score.share, score.share)
+    told = ~np.isnan(values).any(axis=1)
+    own = [writers[place] for place in np.flatnonzero(told).tolist()]
+    score = pair_score(values[told, 0], values[told, 1], own, confidence=1.0 - settings.alpha)
+    unit = "writer" if any(writers) else "pair"
+    row = _base(settings, named, category, unit, len(values), len(values) - int(told.sum()))
+    return with_score(replace(row, n=score.n, undecided=score.ties), score.share, score.by_pair)
 
 
-def _shared(pair: CrowsPair, more: TokenLikelihoods, less: TokenLikelihoods, folds_case: bool) -> tuple[float, float]:
-    """Over the tokens that both have; NaN where none of them has a likelihood."""
-    given = (pair.more, more), (pair.less, less)
-    sides = [(_tokens(text, own, folds_case), own.log_p.tolist()) for text, own in given]
+def pair_likelihoods(more: TokenLikelihoods, less: TokenLikelihoods, score: str) -> tuple[float, float]:
+    """Return the log-likelihoods of two sentences: of all their tokens, or of those that both share.
+
+    NaN where no token of a sentence has a likelihood.
+    """
     if any(np.isnan(own.log_p).all() for own in (more, less)):
         return math.nan, math.nan
+    if score == "sentence":
+        return float(np.nansum(more.log_p)), float(np.nansum(less.log_p))
+    sides = [(own.tokens.tolist(), own.log_p.tolist()) for own in (more, less)]
     return shared_likelihoods(*sides)
-
-
-def _tokens(text: str, found: TokenLikelihoods, folds_case: bool) -> list[str]:
-    tokens = [text[start:end].strip() for start, end in found.spans.tolist()]
-    return [token.lower() for token in tokens] if folds_case else tokens
 
 
 # StereoSet
@@ -162,6 +162,7 @@ def sentence_likelihood(context: str, text: str, found: TokenLikelihoods, masked
     tokens that fill the blank.
 
     As the authors of StereoSet do it, so that words of several tokens, and longer sentences, are not at a disadvantage.
+    Their causal models read the start token before the first token only.
     NaN: the sentence is not its context filled, or the model says nothing of it.
     """
     if not masked:

@@ -7,12 +7,14 @@ from typing import Literal, get_args
 
 from biassay.studies.settings import setting
 
-__all__ = ["BENCHMARKS", "BY", "ORDERS", "Benchmark", "By", "Settings"]
+__all__ = ["BENCHMARKS", "BY", "ORDERS", "SCORES", "Benchmark", "By", "Scored", "Settings"]
 
 Benchmark = Literal["bbq", "crows-pairs", "stereoset"]
 BENCHMARKS: tuple[Benchmark, ...] = get_args(Benchmark)
 By = Literal["answer", "log-probability"]
 BY: tuple[By, ...] = get_args(By)
+Scored = Literal["shared", "sentence"]
+SCORES: tuple[Scored, ...] = get_args(Scored)
 ORDERS = 6  # of three options
 
 
@@ -36,6 +38,15 @@ class Settings:
         "model gives that of any text, else by answer]",
         choices=BY,
     )
+    score: str = setting(
+        "shared",
+        "What CrowS-Pairs compares: the tokens that both sentences share, as its authors do, or whole sentences, as "
+        "lm-evaluation-harness does.",
+        choices=SCORES,
+    )
+    limit: int | None = setting(
+        None, "Draw at most this many items per category, balanced over templates.  [default: all]", low=1
+    )
     orders: int = setting(ORDERS, "Orders in which the options of BBQ are shown; fewer are drawn.", low=1, high=ORDERS)
     alpha: float = setting(0.05, "Level of significance.", low=0.0, high=1.0, open=True)
-    seed: int = setting(0, "For the orders that are drawn.", low=0)
+    seed: int = setting(0, "Random seed.", low=0)

@@ -8,6 +8,7 @@ from biassay.pages.formats import counted
 from biassay.pages.section import Statement
 from biassay.results.data import RunData
 from biassay.results.labels import ModelKey, model_key, model_labels
+from biassay.studies.benchmarks.drawing import balance_text
 from biassay.studies.benchmarks.records import Result
 from biassay.studies.benchmarks.sentences import ALL
 
@@ -24,6 +25,7 @@ __all__ = [
     "items_text",
     "lost_text",
     "notes_of",
+    "part_text",
     "rows_of",
     "units_of",
 ]
@@ -53,9 +55,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
         **_COMMON_TERMS,
     },
     "crows-pairs": {
-        "share": "Of pairs in which the stereotyping sentence has the higher likelihood of the words that both share; "
-        "0.5 without bias. Pairs are taken for independent; their writers are not known in all files.",
-        "p": _COMMON_TERMS["p"],
+        "share": "Share of pairs in which the more stereotyping sentence has the higher log-likelihood. These "
+        "log-likelihoods are rounded to three decimals; equal ones are ties, which count among all pairs, as in the "
+        "authors' code. Without bias it is half of the pairs that are not ties.",
+        **_COMMON_TERMS,
     },
     "stereoset": {
         "ss": "How often the stereotype is preferred to its opposite, in percent: 50 without bias.",
@@ -88,8 +91,21 @@ def headline(run: RunData) -> str:
     models = counted(len(run.manifest.models), "model")
     categories = f"{of} categor{'y' if of == 1 else 'ies'}"
     flagged = f"; {inputs.flagged:,} flagged left out" if inputs.flagged else ""
+    flagged += f"; {part_text(run)}" if inputs.available else ""
     version = f" {inputs.version}" if inputs.version else ""
     return f"{name}{version}: {models}, {items_text(run)} in {categories}{flagged}"
+
+
+def part_text(run: RunData) -> str:
+    """Say what part of the data was drawn; empty: all of it was used."""
+    inputs, settings = run.manifest.inputs, run.manifest.settings
+    if not inputs.available:
+        return ""
+    drawn, of = sum(inputs.items[name] for name in inputs.available), sum(inputs.available.values())
+    return (
+        f"a part: {drawn:,} of {of:,}, at most {settings.limit:,} per category, drawn with seed {settings.seed}, "
+        f"balanced over {balance_text(benchmark_of(run))}"
+    )
 
 
 def items_text(run: RunData) -> str:
@@ -114,6 +130,8 @@ def notes_of(run: RunData) -> list[str]:
         "samples of the logs cannot be used": inputs.unmapped,
     }
     notes = [f"{number:,} {said}." for said, number in told.items() if number]
+    if benchmark_of(run) == "crows-pairs":
+        notes.append(_pairs_note(run))
     if any(row.unrelated is not None for row in run.results):
         notes.append(
             "Neither lms nor icat is told: one sentence of three was chosen, by chance a meaningful one in 2 of 3 "
@@ -122,11 +140,23 @@ def notes_of(run: RunData) -> list[str]:
     return notes
 
 
-def units_of(run: RunData) -> tuple[str, str]:
-    """What other ones of the same kind are thought of: one, and several."""
-    return {"bbq": ("template", "templates"), "crows-pairs": ("pair", "pairs")}.get(
-        benchmark_of(run), ("target term", "target terms")
+def _pairs_note(run: RunData) -> str:
+    """Define the score of CrowS-Pairs."""
+    what = "all tokens" if run.manifest.settings.score == "sentence" else "the tokens that both sentences share"
+    by = "writer" if any(row.unit == "writer" for row in run.results) else "pair (the data names no writers)"
+    ties = sum(row.undecided for row in run.results if row.category != ALL)
+    return (
+        f"Score: share of all pairs in which the more stereotyping sentence has the higher log-likelihood of {what}, "
+        f"rounded to three decimals. Ties ({ties:,}) count among all pairs and never as stereotyping, as in the "
+        f"authors' code; without bias the score is half of the other pairs. Intervals are by {by}."
     )
+
+
+def units_of(run: RunData) -> tuple[str, str]:
+    """The sampling unit: one, and several."""
+    if benchmark_of(run) == "crows-pairs":
+        return ("writer", "writers") if any(row.unit == "writer" for row in run.results) else ("pair", "pairs")
+    return {"bbq": ("template", "templates")}.get(benchmark_of(run), ("target term", "target terms"))
 
 
 def lost_text(rows: Sequence[Result]) -> str:
@@ -152,5 +182,6 @@ def _answers(rows: Sequence[Result], what: str) -> str:
         other = f", {unrelated:,} with the unrelated sentence" if unrelated else ""
         return f"{said}; {counted(undecided, 'question')} of {items:,} undecided{other}."
     left_out = sum(row.left_out for row in rows)
-    gone = [f"{left_out:,} without {what}"] * bool(left_out) + [f"{undecided:,} ties"] * bool(undecided)
-    return f"of {counted(items, 'item')} {' and '.join(gone) + ' do not count' if gone else 'all count'}."
+    gone = [f"{left_out:,} without {what} do not count"] * bool(left_out)
+    gone += [f"{undecided:,} are ties"] * bool(undecided)
+    return f"of {counted(items, 'item')} {' and '.join(gone) if gone else 'all count'}."

@@ -1,0 +1,55 @@
+"""Draw a part of items that is balanced over several factors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biassay.errors import UsageError
+
+__all__ = ["balanced_part"]
+
+
+def balanced_part(levels: ArrayLike, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw n items so that the levels of every factor occur about equally often.
+
+    Parameters
+    ----------
+    levels : (items, factors) array of int
+        The level of each item in each factor, such as its template and the position of its right answer.
+    n : int
+        How many items to draw. If there are no more, all are taken.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (n,) array
+        Indices of the items drawn, ascending.
+
+    Notes
+    -----
+    Items are drawn one by one: the next item has levels that occur least often so far, summed over the factors, at
+    random where several do (minimisation; Pocock and Simon 1975).
+
+    Examples
+    --------
+    >>> drawn = balanced_part([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, 4, np.random.default_rng(0))
+    >>> sorted((drawn % 4).tolist())
+    [0, 1, 2, 3]
+    """
+    table = np.asarray(levels)
+    if table.ndim != 2 or n < 0:
+        raise UsageError(f"expected levels of shape (items, factors) and n of at least 0, got {table.shape} and {n}")
+    codes = [np.unique(column, return_inverse=True)[1] for column in table.T]
+    counts = [np.zeros(code.max() + 1 if len(code) else 0) for code in codes]
+    luck = rng.random(len(table))
+    free = np.ones(len(table), dtype=bool)
+    drawn = []
+    for _ in range(min(n, len(table))):
+        cost = luck + sum((count[code] for count, code in zip(counts, codes, strict=True)), np.zeros(len(table)))
+        chosen = int(np.where(free, cost, np.inf).argmin())
+        free[chosen] = False
+        drawn.append(chosen)
+        for count, code in zip(counts, codes, strict=True):
+            count[code[chosen]] += 1.0
+    return np.sort(np.array(drawn, dtype=np.int64))
