@@ -86,7 +86,7 @@ def test_no_name_of_a_cluster_is_among_the_words(place: Path) -> None:
 
 def test_a_group_of_which_one_cluster_is_known_is_refused(tmp_path: Path) -> None:
     known = COPIES[NAMES["red-women"][0]]
-    copies = {copy: TABLE[known[0]] for copy in known}
+    copies = dict.fromkeys(known, TABLE[known[0]])
     write_vectors(tmp_path / "v.txt", {**{w: v for w, v in TABLE.items() if w not in NAMES["red-women"]}, **copies})
     groups = write_groups(tmp_path / "own.toml", TRIPLED, CLUSTERS)
     with pytest.raises(RefusedError, match="at least two clusters of names must be left"):

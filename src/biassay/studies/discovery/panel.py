@@ -54,7 +54,7 @@ class Panel:
         if len(self.groups) == len(self.names):
             return cosines
         member = self.clusters[:, None] == np.arange(len(self.groups))
-        return cosines @ (member / member.sum(axis=0))
+        return np.asarray(cosines @ (member / member.sum(axis=0)))
 
     def scores(self, target: Group, cosines: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores of words against every other group, and of every constituent pair.
