@@ -1,0 +1,173 @@
+"""Tests and bounds for scores on which all, or almost all, sampling units agree.
+
+If every template, writer, term or word gives the same score, the estimated variance is 0 and a t test is undefined.
+The number of agreeing units still says how common disagreement can be: after n agreeing units, a share of
+disagreeing ones above 1 - (alpha / 2)^(1 / n) is unlikely (Clopper and Pearson 1934). The same bound, with a
+fractional count, covers units that nearly agree.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from biassay.errors import UsageError
+
+__all__ = ["AgreementBounds", "agreement_bounds", "share_bounds", "sign_test"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AgreementBounds:
+    """Interval and two-sided p-value for the mean of a bounded score.
+
+    Attributes
+    ----------
+    interval : (float, float)
+    p_value : float
+        At most 1 - confidence exactly where `interval` excludes the null.
+    n_units : float
+        Number of units; with unequal weights, the effective number (Kish 1965).
+    n_apart : int
+        Units whose score differs from the most common one.
+    """
+
+    interval: tuple[float, float]
+    p_value: float
+    n_units: float
+    n_apart: int
+
+
+def sign_test(n_positive: int, n_negative: int) -> float:
+    """Return the exact two-sided p-value of the sign test. Leave out units without a sign.
+
+    Examples
+    --------
+    >>> sign_test(6, 0)
+    0.03125
+    """
+    if min(n_positive, n_negative) < 0:
+        raise UsageError(f"expected counts of at least 0, got {n_positive} and {n_negative}")
+    n = n_positive + n_negative
+    return float(scipy.stats.binomtest(n_positive, n, 0.5).pvalue) if n else 1.0
+
+
+def share_bounds(successes: float, n: float, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a share. Counts may be fractions.
+
+    Examples
+    --------
+    >>> low, high = share_bounds(25, 25)
+    >>> round(low, 3), high
+    (0.863, 1.0)
+    """
+    if not 0.0 <= successes <= n or n <= 0.0:
+        raise UsageError(f"expected between 0 and n successes, n above 0; got {successes} of {n}")
+    tail = (1.0 - confidence) / 2.0
+    return _share_low(successes, n, tail), 1.0 - _share_low(n - successes, n, tail)
+
+
+def agreement_bounds(
+    scores: ArrayLike,
+    *,
+    within: tuple[float, float],
+    null: float,
+    weights: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> AgreementBounds:
+    """Bound the mean of a bounded score on which most units agree.
+
+    Parameters
+    ----------
+    scores : (units,) array
+        The score of each unit.
+    within : (float, float)
+        Smallest and largest possible score.
+    null : float
+        Mean score under the null hypothesis of the p-value.
+    weights : (units,) array, optional
+        Weight of each unit in the mean. Default: equal weights.
+    confidence : float, default 0.95
+
+    Returns
+    -------
+    AgreementBounds
+
+    Notes
+    -----
+    Let v be the most common score. For the lower end, z = (min(score, v) - lowest) / (v - lowest) lies in [0, 1]; a
+    Bernoulli variable is the most variable one with that range and mean, so the Clopper-Pearson bound for
+    n mean(z) of n successes bounds the mean of z, and lowest + (v - lowest) z the mean score. The upper end mirrors
+    it. If all n units have the largest score and the null is the middle of the range, the p-value is that of the
+    exact sign test, 2^(1 - n).
+
+    The bounds do not use the spread of the scores. They are wide; use them where the spread cannot be estimated.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson (1934). The use of confidence or fiducial limits illustrated in the case of the
+    binomial. Biometrika 26.
+
+    Examples
+    --------
+    >>> bounds = agreement_bounds([1.0] * 8, within=(-1.0, 1.0), null=0.0)
+    >>> [round(end, 3) for end in bounds.interval], bounds.p_value
+    ([0.261, 1.0], 0.0078125)
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    lowest, highest = within
+    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
+        raise UsageError(f"expected one finite score per unit, got an array of shape {scores.shape}")
+    if not (math.isfinite(lowest) and math.isfinite(highest) and lowest <= null <= highest):
+        raise UsageError(f"expected a finite range that holds the null {null}, got {within}")
+    weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=np.float64)
+    shares = weights / weights.sum()
+    n = float(1.0 / (shares**2).sum())
+    common, n_apart = _most_common(scores)
+    tail = (1.0 - confidence) / 2.0
+    low, p_low = _lower(scores, shares, n, common, lowest, null, tail)
+    high, p_high = _lower(-scores, shares, n, -common, -highest, -null, tail)
+    p_value = min(1.0, 2.0 * (p_low if shares @ scores > null else p_high))
+    return AgreementBounds((low, -high), p_value, n, n_apart)
+
+
+def _most_common(scores: Floats) -> tuple[float, int]:
+    values, counts = np.unique(np.round(scores, 9), return_counts=True)
+    at = int(counts.argmax())
+    return float(values[at]), int(len(scores) - counts[at])
+
+
+def _lower(
+    scores: Floats,
+    shares: Floats,
+    n: float,
+    common: float,
+    lowest: float,
+    null: float,
+    tail: float,
+) -> tuple[float, float]:
+    """Return the lower end, and the one-sided p-value that the mean is at most ``null``."""
+    reach = common - lowest
+    if reach <= 0.0:
+        return lowest, 1.0
+    z = np.clip((np.minimum(scores, common) - lowest) / reach, 0.0, 1.0)
+    successes = min(n, n * float(shares @ z))
+    limit = (null - lowest) / reach
+    p_value = 1.0 if limit >= 1.0 or not successes else _at_most(limit, successes, n)
+    return lowest + reach * _share_low(successes, n, tail), p_value
+
+
+def _at_most(share: float, successes: float, n: float) -> float:
+    """Return the binomial probability of at least ``successes`` of n, continued to fractions."""
+    return float(scipy.special.betainc(successes, n - successes + 1.0, share))
+
+
+def _share_low(successes: float, n: float, tail: float) -> float:
+    if successes <= 0.0:
+        return 0.0
+    return float(scipy.special.betaincinv(successes, n - successes + 1.0, tail))
